@@ -1,0 +1,5 @@
+"""``python -m toolyard`` is the command ``toolyard``."""
+
+from toolyard.cli import main
+
+main()

@@ -1,0 +1,67 @@
+"""The Yard for programs without an event loop: the same calls, blocking, from any thread."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, overload
+
+from toolyard.app import Yard
+from toolyard.config import Config
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.json import JsonObject
+
+
+class BlockingYard:
+    """Owns a thread that runs the event loop of one Yard. Calls from several threads run at the same time."""
+
+    def __init__(self, config: Config) -> None:
+        self._yard = Yard(config)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
+        self._thread.start()
+        self._closed = False
+
+    @overload
+    def call(self, tool: str, arguments: JsonObject | None = None) -> Envelope: ...
+
+    @overload
+    def call(self, tool: str, arguments: JsonObject | None = None, *, dialect: str) -> dict[str, Any]: ...
+
+    def call(
+        self, tool: str, arguments: JsonObject | None = None, *, dialect: str | None = None
+    ) -> Envelope | dict[str, Any]:
+        """Run a tool; the full envelope, or a dict in ``dialect``."""
+        if self._closed:
+            raise RuntimeError("this Yard is closed: open another one with toolyard.open()")
+        work: Coroutine[Any, Any, Envelope | dict[str, Any]] = (
+            self._yard.call(tool, arguments) if dialect is None else self._yard.call(tool, arguments, dialect=dialect)
+        )
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def close(self) -> None:
+        """Cancel what still runs and end the thread. Closing twice is harmless."""
+        if self._closed:
+            return
+        self._closed = True
+        asyncio.run_coroutine_threadsafe(_cancel_all(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+        self._yard.close()
+
+    def __enter__(self) -> "BlockingYard":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+async def _cancel_all() -> None:
+    others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

@@ -1,0 +1,65 @@
+"""The command line. stdout carries the result only; progress, logs and errors go to stderr.
+
+Exit codes: 0 success or partial, 1 the tool or command failed, 2 usage, 3 another Toolyard owns this home, 4 the server
+cannot be reached. Commands are imported when they are used, so that each starts as fast as it can.
+"""
+
+import importlib
+import sys
+import traceback
+
+import click
+
+from toolyard import __version__
+from toolyard.cli.options import Common, common_options
+from toolyard.errors import ToolyardError
+
+_COMMANDS = {
+    "call": ("toolyard.cli.call", "Run one tool and print its result as JSON."),
+    "tools": ("toolyard.cli.tools", "List the tools, or show one."),
+    "doctor": ("toolyard.cli.doctor", "Say what is wrong on this machine and how to mend it."),
+    "config": ("toolyard.cli.config", "Show or check the settings."),
+}
+
+
+class _Lazy(click.Group):
+    """Knows every command by name and one line; imports only the one that is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(_COMMANDS[name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="toolyard")
+@common_options
+def toolyard(common: Common) -> None:
+    """Toolyard: any program that reads stdin and writes stdout becomes a tool for any model."""
+
+
+def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        toolyard(prog_name="toolyard")
+    except ToolyardError as error:
+        click.echo(f"toolyard: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader went away: nobody is left to tell
+        sys.exit(1)
+    except Exception as error:  # noqa: BLE001 a bug of ours: one line for people, the rest for --verbose
+        if "--verbose" in sys.argv or "-v" in sys.argv:
+            traceback.print_exc()
+        click.echo(f"toolyard: a bug in Toolyard: {type(error).__name__}: {error} (--verbose shows where)", err=True)
+        sys.exit(1)

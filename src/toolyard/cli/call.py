@@ -1,0 +1,108 @@
+"""``toolyard call``: run one tool."""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json
+from toolyard.dialects import DIALECTS
+from toolyard.errors import UsageError
+from toolyard.protocol.arguments import coerce, schema_of
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Outcome
+
+
+@click.command("call", short_help="Run one tool and print its result as JSON.")
+@click.argument("tool")
+@click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option("--args", "source", metavar="JSON|@FILE|-", help="Arguments as a JSON object, from a file or from stdin.")
+@click.option(
+    "--dialect", type=click.Choice(DIALECTS), default="envelope", show_default=True, help="The shape of the result."
+)
+@click.option("--shown", is_flag=True, help="The result as a model sees it, cut when it is too long.")
+@click.option("--force", is_flag=True, help="Let a write replace a file that was not read before.")
+@common_options
+def command(
+    common: Common, tool: str, pairs: tuple[str, ...], source: str | None, dialect: str, shown: bool, force: bool
+) -> None:
+    """Run one tool and print its result as JSON.
+
+    \b
+    toolyard call LS path=src limit=20
+    toolyard call Read path=README.md --dialect vcp
+    toolyard call Read --args '{"path": "README.md", "start_line": 10}'
+    """
+    written = _from_json(source) if source is not None else {}
+    outcome = asyncio.run(_run(common, tool, written, pairs, dialect, shown, force))
+    sys.exit(1 if outcome.envelope.error else 0)
+
+
+async def _run(
+    common: Common, tool: str, written: JsonObject, pairs: tuple[str, ...], dialect: str, shown: bool, force: bool
+) -> Outcome:
+    async with Yard(common.config()) as yard:
+        arguments = {**written, **_from_pairs(yard, tool, pairs)}
+        call = yard.request(tool, arguments, caller=f"cli:{common.config().project.resolve()}", force=force)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, yard.cancel, call.id)
+        outcome = await yard.settle(call)
+        print_json(yard.express(call, outcome, dialect, shown=shown))
+        return outcome
+
+
+def _from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
+    """``key=value`` words, typed by the tool's schema; a key given twice, or meant to be a list, is one."""
+    arguments: JsonObject = {}
+    for pair in pairs:
+        key, separator, value = pair.partition("=")
+        if not separator or not key:
+            raise UsageError(f"'{pair}' is not key=value: write it like path=src, or give all arguments with --args")
+        schema = _schema(yard, tool, key)
+        is_list = schema.get("type") == "array" and not value.lstrip().startswith("[")
+        before = arguments.get(key)
+        if isinstance(before, list):
+            before.append(value)
+        elif key in arguments:
+            raise UsageError(f"'{key}' is given twice")
+        else:
+            arguments[key] = [value] if is_list else coerce(value, schema)
+    return arguments
+
+
+def _schema(yard: Yard, tool: str, key: str) -> dict[str, Json]:
+    try:
+        return schema_of(yard.tools.get(tool).spec, key)
+    except Failure:
+        return {}  # the call itself will say that there is no such tool
+
+
+def _from_json(source: str) -> JsonObject:
+    where, text = _text(source)
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise UsageError(
+            f"{where} is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        ) from error
+    except RecursionError as error:
+        raise UsageError(f"{where} is nested too deeply") from error
+    if not isinstance(value, dict):
+        raise UsageError(f'{where} must be a JSON object of arguments, such as {{"path": "src"}}')
+    return value
+
+
+def _text(source: str) -> tuple[str, str]:
+    if source == "-":
+        return "the text on stdin", sys.stdin.read()
+    if not source.startswith("@"):
+        return "--args", source
+    try:
+        return source[1:], Path(source[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read '{source[1:]}': {error}") from error

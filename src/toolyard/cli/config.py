@@ -1,0 +1,59 @@
+"""``toolyard config``: the settings that hold, and whether they are right."""
+
+import click
+
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json, print_table
+from toolyard.config import FILE_NAME, SETTINGS, Config, Setting
+from toolyard.engine.masking import MASK
+
+
+@click.group("config", short_help="Show or check the settings.")
+@common_options
+def command(common: Common) -> None:
+    """Show or check the settings."""
+
+
+@command.command("show")
+@common_options
+def show(common: Common) -> None:
+    """Every setting: its value, where it comes from, and what it does. Secrets are masked."""
+    config = common.config()
+    if common.json:
+        print_json(
+            {
+                "project": str(config.project.resolve()),
+                "home": str(config.home),
+                "file": str(config.home / FILE_NAME),
+                "settings": {s.name: {"value": _value(config, s), "source": config.sources[s.name]} for s in SETTINGS},
+            }
+        )
+        return
+    print_table(
+        [("project", str(config.project.resolve())), ("home", str(config.home)), ("file", str(config.home / FILE_NAME))]
+    )
+    for setting in SETTINGS:
+        click.echo(
+            f"\n{click.style(setting.name, bold=True)} = {_value(config, setting)}  ({config.sources[setting.name]})"
+        )
+        click.echo(f"  {setting.about}")
+        click.echo(f"  Set it in {FILE_NAME}, or with {' or '.join(setting.environment)}.")
+
+
+@command.command("check")
+@common_options
+def check(common: Common) -> None:
+    """Check the settings; every problem is named with its place."""
+    config = common.config()
+    file = config.home / FILE_NAME
+    if common.json:
+        print_json({"ok": True, "file": str(file), "exists": file.exists()})
+    elif not common.quiet:
+        click.echo(f"The settings are right ({file}{'' if file.exists() else ', which does not exist'}).")
+
+
+def _value(config: Config, setting: Setting) -> object:
+    value = config.values[setting.name]
+    if setting.secret and value:
+        return MASK
+    return list(value) if isinstance(value, tuple) else value

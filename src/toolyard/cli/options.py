@@ -1,0 +1,48 @@
+"""Options that every command has, before or after its name."""
+
+import functools
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import click
+
+from toolyard.config import Config, load
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    project: str = "."
+    home: str | None = None
+    json: bool = False
+    quiet: bool = False
+    verbose: bool = False
+
+    def config(self) -> Config:
+        return load(self.project, self.home)
+
+
+_OPTIONS = (
+    click.option("--project", metavar="DIR", help="The project root.  [default: .]"),
+    click.option("--home", metavar="DIR", help="Where state is kept.  [default: $TOOLYARD_HOME or the data folder]"),
+    click.option("--json", "json", is_flag=True, help="Print the result as JSON."),
+    click.option("--quiet", "-q", is_flag=True, help="Print nothing but the result and errors."),
+    click.option("--verbose", "-v", is_flag=True, help="Say more on stderr."),
+)
+
+
+def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the common options; what is said last wins, so they may stand before or after the command."""
+
+    @functools.wraps(command)
+    @click.pass_context
+    def with_common(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
+        said = {name: kwargs.pop(name) for name in ("project", "home", "json", "quiet", "verbose")}
+        before = ctx.obj if isinstance(ctx.obj, Common) else Common()
+        ctx.obj = replace(before, **{name: value for name, value in said.items() if value})
+        level = logging.DEBUG if ctx.obj.verbose else logging.CRITICAL if ctx.obj.quiet else logging.WARNING
+        logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
+        return command(ctx.obj, *args, **kwargs)
+
+    return functools.reduce(lambda inner, option: option(inner), reversed(_OPTIONS), with_common)

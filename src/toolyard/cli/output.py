@@ -1,0 +1,24 @@
+"""Results on stdout, for people and for programs."""
+
+import json
+import shutil
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
+    """Columns side by side; the last one is wrapped to the terminal."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    before = len(indent) + sum(width + 2 for width in widths)
+    room = max(20, shutil.get_terminal_size((100, 24)).columns - before)
+    for row in rows:
+        lead = indent + "".join(f"{cell:<{width}}  " for cell, width in zip(row[:-1], widths, strict=True))
+        for number, line in enumerate(textwrap.wrap(row[-1], room) or [""]):
+            click.echo((lead if number == 0 else " " * before) + line)

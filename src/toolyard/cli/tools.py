@@ -1,0 +1,83 @@
+"""``toolyard tools``: what there is to call."""
+
+import json
+from typing import Any
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json, print_table
+from toolyard.errors import ToolyardError
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.tool import ToolSpec
+
+
+@click.group("tools", invoke_without_command=True, short_help="List the tools, or show one.")
+@common_options
+def command(common: Common) -> None:
+    """List the tools, or show one."""
+    if click.get_current_context().invoked_subcommand is None:
+        _print_list(common)
+
+
+@command.command("list")
+@common_options
+def list_(common: Common) -> None:
+    """Every tool with its first sentence."""
+    _print_list(common)
+
+
+@command.command("show")
+@click.argument("name")
+@common_options
+def show(common: Common, name: str) -> None:
+    """One tool: what a model reads about it, and its parameters."""
+    yard = Yard(common.config())
+    try:
+        spec = yard.tools.get(name).spec
+    except Failure as failure:
+        raise ToolyardError(f"{failure.message} {failure.hint}") from failure
+    finally:
+        yard.close()
+    if common.json:
+        print_json(describe(spec))
+        return
+    click.echo(f"{click.style(spec.name, bold=True)}  ({spec.risk})\n\n{spec.description}\n\nParameters:")
+    print_table([_parameter(name, schema) for name, schema in _properties(spec).items()], indent="  ")
+
+
+def describe(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "risk": spec.risk.value,
+        "parameters": spec.parameters,
+        "synonyms": dict(spec.synonyms),
+        "aliases": list(spec.aliases),
+        "timeout_s": spec.timeout_s,
+    }
+
+
+def _print_list(common: Common) -> None:
+    yard = Yard(common.config())
+    specs = [tool.spec for tool in yard.tools]
+    yard.close()
+    if common.json:
+        print_json([describe(spec) for spec in specs])
+    else:
+        print_table([(spec.name, spec.risk.value, _first_sentence(spec)) for spec in specs])
+
+
+def _first_sentence(spec: ToolSpec) -> str:
+    return " ".join(spec.description.split()).partition(". ")[0].rstrip(".") + "."
+
+
+def _properties(spec: ToolSpec) -> dict[str, Any]:
+    properties = spec.parameters.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _parameter(name: str, schema: dict[str, Any]) -> tuple[str, str, str]:
+    default = f"[{json.dumps(schema['default'], ensure_ascii=False)}] " if "default" in schema else ""
+    return name, str(schema.get("type", "")), f"{default}{schema.get('description', '')}"

@@ -1,0 +1,131 @@
+"""The back-end dialect (seed 004): one ``backend_only`` message per finished call, failures included."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import Fault
+from toolyard.protocol.json import Json
+from toolyard.protocol.outcome import Outcome
+
+_STRING_LIMIT = 100  # old_string and new_string of an EditResult
+_ERROR_LIMIT = 50  # the text that a failed MultiEdit could not find
+
+_CAUSES = {
+    "NOT_FOUND_IN_FILE": "String not found",
+    "NOT_UNIQUE": "String not unique",
+    "NO_CHANGE": "No change",
+}
+
+
+def encode(call: ToolCall, outcome: Outcome, *, uuid: str) -> dict[str, Any]:
+    name, describe = _SHAPES.get(call.tool, (call.tool, _any_tool))
+    data = describe(outcome)
+    if isinstance(data, dict) and outcome.envelope.data.get("applied") is False and not outcome.envelope.error:
+        data = {**data, "dryRun": True}  # or a back end would believe that the file has changed
+    return {"type": "backend_only", "tool_name": name, "tool_use_id": call.id, "uuid": uuid, "data": data}
+
+
+def _any_tool(outcome: Outcome) -> Any:
+    error = outcome.envelope.error
+    return _failure(error) if error else outcome.envelope.data
+
+
+def _write(outcome: Outcome) -> Any:
+    envelope = outcome.envelope
+    if envelope.error:
+        return _failure(envelope.error)
+    created = envelope.data.get("operation") == "create"
+    return {
+        "type": "create" if created else "update",
+        "filePath": _absolute(outcome),
+        "content": outcome.extras.after,
+        "structuredPatch": [] if created else envelope.data["structured_patch"],
+    }
+
+
+def _edit(outcome: Outcome) -> Any:
+    envelope = outcome.envelope
+    if envelope.error:
+        return _failure(envelope.error)
+    return {
+        "filePath": _absolute(outcome),
+        "oldString": outcome.arguments["old_string"],
+        "newString": outcome.arguments["new_string"],
+        "originalFile": outcome.extras.before or "",
+        "structuredPatch": _patch(outcome),
+    }
+
+
+def _multi_edit(outcome: Outcome) -> Any:
+    envelope = outcome.envelope
+    if envelope.error:
+        return _multi_edit_failure(outcome, envelope.error)
+    path, data = _absolute(outcome), envelope.data
+    return {
+        "filePath": path,
+        "wasNewFile": data["was_new_file"],
+        "editsApplied": [_edit_result(result) for result in _objects(data["edits_applied"])],
+        "totalEdits": data["total_edits"],
+        "summary": f"Successfully applied {data['total_edits']} edits to {path.rpartition('/')[2]}",
+        "structuredPatch": _patch(outcome),
+    }
+
+
+def _edit_result(result: Mapping[str, Json]) -> dict[str, Any]:
+    return {
+        "editIndex": result["edit_index"],
+        "success": result["success"],
+        "old_string": str(result["old_string"])[:_STRING_LIMIT],
+        "new_string": str(result["new_string"])[:_STRING_LIMIT],
+        "occurrences": result["occurrences"],
+    }
+
+
+def _multi_edit_failure(outcome: Outcome, error: Fault) -> str:
+    """``data.failed_edit`` counts from 1 and says which edit stopped the call."""
+    failed = outcome.envelope.data.get("failed_edit")
+    cause = _CAUSES.get(str(outcome.envelope.context.get("reason")))
+    if not isinstance(failed, int):
+        return _failure(error)
+    if cause is None:
+        return f"Error in edit {failed}: {error.message}"
+    old = str(_objects(outcome.arguments["edits"])[failed - 1]["old_string"])
+    return f"Error in edit {failed}: {cause}: {old[:_ERROR_LIMIT]}..."
+
+
+def _notebook(outcome: Outcome) -> Any:
+    data, arguments = outcome.envelope.data, outcome.arguments
+    error = outcome.envelope.error
+    return {
+        "cell_number": data.get("cell_number", arguments.get("cell_number")),
+        "new_source": arguments.get("new_source", ""),
+        "cell_type": data.get("cell_type", arguments.get("cell_type") or "code"),
+        "language": data.get("language", "python"),
+        "edit_mode": arguments.get("edit_mode", "replace"),
+    } | ({"error": error.message} if error else {})
+
+
+def _failure(error: Fault) -> str:
+    return f"Error: {error.code}: {error.message}"
+
+
+def _absolute(outcome: Outcome) -> str:
+    return f"{outcome.root.rstrip('/')}/{outcome.envelope.context['path_resolved']}"
+
+
+def _patch(outcome: Outcome) -> Json:
+    """A created file has no patch: there was nothing to differ from."""
+    return [] if outcome.extras.before is None else outcome.envelope.data["structured_patch"]
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+_SHAPES: Mapping[str, tuple[str, Callable[[Outcome], Any]]] = {
+    "Write": ("Replace", _write),
+    "Edit": ("Edit", _edit),
+    "MultiEdit": ("MultiEdit", _multi_edit),
+    "NotebookEdit": ("NotebookEditCell", _notebook),
+}

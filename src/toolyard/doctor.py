@@ -1,0 +1,87 @@
+"""What is wrong here, and how to mend it."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from toolyard.app import Yard
+from toolyard.config import FILE_NAME, load
+from toolyard.errors import ToolyardError
+
+
+class Health(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    name: str
+    health: Health
+    detail: str
+    fix: str = ""
+
+
+def examine(project: str, home: str | None) -> Iterator[Check]:
+    """Every check, in the order in which one would mend them."""
+    yield _python()
+    yield _system()
+    try:
+        config = load(project, home)
+    except ToolyardError as error:
+        yield Check("settings", Health.FAIL, str(error), "Correct them and run `toolyard config check`.")
+        return
+    used = [source for source in config.sources.values() if source != "default"]
+    yield Check("settings", Health.OK, f"{len(used)} set, the others have their defaults")
+    yield _home(config.home)
+    yield _project(config.project)
+    try:
+        yard = Yard(config)
+    except (ToolyardError, OSError) as error:
+        yield Check(
+            "tools", Health.FAIL, str(error), "Make the project folder readable, or name another with --project."
+        )
+        return
+    yield Check("tools", Health.OK, f"{', '.join(tool.spec.name for tool in yard.tools)} are ready")
+    yard.close()
+
+
+def _python() -> Check:
+    return Check("python", Health.OK, f"Python {platform.python_version()} at {sys.executable}")
+
+
+def _system() -> Check:
+    name = f"{platform.system()} {platform.release()}"
+    if os.open not in os.supports_dir_fd:
+        fix = "Run Toolyard on Linux or macOS; on Windows inside WSL."
+        return Check("system", Health.FAIL, f"{name} cannot confine paths by directory descriptors", fix)
+    return Check("system", Health.OK, name)
+
+
+def _home(home: Path) -> Check:
+    place = home if home.exists() else next(parent for parent in home.parents if parent.exists())
+    if not home.exists() and place.is_dir() and os.access(place, os.W_OK):
+        return Check("home", Health.OK, f"{home} (made when something needs it)")
+    if not place.is_dir() or not os.access(place, os.W_OK):
+        return Check(
+            "home", Health.FAIL, f"{place} cannot be written", "Name another folder with --home or TOOLYARD_HOME."
+        )
+    file = home / FILE_NAME
+    if file.exists() and file.stat().st_mode & 0o077:
+        fix = f"Run: chmod 600 '{file}'"
+        return Check("home", Health.WARN, f"{file} can be read by other users of this machine", fix)
+    return Check("home", Health.OK, str(home))
+
+
+def _project(project: Path) -> Check:
+    if not os.access(project, os.R_OK | os.X_OK):
+        return Check("project", Health.FAIL, f"{project} cannot be read", "Change its permissions, or use --project.")
+    if not os.access(project, os.W_OK):
+        fix = "Change its permissions if tools are meant to write there."
+        return Check("project", Health.WARN, f"{project.resolve()} cannot be written", fix)
+    return Check("project", Health.OK, str(project.resolve()))

@@ -1,0 +1,1 @@
+"""Registry and runner: the only place a tool runs."""

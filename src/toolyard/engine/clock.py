@@ -1,0 +1,23 @@
+"""The one source of time, so that tests can hold it."""
+
+import time
+from datetime import UTC, datetime
+from typing import Protocol
+
+
+class Clock(Protocol):
+    def now(self) -> datetime:
+        """The wall clock, with its zone."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never jump: for durations and deadlines."""
+        ...
+
+
+class SystemClock:
+    def now(self) -> datetime:
+        return datetime.now(UTC).astimezone()
+
+    def monotonic(self) -> float:
+        return time.monotonic()

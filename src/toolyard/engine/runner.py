@@ -1,0 +1,201 @@
+"""``settle``: the one way to run a tool.
+
+Resolve, check the arguments, run under a deadline, time, catch, make the envelope, journal. Whatever happens a call
+ends in exactly one Outcome: a tool's Failure, its bug, its deadline and a cancel are error envelopes, never exceptions.
+Only the cancellation of the task that awaits ``settle`` goes on as an exception, after the outcome is journalled.
+A tool that ignores its checkpoint is left behind at the deadline; it cannot hold up its call.
+"""
+
+import asyncio
+import json
+import logging
+from dataclasses import replace
+
+from toolyard.engine.clock import Clock
+from toolyard.engine.journal import Journal
+from toolyard.engine.masking import Mask
+from toolyard.engine.registry import Registry
+from toolyard.engine.stop import Stop
+from toolyard.protocol.arguments import accept
+from toolyard.protocol.call import ToolCall, split_batch
+from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.outcome import BatchItem, Outcome, Result
+from toolyard.protocol.tool import Risk, Tool
+from toolyard.protocol.truncation import Direction, cut, readable, shorten_params, too_long, truncated
+from toolyard.workspace.outputs import Outputs
+
+_log = logging.getLogger(__name__)
+_GRACE_S = 1.0  # for a stopped tool to put things in order before it is left behind
+
+
+class Runner:
+    def __init__(
+        self,
+        registry: Registry,
+        *,
+        root: str,
+        outputs: Outputs,
+        clock: Clock,
+        journal: Journal,
+        mask: Mask,
+        direction: Direction = Direction.HEAD,
+    ) -> None:
+        self._registry, self._root, self._outputs, self._clock = registry, root, outputs, clock
+        self._journal, self._mask, self._direction = journal, mask, direction
+        self._running: dict[str, Stop] = {}
+
+    async def settle(self, call: ToolCall) -> Outcome:
+        """Run one call to its end."""
+        started = self._clock.monotonic()
+        await self._journal.started(call)
+        try:
+            outcome = await self._attempt(call, started)
+        except asyncio.CancelledError:
+            cancelled = Stop(call.tool, self._clock, 0).cancelled()
+            await asyncio.shield(self._journal.finished(call, self._failed(call, cancelled, started)))
+            raise
+        await self._journal.finished(call, outcome)
+        return outcome
+
+    def cancel(self, call_id: str) -> bool:
+        """Stop a running call: it ends as CANCELLED. False when no such call is running."""
+        stop = self._running.get(call_id)
+        if stop is not None:
+            stop.cancel()
+        return stop is not None
+
+    def shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
+        """The outcome as a model sees it: long ones cut, with the whole stored first."""
+        envelope = shorten_params(outcome.envelope)
+        text = readable(outcome)
+        if not too_long(text, skip=envelope.context.get("truncation_skip") is True):
+            return replace(outcome, envelope=envelope)
+        saved, problem = None, ""
+        try:
+            whole = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False, indent=2)
+            saved = self._outputs.save(call.tool, whole, self._clock.now())
+        except OSError as error:
+            problem = error.strerror or str(error)
+        piece = cut(text, self._direction)
+        short = truncated(envelope, piece, self._direction, saved=saved, problem=problem)
+        media = [part for part in outcome.extras.parts if isinstance(part, Media)]
+        parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
+        return replace(outcome, envelope=short, extras=replace(outcome.extras, parts=parts), batch=())
+
+    async def _attempt(self, call: ToolCall, started: float) -> Outcome:
+        try:
+            tool = self._registry.get(call.tool)
+            items = split_batch(call.arguments, _names(tool)) if tool.spec.splits_batches else None
+            if items is not None:
+                return await self._batch(call, tool, items, started)
+            arguments = accept(tool.spec, call.arguments)
+            result = await self._run(tool, replace(call, arguments=arguments))
+            return self._done(call, arguments, result, started)
+        except Failure as failure:
+            return self._failed(call, failure, started)
+        except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
+            _log.exception("%s failed on call %s", call.tool, call.id)
+            bug = f"Toolyard has a bug: {call.tool} raised {type(error).__name__}: {error}".rstrip(": ")
+            hint = "Please report it; the same call will fail again."
+            return self._failed(call, Failure(ErrorCode.INTERNAL_ERROR, f"{bug}.", hint=hint), started)
+
+    async def _run(self, tool: Tool, call: ToolCall) -> Result:
+        limit = tool.spec.timeout_s if call.timeout_s is None else min(call.timeout_s, tool.spec.timeout_s)
+        stop = Stop(call.tool, self._clock, limit)
+        self._running[call.id] = stop
+        task = asyncio.ensure_future(tool.run(call, stop))
+        waiter = asyncio.ensure_future(stop.wait())
+        try:
+            await asyncio.wait({task, waiter}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            if not task.done():
+                failure = stop.cancelled() if waiter.done() else stop.timed_out()
+                stop.cancel()
+                await _abandon(task)
+                raise failure
+            return task.result()
+        except asyncio.CancelledError:
+            stop.cancel()
+            await _abandon(task)
+            raise
+        finally:
+            waiter.cancel()
+            del self._running[call.id]
+
+    async def _batch(self, call: ToolCall, tool: Tool, items: list[JsonObject], started: float) -> Outcome:
+        """One after the other, in order; a failed item does not stop the rest."""
+        done: list[BatchItem] = []
+        for number, arguments in enumerate(items, 1):
+            single = replace(call, id=f"{call.id}#{number}", arguments=arguments)
+            outcome = await self._attempt(single, self._clock.monotonic())
+            done.append(BatchItem(call=single, outcome=outcome, reads=tool.spec.risk is Risk.READ))
+        return self._together(call, tuple(done), started)
+
+    def _together(self, call: ToolCall, items: tuple[BatchItem, ...], started: float) -> Outcome:
+        envelopes = [item.outcome.envelope for item in items]
+        failed: list[Json] = [
+            {"item": str(number), "code": envelope.error.code.value, "message": envelope.error.message}
+            for number, envelope in enumerate(envelopes, 1)
+            if envelope.error
+        ]
+        good = len(items) - len(failed)
+        text = f"Batch of {len(items)} finished: {good} succeeded, {len(failed)} failed."
+        if failed:
+            text += " " + " ".join(envelope.text for envelope in envelopes if envelope.error)
+        data: JsonObject = {"results": [envelope.data for envelope in envelopes]}
+        if failed:
+            data["failed_items"] = failed
+        partial = any(envelope.status is not Status.SUCCESS for envelope in envelopes)
+        fault = envelopes[0].error if not good else None
+        outcome = self._done(call, call.arguments, Result(data=data, text=text, partial=partial), started, fault)
+        return replace(outcome, batch=items)
+
+    def _done(
+        self, call: ToolCall, arguments: JsonObject, result: Result, started: float, fault: Fault | None = None
+    ) -> Outcome:
+        partial = result.partial or is_partial(result.data)
+        envelope = Envelope(
+            status=Status.ERROR if fault else Status.PARTIAL if partial else Status.SUCCESS,
+            data=result.data,
+            text=result.text,
+            error=fault,
+            stats={"time_ms": self._elapsed_ms(started), **result.stats},
+            context=self._context(call, result.context),
+        )
+        return Outcome(envelope=envelope, root=self._root, arguments=arguments, extras=result.extras)
+
+    def _failed(self, call: ToolCall, failure: Failure, started: float) -> Outcome:
+        context = {**failure.context, **({"reason": failure.reason.value} if failure.reason else {})}
+        envelope = Envelope(
+            status=Status.ERROR,
+            data=failure.data,
+            text=f"{failure.message} {failure.hint}".strip(),
+            error=Fault(failure.code, failure.message),
+            stats={"time_ms": self._elapsed_ms(started)},
+            context=self._context(call, context),
+        )
+        return Outcome(envelope=envelope, root=self._root, arguments=call.arguments)
+
+    def _context(self, call: ToolCall, extra: JsonObject) -> JsonObject:
+        return {"cwd": ".", "params_input": self._mask.json(_echo(call.arguments)), **extra}
+
+    def _elapsed_ms(self, started: float) -> float:
+        return round(max(0.0, self._clock.monotonic() - started) * 1000, 3)
+
+
+async def _abandon(task: "asyncio.Future[Result]") -> None:
+    """Ask a run to end and give it a moment; what it still says or raises is nobody's any more."""
+    task.cancel()
+    await asyncio.wait({task}, timeout=_GRACE_S)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
+def _names(tool: Tool) -> tuple[str, ...]:
+    return (*tool.spec.parameter_names, *tool.spec.synonyms)
+
+
+def _echo(arguments: JsonObject) -> Json:
+    """The caller's arguments as sent; what JSON cannot carry is described instead."""
+    return arguments if json_problem(arguments, "arguments") is None else {"unreadable": repr(arguments)[:1000]}

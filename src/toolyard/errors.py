@@ -1,0 +1,41 @@
+"""Host faults: what an operator or a programmer gets when Toolyard itself cannot go on.
+
+A tool that fails is not a host fault: the model gets an Envelope (see ``protocol.failure``). The whole tree:
+
+    ToolyardError            anything Toolyard raises on purpose; ``exit_code`` is what the command line exits with
+    ├── UsageError           the request makes no sense: a flag, an argument, a file that cannot be read      (2)
+    ├── ConfigError          a setting is wrong: says where it stands and how to write it right              (1)
+    ├── InvalidEnvelope      a value that claims to be an envelope breaks its rules                          (1)
+    └── DuplicateTool        two tools want one name                                                         (1)
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class ToolyardError(Exception):
+    """Toolyard cannot do this."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(ToolyardError):
+    """The request makes no sense as written."""
+
+    exit_code = 2
+
+
+class ConfigError(ToolyardError):
+    """A setting is wrong."""
+
+
+class InvalidEnvelope(ToolyardError):
+    """A value breaks the rules of the envelope; ``problems`` lists all of them."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("not a valid envelope: " + "; ".join(problems))
+
+
+class DuplicateTool(ToolyardError):
+    """Two tools want one name."""

@@ -1,0 +1,1 @@
+"""Pure grammars and values: no I/O, no clock, no randomness."""

@@ -1,0 +1,187 @@
+"""From what a caller wrote to what a tool can trust (001 §4.3).
+
+Names are matched without case and with the tool's synonyms; texts become the numbers, booleans and lists that the JSON
+Schema asks for, when nothing is lost by it; missing ones get their defaults; everything wrong is said at once, each
+with the argument's name, what was expected and the nearest valid name.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from toolyard.protocol.call import fold
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.tool import ToolSpec
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def accept(spec: ToolSpec, arguments: Mapping[str, Json]) -> JsonObject:
+    """The arguments of a call, named, typed and complete; raises Failure(INVALID_PARAM) with every problem."""
+    problem = json_problem(dict(arguments), "arguments")
+    if problem:
+        raise _invalid(spec, [problem])
+    named, problems = _named(spec, arguments)
+    typed = {name: coerce(value, schema_of(spec, name)) for name, value in named.items()}
+    problems += _faults(spec, typed)
+    if problems:
+        raise _invalid(spec, problems)
+    return {**_defaults(spec), **typed}
+
+
+def coerce(value: Json, schema: Mapping[str, Any]) -> Json:
+    """``value`` as the type the schema asks for, if it says the same; otherwise unchanged, for the check to refuse."""
+    kind = schema.get("type")
+    if isinstance(value, float) and kind == "integer" and value.is_integer():
+        return int(value)
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if kind == "integer" and _INTEGER.fullmatch(text):
+        return int(text)
+    if kind == "number":
+        return _number(text, value)
+    if kind == "boolean":
+        return _BOOLEANS.get(text.lower(), value)
+    if kind in ("array", "object") and text[:1] in ("[", "{"):
+        return _json(text, value)
+    return value
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The one of ``names`` that ``name`` was most likely meant to be."""
+    from difflib import get_close_matches  # needed only when something is already wrong
+
+    by_fold = {fold(known): known for known in names}
+    close = get_close_matches(fold(name), by_fold, n=1, cutoff=0.6)
+    return by_fold[close[0]] if close else None
+
+
+def schema_of(spec: ToolSpec, name: str) -> dict[str, Json]:
+    """The schema of the parameter that ``name`` means; empty when it means none."""
+    canonical = _canonical(spec).get(fold(name), "")
+    properties = spec.parameters.get("properties")
+    schema = properties.get(canonical) if isinstance(properties, dict) else None
+    return schema if isinstance(schema, dict) else {}
+
+
+def _canonical(spec: ToolSpec) -> dict[str, str]:
+    names = {fold(other): name for other, name in spec.synonyms.items()}
+    return names | {fold(name): name for name in spec.parameter_names}
+
+
+def _named(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, list[str]]:
+    canonical = _canonical(spec)
+    named: JsonObject = {}
+    written: dict[str, str] = {}
+    problems = []
+    for key, value in arguments.items():
+        name = canonical.get(fold(key))
+        if name is None:
+            problems.append(_unknown(spec, key))
+        elif name in named and named[name] != value:
+            problems.append(f"'{written[name]}' and '{key}' both mean '{name}' and differ: send one of them")
+        else:
+            named[name], written[name] = value, key
+    return named, problems
+
+
+def _unknown(spec: ToolSpec, key: str) -> str:
+    known = spec.parameter_names
+    guess = nearest(key, [*known, *spec.synonyms])
+    meant = f": did you mean '{guess}'?" if guess else "."
+    return f"unknown parameter '{key}'{meant} {spec.name} takes {', '.join(known) or 'no parameters'}"
+
+
+def _faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
+    from jsonschema_rs import Draft202012Validator  # only a call needs it, and it takes a while to load
+
+    schema = {**spec.parameters, "additionalProperties": True}  # unknown names are already said, with a better word
+    return [_fault(error, schema) for error in Draft202012Validator(schema).iter_errors(arguments)]
+
+
+def _fault(error: "ValidationError", schema: JsonObject) -> str:
+    where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path).lstrip(".")
+    part = _at(schema, error.schema_path[:-1])
+    if isinstance(error.kind, error.kind.Required):
+        inside = f" in '{where}'" if where else ""
+        wanted = _at(part, ["properties", error.kind.property])
+        return f"missing parameter '{error.kind.property}'{inside}: expected {_expected(wanted)}"
+    if error.schema_path[-1] in ("type", "minimum", "maximum", "enum", "minLength", "minItems"):
+        return f"'{where}': expected {_expected(part)}, got {_brief(cast('Json', error.instance))}"
+    return f"'{where}': {error.message}"
+
+
+def _at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
+    """The part of a schema that a fault speaks of; empty when the way leads through a reference."""
+    part: Any = schema
+    for step in path:
+        try:
+            part = part[step]
+        except (KeyError, IndexError, TypeError):
+            return {}
+    return part if isinstance(part, Mapping) else {}
+
+
+_ARTICLES = {"integer": "an integer", "array": "a list", "object": "an object", "boolean": "true or false"}
+
+
+def _expected(schema: Mapping[str, Any]) -> str:
+    if "enum" in schema:
+        return "one of " + ", ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
+    kind = schema.get("type", "value")
+    words = _ARTICLES.get(kind, f"a {kind}")
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if low is not None and high is not None:
+        words += f" from {low} to {high}"
+    elif low is not None:
+        words += f" of at least {low}"
+    elif high is not None:
+        words += f" of at most {high}"
+    if schema.get("minLength") == 1:
+        words += " that is not empty"
+    if kind == "array" and isinstance(schema.get("items"), dict):
+        words += " of " + schema["items"].get("type", "value") + "s"
+    return words
+
+
+def _brief(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _defaults(spec: ToolSpec) -> JsonObject:
+    schemas = {name: schema_of(spec, name) for name in spec.parameter_names}
+    return {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
+
+
+def _number(text: str, otherwise: str) -> Json:
+    try:
+        number = float(text)
+    except ValueError:
+        return otherwise
+    return number if math.isfinite(number) else otherwise
+
+
+def _json(text: str, otherwise: str) -> Json:
+    try:
+        value: Json = json.loads(text)
+    except (ValueError, RecursionError):
+        return otherwise
+    return value
+
+
+def _invalid(spec: ToolSpec, problems: list[str]) -> Failure:
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        f"{spec.name} cannot run with these arguments: {'; '.join(problems)}.",
+        hint="Correct them and call again.",
+    )

@@ -1,0 +1,61 @@
+"""ToolCall: one request to run one tool; and numbered batches, several calls written as one (001 §4.2)."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    id: str
+    tool: str
+    arguments: JsonObject = field(default_factory=dict)
+    maid: str | None = None  # how the agent signs; a label, never an identity
+    caller: str = "local"  # who asks: a key, a Yard, or cli:<project>
+    timeout_s: float | None = None  # tighter than the tool's own limit, never looser
+    force: bool = False  # a person said so; no argument a model writes can set it
+
+
+_NUMBERED = re.compile(r"(.*?)([1-9][0-9]*)", re.DOTALL)
+
+
+def fold(name: str) -> str:
+    """The form under which parameter names are compared: ``startLine``, ``Start-Line`` and ``start_line`` are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[JsonObject] | None:
+    """The items of a numbered batch in order, or None when ``arguments`` is a plain call.
+
+    ``command1``, ``filePath1``, ``command2``, ... are numbered when the word before the number is one of ``names``.
+    Arguments without a number belong to every item. Numbers run from 1 without gaps: a gap is a Failure, because
+    guessing would lose or invent a call.
+    """
+    known = {fold(name) for name in names}
+    shared: JsonObject = {}
+    items: dict[int, JsonObject] = {}
+    for key, value in arguments.items():
+        match = _NUMBERED.fullmatch(key)
+        if match and fold(match[1]) in known and fold(key) not in known:
+            items.setdefault(int(match[2]), {})[match[1]] = value
+        else:
+            shared[key] = value
+    if not items:
+        return None
+    missing = next(number for number in range(1, len(items) + 2) if number not in items)
+    if missing <= len(items):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"The batch has arguments numbered {max(items)} but none numbered {missing}.",
+            hint="Number the commands of a batch 1, 2, 3, ... without gaps.",
+        )
+    return [{**shared, **items[number]} for number in sorted(items)]
+
+
+def number_batch(items: Iterable[Mapping[str, Json]]) -> JsonObject:
+    """Write several calls' arguments as one numbered batch: the inverse of ``split_batch``."""
+    return {f"{key}{number}": value for number, item in enumerate(items, 1) for key, value in item.items()}

@@ -1,0 +1,188 @@
+"""The envelope: the only result that crosses a boundary.
+
+An ``Envelope`` that exists is valid: its rules are checked when it is built, so no reader has to check again. Its JSON
+has the keys ``status``, ``data``, ``text``, ``error`` (only on errors), ``stats``, ``context``, in this order and no
+others. ``data``, ``stats`` and ``context`` are shared with the JSON form: treat them as read-only.
+"""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from toolyard.errors import InvalidEnvelope
+from toolyard.protocol.json import JsonObject, json_problem
+
+
+class Status(StrEnum):
+    SUCCESS = "success"  # done completely, as asked
+    PARTIAL = "partial"  # done, at a discount: truncated, by a slower way, a dry run, some items failed
+    ERROR = "error"  # no usable result
+
+
+class ErrorCode(StrEnum):
+    NOT_FOUND = "NOT_FOUND"
+    ACCESS_DENIED = "ACCESS_DENIED"  # outside the project root, or an approval was refused
+    PERMISSION_DENIED = "PERMISSION_DENIED"  # the operating system refused
+    INVALID_PARAM = "INVALID_PARAM"
+    TIMEOUT = "TIMEOUT"
+    INTERNAL_ERROR = "INTERNAL_ERROR"  # a bug of ours
+    EXECUTION_ERROR = "EXECUTION_ERROR"  # plugin and I/O faults, cancelled, interrupted, busy
+    CONFLICT = "CONFLICT"
+    IS_DIRECTORY = "IS_DIRECTORY"
+    BINARY_FILE = "BINARY_FILE"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """The ``error`` of an envelope."""
+
+    code: ErrorCode
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Envelope:
+    status: Status
+    data: JsonObject
+    text: str
+    error: Fault | None = None
+    stats: Mapping[str, int | float | str]
+    context: JsonObject
+
+    def __post_init__(self) -> None:
+        problems = list(_problems(self))
+        if problems:
+            raise InvalidEnvelope(problems)
+
+    def to_dict(self) -> dict[str, Any]:
+        error = {"error": {"code": self.error.code.value, "message": self.error.message}} if self.error else {}
+        return {
+            "status": self.status.value,
+            "data": self.data,
+            "text": self.text,
+            **error,
+            "stats": dict(self.stats),
+            "context": self.context,
+        }
+
+    @classmethod
+    def from_dict(cls, value: object) -> "Envelope":
+        """Read an envelope's JSON; ``"error": null`` is accepted. Raises InvalidEnvelope with every problem found."""
+        if not isinstance(value, Mapping):
+            raise InvalidEnvelope([f"expected an object, got {type(value).__name__}"])
+        problems = list(_shape_problems(value))
+        if problems:
+            raise InvalidEnvelope(problems)
+        error = value.get("error")
+        return cls(
+            status=Status(value["status"]),
+            data=value["data"],
+            text=value["text"],
+            error=Fault(ErrorCode(error["code"]), error["message"]) if error else None,
+            stats=value["stats"],
+            context=value["context"],
+        )
+
+
+def is_partial(data: Mapping[str, object]) -> bool:
+    """Whether ``data`` itself says that a result is not whole: success is then not the right status."""
+    return (
+        data.get("truncated") is True
+        or "fallback" in data
+        or data.get("applied") is False
+        or bool(data.get("failed_items"))
+    )
+
+
+KEYS = ("status", "data", "text", "error", "stats", "context")
+_REASON = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+def _shape_problems(value: Mapping[Any, Any]) -> Iterator[str]:
+    for key in value:
+        if key not in KEYS:
+            yield f"unknown top-level key {key!r} (allowed: {', '.join(KEYS)})"
+    for key in KEYS:
+        if key not in value and key != "error":
+            yield f"missing key {key!r}"
+    if "status" in value and value["status"] not in [status.value for status in Status]:
+        yield f"status is {value['status']!r}, expected success, partial or error"
+    for key in ("data", "stats", "context"):
+        if key in value and not isinstance(value[key], dict):
+            yield f"{key} must be an object"
+    if not isinstance(value.get("text", ""), str):
+        yield "text must be a string"
+    error = value.get("error")
+    if error is not None:
+        if not isinstance(error, dict) or set(error) != {"code", "message"} or not isinstance(error["message"], str):
+            yield "error must be an object of code and message"
+        elif error["code"] not in [code.value for code in ErrorCode]:
+            yield f"error.code is {error['code']!r}, expected one of {', '.join(ErrorCode)}"
+
+
+def _problems(envelope: Envelope) -> Iterator[str]:
+    parts = {"data": envelope.data, "text": envelope.text, "stats": envelope.stats, "context": envelope.context}
+    for name, part in parts.items():
+        problem = json_problem(part, name)
+        if problem:
+            yield problem
+    if not envelope.text.strip():
+        yield "text is empty: it must say what was done"
+    yield from _status_problems(envelope)
+    yield from _data_problems(envelope.data)
+    yield from _stats_problems(envelope.stats)
+    yield from _context_problems(envelope.context)
+
+
+def _status_problems(envelope: Envelope) -> Iterator[str]:
+    if (envelope.status is Status.ERROR) != (envelope.error is not None):
+        yield "error must be there exactly when status is error"
+    if envelope.error is not None:
+        problem = json_problem(envelope.error.message, "error.message")
+        if problem or not envelope.error.message:
+            yield problem or "error.message is empty"
+    if envelope.status is Status.SUCCESS and is_partial(envelope.data):
+        yield "status is success although data says truncated, fallback, applied=false or failed_items: that is partial"
+
+
+def _data_problems(data: Mapping[str, object]) -> Iterator[str]:
+    for flag in ("truncated", "applied"):
+        if not isinstance(data.get(flag, False), bool):
+            yield f"data.{flag} must be true or false"
+    items = data.get("failed_items", [])
+    if not isinstance(items, list):
+        yield "data.failed_items must be a list"
+        return
+    for index, item in enumerate(items):
+        if not isinstance(item, dict) or not {"item", "code", "message"} <= set(item):
+            yield f"data.failed_items[{index}] must have item, code and message"
+        elif item["code"] not in [code.value for code in ErrorCode]:
+            yield f"data.failed_items[{index}].code is {item['code']!r}, expected one of {', '.join(ErrorCode)}"
+
+
+def _stats_problems(stats: Mapping[str, object]) -> Iterator[str]:
+    time_ms = stats.get("time_ms")
+    if isinstance(time_ms, bool) or not isinstance(time_ms, int | float) or not math.isfinite(time_ms) or time_ms < 0:
+        yield "stats.time_ms must be a number of at least 0"
+    for name, value in stats.items():
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            yield f"stats.{name} must be a number or a string"
+
+
+def _context_problems(context: Mapping[str, object]) -> Iterator[str]:
+    if "params_input" not in context:
+        yield "context.params_input is missing: it holds what the caller sent"
+    for key in ("cwd", "path_resolved"):
+        path = context.get(key)
+        if path is None and (key == "path_resolved" and key not in context):
+            continue
+        if not isinstance(path, str) or not path or path.startswith("/") or ".." in path.split("/"):
+            yield f"context.{key} must be a POSIX path relative to the project root"
+    if not isinstance(context.get("truncation_skip", False), bool):
+        yield "context.truncation_skip must be true or false"
+    reason = context.get("reason")
+    if reason is not None and not (isinstance(reason, str) and _REASON.fullmatch(reason)):
+        yield "context.reason must be UPPER_SNAKE_CASE"

@@ -1,0 +1,50 @@
+"""What a call leads to: the tool's Result, and the Outcome that dialects read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.content import Part
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.json import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    """What travels beside an envelope and is written only by dialects."""
+
+    parts: tuple[Part, ...] = ()
+    action: str | None = None  # ``_specialAction`` of the VCP dialect
+    payload: JsonObject | None = None
+    before: str | None = None  # the file's text before a write
+    after: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a tool hands to the runner, which times it and makes the envelope."""
+
+    data: JsonObject
+    text: str  # what was done and how it ended; why it is partial; what to do next
+    partial: bool = False  # partial for a reason that ``data`` does not show by itself
+    stats: Mapping[str, int | float | str] = field(default_factory=dict)
+    context: JsonObject = field(default_factory=dict)
+    extras: Extras = Extras()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """The envelope of a finished call, and what the envelope does not show."""
+
+    envelope: Envelope
+    root: str  # the project's absolute path
+    arguments: JsonObject = field(default_factory=dict)  # as the tool got them: canonical names, typed, complete
+    extras: Extras = Extras()
+    batch: "tuple[BatchItem, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchItem:
+    call: ToolCall
+    outcome: Outcome
+    reads: bool  # its content is the answer; a write only has a message

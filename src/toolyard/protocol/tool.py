@@ -1,0 +1,46 @@
+"""What a tool is: its specification and its one method."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+
+Checkpoint: TypeAlias = Callable[[], None]
+"""Called by a tool between its steps; raises Failure when the call was cancelled or its deadline has passed."""
+
+
+class Risk(StrEnum):
+    READ = "read"
+    WRITE = "write"
+    EXECUTE = "execute"
+    NETWORK = "network"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    name: str
+    description: str  # what the model reads
+    parameters: JsonObject  # a JSON Schema of type object
+    synonyms: Mapping[str, str] = field(default_factory=dict)  # another name -> the parameter it means
+    aliases: tuple[str, ...] = ()  # other names of the tool
+    risk: Risk = Risk.READ
+    timeout_s: float = 60.0
+    splits_batches: bool = False  # built-in tools split numbered batches; plugins get them unchanged
+
+    @property
+    def parameter_names(self) -> tuple[str, ...]:
+        properties = self.parameters.get("properties")
+        return tuple(properties) if isinstance(properties, dict) else ()
+
+
+class Tool(Protocol):
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        """Do the work of ``call``, whose arguments are already checked and complete. Raises Failure."""
+        ...

@@ -1,0 +1,233 @@
+"""LS: the entries of a folder."""
+
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.json import Json
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.ignore import Ignores, read_rules
+from toolyard.workspace.names import to_text
+from toolyard.workspace.workspace import Opened, Workspace
+
+DEFAULT_LIMIT = 100
+MAX_DEPTH = 20
+MAX_SEEN = 200_000  # entries looked at in one call: beyond that the listing says so and stops
+_CHECK_EVERY = 256
+
+SPEC = ToolSpec(
+    name="LS",
+    description=description(__file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {
+                "type": "string",
+                "minLength": 1,
+                "default": ".",
+                "description": "The folder, relative to the root.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_LINES,
+                "default": DEFAULT_LIMIT,
+                "description": "How many entries to list.",
+            },
+            "offset": {
+                "type": "integer",
+                "minimum": 0,
+                "default": 0,
+                "description": "How many entries to leave out first.",
+            },
+            "include_hidden": {"type": "boolean", "default": False, "description": "List names that begin with a dot."},
+            "include_ignored": {"type": "boolean", "default": False, "description": "List what .gitignore leaves out."},
+            "ignore": {
+                "type": "array",
+                "items": {"type": "string"},
+                "default": [],
+                "description": "Patterns to leave out, as in .gitignore.",
+            },
+            "depth": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_DEPTH,
+                "default": 1,
+                "description": "How many levels to look into.",
+            },
+        },
+        "additionalProperties": False,
+    },
+    splits_batches=True,
+)
+
+
+class LS:
+    spec = SPEC
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._list(call.arguments, checkpoint))
+
+    def _list(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        offset, limit = wanted["offset"], wanted["limit"]
+        with self._workspace.folder(wanted["path"]) as folder:
+            survey = _Survey(wanted, checkpoint)
+            survey.look(folder.fd, _segments(folder.path), self._rules_above(folder), wanted["depth"])
+            where = folder.path
+        entries = sorted(survey.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
+        page = _that_fit(entries[offset : offset + limit])
+        more = offset + len(page) < len(entries)
+        stats: dict[str, int | float | str] = {
+            "total_entries": len(entries),
+            "hidden": survey.hidden,
+            "ignored": survey.ignored,
+        }
+        if survey.special:
+            stats["skipped_special"] = survey.special
+        if survey.unreadable:
+            stats["skipped_unreadable"] = survey.unreadable
+        return Result(
+            data={"entries": list(page), "truncated": more or survey.stopped},
+            text=_text(where, offset, len(page), len(entries), survey),
+            partial=bool(survey.unreadable),
+            stats=stats,
+            context={"path_resolved": where, "truncation_skip": True},
+        )
+
+    def _rules_above(self, folder: Opened) -> Ignores:
+        """The ignore rules of the folders between the root and ``folder``, which brings its own."""
+        rules = Ignores()
+        segments = _segments(folder.path)
+        for depth in range(len(segments)):
+            with self._workspace.folder("/".join(segments[:depth]) or ".") as above:
+                rules = rules.with_lines(read_rules(above.fd), depth)
+        return rules
+
+
+@dataclass(slots=True)
+class _Survey:
+    """What was found on the way through a folder, and what was left out."""
+
+    wanted: Mapping[str, Any]
+    checkpoint: Checkpoint
+    entries: list[dict[str, Json]] = field(default_factory=list)
+    seen: int = 0
+    hidden: int = 0
+    ignored: int = 0
+    special: int = 0
+    unreadable: int = 0
+
+    @property
+    def stopped(self) -> bool:
+        return self.seen >= MAX_SEEN
+
+    def look(self, fd: int, base: tuple[str, ...], rules: Ignores, depth: int) -> None:
+        rules = rules.with_lines(read_rules(fd), len(base))
+        extra = Ignores().with_lines(self.wanted["ignore"], len(base))
+        folders = []
+        for entry in self._scan(fd):
+            name = to_text(os.fsencode(entry.name))
+            path = (*base, name)
+            kind = _kind(entry)
+            is_folder = kind == "dir"
+            if name.startswith(".") and not self.wanted["include_hidden"]:
+                self.hidden += 1
+            elif extra.leave_out(path, is_folder=is_folder) or (
+                not self.wanted["include_ignored"] and rules.leave_out(path, is_folder=is_folder)
+            ):
+                self.ignored += 1
+            elif kind is None:
+                self.special += 1
+            else:
+                self.entries.append(_entry(entry, "/".join(path), kind))
+                if is_folder and depth > 1:
+                    folders.append((entry.name, path))
+        for name, path in folders:
+            self._enter(fd, name, path, rules, depth - 1)
+
+    def _scan(self, fd: int) -> Iterator["os.DirEntry[str]"]:
+        with os.scandir(fd) as entries:
+            for entry in entries:
+                if self.stopped:
+                    return
+                if self.seen % _CHECK_EVERY == 0:
+                    self.checkpoint()
+                self.seen += 1
+                yield entry
+
+    def _enter(self, fd: int, name: str, path: tuple[str, ...], rules: Ignores, depth: int) -> None:
+        try:
+            inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
+        except OSError:  # gone, changed or not ours to read since we saw it
+            self.unreadable += 1
+            return
+        try:
+            self.look(inner, path, rules, depth)
+        finally:
+            os.close(inner)
+
+
+def _kind(entry: "os.DirEntry[str]") -> str | None:
+    if entry.is_symlink():
+        return "link"
+    if entry.is_dir(follow_symlinks=False):
+        return "dir"
+    return "file" if entry.is_file(follow_symlinks=False) else None
+
+
+def _entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
+    found: dict[str, Json] = {"path": f"{path}/" if kind == "dir" else path, "type": kind}
+    try:
+        info = entry.stat(follow_symlinks=False)
+    except OSError:
+        return found  # gone since we saw its name
+    if stat.S_ISREG(info.st_mode):
+        found["size"] = info.st_size
+    found["mtime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
+    return found
+
+
+def _that_fit(entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
+    """As many entries as an answer can hold."""
+    size = 0
+    for count, entry in enumerate(entries):
+        size += len(json.dumps(entry, ensure_ascii=False).encode()) + 2
+        if size > MAX_BYTES:
+            return entries[:count]
+    return entries
+
+
+def _text(where: str, offset: int, shown: int, total: int, survey: _Survey) -> str:
+    if offset >= total > 0:
+        return f"'{where}' has only {total} entries: none from offset {offset} on. Use a smaller offset."
+    words = f"Listed {shown} {'entry' if shown == 1 else 'entries'} in '{where}'"
+    after = offset + shown
+    if after < total:
+        words += f" (truncated: {offset + 1}-{after} of {total})."
+        words += f" Use offset={after} for the next ones, or narrow the listing with path or ignore."
+    else:
+        words += f" ({offset + 1}-{after} of {total})." if offset else "."
+    left_out = [f"{count} {kind}" for count, kind in ((survey.hidden, "hidden"), (survey.ignored, "ignored")) if count]
+    if left_out:
+        words += f" Not listed: {' and '.join(left_out)} (include_hidden, include_ignored)."
+    if survey.unreadable:
+        words += f" {survey.unreadable} folders could not be read."
+    if survey.stopped:
+        words += f" Stopped after looking at {MAX_SEEN} entries: list a subfolder instead."
+    return words
+
+
+def _segments(path: str) -> tuple[str, ...]:
+    return () if path == "." else tuple(path.split("/"))

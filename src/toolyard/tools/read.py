@@ -1,0 +1,148 @@
+"""Read: a file's lines, its media or its cells."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.content import SNIFF_BYTES, Media, Text, sniff
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.tools.readers import notebook, pdf
+from toolyard.tools.readers.page import Page
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
+from toolyard.workspace.text import SMALL_FILE, Limits, Line, TextReader, Window, read_exactly
+from toolyard.workspace.workspace import Opened, Workspace
+
+MAX_LINE_CHARS = 2000
+
+SPEC = ToolSpec(
+    name="Read",
+    description=description(__file__, max_lines=MAX_LINES, max_bytes=MAX_BYTES, max_line_chars=MAX_LINE_CHARS),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to return."},
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_LINES,
+                "default": MAX_LINES,
+                "description": "How many lines to return.",
+            },
+            "encoding": {"type": "string", "minLength": 1, "description": "The encoding, when the one found is wrong."},
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+    synonyms={"filePath": "path", "file_path": "path", "offset": "start_line"},
+    splits_batches=True,
+)
+
+
+class Read:
+    spec = SPEC
+
+    def __init__(self, workspace: Workspace, *, fallback_encodings: Sequence[str]) -> None:
+        self._workspace, self._fallbacks = workspace, fallback_encodings
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._read(call.arguments, checkpoint))
+
+    def _read(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        page = Page(wanted["start_line"], wanted["limit"])
+        encoding: str | None = wanted.get("encoding")
+        with self._workspace.file(wanted["path"]) as file:
+            size = file.stat.st_size
+            head = read_exactly(file.fd, 0, min(size, BINARY_PROBE))
+            mime = None if encoding else sniff(head[:SNIFF_BYTES])
+            if mime is not None:
+                return _media(file, mime, page, checkpoint)
+            if looks_binary(head) and not encoding:
+                raise Failure(
+                    ErrorCode.BINARY_FILE,
+                    f"'{file.path}' is a binary file of {size} bytes that is no image, audio, video or PDF.",
+                    hint="If it is text after all, name its encoding, such as encoding=utf-16-le.",
+                )
+            if file.path.endswith(".ipynb") and size <= SMALL_FILE:
+                cells = notebook.read(read_exactly(file.fd, 0, size), file.path, page)
+                if cells is not None:
+                    return cells
+            limits = Limits(page.start, page.limit, MAX_BYTES, MAX_LINE_CHARS)
+            return _text(file, TextReader(encoding, self._fallbacks, checkpoint).window(file, limits), page)
+
+
+def _text(file: Opened, window: Window, page: Page) -> Result:
+    if not window.lines and page.start > 1:
+        raise page.beyond(file.path, window.total_lines or 0, "lines")
+    content = "\n".join(f"{number}\t{_shown(line)}" for number, line in enumerate(window.lines, page.start))
+    cuts = sum(line.cut for line in window.lines)
+    data: JsonObject = {
+        "content": content,
+        "truncated": window.next_line is not None or cuts > 0,
+        "encoding": window.encoding.name,
+        "eol": window.eol,
+        "next_line": window.next_line,
+    }
+    if window.total_lines is not None:
+        data |= {"hash": window.hash, "total_lines": window.total_lines}
+    text = _summary(file, window, page, cuts)
+    return Result(
+        data=data,
+        text=text,
+        partial=not window.encoding.certain,
+        stats={"lines": len(window.lines), "bytes": file.stat.st_size},
+        context={"path_resolved": file.path, "truncation_skip": True},
+        extras=Extras(parts=(Text(text), Text(content))),
+    )
+
+
+def _shown(line: Line) -> str:
+    return f"{line.text}… [line cut: {line.size} bytes in all]" if line.cut else line.text
+
+
+def _summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
+    if not window.lines:
+        return f"Read '{file.path}': the file is empty."
+    last = page.start + len(window.lines) - 1
+    of = f" of {window.total_lines}" if window.total_lines is not None else ""
+    words = f"Read lines {page.start}-{last}{of} of '{file.path}'."
+    if window.next_line is not None:
+        words += f" (Truncated.) Use start_line={window.next_line} to read on."
+    if cuts:
+        words += f" Lines longer than {MAX_LINE_CHARS} characters are cut: {cuts}. Search inside them with Grep."
+    if not window.encoding.certain:
+        words += (
+            f" The bytes are not valid UTF-8; shown as {window.encoding.name}, with bytes that are no text as \\xNN."
+            " Name the encoding if you know it."
+        )
+    return words
+
+
+def _media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
+    size = file.stat.st_size
+    if size > SMALL_FILE:
+        raise Failure(
+            Reason.TOO_LARGE,
+            f"'{file.path}' is {mime} of {size} bytes; media are read whole, up to {SMALL_FILE} bytes.",
+            hint="Make a smaller copy of it.",
+        )
+    raw = read_exactly(file.fd, 0, size)
+    media = Media(mime, raw, file.path.rpartition("/")[2])
+    if mime == "application/pdf":
+        return pdf.read(media, file.path, page, checkpoint)
+    text = f"Read '{file.path}' ({mime}, {size} bytes)."
+    return Result(
+        data={"mime": mime, "size": size, "hash": hashlib.sha256(raw).hexdigest(), "truncated": False},
+        text=text,
+        stats={"bytes": size},
+        context={"path_resolved": file.path, "truncation_skip": True},
+        extras=Extras(parts=(Text(text), media)),
+    )

@@ -1,0 +1,1 @@
+"""How Read shows files that are not plain text."""

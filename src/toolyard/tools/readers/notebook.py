@@ -1,0 +1,146 @@
+"""A Jupyter notebook as cells: source, text of its outputs, images as parts."""
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from toolyard.protocol.content import SNIFF_BYTES, Media, Part, Text, sniff
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.truncation import MAX_BYTES
+from toolyard.tools.readers.page import Page
+
+MAX_OUTPUT_CHARS = 2000  # of one output; a notebook's outputs are seldom what is looked for
+_ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def read(raw: bytes, path: str, page: Page) -> Result | None:
+    """The cells of a notebook, or None when ``raw`` is none after all and is best read as text."""
+    notebook = _parse(raw)
+    if notebook is None:
+        return None
+    cells: list[dict[str, Any]] = notebook["cells"]
+    first = page.start - 1
+    if first and first >= len(cells):
+        raise page.beyond(path, len(cells), "cells")
+    shown, cut = _that_fit([_cell(number, cell) for number, cell in enumerate(cells)][first : first + page.limit])
+    next_cell = first + len(shown) + 1 if first + len(shown) < len(cells) else None
+    text = f"Read cells {page.start}-{first + len(shown)} of {len(cells)} of '{path}' (numbered from 0)."
+    if not cells:
+        text = f"Read '{path}': the notebook has no cells."
+    if next_cell is not None:
+        text += f" (Truncated.) Use start_line={next_cell} to read on."
+    if cut:
+        text += " Long sources and outputs are cut."
+    images = [image for cell in cells[first : first + len(shown)] for image in _images(cell)]
+    parts: list[Part] = [Text(text), *(Text(_plain(cell)) for cell in shown), *images]
+    return Result(
+        data={
+            "cells": list(shown),
+            "truncated": next_cell is not None or cut,
+            "language": _language(notebook),
+            "encoding": "utf-8",
+            "next_line": next_cell,
+            "total_cells": len(cells),
+            "hash": hashlib.sha256(raw).hexdigest(),
+        },
+        text=text,
+        stats={"cells": len(shown), "bytes": len(raw)},
+        context={"path_resolved": path, "truncation_skip": True},
+        extras=Extras(parts=tuple(parts)),
+    )
+
+
+def _parse(raw: bytes) -> dict[str, Any] | None:
+    try:
+        notebook: Any = json.loads(raw.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells"), list):
+        return None
+    return notebook if all(isinstance(cell, dict) for cell in notebook["cells"]) else None
+
+
+def _cell(number: int, cell: dict[str, Any]) -> dict[str, Json]:
+    shown: dict[str, Json] = {"cell_number": number, "cell_type": str(cell.get("cell_type", "raw"))}
+    if isinstance(cell.get("id"), str):
+        shown["cell_id"] = cell["id"]
+    shown["source"] = _joined(cell.get("source", ""))
+    outputs: list[Json] = [text for output in _outputs(cell) for text in _output_texts(output)]
+    if outputs:
+        shown["outputs"] = outputs
+    return shown
+
+
+def _that_fit(cells: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], bool]:
+    """As many cells as an answer can hold, at least one; and whether any text in them was cut."""
+    size = 0
+    for count, cell in enumerate(cells):
+        size += len(json.dumps(cell, ensure_ascii=False).encode())
+        if size > MAX_BYTES:
+            if count:
+                return cells[:count], _has_cuts(cells[:count])
+            source = str(cell["source"]).encode()[: MAX_BYTES // 2].decode(errors="ignore")
+            return [{**cell, "source": f"{source}… [cut]", "outputs": []}], True
+    return cells, _has_cuts(cells)
+
+
+def _has_cuts(cells: list[dict[str, Json]]) -> bool:
+    return any(str(text).endswith("… [cut]") for cell in cells for text in _list(cell.get("outputs")))
+
+
+def _plain(cell: JsonObject) -> str:
+    label = f" id={cell['cell_id']}" if "cell_id" in cell else ""
+    outputs = "".join(f"\n[output]\n{text}" for text in _list(cell.get("outputs")))
+    return f"[cell {cell['cell_number']}] {cell['cell_type']}{label}\n{cell['source']}{outputs}"
+
+
+def _outputs(cell: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield from (output for output in _list(cell.get("outputs")) if isinstance(output, dict))
+
+
+def _output_texts(output: dict[str, Any]) -> Iterator[str]:
+    data = output.get("data")
+    for value in (
+        output.get("text"),
+        data.get("text/plain") if isinstance(data, dict) else None,
+        output.get("traceback"),
+    ):
+        if value:
+            text = _ANSI.sub("", _joined(value, "\n" if value is output.get("traceback") else ""))
+            yield text if len(text) <= MAX_OUTPUT_CHARS else text[:MAX_OUTPUT_CHARS] + "… [cut]"
+
+
+def _images(cell: dict[str, Any]) -> Iterator[Media]:
+    for output in _outputs(cell):
+        data = output.get("data")
+        for mime, value in data.items() if isinstance(data, dict) else ():
+            if mime in ("image/png", "image/jpeg", "image/gif", "image/webp"):
+                try:
+                    raw = base64.b64decode(_joined(value))
+                except binascii.Error:
+                    continue
+                found = sniff(raw[:SNIFF_BYTES])
+                if found and found.startswith("image/"):
+                    yield Media(found, raw)
+
+
+def _language(notebook: dict[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    for key, field in (("language_info", "name"), ("kernelspec", "language")):
+        info = metadata.get(key) if isinstance(metadata, dict) else None
+        if isinstance(info, dict) and isinstance(info.get(field), str):
+            return str(info[field])
+    return "python"
+
+
+def _joined(value: Any, separator: str = "") -> str:
+    return separator.join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,20 @@
+"""Blocking work beside the event loop."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TypeVar
+
+_GRACE_S = 1.0  # how long a cancelled call waits for its thread to see the checkpoint
+
+T = TypeVar("T")
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run ``work`` in a thread. A cancelled caller waits a moment for the thread, so that nothing is left half done."""
+    thread = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(thread)
+    except asyncio.CancelledError:
+        await asyncio.wait({thread}, timeout=_GRACE_S)
+        thread.add_done_callback(lambda done: done.cancelled() or done.exception())
+        raise

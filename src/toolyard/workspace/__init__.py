@@ -1,0 +1,1 @@
+"""The confined project root: safe paths, ignore rules, encodings, stored outputs."""

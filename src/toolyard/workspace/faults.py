@@ -1,0 +1,36 @@
+"""What the operating system said, as a Failure."""
+
+import errno
+import os
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+
+_INSPECT = "Check the path, or list its folder with LS."
+
+
+def os_failure(error: OSError, path: str) -> Failure:
+    """The one mapping from errno to error code."""
+    match error.errno:
+        case errno.ENOENT | errno.ENOTDIR:
+            return Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=_INSPECT)
+        case errno.ELOOP:
+            return Failure(
+                ErrorCode.NOT_FOUND, f"'{path}' is a link that leads nowhere: its links form a loop.", hint=_INSPECT
+            )
+        case errno.EACCES | errno.EPERM | errno.EROFS:
+            return Failure(
+                ErrorCode.PERMISSION_DENIED,
+                f"The operating system refuses access to '{path}': {os.strerror(error.errno)}.",
+                hint="Change the file's permissions, or run Toolyard as a user who may.",
+            )
+        case errno.ENAMETOOLONG:
+            return Failure(ErrorCode.INVALID_PARAM, f"The path is longer than this system allows: '{path[:100]}...'.")
+        case errno.EISDIR:
+            return Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder.", hint="List it with LS.")
+        case errno.ENOSPC | errno.EDQUOT:
+            return Failure(
+                ErrorCode.EXECUTION_ERROR, f"The disk is full: '{path}' was not written.", hint="Free some space."
+            )
+        case _:
+            return Failure(ErrorCode.EXECUTION_ERROR, f"'{path}': {error.strerror or error}.")

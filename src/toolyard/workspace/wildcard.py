@@ -1,0 +1,127 @@
+"""Wildcards as git has them: ``*`` and ``?`` inside one path segment, ``[a-z]`` classes, ``**`` across segments.
+
+Linear in practice on any pattern: a segment becomes a regular expression of atomic groups, which never look back, and
+``**`` is matched by remembering only the last one. A pattern that git could never match (an unclosed bracket, a
+trailing backslash) matches nothing.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+Segment: TypeAlias = "re.Pattern[str] | None"  # None is ``**``
+
+_POSIX = {
+    "alnum": "a-zA-Z0-9",
+    "alpha": "a-zA-Z",
+    "blank": " \\t",
+    "digit": "0-9",
+    "lower": "a-z",
+    "punct": "!-/:-@\\[-`{-~",
+    "space": "\\s",
+    "upper": "A-Z",
+    "xdigit": "0-9A-Fa-f",
+}
+_NOTHING = re.compile(r"(?!)")
+
+
+def compile_path(pattern: str) -> tuple[Segment, ...]:
+    """A whole pattern such as ``src/**/*.py``, one item per segment."""
+    return tuple(None if segment == "**" else compile_segment(segment) for segment in pattern.split("/"))
+
+
+def matches(pattern: Sequence[Segment], path: Sequence[str]) -> bool:
+    """Whether the segments of ``path`` match; ``**`` stands for any number of segments, at its end for at least one."""
+    if pattern and pattern[-1] is None:
+        pattern = (*pattern, _ANY)
+    p = s = 0
+    star, mark = -1, 0
+    while s < len(path):
+        if p < len(pattern) and pattern[p] is None:
+            star, mark, p = p, s, p + 1
+            continue
+        segment = pattern[p] if p < len(pattern) else None
+        if segment is not None and segment.fullmatch(path[s]):
+            p, s = p + 1, s + 1
+        elif star >= 0:
+            mark += 1
+            p, s = star + 1, mark
+        else:
+            return False
+    return all(segment is None for segment in pattern[p:])
+
+
+def compile_segment(glob: str) -> re.Pattern[str]:
+    """One segment. Between two stars the first place that fits is always right, so each piece is an atomic group."""
+    pieces: list[str] = [""]
+    i = 0
+    while i < len(glob):
+        char = glob[i]
+        i += 1
+        if char == "*":
+            pieces.append("")
+        elif char == "?":
+            pieces[-1] += "."
+        elif char == "\\":
+            if i == len(glob):
+                return _NOTHING
+            pieces[-1] += re.escape(glob[i])
+            i += 1
+        elif char == "[":
+            bracket = _bracket(glob, i)
+            if bracket is None:
+                return _NOTHING
+            pieces[-1] += bracket[0]
+            i = bracket[1]
+        else:
+            pieces[-1] += re.escape(char)
+    first, *rest = pieces
+    if not rest:
+        return re.compile(first, re.DOTALL)
+    middle = "".join(f"(?>.*?{piece})" for piece in rest[:-1] if piece)
+    return re.compile(f"{first}{middle}.*{rest[-1]}", re.DOTALL)
+
+
+_ANY = compile_segment("*")
+
+
+def _bracket(glob: str, start: int) -> tuple[str, int] | None:
+    """The class that opens before ``start`` as a regular expression, and where the text goes on after it."""
+    i = start
+    negated = glob[i : i + 1] in ("!", "^")
+    i += negated
+    items: list[str] = []
+    first = True
+    while i < len(glob):
+        char = glob[i]
+        if char == "]" and not first:
+            body = "".join(items)
+            if not body:
+                return (".", i + 1) if negated else ("(?!)", i + 1)
+            return f"[{'^' if negated else ''}{body}]", i + 1
+        first = False
+        named = re.compile(r"\[:([a-z]+):\]").match(glob, i)
+        if named:
+            if named[1] not in _POSIX:
+                return None
+            items.append(_POSIX[named[1]])
+            i = named.end()
+            continue
+        low, i = _literal(glob, i)
+        if low is None:
+            return None
+        if glob[i : i + 1] == "-" and glob[i + 1 : i + 2] not in ("", "]"):
+            high, i = _literal(glob, i + 1)
+            if high is None:
+                return None
+            if low <= high:
+                items.append(f"{re.escape(low)}-{re.escape(high)}")
+        else:
+            items.append(re.escape(low))
+    return None
+
+
+def _literal(glob: str, i: int) -> tuple[str | None, int]:
+    if glob[i] != "\\":
+        return glob[i], i + 1
+    return (glob[i + 1], i + 2) if i + 1 < len(glob) else (None, i + 1)

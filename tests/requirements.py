@@ -1,0 +1,1405 @@
+"""Every requirement of Toolyard: where it comes from, what must be observable, what it waits for.
+
+A test names the requirement it proves with ``@pytest.mark.requirement("id")``; ``test_requirements.py`` fails when a
+requirement that waits for nothing has no test, when a test names none or an unknown one, and when a requirement that
+waits already has a test.
+
+Sources: ``000`` to ``004`` are the five founding documents, ``contract``, ``architecture``, ``reliability``,
+``security`` and ``console`` the pages of the design. Where a founding document and the contract differ, the behaviour
+is the contract's and both are cited. The tables follow the order of the contract; within an area the numbered rows of
+reliability (``r:``, ``p:``) and security (``s:``) stand last.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Area(Enum):
+    """What a later requirement waits for."""
+
+    FILE_TOOLS = "the tools that search and change files"
+    TEXT_LANGUAGES = "tool requests in text, placeholders and structured replies"
+    PLUGINS = "plugins: manifests, configuration, child processes and trust"
+    ENGINE = "durable state: tasks, callbacks, schedules, approvals, journal, events and many hosts"
+    GATEWAY = "the server: HTTP, WebSocket, chat, upstream and keys"
+    INTEROP = "other systems: MCP, the backend stream and import from VCPToolBox"
+    CONSOLE = "the web console"
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One observable behaviour, the place that asks for it, and the area it waits for, if any."""
+
+    id: str
+    source: str
+    behaviour: str
+    waits_for: Area | None = None
+
+
+Row = tuple[str, str, str]
+Table = tuple[Requirement, ...]
+
+
+def _now(*rows: Row) -> Table:
+    return tuple(Requirement(*row) for row in rows)
+
+
+def _later(area: Area, *rows: Row) -> Table:
+    return tuple(Requirement(*row, waits_for=area) for row in rows)
+
+
+def _by_id(*tables: Table) -> dict[str, Requirement]:
+    found: dict[str, Requirement] = {}
+    for table in tables:
+        for requirement in table:
+            if requirement.id in found:
+                raise ValueError(f"two requirements are called {requirement.id}")
+            found[requirement.id] = requirement
+    return found
+
+
+# The formatter would give each row six lines: by hand, id and source stand on one and the behaviour below.
+# fmt: off
+
+# --- What is built now ---
+
+ENVELOPE: Final = _now(
+    ("envelope:keys", "002 §1, contract §1",
+     ("An envelope in JSON has the keys status, data, text, error, stats and context in this order, and one with any "
+      "other top-level key is refused.")),
+    ("envelope:error:written", "002 §1, 002 §5, contract §1",
+     "The key error is written only when status is error, and null is accepted when an envelope is read."),
+    ("envelope:error:shape", "002 §1, 002 §3.3",
+     ("An error is an object with a code of the closed set and a message, and an envelope of status error cannot be "
+      "built without one.")),
+    ("envelope:data-object", "002 §1, contract §1",
+     "data is always an object: null, a list or a scalar is refused when the envelope is built or read."),
+    ("envelope:status:closed", "002 §1, contract §1",
+     "status is success, partial or error, and any other word is refused."),
+    ("envelope:status:success", "002 §3.1",
+     ("An envelope of status success cannot be built with data.truncated true, data.fallback, data.failed_items, "
+      "data.applied false or an error.")),
+    ("envelope:status:truncated", "002 §2, 002 §3.2",
+     ("A result cut by a limit is partial with data.truncated true, and its text says why it was cut and what to do "
+      "next.")),
+    ("envelope:status:fallback", "002 §3.2, contract §1",
+     ("A complete result obtained by a slower path is partial with data.fallback naming that path, and its text says "
+      "so.")),
+    ("envelope:status:dry-run", "002 §3.2, contract §1",
+     "A dry run is partial with data.applied false, and its text says that nothing was written."),
+    ("envelope:text", "002 §4, contract §1",
+     ("text says what was done and how it ended, then why it is partial when it is, then what to do next when it is "
+      "partial or an error.")),
+    ("envelope:stats:time", "002 §1, contract §1",
+     "stats.time_ms is always present and is a finite number of at least 0."),
+    ("envelope:stats:values", "002 §1, contract §1",
+     "Every value in stats is a number or a string, and anything else is refused."),
+    ("envelope:context:cwd", "002 §1.1, contract §1",
+     ('context.cwd is always present and relative to the project root: "." at the root, "src" for a tool that runs '
+      "in src.")),
+    ("envelope:context:params-input", "002 §1, contract §1",
+     "context.params_input is exactly what the caller sent, with its own names, order and types."),
+    ("envelope:context:params-masked", "contract §1, security S-91",
+     "A secret inside context.params_input reads [masked]."),
+    ("envelope:context:params-cut", "contract §1",
+     ("A string over 4 KiB in context.params_input is cut with a marker in the shown envelope and stays whole in the "
+      "full one.")),
+    ("envelope:context:path-resolved", "002 §1, contract §1",
+     "context.path_resolved is the resolved POSIX path relative to the project root."),
+    ("envelope:context:reason", "contract §1",
+     "A finer cause than the code stands in context.reason in upper snake case."),
+    ("envelope:data-paths", "002 §2, contract §1", "Every path in data is POSIX and relative to the project root."),
+    ("envelope:beside", "contract §1",
+     "Parts, action and payload travel beside the envelope in memory and never appear in its JSON."),
+    ("envelope:round-trip", "002 §1, contract §1",
+     "An envelope written to JSON and read back is equal to the first one."),
+    ("envelope:seed-example", "002 §5",
+     "The seed's listing example is read as a valid envelope and LS answers in the same shape."),
+)
+
+ERROR_CODES: Final = _now(
+    ("code:closed", "002 §3.3, contract §1",
+     ("error.code is one of NOT_FOUND, ACCESS_DENIED, PERMISSION_DENIED, INVALID_PARAM, TIMEOUT, INTERNAL_ERROR, "
+      "EXECUTION_ERROR, CONFLICT, IS_DIRECTORY and BINARY_FILE.")),
+    ("code:unknown-tool", "contract §1", "A call of a tool that does not exist is NOT_FOUND."),
+    ("code:missing-path", "002 §3.3, 002 §4, contract §1",
+     "A missing path is NOT_FOUND for Read and for LS, and the text says what to check."),
+    ("code:outside-root", "002 §3.3, contract §1", "A path outside the project root is ACCESS_DENIED."),
+    ("code:os-refusal", "002 §3.3, contract §1", "A refusal by the operating system is PERMISSION_DENIED."),
+    ("code:io-fault", "002 §3.3, contract §1", "Any other I/O fault is EXECUTION_ERROR."),
+    ("code:reasons:edits", "contract §1",
+     ("NOT_FOUND_IN_FILE, NOT_UNIQUE, NO_CHANGE, TOO_LARGE and UNSUPPORTED_ENCODING come with INVALID_PARAM; STALE "
+      "and ALREADY_EXISTS come with CONFLICT.")),
+    ("code:reasons:plugins", "contract §1",
+     ("START_FAILED, NO_OUTPUT, INVALID_OUTPUT, OUTPUT_TOO_LARGE, CRASHED, BUSY, INTERRUPTED and CANCELLED come with "
+      "EXECUTION_ERROR; DENIED comes with ACCESS_DENIED.")),
+    ("items:some-failed", "002 §3.2, contract §1",
+     ("When some of several items fail, the others are still done and the result is partial with data.failed_items "
+      "as objects of item, code and message.")),
+    ("items:all-failed", "contract §1", "When all of several items fail, the result is an error."),
+)
+
+TRUNCATION: Final = _now(
+    ("truncation:lines", "002 §2, contract §1",
+     "A result whose text to be shown has more than 2000 lines is shown with at most 2000."),
+    ("truncation:bytes", "002 §2, contract §1",
+     "A result whose text to be shown has more than 51200 bytes is shown with at most 51200."),
+    ("truncation:exact-fit", "contract §1", "A result of exactly 2000 lines or exactly 51200 bytes is not truncated."),
+    ("truncation:data", "002 §2",
+     ("A truncated data is exactly truncated true, preview, and truncation with direction, max_lines, max_bytes, "
+      "original_lines, original_bytes, kept_lines, kept_bytes and full_output_path, all true.")),
+    ("truncation:direction", "002 §2",
+     "Truncation keeps the beginning with direction head and the end with direction tail."),
+    ("truncation:preview", "002 §2, contract §1",
+     "preview is a piece of the original text: never re-escaped and never cut inside a character."),
+    ("truncation:status", "002 §2, contract §1",
+     "Truncation turns success into partial, and an error stays an error with its code and message."),
+    ("truncation:keeps", "002 §2", "Truncation keeps the stats and the context of the original result."),
+    ("truncation:text", "002 §2, 002 §4",
+     "The text of a truncated result says that it was cut, how much was kept and where the whole output is."),
+    ("truncation:skip", "002 §1, contract §1",
+     "A result with context.truncation_skip true is shown whole up to 1 MiB."),
+    ("truncation:hard-cap", "contract §1",
+     "A result over 1 MiB is truncated even when context.truncation_skip is true."),
+    ("truncation:paging", "contract §1",
+     ("LS and Read stop at 2000 lines and 51200 bytes by themselves, keep their own data and set "
+      "context.truncation_skip.")),
+    ("truncation:before-dialects", "contract §1",
+     "Truncation comes before any dialect, so a dialect made for the model encodes the shown envelope."),
+    ("truncation:full", "contract §1",
+     "yard.call, toolyard call and the backend dialect give the full result unless the shown one is asked for."),
+    ("saved:first", "002 §2, contract §1",
+     "The whole result is stored as JSON before the shown envelope names its path."),
+    ("saved:name", "002 §2, contract §1",
+     ("A stored output is tool-output/tool_YYYYMMDD_HHMMSS_Tool.json under the project root, with the tool's name "
+      "reduced to letters, digits, underscore and hyphen.")),
+    ("saved:exclusive", "contract §1",
+     "A stored output is created exclusively and never overwrites a file or follows a link that is there."),
+    ("saved:ignored", "contract §1", "The folder tool-output ignores itself in git and in the listings of LS."),
+    ("saved:retention", "contract §1", "A stored output older than 7 days is removed and a younger one is kept."),
+)
+
+VALUES: Final = _now(
+    ("call:fields", "architecture words, 001 §4.1",
+     "A ToolCall carries its id, tool name, arguments, signer (maid) and caller."),
+    ("batch:split", "001 §4.2",
+     ("A call with command1, filePath1, command2 and filePath2 splits into two calls, each with its own parameters "
+      "and no number in their names.")),
+    ("batch:order", "001 §4.2",
+     "The calls of a batch are in the order of their numbers, so command10 comes after command2."),
+    ("batch:gaps", "001 §4.2",
+     "A gap in the numbers of a batch neither loses a call nor moves a parameter to another one."),
+    ("batch:single", "001 §4.2",
+     "A call without numbered commands is no batch, and its parameters keep digits at the end of their names."),
+    ("content:text", "000 §1.1, 001 §3.2", "A text part is written as type text with its text."),
+    ("content:media", "000 §3, 001 §3.2",
+     "An image, audio or video part is written as type image_url with a base64 data URI that carries its MIME type."),
+    ("content:sniff", "000 §3, contract §2",
+     "The MIME type of media comes from its leading bytes, not from its file name."),
+    ("spec:tool", "architecture layout, contract §2",
+     ("A ToolSpec gives the tool's name, the text the model reads and a JSON Schema of its parameters with their "
+      "defaults.")),
+    ("params:case", "001 §4.3, contract §2", "Parameter names are matched without regard to case."),
+    ("params:synonyms", "001 §4.3, contract §2",
+     ("A parameter may be given under any of its synonyms: Read takes filePath and file_path for path, and offset "
+      "for start_line.")),
+    ("params:unknown", "contract §2",
+     "An unknown parameter is INVALID_PARAM and the message suggests the nearest known name."),
+    ("params:required", "001 §4.3, contract §2",
+     "A missing required parameter is INVALID_PARAM and the message names it."),
+    ("params:defaults", "contract §2", "A parameter that is not given has the default of the contract's table."),
+    ("params:types", "002 §3.3, contract §2",
+     ("A value of the wrong type or out of range is INVALID_PARAM and the message names the parameter and what it "
+      "takes.")),
+    ("hunk:shape", "004 appendix, contract §2",
+     ("A hunk has exactly oldStart, oldLines, newStart, newLines and lines, and each line begins with a space, a "
+      "minus or a plus.")),
+)
+
+DIALECTS: Final = _now(
+    ("dialect:pure", "contract §3, architecture rules",
+     ("A dialect is a pure function of the call and its outcome with ids passed in: the same input gives the same "
+      "output and its input is unchanged.")),
+    ("dialect:envelope", "contract §3", "The default dialect is envelope and gives the JSON of the envelope."),
+    ("dialect:vcp:success", "000 §1.2, 001 §3, contract §3",
+     "The vcp dialect gives status success with result.content as parts and result.details as data."),
+    ("dialect:vcp:error", "001 §3, contract §3",
+     "A failed call in the vcp dialect has status error and its message under error beside result."),
+    ("dialect:vcp:partial", "contract §3",
+     "A partial result is success in the vcp dialect and its text says why it is partial."),
+    ("dialect:vcp:action", "000 §1.1, 000 §1.2, contract §3",
+     "_specialAction and payload stand at the top level of the vcp dialect when present and are absent otherwise."),
+    ("dialect:vcp:content:parts", "000 §1.1, contract §3",
+     "The content of the vcp dialect is the outcome's parts when it has any."),
+    ("dialect:vcp:content:list", "000 §2.1, 000 §2.2, contract §3",
+     ("Without parts, data.items, results, entries, matches, paths or info gives one summary text and one JSON text "
+      "indented by 2 spaces.")),
+    ("dialect:vcp:content:text", "000 §2.2, contract §3",
+     "Without parts and without a list, the content of the vcp dialect is the envelope's text, so it is never empty."),
+    ("dialect:vcp:message", "000 §1.1, contract §3",
+     "details.message in the vcp dialect is the first sentence of text."),
+    ("dialect:vcp:validation", "000 §4, contract §3",
+     ("Validation findings become text parts at the end of the vcp content and leave the message before them "
+      "unchanged.")),
+    ("dialect:vcp:batch:reads", "000 §2.3, contract §3",
+     "In a batch the contents of reading calls are flattened into one content in their order."),
+    ("dialect:vcp:batch:writes", "000 §2.3, contract §3",
+     "In a batch the messages of writing calls are collected in one summary text part placed first."),
+    ("dialect:vcp:seed-examples", "000 §1, 000 §2, 000 §3, 001 §3",
+     ("The seeds' result examples (read file, directory listing, plain text, text with image) come out in exactly "
+      "their shape.")),
+    ("dialect:backend:base", "004 base format, contract §3",
+     "A backend message has exactly type backend_only, tool_name, tool_use_id, uuid and data."),
+    ("dialect:backend:names", "004 §1-§4, contract §3",
+     ("Write is called Replace and NotebookEdit is called NotebookEditCell in the backend dialect; Edit and "
+      "MultiEdit keep their names.")),
+    ("dialect:backend:other-tools", "contract §3",
+     "Any other tool keeps its name in the backend dialect and sends its data."),
+    ("dialect:backend:file-path", "004 §1-§3, contract §3", "filePath in Replace, Edit and MultiEdit is absolute."),
+    ("dialect:backend:replace-create", "004 §1, contract §3",
+     "Replace of a new file has type create, filePath, the whole content and an empty structuredPatch."),
+    ("dialect:backend:replace-update", "004 §1, contract §3",
+     "Replace of an existing file has type update, filePath, the whole new content and the hunks as structuredPatch."),
+    ("dialect:backend:edit", "004 §2, contract §3",
+     "Edit has filePath, oldString, newString, originalFile with the whole text before, and structuredPatch."),
+    ("dialect:backend:multiedit", "004 §3, contract §3",
+     ('MultiEdit has filePath, wasNewFile, editsApplied, totalEdits, structuredPatch and the summary "Successfully '
+      'applied N edits to NAME".')),
+    ("dialect:backend:multiedit-edit", "004 §3, contract §3",
+     ("Each of editsApplied has editIndex from 1, success, old_string and new_string cut to 100 characters, and "
+      "occurrences.")),
+    ("dialect:backend:multiedit-failure", "004 §3, contract §3",
+     ('A failed MultiEdit has data "Error in edit N: String not found: " with the first 50 characters and "...", or '
+      'the other cause after "Error in edit N: ".')),
+    ("dialect:backend:notebook", "004 §4, contract §3",
+     ("NotebookEditCell has exactly cell_number, new_source, cell_type, language and edit_mode, and no path, for "
+      "replace, insert and delete.")),
+    ("dialect:backend:notebook-failure", "004 §4, contract §3",
+     "A failed NotebookEditCell keeps its fields and adds error."),
+    ("dialect:backend:failure", "contract §3",
+     'Any other failure has data "Error: CODE: MESSAGE" in the backend dialect.'),
+    ("dialect:backend:seed-examples", "004 §1-§4, 004 appendix, contract §3",
+     "Every example of the backend document comes out in exactly its shape, context lines of hunks aside."),
+    ("dialect:openai", "contract §3",
+     ("The openai dialect gives a message of role tool, bound to the call's id, with the shown envelope as JSON text "
+      "and media as content parts.")),
+    ("dialect:mcp:result", "contract §3",
+     ("The mcp dialect gives a CallToolResult with content, media blocks included, and with structuredContent equal "
+      "to the envelope.")),
+    ("dialect:mcp:error", "contract §3",
+     "isError in the mcp dialect is true for status error and false for success and partial."),
+)
+
+RUNNER: Final = _now(
+    ("runner:one-way", "architecture rules",
+     ("The command line and Python both run a tool through engine.runner.settle, and no other code of the product "
+      "runs one.")),
+    ("runner:validate", "contract §2, architecture rules",
+     "A call whose arguments are invalid ends before the tool is started."),
+    ("runner:time", "002 §1, contract §1",
+     "The runner measures stats.time_ms itself, and a number from the tool does not replace it."),
+    ("runner:catch", "contract §1, architecture rules",
+     "A tool that raises ends in an INTERNAL_ERROR envelope, and no exception reaches the caller."),
+    ("runner:invalid-result", "contract §1, architecture rules",
+     "A tool that returns something other than a valid outcome ends in an INTERNAL_ERROR envelope."),
+    ("runner:journal", "architecture flow",
+     "The journal hook gets each call and its full envelope exactly once, failures included."),
+    ("runner:deadline", "contract §1",
+     "A tool that is still running at its deadline is stopped and the call ends as TIMEOUT."),
+    ("runner:cancel", "contract §1",
+     "A cancelled call ends as EXECUTION_ERROR with reason CANCELLED and its tool is stopped."),
+    ("runner:bound", "architecture flow, contract §1",
+     "The runner gives the full envelope and can make the shown one, and making it never changes the full one."),
+)
+
+LS: Final = _now(
+    ("ls:defaults", "contract §2",
+     ("LS without parameters lists the project root with limit 100, offset 0, depth 1, and without hidden and "
+      "ignored entries.")),
+    ("ls:entries", "002 §2, contract §2", "Each entry has path and type, and may have size and mtime."),
+    ("ls:types", "002 §2, contract §2",
+     "The type of an entry is file, dir or link, and a link is link whatever it points to."),
+    ("ls:folder-slash", "002 §5, contract §2", "The path of a folder ends in a slash and the path of a file does not."),
+    ("ls:sort", "contract §2", "Entries are sorted by path with folders first."),
+    ("ls:limit", "002 §3.2, 002 §5, contract §2",
+     ("With more entries than limit, LS is partial with data.truncated true, exactly limit entries, the total in "
+      "stats.total_entries, and a text that gives it and how to see more.")),
+    ("ls:exact-limit", "contract §1, contract §2",
+     "With exactly limit entries LS is a success with data.truncated false."),
+    ("ls:offset", "contract §2", "Pages taken by offset and limit together give every entry exactly once."),
+    ("ls:hidden", "contract §2",
+     "Names that begin with a dot are left out and counted in stats.hidden, unless include_hidden is true."),
+    ("ls:ignored", "contract §2",
+     ("What the project's ignore files exclude is left out and counted in stats.ignored, unless include_ignored is "
+      "true.")),
+    ("ls:ignore", "contract §2", "Entries that match a pattern of ignore are left out."),
+    ("ls:depth", "contract §2", "depth N lists N levels of folders, and links to folders are not entered."),
+    ("ls:not-a-folder", "002 §3.3, contract §1", "LS of a file is INVALID_PARAM."),
+)
+
+READ: Final = _now(
+    ("read:content", "002 §2, contract §2", "data.content holds each line as its number, a tab and the line."),
+    ("read:start-line", "002 §4, contract §2", "start_line N begins with line N, counted from 1."),
+    ("read:limit", "002 §3.2, contract §2",
+     "Read gives 2000 lines unless limit says otherwise; with lines left it is partial with data.truncated true."),
+    ("read:next-line", "002 §4, contract §2",
+     "A truncated Read gives data.next_line, and reading on from there gives every line exactly once."),
+    ("read:exact-end", "contract §1",
+     "A Read whose limit is exactly the lines left is a success with data.truncated false."),
+    ("read:bytes", "contract §1, contract §2",
+     "Read stops at 51200 bytes of content, also within one long line, and then is partial."),
+    ("read:encoding", "contract §2", "Read reports the file's encoding and reads in the encoding the caller names."),
+    ("read:unsupported-encoding", "contract §1",
+     "An encoding that cannot be read is INVALID_PARAM with reason UNSUPPORTED_ENCODING."),
+    ("read:eol", "contract §2", "Read reports the file's line ending."),
+    ("read:hash", "contract §2",
+     ("data.hash (sha256 in hex of the bytes) and data.total_lines are given when the end was reached or the file is "
+      "at most 10 MiB, and are absent otherwise.")),
+    ("read:media", "000 §3, contract §2", "Read gives an image, PDF, audio or video as a media part."),
+    ("read:notebook", "contract §2", "Read gives an .ipynb file as its cells."),
+    ("read:binary", "002 §3.3", "Read of any other binary file is BINARY_FILE."),
+    ("read:directory", "002 §3.3", "Read of a folder is IS_DIRECTORY and the text points to LS."),
+)
+
+PATHS: Final = _now(
+    ("path:relative", "contract §2", "A relative path counts from the project root."),
+    ("path:absolute", "contract §2", "An absolute path inside the project root is accepted and shown relative to it."),
+    ("path:link-inside", "contract §2",
+     "A link whose target is inside the project root is followed, and stays a link."),
+    ("s:S-10", "security S-10",
+     ("Reading a path that leads outside the root is ACCESS_DENIED and a NUL is INVALID_PARAM; tilde and URLs are "
+      "not expanded, legal names such as x:stream are read, and names compare in NFC.")),
+    ("s:S-11", "security S-11",
+     "With root /srv/data, the path /srv/data-secret/x is ACCESS_DENIED, since paths are compared by components."),
+    ("s:S-12", "security S-12",
+     ("Reading through a link, a chain of links or a linked folder that leaves the root is ACCESS_DENIED, a dangling "
+      "or looping link is refused, and a listing shows link.")),
+    ("s:S-13", "security S-13",
+     "Swapping a folder for a link between check and open never lets a read leave the root."),
+    ("s:S-14", "security S-14",
+     "Reading a file with several hard links and another owner than the project's is refused."),
+    ("s:S-16", "security S-16",
+     ("FIFOs, devices and other special files are refused without blocking, and a file of any size is read page by "
+      "page in constant memory.")),
+    ("s:S-17", "security S-17",
+     ("A name that enters a file name is reduced to letters, digits, underscore and hyphen, so ../../evil makes one "
+      "new file inside its folder.")),
+    ("s:S-18:ls-ignore", "security S-18",
+     "An ignore pattern of LS has no effect outside the listed folder, its braces are not expanded, and none is slow."),
+    ("s:S-27", "security S-27",
+     ("A tool is found only by its exact ASCII name; look-alike letters, other case and spaces give NOT_FOUND with a "
+      "suggestion and run nothing.")),
+    ("r:R96", "reliability R96",
+     "A file that grows or shrinks while it is read gives CONFLICT or one consistent snapshot."),
+    ("r:R98", "reliability R98",
+     "Two truncated outputs of one tool in one second are two files, the second ending in _2 and the third in _3."),
+)
+
+COMMAND_LINE: Final = _now(
+    ("cli:call", "contract §8",
+     "toolyard call TOOL runs the tool without a server and prints its full envelope as JSON."),
+    ("cli:call:key-value", "contract §8", "key=value arguments are coerced by the tool's schema."),
+    ("cli:call:args", "contract §8", "--args takes the arguments as JSON, as @file or from stdin with a hyphen."),
+    ("cli:call:dialect", "contract §3, contract §8",
+     "--dialect NAME prints the result in that dialect, and an unknown name is a usage error."),
+    ("cli:call:shown", "contract §1", "--shown prints the shown envelope in place of the full one."),
+    ("cli:tools:list", "contract §8", "toolyard tools and toolyard tools list name every tool."),
+    ("cli:tools:show", "contract §8",
+     "toolyard tools show NAME prints the tool's text and parameters, and fails for an unknown name."),
+    ("cli:doctor", "contract §8",
+     "toolyard doctor prints one line per check, names the fix of each failed one and exits 1 when one failed."),
+    ("cli:config:show", "contract §8", "toolyard config show prints the effective settings with secrets masked."),
+    ("cli:config:check", "contract §8",
+     "toolyard config check exits 0 for valid settings and 1 with the fault named for invalid ones."),
+    ("cli:project", "contract §8", "--project DIR sets the project root, which is the current folder by default."),
+    ("cli:home", "contract §8",
+     "--home DIR sets the home, else TOOLYARD_HOME does, else it is the platform's data folder."),
+    ("cli:json", "contract §8", "With --json a command prints its result as one JSON value."),
+    ("cli:quiet", "contract §8", "--quiet leaves stderr empty on success."),
+    ("cli:verbose", "contract §8", "--verbose adds detail on stderr and leaves stdout unchanged."),
+    ("cli:exit:success", "contract §8", "A success and a partial result exit 0."),
+    ("cli:exit:failure", "contract §8", "A failed tool or command exits 1."),
+    ("cli:exit:usage", "contract §8", "A usage error exits 2."),
+    ("cli:stdout", "contract §8", "stdout carries the result only, and progress and logs go to stderr."),
+    ("cli:start-up", "architecture rules",
+     "toolyard --help and toolyard call of a built-in tool start without importing web, database or plugin libraries."),
+)
+
+PYTHON_AND_MAKE: Final = _now(
+    ("python:open", "contract §11",
+     "toolyard.open(project, home) gives a Yard as a context manager and needs no server."),
+    ("python:open-async", "contract §11", "toolyard.open_async gives the asynchronous form with the same results."),
+    ("python:call", "contract §1, contract §11",
+     "yard.call(tool, arguments) returns the full Envelope and never raises for a failed tool."),
+    ("python:to-dict", "contract §11", "Envelope.to_dict() gives the JSON object of the envelope."),
+    ("python:dialect", "contract §3, contract §11", "yard.call with dialect returns a dict in that dialect."),
+    ("python:threads", "contract §11",
+     "One Yard is called from several threads at once and each call gets its own right result."),
+    ("make:install", "contract §11",
+     "make install makes the virtual environment .venv with the product on a machine that has Python 3.11 or newer."),
+    ("make:run", "contract §11", "make run starts the product from that virtual environment."),
+    ("make:test", "contract §11", "make test sets up and runs the whole suite."),
+    ("make:check", "contract §11", "make check verifies format, lint, types and import rules."),
+)
+
+HOUSE: Final = _now(
+    ("house:imports-down", "architecture layout",
+     ("Imports point down only, in the order cli, web, app, gateway, (engine, tools, plugins, storage, render), "
+      "workspace, dialects, protocol, errors.")),
+    ("house:siblings", "architecture layout",
+     "The packages engine, tools, plugins, storage and render do not import each other."),
+    ("house:pure", "architecture layout",
+     "Modules of protocol and dialects do no I/O and use no clock and no randomness."),
+    ("house:letter-case", "architecture layout", "Names change between snake case and camel case only in dialects."),
+    ("house:environment", "architecture layout",
+     "config.py is the only module that reads environment variables and settings files."),
+    ("house:broad-except", "architecture rules", "except Exception stands only in the runner, web and cli."),
+    ("house:error-tree", "architecture layout",
+     "Every host fault derives from ToolyardError and the docstring of errors.py draws the whole tree."),
+    ("house:class-names", "architecture rules",
+     "No class is called Manager, Handler, Helper, Util, Processor or Service, alone or as the end of a name."),
+    ("house:frozen", "architecture rules",
+     "Every dataclass of protocol and dialects is frozen, and closed sets are enums."),
+    ("house:tool-files", "architecture rules",
+     ("Each built-in tool is name.py with name.md beside it, and the limits in the text come from the code's "
+      "constants.")),
+    ("house:module-docstrings", "architecture rules",
+     "Every module begins with a docstring that says what it promises."),
+    ("house:documented", "architecture rules",
+     "Every command line verb, error code, reason, setting and built-in tool appears in docs."),
+    ("house:requirements", "architecture rules",
+     ("Every requirement that waits for nothing has a test, every test names a known requirement, and one that waits "
+      "has none.")),
+)
+
+# --- Waits for FILE_TOOLS ---
+
+SEARCH_TOOLS: Final = _later(
+    Area.FILE_TOOLS,
+    ("path:every-kernel", "contract §2",
+     "The path rules give the same answers with and without the openat2 system call."),
+    ("glob:pattern", "002 §2, contract §2",
+     ("Glob gives in data.paths the POSIX paths relative to the root that match pattern below path, sorted by path, "
+      "or newest first with sort modified.")),
+    ("glob:page", "002 §3.2, contract §2",
+     ("Glob takes offset and limit 100, is partial with data.truncated true when paths are left, and counts all in "
+      "stats.total_matches.")),
+    ("search:hidden-ignored", "contract §2",
+     "Glob and Grep leave out hidden and ignored files unless include_hidden or include_ignored is true."),
+    ("grep:matches", "002 §2, contract §2",
+     ("Grep gives in data.matches one object of file, line and text per matching line, with column, and with the "
+      "before and after lines asked for.")),
+    ("grep:path", "contract §2",
+     "Grep searches a folder or a single file, and glob limits the files that are searched."),
+    ("grep:modes", "contract §2",
+     ("Grep minds case unless case_sensitive is false, takes plain text with literal true and matches over lines "
+      "with multiline true.")),
+    ("grep:output", "contract §2",
+     ("With output files Grep gives each matching file once in data.files, and with count the pairs of file and "
+      "count in data.counts.")),
+    ("grep:limit", "002 §3.2, contract §2",
+     ("With more than limit matches (100) Grep is partial with data.truncated true and the total in "
+      "stats.total_matches.")),
+    ("grep:stats", "contract §2",
+     "Grep gives stats total_matches, files_searched and a skipped count for each reason to skip."),
+    ("grep:bad-pattern", "002 §3.3", "A pattern that is no valid regular expression is INVALID_PARAM."),
+    ("grep:fallback", "002 §3.2, contract §1",
+     'Without ripgrep, Grep gives the same matches as partial with data.fallback "python" and says so in text.'),
+    ("grep:vectors", "contract §2", "Glob and Grep agree with ripgrep and git on the search vectors."),
+    ("saved:searches", "contract §1", "Glob and Grep never search the folder tool-output."),
+    ("truncation:paging:search", "contract §1",
+     ("Glob and Grep stop at 2000 lines and 51200 bytes by themselves, keep their own data and set "
+      "context.truncation_skip.")),
+    ("r:R97", "reliability R97",
+     ("Grep over 100000 files, binaries, a line of 1 GB and unreadable folders ends at its time cap as partial and "
+      "lists what it skipped.")),
+    ("s:S-18", "security S-18",
+     "A glob pattern that is absolute or contains .. is refused, and brace expansion is off."),
+    ("s:S-19", "security S-19",
+     ("A pattern that would take exponential time ends within its limit plus 1 s, in a linear engine or a process "
+      "that is killed, and other calls are unaffected.")),
+)
+
+WRITING_TOOLS: Final = _later(
+    Area.FILE_TOOLS,
+    ("tools:names", "contract §2, security H",
+     ("The built-in tools are LS, Glob, Grep, Read, Write, Edit, MultiEdit, NotebookEdit, ApplyPatch and "
+      "FileOperator, and none of them runs a shell.")),
+    ("write:data", "002 §2, 002 §3.1, contract §2",
+     ("Write is a success with data.applied true once the bytes are on disk, with operation create or update, hash "
+      "of the new bytes and structured_patch.")),
+    ("write:dry-run", "002 §3.2, contract §2",
+     "Every writing tool with dry_run true computes its patch, writes nothing and is partial with data.applied false."),
+    ("write:create-only", "contract §1, contract §2",
+     "Write with create_only over an existing file is CONFLICT with ALREADY_EXISTS."),
+    ("write:read-first", "contract §2, contract §9",
+     ("Write over an existing file is CONFLICT unless this caller (not another) last read or wrote exactly these "
+      "bytes, or gives expected_hash.")),
+    ("write:expected-hash", "contract §2",
+     "expected_hash, when given to any writing tool, is enforced, and another hash is CONFLICT with STALE."),
+    ("write:force", "contract §2, contract §8",
+     "A person at the command line or the console may write over a file with force."),
+    ("write:bytes-outside", "contract §2",
+     ("A write keeps every byte outside the change (line endings, BOM, encoding, final newline) and mode, owner, "
+      "extended attributes and symbolic link.")),
+    ("write:atomic", "contract §2", "A reader sees the old or the new bytes during a write, never a mixture."),
+    ("write:stale-by-hash", "contract §2",
+     "Staleness is judged by content hash, so a touched file is not stale and a changed file of equal time is."),
+    ("write:literal", "contract §2",
+     ("Replacement text is written without dollar expansion or re-escaping, and its newlines take the line ending of "
+      "the lines they replace or join.")),
+    ("edit:data", "contract §2", "Edit gives data.applied, occurrences, hash, strategy and structured_patch."),
+    ("edit:matching", "contract §2",
+     ("Edit takes an exact match first, then only a unique match that differs in line endings, trailing blanks, "
+      "Unicode punctuation or uniform indentation, and reports which in data.strategy.")),
+    ("edit:replace-all", "contract §2", "replace_all replaces every occurrence and counts them in data.occurrences."),
+    ("edit:not-found", "contract §1, contract §2",
+     ("Text that is not in the file is INVALID_PARAM with NOT_FOUND_IN_FILE, and the answer shows the nearest lines "
+      "with visible whitespace.")),
+    ("edit:refused", "contract §1",
+     ("Text found more than once without replace_all is INVALID_PARAM with NOT_UNIQUE, and an edit that changes "
+      "nothing is INVALID_PARAM with NO_CHANGE.")),
+    ("edit:stale", "contract §2",
+     ("Edit, MultiEdit and ApplyPatch need no read first, but text missing from a file that changed since this "
+      "caller read it is CONFLICT with STALE.")),
+    ("edit:create", "004 §3, contract §2",
+     ("An empty old_string in Edit, or in the first edit of MultiEdit, creates a missing file and is INVALID_PARAM "
+      "on one with content.")),
+    ("edit:vectors", "contract §2", "Edit gives the required result or refusal on every case of the edit vectors."),
+    ("multiedit:all-or-nothing", "004 §3, contract §2",
+     ("Each edit works on the result of the one before; when one fails, the file keeps its old bytes and the answer "
+      "names that edit.")),
+    ("multiedit:data", "004 §3, contract §2",
+     ("MultiEdit gives applied, edits_applied with edit_index from 1, total_edits, was_new_file, summary and "
+      "structured_patch.")),
+    ("notebook:modes", "004 §4, contract §2",
+     ("NotebookEdit replaces the cell at cell_number (from 0) or of cell_id, inserts a new one at cell_number, or "
+      "deletes it.")),
+    ("notebook:data", "004 §4, contract §2",
+     "NotebookEdit gives applied, cell_number, cell_type, language and structured_patch."),
+    ("notebook:bounds", "004 §4",
+     "A cell number out of bounds is INVALID_PARAM, and the message says how many cells there are."),
+    ("notebook:valid", "004 §4, contract §2", "Every notebook written is valid for nbformat and equal to its vector."),
+    ("applypatch:formats", "contract §2", "ApplyPatch applies the Begin Patch format and unified diffs."),
+    ("applypatch:all-or-none", "contract §2", "When one file of a patch fails, ApplyPatch writes none of them."),
+    ("applypatch:data", "contract §2",
+     "ApplyPatch gives applied and files with path, operation and structured_patch for each."),
+    ("patch:npm", "contract §2, contract §11",
+     ("structured_patch and toolyard.structured_patch(old, new, context=3) equal structuredPatch of npm diff 7 on "
+      "every vector.")),
+    ("validate:after-write", "000 §4, contract §2",
+     ("After a write to Python, JSON, YAML, TOML, JavaScript, TypeScript, CSS or HTML the file is checked and "
+      "findings go to data.validation.")),
+    ("validate:status", "000 §4, contract §2",
+     "Findings of validators never change the status or the success message."),
+    ("r:R93", "reliability R93",
+     ("Two edits of one file through us both land when both still match; against an outside writer exactly one "
+      "applies and the other is CONFLICT with the current hash.")),
+    ("r:R94", "reliability R94",
+     ("A crash between writing the temporary file and the rename leaves the old file whole, and the temporary file "
+      "is swept.")),
+    ("r:R95", "reliability R95",
+     ("Edits of CRLF, BOM, UTF-16, no final newline, mode 0600, owner, xattr, links and large files change no other "
+      "byte or attribute, and special files are INVALID_PARAM.")),
+    ("s:S-10:write", "security S-10",
+     "Every writing tool treats the path attacks of S-10 as reading does and writes nothing."),
+    ("s:S-12:write", "security S-12",
+     ("Creating, writing, moving or deleting through a link that leaves the root is ACCESS_DENIED, also for a new "
+      "name in a linked folder.")),
+    ("s:S-13:write", "security S-13",
+     "Swapping a folder for a link between check and open never lets a write leave the root."),
+    ("s:S-14:write", "security S-14",
+     "A write to a file with several hard links replaces the name and leaves the other links unchanged."),
+)
+
+FILE_OPERATOR: Final = _later(
+    Area.FILE_TOOLS,
+    ("fileoperator:names", "contract §2",
+     "FileOperator answers to its alias ServerFileOperator and takes VCP's parameter names and meanings."),
+    ("fileoperator:unknown", "001 §3.3, contract §2", 'Another command X answers "Unknown action: X".'),
+    ("fileoperator:batch", "000 §2.3, 001 §4.2, contract §4",
+     ("FileOperator runs numbered commands in order and reports each one; when some fail it is partial, when all "
+      "fail an error.")),
+    ("fileoperator:folders", "contract §2",
+     "ListAllowedDirectories names the folders that may be used, and CreateDirectory makes a folder with its parents."),
+    ("fileoperator:read", "000 §1.1, contract §2",
+     ("ReadFile gives a text part about the file and one with its content, or a media part, and honours encoding and "
+      "lines.")),
+    ("fileoperator:write", "contract §2",
+     "WriteFile never overwrites: a taken name gets a number, and the answer says so."),
+    ("fileoperator:write-escaped", "contract §2", "WriteEscapedFile restores the escaped markers before it writes."),
+    ("fileoperator:append-edit", "contract §2",
+     ("AppendFile adds at the end and creates a missing file, EditFile replaces the content of an existing one, and "
+      "both keep the line ending.")),
+    ("fileoperator:apply-diff", "contract §2",
+     ("ApplyDiff replaces a unique search text literally, and refuses an ambiguous one or a block without its "
+      "separator.")),
+    ("fileoperator:lists", "000 §2, contract §2",
+     ("ListDirectory gives data.items, SearchFiles data.results and FileInfo data.info, each with a summary and "
+      'JSON, and their options (showHidden "false" too) are honoured.')),
+    ("fileoperator:copy-move", "contract §2",
+     ("CopyFile and MoveFile stay inside the root and pick a free name on a clash, and RenameFile refuses when the "
+      "target exists.")),
+    ("fileoperator:delete", "contract §2", "DeleteFile moves to a trash from which undo brings the file back."),
+    ("fileoperator:history-canvas", "000 §1.2, contract §2",
+     ("UpdateHistory edits the assistant's message in a JSON history, and CreateCanvas answers with _specialAction "
+      "create_canvas and a payload that names the file.")),
+    ("fileoperator:fetch", "contract §2, security S-70",
+     "WebReadFile and DownloadFile fetch by the safe fetch and say success only when the content is there."),
+    ("fileoperator:input", "contract §2",
+     "A request of more than 64 KiB works, and a missing parameter is INVALID_PARAM that names it."),
+)
+
+# --- Waits for TEXT_LANGUAGES ---
+
+REQUESTS: Final = _later(
+    Area.TEXT_LANGUAGES,
+    ("request:output", "contract §4, contract §11",
+     ("toolyard request parse and toolyard.parse_requests give in order objects of tool, args, maid, timely_contact, "
+      "archery, ok, problem, repaired and span (in code points), with null for absent fields.")),
+    ("request:seed-examples", "001 §4.1, 001 §4.2",
+     ("The seeds' blocks, with comments after fields and with numbered commands, give exactly their tool and "
+      "arguments.")),
+    ("request:line-start", "contract §4", "A start marker counts only as the first thing on its line."),
+    ("request:plain-value", "contract §4",
+     ("A plain value ends at the first exact end mark, not at a word like it, and is trimmed at both ends but "
+      "otherwise verbatim over many lines.")),
+    ("request:escape", "contract §4",
+     "An ESCAPE value is verbatim but for one newline next to each mark, and escaped markers in it are restored."),
+    ("request:lenient", "001 §4.1, contract §4",
+     ("Comments after a field and missing or extra commas are tolerated; typed braces for marks, a full-width colon "
+      "and markers with two or four angle brackets are too, and are listed in repaired.")),
+    ("request:not-requests", "contract §4",
+     ("A block inside think or thinking tags (nested, any case, unclosed), a code fence, inline code or a block "
+      "quote is no request.")),
+    ("request:malformed", "contract §4",
+     "An unterminated block, a duplicate key or a missing tool_name is ok false with a problem the model can act on."),
+    ("request:chunking", "contract §4", "Feeding the text in any chunks gives the same result."),
+    ("request:special-keys", "contract §4",
+     "tool_name, archery, ink, river, timely_contact and tool_password never reach the plugin."),
+    ("request:delivery", "contract §4",
+     "archery true or no_reply makes a call fire and forget, and river full, text or last:N adds river_context."),
+    ("request:strings", "001 §4.1, contract §4",
+     ("Everything else, maid and valet included, is one JSON object of strings in order of appearance, and maid is a "
+      "label, never an identity.")),
+    ("request:built-in-values", "001 §4.1, contract §8",
+     ("A built-in tool called from text takes strings that spell a number, a boolean or JSON as the type its schema "
+      "asks for.")),
+    ("request:results", "contract §4",
+     "Results of text requests go back as a user message that begins with the VCP_TOOL_PAYLOAD comment."),
+    ("s:S-20", "security S-20",
+     ("A block quoted from elsewhere (fences, quotes, JSON strings and 40 other wrappings) gives no call, and in "
+      "nonce mode only the marker with this request's nonce counts.")),
+    ("s:S-21", "security S-21",
+     ("Markers and placeholders in tool output that the model repeats word for word give no call and no expansion, "
+      "and the raw text stays available.")),
+    ("s:S-22", "security S-22",
+     ("A value that tries to open further fields cannot change the command, and a duplicate key refuses the whole "
+      "call as INVALID_PARAM.")),
+    ("s:S-23", "security S-23",
+     ("Placeholders typed by a user, in a file or in a callback are not expanded, and inserted text is never scanned "
+      "again.")),
+    ("s:S-24", "security S-24",
+     "A marker in reasoning, in a tool message, in alt text, in a file name or in stderr is never executed."),
+    ("s:S-25", "security S-25",
+     "Two megabytes of hostile marker text parse in linear time: twice the input takes at most 2.5 times as long."),
+    ("s:S-26", "security S-26", "A block cut by the end of the stream is not executed."),
+    ("s:S-28", "security S-28",
+     ("Reserved keys such as __proto__, tool_password and __vcp_timed_call are stripped, and the caller comes from "
+      "the key, not from the text.")),
+    ("s:S-30", "security S-30", "Of 500 blocks in one reply 32 are taken and the rest are reported."),
+)
+
+PLACEHOLDERS: Final = _later(
+    Area.TEXT_LANGUAGES,
+    ("placeholder:one-pass", "contract §5",
+     ("Placeholders are filled in one pass, inserted text is never scanned again, and an unknown placeholder stays "
+      "as it is.")),
+    ("placeholder:plugin", "001 §2.1, contract §5",
+     "In a system message {{VCPName}} becomes the text of the plugin Name, and {{VCPAllTools}} those of all tools."),
+    ("placeholder:plugin-text", "001 §2.1, contract §5",
+     ("A plugin's text has display name, name, command, description and example of each command as VCPToolBox lays "
+      "them out.")),
+    ("placeholder:values", "contract §5",
+     ("{{Date}}, {{Time}} and {{Today}} are filled in the configured zone, and a static plugin's placeholder with "
+      "its latest value.")),
+    ("placeholder:system-only", "contract §5",
+     "Tool, clock and static placeholders are filled in system messages only."),
+    ("placeholder:async", "001 §5.2, contract §5",
+     ("The async result placeholder is filled with 2, 3 or 4 braces, in system and assistant messages, and only for "
+      "tasks of this caller.")),
+    ("placeholder:async:text", "001 §5.1, contract §5",
+     ("The async result placeholder says that a pending task is still running, and becomes a finished one's callback "
+      "message, else its body as JSON.")),
+)
+
+REPLIES: Final = _later(
+    Area.TEXT_LANGUAGES,
+    ("reply:parse", "003 JSON format, contract §7, contract §11",
+     ("toolyard reply parse (of a file or stdin) and toolyard.parse_reply give ok, think, content, attachments, "
+      "problems and repairs.")),
+    ("reply:fields", "003 fields, 003 common errors, contract §7",
+     "think and attachments are optional, and a missing or empty content is an error."),
+    ("reply:failure", "003 error handling, contract §7",
+     "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
+    ("reply:fences", "003 compatibility, contract §7",
+     "JSON in a code fence is read, also when strings in it hold fences."),
+    ("reply:lenient", "003 compatibility, contract §7",
+     "Comments, trailing commas and field names in any case are accepted."),
+    ("reply:repaired", "contract §7",
+     ("Prose and think tags around the object, single quotes and raw newlines in strings are repaired, and the "
+      "repairs are listed.")),
+    ("reply:truncated", "contract §7", "Truncated JSON gives its best prefix, marked as incomplete."),
+    ("reply:placeholders", "003 placeholder syntax, contract §7",
+     "{{type:id}} in content is replaced by that attachment in one pass, and not inside code."),
+    ("reply:placeholder-faults", "003 common errors, contract §7",
+     "A missing, mismatched or unused attachment is reported in problems and shown."),
+    ("reply:attachments", "003 attachment types",
+     ("mermaid, code with language, latex and image with title attachments render as diagram, code block, formula "
+      "and picture.")),
+    ("reply:attachments:more", "003 future types, contract §7",
+     ("table (columns and rows, CSV or Markdown), chart (a Chart.js configuration), audio and video (data URI or "
+      "URL) attachments render.")),
+    ("reply:shown", "003 fields", "think renders as a folded section apart from the content, and content as Markdown."),
+    ("reply:render", "contract §7, contract §11",
+     "toolyard reply render and toolyard.render_reply give html, markdown, terminal and json."),
+    ("reply:failure-shown", "003 error handling",
+     "A reply that cannot be parsed renders as a warning with the error and the raw text in a fence."),
+    ("reply:inert", "contract §7",
+     ("Rendered output has no script, no event handler and no remote request, and its fences are longer than what "
+      "they hold.")),
+    ("reply:prompt", "003 system prompt, contract §7",
+     "toolyard reply prompt prints the system prompt that asks for this format, in zh or en."),
+    ("reply:seed-examples", "003 full examples",
+     "The four full examples of the seed parse and render with nothing missing."),
+    ("s:S-60", "security S-60",
+     ("Script, event handler, frame, form, base and style payloads in a reply are shown as text or dropped, with no "
+      "request and no dialog.")),
+    ("s:S-61", "security S-61",
+     "Links keep only http, https and mailto, carry noopener noreferrer nofollow and show their host."),
+    ("s:S-62", "security S-62",
+     "Remote images in any form cause no request: a card shows the whole URL and a button to load it."),
+    ("s:S-63", "security S-63",
+     ("Diagrams are drawn at the strict level within size, node and 3 s caps with directives removed, and a failure "
+      "shows the source.")),
+    ("s:S-64", "security S-64",
+     "Formulas are drawn without trust and with caps on input, expansion and size, and errors are escaped."),
+    ("s:S-65", "security S-65",
+     "A code block's class comes from an allow-list, long code is capped and bidirectional controls are made visible."),
+    ("s:S-66", "security S-66",
+     "SVG is shown through an image element only and is downloaded as an attachment with a sandbox policy."),
+    ("s:S-67", "security S-67",
+     "Media are shown only with an allowed type that their first bytes confirm, within size and pixel caps."),
+    ("s:S-68", "security S-68",
+     ("Attachments are inert: a placeholder or HTML inside one is not expanded, ids keep to their character set and "
+      "a missing one shows a warning.")),
+    ("s:S-69", "security S-69", "Manifest texts, file names, error messages and stderr are shown as text only."),
+)
+
+# --- Waits for PLUGINS ---
+
+MANIFESTS: Final = _later(
+    Area.PLUGINS,
+    ("envelope:status:legacy-error", "002 §3.3, contract §1",
+     ("A legacy result whose error is a string becomes status error with code EXECUTION_ERROR and that string as "
+      "message.")),
+    ("envelope:whole", "contract §1",
+     "A plugin result that is itself a whole valid envelope, partial and data included, is taken as it is."),
+    ("plugin:discovery", "001 §2, contract §6",
+     ("A folder with plugin-manifest.json is a plugin in plugins/ as shipped, in the home's plugins, in the "
+      "project's Plugin/ or plugins/ and in each --plugins DIR.")),
+    ("plugin:disabled", "contract §6", "A plugin is disabled by plugin-manifest.json.block or by command."),
+    ("plugin:unknown-fields", "contract §6", "Unknown manifest fields are kept."),
+    ("plugin:name", "001 §2.1", "A plugin is called by its manifest name and shown by its displayName."),
+    ("plugin:required-fields", "001 §2.1",
+     ("A manifest without name, displayName, pluginType, entryPoint, communication or invocationCommands is refused, "
+      "and the message names the field.")),
+    ("plugin:type:synchronous", "001 §1, contract §6",
+     "A synchronous plugin is started for each call and its result ends the call."),
+    ("plugin:type:asynchronous", "001 §5.1, 001 §5.2, contract §6",
+     "An asynchronous plugin gives a receipt at once and its process lives on."),
+    ("plugin:type:static", "contract §6",
+     "A static plugin gives the value of a placeholder, refreshed by refreshIntervalCron."),
+    ("plugin:type:unsupported", "contract §6",
+     "messagePreprocessor, service and hybridservice plugins are listed as not supported with the reason."),
+    ("plugin:commands", "001 §2.1, 001 §3.3",
+     ("A plugin has one or several invocationCommands, each named by command or commandIdentifier, and the chosen "
+      "one reaches stdin as command.")),
+    ("plugin:timeout", "001 §2.1, contract §6",
+     "communication.timeout is in ms and is 60000 for synchronous and 1800000 for asynchronous plugins by default."),
+    ("plugin:extra-fields", "contract §6",
+     "parameters as JSON Schema, risk, idempotent, maxConcurrency, limits and permissions of a manifest take effect."),
+    ("plugin:seed-manifests", "001 §2.1, 001 §5.2",
+     "The seed's EchoPlugin and Wan2.1VideoGen manifests load with all their fields."),
+    ("plugin:async-description", "001 §5.2",
+     "Lint warns when the submit command of an asynchronous plugin does not tell the model to repeat the placeholder."),
+    ("plugin:documented", "architecture rules", "Every manifest field appears in docs."),
+    ("r:R30", "reliability R30",
+     ("A broken, half-written, huge, looping or duplicate manifest skips only that plugin, keeps its last good "
+      "version and names line and column.")),
+    ("r:R31", "reliability R31",
+     ("When a plugin's folder is deleted or replaced during a call, that call finishes or fails cleanly and new "
+      "calls use the new manifest.")),
+    ("s:S-83", "security S-83",
+     "A change of a trusted plugin's manifest or files makes it need review, and it does not run until then."),
+    ("s:S-84", "security S-84",
+     ("Hidden characters are stripped from descriptions, length is capped, lint warns on commands to the model, and "
+      "what the model reads is shown exactly.")),
+    ("s:S-85", "security S-85",
+     "A second plugin of the same name is refused, and names of built-in tools are reserved."),
+)
+
+CHILDREN: Final = _later(
+    Area.PLUGINS,
+    ("plugin:config:file", "001 §2.2",
+     "config.env in the plugin's folder holds KEY=VALUE lines, and each key is in the child's environment."),
+    ("plugin:config:cascade", "001 §2.1, contract §6",
+     ("A setting comes from the plugin's config.env, else the host's configuration, else the configSchema default, "
+      "and is typed by the schema.")),
+    ("plugin:environment", "contract §6",
+     ("A child's environment has PATH, its own HOME, LANG, TZ, TMPDIR, the two Python settings, its configuration, "
+      "PROJECT_BASE_PATH, SERVER_PORT, VCP_REQUEST_IP, the keys shared by name, and nothing else.")),
+    ("plugin:environment:shared", "contract §6",
+     ("The owner shares host keys with a plugin by name in a reviewed list, and keys of the host, its upstream or "
+      "other plugins cannot be shared.")),
+    ("plugin:environment:async", "001 §5.3, contract §6",
+     "An asynchronous child also has CALLBACK_BASE_URL and PLUGIN_NAME_FOR_CALLBACK."),
+    ("plugin:command", "contract §6",
+     ("entryPoint.command is split as a shell would and run in the plugin's folder, without a shell unless the "
+      "manifest says shell true; python falls back to our interpreter.")),
+    ("plugin:stdin", "001 §1, 001 §3, contract §6",
+     "The arguments are one JSON object on stdin, which is then closed."),
+    ("plugin:any-language", "001 §1", "Plugins in Python, Node.js, shell and compiled languages run alike."),
+    ("batch:plugin", "001 §4.2, contract §4", "The keys of a numbered batch reach a plugin unchanged."),
+    ("plugin:stdout", "001 §1, 001 §5.1, contract §6",
+     ("The result of a synchronous plugin is the last complete JSON object with a status on stdout, an asynchronous "
+      "one's receipt is the first, and other output is kept as a warning.")),
+    ("plugin:result", "000 §1.2, 001 §3.1, 001 §3.2, contract §6",
+     ("result may be a string (the text), an object with content (its parts, the rest in data) or any JSON, and "
+      "_specialAction and payload are kept.")),
+    ("plugin:result:error", "001 §3, contract §1",
+     "status error with an error string is EXECUTION_ERROR with that message."),
+    ("platform:macos", "contract §8", "What only Linux offers is optional, so that plugins also run on macOS."),
+    ("p:P4", "reliability P4",
+     "5 s after a call ends no process that it started is alive, setsid and double forks included on Linux."),
+    ("p:P5", "reliability P5",
+     ("One bad plugin hurts only itself: other calls go on and the p99 latency of an echo call stays under twice "
+      "that of idle.")),
+    ("r:R10", "reliability R10",
+     ("A plugin that sleeps forever gets SIGTERM at its limit and SIGKILL 2 s later, and the call is TIMEOUT within "
+      "limit plus 3 s.")),
+    ("r:R11", "reliability R11", "A plugin that ignores SIGTERM, SIGINT and SIGHUP ends as one that sleeps forever."),
+    ("r:R12", "reliability R12",
+     "Of 50 forked, double-forked and setsid children none is alive 5 s after the call ends."),
+    ("r:R13", "reliability R13",
+     ("When a background child keeps stdout open, the result is decided 1 s after the parent's exit and the child is "
+      "killed.")),
+    ("r:R14", "reliability R14",
+     "1 GB on stdout ends as OUTPUT_TOO_LARGE at 16 MiB and the host grows by less than 64 MiB."),
+    ("r:R15", "reliability R15",
+     "1 GB on stderr keeps 64 KiB of head, 256 KiB of tail and a count, and the result is unaffected."),
+    ("r:R16", "reliability R16", "1 GB on both outputs with 50 MB of unread input causes no deadlock."),
+    ("r:R17", "reliability R17", "A plugin that closes stdin at once is no error when valid JSON comes."),
+    ("r:R18", "reliability R18",
+     ("Invalid UTF-8 on stdout gives partial with a note of the byte offset when the JSON still parses, else "
+      "INVALID_OUTPUT with a hex preview.")),
+    ("r:R19", "reliability R19",
+     "Partial JSON followed by an exit or a signal fails with the first 2 KiB of stdout and the last 2 KiB of stderr."),
+    ("r:R20", "reliability R20",
+     ("With log lines around the JSON the last valid object with status is used, and the lines are a STDOUT_NOISE "
+      "warning.")),
+    ("r:R21", "reliability R21",
+     ("JSON over many lines, braces in strings, a line of 10 MB, NaN and duplicate keys are handled in linear time, "
+      "and depth over 200 is INVALID_OUTPUT.")),
+    ("r:R22", "reliability R22",
+     ("Of two JSON objects a synchronous call takes the last with a warning, and an asynchronous one takes the first "
+      "as its receipt.")),
+    ("r:R23", "reliability R23",
+     "When exit code and status disagree, the JSON is trusted and the mismatch is recorded."),
+    ("r:R24", "reliability R24", "A plugin that exits without output is NO_OUTPUT."),
+    ("r:R25", "reliability R25",
+     ("A task whose process dies after the receipt without callback fails after 30 s, unless the manifest says "
+      "detached.")),
+    ("r:R26", "reliability R26", "An asynchronous plugin that sends no receipt is killed and timed out at 60 s."),
+    ("r:R27", "reliability R27", "An asynchronous child that runs past its total limit is killed and timed out."),
+    ("r:R28", "reliability R28",
+     ("A command that cannot start is START_FAILED with a message that names the file and suggests a fix, and other "
+      "plugins are fine.")),
+    ("r:R29", "reliability R29",
+     ("A long-lived plugin that crashes 5 times in 60 s restarts with backoff from 1 s to 60 s, then stays failed "
+      "until started by hand.")),
+    ("r:R32", "reliability R32",
+     ("200 calls to a plugin of maxConcurrency 4 queue in order, and beyond the queue limit they are BUSY with a "
+      "retry hint.")),
+    ("r:R33", "reliability R33",
+     "Fork bombs, full disks, open files and CPU loops meet resource limits, and /healthz answers in under 1 s."),
+    ("s:S-80", "security S-80",
+     ("A plugin that prints its environment shows only the allowed keys and no key of the host, its upstream or "
+      "other plugins.")),
+    ("s:S-81", "security S-81",
+     ("Shell syntax in entryPoint.command runs nothing else, the binary is in the plugin's folder or a known "
+      "interpreter, and the review shows the command untruncated.")),
+    ("s:S-82", "security S-82", "Argument values reach a plugin only as JSON on stdin."),
+    ("s:S-88", "security S-88", "Resource limits bound what any plugin can use."),
+    ("s:S-89", "security S-89",
+     "A plugin gets only its callback token, or a scoped token when its manifest's permissions ask for it."),
+    ("s:S-90", "security S-90",
+     "config.env and state files are mode 0600, isolation is used where available, and its level is shown."),
+    ("s:S-91", "security S-91",
+     "A planted secret appears in no journal, log, event or upstream body: it is masked, and masking fails closed."),
+)
+
+PLUGIN_COMMANDS: Final = _later(
+    Area.PLUGINS,
+    ("cli:trust", "contract §8",
+     "--plugins DIR, which may be repeated, adds a plugin folder, and --trust accepts its plugins for this run only."),
+    ("plugin:cli:new", "contract §8", "toolyard plugin new makes a plugin that passes lint and test."),
+    ("plugin:cli:lint", "contract §8", "toolyard plugin lint names each fault of a manifest with its place."),
+    ("plugin:cli:test", "contract §8", "toolyard plugin test runs the plugin's own cases and reports each."),
+    ("plugin:cli:run", "contract §8", "toolyard plugin run runs one plugin by its folder and shows its raw output."),
+    ("plugin:cli:state", "contract §6, contract §8",
+     ("toolyard plugin list shows each plugin's state, allow records trust in exactly the present content, and "
+      "enable and disable switch it without touching its manifest.")),
+    ("plugin:cli:install", "contract §8",
+     ("toolyard plugin install takes an archive, a folder or a git address and runs nothing from it, and remove "
+      "takes the plugin away.")),
+    ("shipped:echo", "001 §2.1", "The shipped Echo plugin returns its text with the configured prefix."),
+    ("shipped:calculator", "001 §3.1",
+     "The shipped SciCalculator evaluates an expression and answers in the seed's wording."),
+    ("shipped:image", "001 §3.2, 001 §4.3",
+     "The shipped ImageGen returns text and an image and takes size for resolution."),
+    ("shipped:video", "001 §5",
+     "The shipped VideoGen gives a receipt with the placeholder and then calls back, with submit and query."),
+    ("s:S-86", "security S-86",
+     ("Hostile archives (paths, links, devices, sizes, names, modes) are refused and leave nothing behind; only "
+      "regular files and folders within the caps are extracted.")),
+    ("s:S-87", "security S-87",
+     ("Install sources are https on an allow-list, git addresses cannot inject options or helpers, and the commit is "
+      "pinned and shown.")),
+)
+
+# --- Waits for ENGINE ---
+
+CALLBACKS_AND_TASKS: Final = _later(
+    Area.ENGINE,
+    ("callback:address", "001 §5.3, contract §6",
+     ("CALLBACK_BASE_URL is http://127.0.0.1:PORT/plugin-callback/~TOKEN, so that base, plugin and id make the "
+      "address with a token per call.")),
+    ("callback:stored", "001 §5.1, contract §6",
+     ("An accepted callback is stored with its event in one transaction before anything is pushed, and answers 200 "
+      "with status success.")),
+    ("callback:listener", "contract §6",
+     "Every process that starts asynchronous children has a loopback callback listener of its own."),
+    ("callback:status", "001 §5.3, contract §6",
+     "Callback status Failed, error or PollingTimeout fails the task and anything else succeeds."),
+    ("task:named", "001 §5.1, contract §6",
+     "A receipt with the async result placeholder, or a callback, names a task by plugin and id."),
+    ("task:query", "001 §5.2, contract §6",
+     "An answer of an asynchronous plugin without a placeholder, such as query, is final."),
+    ("task:readopted", "contract §6",
+     ("A child after its receipt outlives a restart of the host: it is found by pid and start time, its token stays "
+      "valid and its total limit holds.")),
+    ("task:call-waits", "contract §6",
+     "toolyard call of an asynchronous plugin waits for the task and shows progress, unless --detach is given."),
+    ("task:states", "architecture flow, reliability §3",
+     ("A task moves through the states of the table by compare and set, a terminal state is final, and each move and "
+      "its numbered event are in one transaction.")),
+    ("r:R50", "reliability R50",
+     "A duplicate callback of the same body answers 200 with duplicate true and makes no second event."),
+    ("r:R51", "reliability R51",
+     "A duplicate callback of another body answers 409, the first is kept and the second is in the audit."),
+    ("r:R52", "reliability R52", "An unknown id, unknown plugin or bad token answers 404 or 401 and writes nothing."),
+    ("r:R53", "reliability R53", "A callback before the receipt is held and then applied in order."),
+    ("r:R54", "reliability R54", "A callback after cancel or timeout answers 409 and goes to the audit only."),
+    ("r:R55", "reliability R55",
+     "Callbacks are accepted while the host drains, and the example plugin tries 5 times with backoff."),
+    ("r:R56", "reliability R56",
+     "Huge, slow, endless, mistyped, invalid and deep callback bodies answer 413, 408, 415 or 400 within the limits."),
+    ("r:R57", "reliability R57", "1000 callbacks per second for 1000 tasks are all stored, at p99 under 50 ms."),
+    ("r:R58", "reliability R58",
+     "A task id with slashes, dots, NUL, escapes or 10 KB answers 400 and is never a file name."),
+    ("s:S-01", "security S-01",
+     ("A callback without its call's random 256-bit token answers 401 and leaves no trace; tokens are per call, "
+      "stored as hashes and die with the task.")),
+    ("s:S-02", "security S-02",
+     ("Callback ids outside letters, digits, underscore, dot and hyphen or over 128 characters answer 400, and no "
+      "path appears on disk.")),
+    ("s:S-03", "security S-03", "A second, different body for one id answers 409 and is audited, and the first stays."),
+    ("s:S-04", "security S-04",
+     ("Authorisation is checked before a body is read, and a body of 300 MB or extreme depth answers 413 or 400 "
+      "before it is parsed.")),
+    ("s:S-05", "security S-05",
+     "Ids of tasks, calls and approvals are random with at least 122 bits and never sequential."),
+)
+
+SCHEDULES_AND_APPROVALS: Final = _later(
+    Area.ENGINE,
+    ("schedule:run", "001 §4.1, contract §6",
+     ("timely_contact as YYYY-MM-DD-HH:mm in the configured zone or ISO 8601 with offset runs the call at that time, "
+      "and the model gets a receipt with its id and the time with offset.")),
+    ("schedule:invalid", "contract §6", "A past or malformed timely_contact is INVALID_PARAM."),
+    ("approval:who", "contract §9",
+     ("Calls from the command line, Python and a key with scope tools run without asking; calls from chat, MCP and "
+      "schedules ask before write, execute and network in the default mode ask.")),
+    ("approval:refused", "contract §1", "A refused approval is ACCESS_DENIED with reason DENIED."),
+    ("caller:identity", "contract §9",
+     "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),
+    ("r:R40", "reliability R40",
+     "After the clock jumps 2 h ahead, due schedules fire once each in due order and no timeout fires early."),
+    ("r:R41", "reliability R41", "After the clock jumps 2 h back nothing fires twice."),
+    ("r:R42", "reliability R42",
+     ("A local time in a daylight saving gap means the next valid minute and in a fold the first, shown with offset; "
+      "leap days and 2038 work.")),
+    ("r:R43", "reliability R43",
+     ("After downtime a schedule overdue by at most 1 h runs once, marked late, and an older one is expired and can "
+      "be run by hand.")),
+    ("r:R44", "reliability R44", "Suspend and resume of the machine is treated as downtime."),
+    ("r:R45", "reliability R45", "A schedule does not fire while the same id still runs."),
+    ("r:R46", "reliability R46", "10000 schedules in one minute are all claimed and queued with no stall over 100 ms."),
+    ("r:R100", "reliability R100", "An approval nobody answers is denied after 5 min and the model is told."),
+    ("r:R101", "reliability R101",
+     "A pending approval survives a restart or its call ends interrupted, and a late click gets 409."),
+    ("r:R102", "reliability R102", "Of allow and deny by two people the first wins and both see the result."),
+    ("r:R103", "reliability R103",
+     "An approval binds to the hash of tool and arguments, and changed arguments need a new one."),
+    ("r:R104", "reliability R104",
+     "An always rule still holds after restart and reload, and revoking it works at once."),
+    ("s:S-15", "security S-15",
+     ("Writing a protected path (.git/hooks, shell profiles, our configuration and data, manifests) needs approval "
+      "even in auto mode and even when it is missing.")),
+    ("s:S-29", "security S-29",
+     "A scheduled call is checked for approval when submitted and again when run, with the hash of its arguments."),
+    ("s:S-95", "security S-95",
+     "An approval binds to the sha256 of tool, canonical arguments, manifest hash and caller."),
+    ("s:S-96", "security S-96",
+     "An always rule is never offered for the protected class or wider than tool and command."),
+    ("s:S-97", "security S-97", "The deny list beats the allow list, which beats the mode."),
+    ("s:S-98", "security S-98",
+     ("An approval shows its full arguments as plain text with hidden characters visible, focuses Deny and ignores "
+      "Enter for the first 500 ms.")),
+    ("s:S-99", "security S-99", "Nothing said in chat text or in a tool result approves anything."),
+)
+
+STORAGE_AND_HOSTS: Final = _later(
+    Area.ENGINE,
+    ("store:twins", "architecture rules",
+     "The in-memory, SQLite and PostgreSQL stores pass the same contract tests, and the in-memory one is public."),
+    ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
+    ("cli:records", "contract §8",
+     ("toolyard task list, show, cancel and retry, schedule list, add and cancel, approval list, allow, deny and "
+      "rules, and journal list, show and tail do so.")),
+    ("journal:undo", "contract §2, contract §8",
+     "Undo restores the file before a write or a delete when it is unchanged since."),
+    ("backup:restore", "contract §8",
+     "A backup restored into an empty home gives the same tasks, schedules, rules and journal."),
+    ("clock:one", "reliability §5",
+     "All time comes from one Clock, which tests replace, and no other module reads the time."),
+    ("crash:invariants", "reliability §4, reliability §5",
+     ("Every transaction, rename, spawn, write, store, publish and claim has a named crash point, and the ten "
+      "invariants hold after a fault at each.")),
+    ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
+    ("hosts:shared", "contract §10",
+     ("toolyard serve and any number of toolyard worker on one PostgreSQL database share all state, and a call goes "
+      "to a host whose plugins have the tool.")),
+    ("hosts:killed-worker", "contract §10", "The calls of a killed worker are found and end as the promises say."),
+    ("hosts:runner", "architecture rules", "Schedules and workers run tools through the same runner as everyone."),
+    ("make:soak", "contract §11",
+     "make soak runs the full sweeps: every crash point, kill sweep, long fuzz and browser matrix."),
+    ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
+    ("make:test-time", "contract §11", "make test ends within 10 minutes on 2 cores, with long sweeps sampled."),
+    ("p:P1", "reliability P1",
+     "What an HTTP call acknowledged with 2xx is on disk and survives kill -9 and power loss."),
+    ("p:P2", "reliability P2",
+     ("One call runs at most once by itself: a run cut by a crash ends as interrupted and is rerun only by an "
+      "explicit retry or when idempotent.")),
+    ("p:P3", "reliability P3",
+     "Each started call reaches a terminal state within its total limit plus 10 s, also across restarts."),
+    ("p:P6", "reliability P6",
+     "Memory, disk, open files, queues and event backlog are bounded, and over a limit comes a clear error."),
+    ("p:P7", "reliability P7",
+     "Every file we write (user file, configuration, state) is the old or the new bytes after any crash."),
+    ("p:P8", "reliability P8",
+     ("The first terminal state wins: later callbacks change nothing, are recorded and answer 200 when equal and 409 "
+      "when different.")),
+    ("p:P9", "reliability P9",
+     "A client that reconnects with its last event number gets each later event exactly once or is told of a gap."),
+    ("p:P10", "reliability P10", "When an outcome is unknown, the state says unknown."),
+    ("r:R01", "reliability R01",
+     ("After kill -9 at every crash point the invariants hold, acknowledged work is there and cut calls are "
+      "INTERRUPTED.")),
+    ("r:R02", "reliability R02",
+     ("After kill -9 of the host children of synchronous calls die within 2 s, and asynchronous children after their "
+      "receipt are adopted again.")),
+    ("r:R03", "reliability R03",
+     ("SIGTERM stops new work with 503, still takes callbacks, waits 20 s, kills the rest and exits 0 with every row "
+      "terminal.")),
+    ("r:R03b", "reliability R03b", "After a crash every old row is terminal or can be cancelled."),
+    ("r:R04", "reliability R04", "A second SIGTERM or SIGINT stops at once with the same invariants."),
+    ("r:R05", "reliability R05", "A second host on one home exits 3 with a clear message."),
+    ("r:R06", "reliability R06",
+     ("A corrupt, truncated, read-only or newer database refuses to start with its path and a restore hint, and is "
+      "never overwritten.")),
+    ("r:R07", "reliability R07",
+     "A plugin killed for memory fails as EXECUTION_ERROR that names signal 9, and the host lives."),
+    ("r:R08", "reliability R08", "After a simulated power cut everything acknowledged is there."),
+    ("r:R60", "reliability R60",
+     "With 10000 pending tasks start takes under 3 s, a list page under 200 ms and memory under 200 MiB."),
+    ("r:R61", "reliability R61", "With a million journal rows listing and searching take under 300 ms."),
+    ("r:R62", "reliability R62",
+     "A full disk leaves the old file intact with EXECUTION_ERROR, refuses new work with 507 and recovers by itself."),
+    ("r:R63", "reliability R63",
+     ("Full inodes, quota, read-only remount and fsync errors are treated as a full disk, and no fsync error is "
+      "ignored.")),
+    ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
+    ("r:R65", "reliability R65", "A slow log disk drops the oldest log lines with a counter, and calls do not wait."),
+    ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
+)
+
+# --- Waits for GATEWAY ---
+
+CHAT: Final = _later(
+    Area.GATEWAY,
+    ("chat:completions", "contract §9", "POST /v1/chat/completions answers in OpenAI's shape, whole and streamed."),
+    ("chat:loop", "architecture flow, contract §4",
+     "A reply with tool requests runs them and asks the model again with their results, until a reply has none."),
+    ("chat:native", "architecture flow, contract §4",
+     "Native tool calls run through the same runner and go back as role tool."),
+    ("chat:parallel", "contract §4",
+     "The calls of one reply run at the same time within the limits, and results keep the order of the blocks."),
+    ("chat:forbidden", "contract §4",
+     "[[VCPToolUse=Forbidden]] in a system message turns parsing off for that request."),
+    ("chat:placeholders", "001 §5.1, architecture flow",
+     "Placeholders of a chat request, finished async results included, are filled before it goes upstream."),
+    ("chat:shown", "contract §1", "The model gets the shown envelope of each call."),
+    ("chat:upstream", "contract §9",
+     "The upstream comes from OPENAI_BASE_URL and OPENAI_API_KEY or from API_URL and API_Key."),
+    ("chat:tour", "contract §9",
+     ("Without an upstream the built-in model tour answers the same way each time and really calls tools, and GET "
+      "/v1/models lists it or else the upstream's models.")),
+    ("chat:interrupt", "contract §9", "POST /v1/interrupt with requestId or chat stops that turn."),
+    ("chat:vcp-route", "contract §9", "POST /v1/chatvcp/completions serves chat as VCP clients expect."),
+    ("chat:stream-resume", "contract §9", "GET /v1/chats/{id}/stream continues a running reply."),
+    ("cli:chat", "contract §8", "toolyard chat holds a conversation in the terminal."),
+    ("r:R70", "reliability R70",
+     ("When the upstream drops in mid-stream the client gets an error and the end, never a made-up stop, and no "
+      "incomplete block is executed.")),
+    ("r:R71", "reliability R71",
+     "A complete block is not executed when the stream did not end normally, unless an option allows it."),
+    ("r:R72", "reliability R72",
+     "Retries happen only before the first byte to the client, honour Retry-After and never follow a tool run."),
+    ("r:R73", "reliability R73", "Markers and characters split at every byte give the same result as no stream."),
+    ("r:R74", "reliability R74",
+     "HTML, empty choices, null content, reasoning only and a usage-only chunk pass through or give a clear error."),
+    ("r:R74b", "reliability R74b",
+     "An error after the first byte gives one error, ends the request and leaves the CPU idle."),
+    ("r:R75", "reliability R75",
+     "A silent or slow upstream meets limits of 10 s to connect, 120 s to the first byte and 60 s idle."),
+    ("r:R76", "reliability R76",
+     "When the client disconnects the upstream request ends within 1 s and tools follow the policy."),
+    ("r:R77", "reliability R77", "A slow client meets a buffer of 1 MiB and then pauses the upstream."),
+    ("r:R78", "reliability R78", "A tool loop stops after 10 rounds with finish_reason length and a visible note."),
+)
+
+ROUTES: Final = _later(
+    Area.GATEWAY,
+    ("http:listen", "contract §9", "toolyard serve listens on 127.0.0.1 port 6005."),
+    ("make:run:serve", "contract §11", "make run starts the server."),
+    ("http:safe", "reliability §1", "toolyard serve --safe starts with no plugins."),
+    ("http:tools", "contract §9", "GET /v1/tools lists the tools and GET /v1/tools/{name} shows one."),
+    ("http:call", "contract §9",
+     "POST /v1/tools/{name} takes the arguments as body and answers 200 with any envelope, errors included."),
+    ("http:call:dialect", "contract §3, contract §9", "?dialect=NAME answers in that dialect."),
+    ("http:runner", "architecture rules", "HTTP and chat calls go through the same runner as the command line."),
+    ("http:human-tool", "contract §9", "POST /v1/human/tool runs the request blocks in its text body."),
+    ("http:records", "contract §9",
+     ("/v1/tasks, /v1/schedules, /v1/approvals and /v1/calls list, show and change what their command line verbs do, "
+      "and /v1/schedule_task takes VCP's form.")),
+    ("http:reply-render", "contract §9", "POST /v1/reply/render renders a structured reply."),
+    ("http:health", "contract §9",
+     "/healthz, /readyz and /metrics answer their state, and /readyz?verbose shows every limit."),
+    ("http:documented", "architecture rules, contract §9",
+     "/docs, /openapi.json and the written docs describe every route."),
+    ("http:errors", "contract §9", "HTTP errors have OpenAI's shape of error with message, type and code."),
+    ("http:auth", "contract §9",
+     "Every route but /healthz, /readyz and the login page needs a bearer key, and the callback route its token."),
+    ("http:key", "contract §9",
+     ("The key is made at first start, printed once, kept in a file of mode 0600 and shown by toolyard config show "
+      "--key.")),
+    ("http:browser-session", "contract §9",
+     "Browsers use a SameSite=Strict cookie and a one-time ticket from POST /ws-ticket."),
+    ("cli:through-server", "contract §8",
+     "With a server on the same home toolyard call and toolyard.open go through it."),
+    ("cli:exit:unreachable", "contract §8", "A command that cannot reach the server exits 4."),
+    ("ws:messages", "contract §9",
+     ("/ws messages have seq, type, at and data, with types call.started, call.finished, task, schedule, approval, "
+      "plugin and gap.")),
+    ("ws:push", "001 §5.2, contract §6",
+     ("With webSocketPush.enabled a callback is pushed as messageType and body to clients of targetClientType; "
+      "usePluginResultAsMessage false leaves plugin, id, status and message.")),
+    ("ws:callback-event", "contract §6", "/ws has the event of every callback, pushed or not."),
+    ("ws:vcp-paths", "contract §9", "/VCPlog and /vcpinfo with VCP_Key work only when the compatibility switch is on."),
+    ("supply:floors", "security J",
+     "Locked dependencies have hashes and are at or above the safe versions of the list."),
+    ("r:R80", "reliability R80",
+     ("A client that never reads is dropped with 1013 at 1000 messages or 4 MiB and can resume, and others are "
+      "unaffected.")),
+    ("r:R81", "reliability R81", "A half-open connection is pinged every 20 s and dead after 40 s."),
+    ("r:R82", "reliability R82", "A reconnect with a cursor gets each later event exactly once or a gap."),
+    ("r:R83", "reliability R83", "500 clients at 1000 events per second cause no stall over 100 ms."),
+    ("r:R84", "reliability R84",
+     "After a server restart clients reconnect with jitter and their cursor is valid or they get a gap."),
+    ("r:R85", "reliability R85", "Garbage, frames of 100 MB and floods from a client are closed with 1009 or 1008."),
+    ("r:R90", "reliability R90",
+     "A half-written configuration keeps the last good one, warns and is read again after 300 ms of quiet."),
+    ("r:R91", "reliability R91",
+     "A configuration with an error is refused with line and column, and the file stays untouched."),
+    ("r:R92", "reliability R92",
+     "A configuration saved by rename or on a drive without notices is detected by its content."),
+    ("s:S-40", "security S-40",
+     "From the first start every route without the key answers 401, apart from the open ones."),
+    ("s:S-41", "security S-41",
+     "Binding to another address is refused without --allow-remote and a key of at least 32 characters."),
+    ("s:S-42", "security S-42", "A Host that is not allowed, or none, answers 421 or 403, on WebSocket and MCP too."),
+    ("s:S-43", "security S-43",
+     ("Cross-site forms, plain-text JSON and images change nothing: origin, content type and CSRF token are checked "
+      "and GET has no effect.")),
+    ("s:S-44", "security S-44", "A WebSocket from a foreign origin is rejected at the handshake."),
+    ("s:S-45", "security S-45",
+     "No key stands in a URL: a header, a subprotocol or a ticket valid once for 30 s is used, and logs hold no key."),
+    ("s:S-46", "security S-46", "Keys are compared in constant time on their hashes."),
+    ("s:S-47", "security S-47", "Every failed login counts per address and globally on all paths, with backoff."),
+    ("s:S-48", "security S-48", "X-Forwarded-For is ignored unless the peer is a trusted proxy."),
+    ("s:S-49", "security S-49", "The session cookie is a random id kept on the server, and logout ends it."),
+    ("s:S-50", "security S-50", "A URL may prefill a prompt or an install but never sends it."),
+    ("s:S-51", "security S-51", "Every page has frame-ancestors none, nosniff, no-referrer and an opener policy."),
+    ("s:S-52", "security S-52",
+     "Keys have the scopes chat, tools, approve, admin and callback, and each route refuses the others."),
+    ("s:S-53", "security S-53", "Control and bidirectional characters in logged names are escaped, and logs are JSON."),
+    ("s:S-70", "security S-70",
+     ("Every fetch of a given URL refuses private, local and non-http targets in any spelling, checks each of at "
+      "most 3 redirects and caps size and time.")),
+    ("s:S-71", "security S-71",
+     "A name that resolves to another address after the check is still reached at the checked address only."),
+    ("s:S-72", "security S-72",
+     "Only the admin scope changes the upstream address, and the upstream key is bound to its origin."),
+    ("s:S-73", "security S-73", "A plugin's configuration cannot replace the callback base."),
+)
+
+# --- Waits for INTEROP ---
+
+INTEROP: Final = _later(
+    Area.INTEROP,
+    ("mcp:server", "contract §8, contract §9", "toolyard mcp serve and POST /mcp offer every tool to an MCP client."),
+    ("mcp:runner", "architecture rules", "MCP calls go through the same runner, with approvals."),
+    ("mcp:client", "architecture layout, contract §8",
+     ("toolyard mcp add makes the tools of an MCP server callable like any other, and toolyard mcp list shows the "
+      "servers.")),
+    ("mcp:pinned", "security §0, security §1",
+     ("The exact command of a local MCP server is shown before it first runs, and a changed name, description or "
+      "schema of its tools needs review.")),
+    ("backend:stream", "004 intro, contract §9",
+     "/v1/backend/stream sends each tool result as raw backend_only JSON, full and in order."),
+    ("import:vcp", "contract §8",
+     "toolyard import vcp brings in the plugins and settings of a VCPToolBox folder without running anything."),
+    ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),
+    ("export:tools", "architecture words, contract §3",
+     "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
+)
+
+# --- Waits for CONSOLE ---
+
+CONSOLE: Final = _later(
+    Area.CONSOLE,
+    ("console:root", "contract §9", "/ serves the console from the host with no request to another origin."),
+    ("console:shell", "console §0",
+     ("The shell has navigation, connection state, running count, approval badge, language, theme and a command "
+      "palette, and works by keyboard with visible focus.")),
+    ("console:lists", "console §0",
+     "Every list has loading, empty, error with code and request id, partial and stale states."),
+    ("console:live", "console §0",
+     "After a lost connection the console catches up by cursor with no missing and no double row."),
+    ("console:login", "console §1",
+     "The login page takes the key, says where it is and answers every wrong key alike."),
+    ("console:first-run", "console §1",
+     "The first run sets upstream, language, zone and folder and runs the echo tool."),
+    ("console:chat:parts", "console §2, 003 fields",
+     ("A message shows folded thinking, Markdown, code, formulas, diagrams, attachments, tool cards and async chips "
+      "in place.")),
+    ("console:chat:faults", "console §2, 003 error handling",
+     "A broken reply, diagram or formula shows an error card with its source and leaves the rest intact."),
+    ("console:chat:stream", "001 §5.1, console §2",
+     ("Streaming does not shift the layout, Stop works, and after a reload the text is identical and an async chip "
+      "becomes its result in place.")),
+    ("console:chat:sent", "console §2", "A drawer shows what was sent upstream, with secrets masked."),
+    ("console:tools", "console §3",
+     "The tool catalogue shows kind, state, calls and errors of each tool, with search and filters."),
+    ("console:tools:try", "console §3",
+     "Try it builds a form from the schema, runs, stops and shows the rendered and raw result."),
+    ("console:tools:review", "console §3",
+     ("A plugin's page shows its full command, environment keys, what changed since review and typed settings with "
+      "their source, and never a secret.")),
+    ("console:activity", "contract §1, console §4",
+     "Activity lists calls live with filters and opens input, full output, timeline and process of each."),
+    ("console:activity:patch", "console §4, 004 appendix",
+     "The patch view shows hunks exactly as structuredPatch and offers undo when the file is unchanged."),
+    ("console:tasks", "console §5",
+     ("The task page shows receipt, callbacks and limits of each task, with cancel and retry, and stays smooth at "
+      "10000 rows.")),
+    ("console:schedule", "console §6",
+     "The schedule page shows each run with offset and countdown and refuses a past time."),
+    ("console:approvals", "console §7",
+     ("The approval inbox shows full arguments and rules, focuses Deny, counts down and follows other people's "
+      "answers.")),
+    ("console:settings", "console §8",
+     ("Settings show each effective value with its source, save nothing half valid, and offer doctor, backup and "
+      "restore.")),
+    ("console:status", "console §9", "The status page shows health, queue, disk, event lag, restarts and top errors."),
+    ("console:no-errors", "console §10", "No page has a console error, a policy violation or a foreign request."),
+    ("console:layout", "console §10", "No page scrolls sideways, overlaps or clips text on desktop, tablet and phone."),
+    ("console:accessible", "console §10",
+     ("No page has a serious accessibility fault, contrast is at least 4.5 in the light and the dark theme, and no "
+      "page flashes.")),
+    ("console:languages", "console §10", "Every page is wholly in Chinese or in English."),
+    ("console:weight", "console §10",
+     "The shell loads under 300 kB of compressed script, and diagrams and formulas load when needed."),
+    ("console:url-state", "console §10", "Reload, back and forward keep filters and open panels."),
+    ("console:inert", "console §10, security S-60, security S-62",
+     ("The attack corpus in every place of the console causes no dialog, no foreign request and no active node, and "
+      "a remote image loads only after the click.")),
+    ("console:offline", "console §10",
+     "A killed server shows a banner within 3 s, and a restarted one is found again by itself."),
+)
+
+# fmt: on
+REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
+    ENVELOPE,
+    ERROR_CODES,
+    TRUNCATION,
+    VALUES,
+    DIALECTS,
+    RUNNER,
+    LS,
+    READ,
+    PATHS,
+    COMMAND_LINE,
+    PYTHON_AND_MAKE,
+    HOUSE,
+    SEARCH_TOOLS,
+    WRITING_TOOLS,
+    FILE_OPERATOR,
+    REQUESTS,
+    PLACEHOLDERS,
+    REPLIES,
+    MANIFESTS,
+    CHILDREN,
+    PLUGIN_COMMANDS,
+    CALLBACKS_AND_TASKS,
+    SCHEDULES_AND_APPROVALS,
+    STORAGE_AND_HOSTS,
+    CHAT,
+    ROUTES,
+    INTEROP,
+    CONSOLE,
+)
