@@ -19,16 +19,28 @@ _CAUSES = {
 
 
 def encode(call: ToolCall, outcome: Outcome, *, uuid: str) -> dict[str, Any]:
-    name, describe = _SHAPES.get(call.tool, (call.tool, _any_tool))
-    data = describe(outcome)
-    if isinstance(data, dict) and outcome.envelope.data.get("applied") is False and not outcome.envelope.error:
-        data = {**data, "dryRun": True}  # or a back end would believe that the file has changed
+    name, describe = _SHAPES.get(call.tool, (call.tool, None))
+    data = _told(outcome, describe) if describe else _any_tool(outcome)
     return {"type": "backend_only", "tool_name": name, "tool_use_id": call.id, "uuid": uuid, "data": data}
 
 
 def _any_tool(outcome: Outcome) -> Any:
     error = outcome.envelope.error
     return _failure(error) if error else outcome.envelope.data
+
+
+def _told(outcome: Outcome, describe: Callable[[Outcome], Any]) -> Any:
+    """A batch is told as the list of its calls, each in the tool's shape."""
+    if outcome.batch:
+        return [_told(item.outcome, describe) for item in outcome.batch]
+    envelope = outcome.envelope
+    if envelope.error:
+        return describe(outcome)
+    if envelope.data.get("truncated") is True:  # the shown result: what the shape needs is in the preview
+        return envelope.data
+    if envelope.data.get("applied") is False:  # or a back end would believe that the file has changed
+        return {**describe(outcome), "dryRun": True}
+    return describe(outcome)
 
 
 def _write(outcome: Outcome) -> Any:
@@ -85,12 +97,13 @@ def _edit_result(result: Mapping[str, Json]) -> dict[str, Any]:
 def _multi_edit_failure(outcome: Outcome, error: Fault) -> str:
     """``data.failed_edit`` counts from 1 and says which edit stopped the call."""
     failed = outcome.envelope.data.get("failed_edit")
-    cause = _CAUSES.get(str(outcome.envelope.context.get("reason")))
     if not isinstance(failed, int):
         return _failure(error)
-    if cause is None:
+    cause = _CAUSES.get(str(outcome.envelope.context.get("reason")))
+    edits = _objects(outcome.arguments.get("edits"))
+    old = edits[failed - 1].get("old_string") if 0 < failed <= len(edits) else None
+    if cause is None or not isinstance(old, str):
         return f"Error in edit {failed}: {error.message}"
-    old = str(_objects(outcome.arguments["edits"])[failed - 1]["old_string"])
     return f"Error in edit {failed}: {cause}: {old[:_ERROR_LIMIT]}..."
 
 
@@ -99,10 +112,10 @@ def _notebook(outcome: Outcome) -> Any:
     error = outcome.envelope.error
     return {
         "cell_number": data.get("cell_number", arguments.get("cell_number")),
-        "new_source": arguments.get("new_source", ""),
+        "new_source": arguments.get("new_source") or "",
         "cell_type": data.get("cell_type", arguments.get("cell_type") or "code"),
         "language": data.get("language", "python"),
-        "edit_mode": arguments.get("edit_mode", "replace"),
+        "edit_mode": arguments.get("edit_mode") or "replace",
     } | ({"error": error.message} if error else {})
 
 

@@ -29,13 +29,19 @@ def _body(outcome: Outcome) -> tuple[Part, ...]:
 
 
 def _batch(items: tuple[BatchItem, ...]) -> Iterator[Part]:
-    """Messages of writes and of failures in one text first, then what was read, in order (000 §2.3)."""
-    answers = [item for item in items if item.reads and item.outcome.envelope.status is not Status.ERROR]
-    messages = [f"- {item.outcome.envelope.text}" for item in items if item not in answers]
-    if messages:
-        yield Text("\n".join(["Batch Operations Summary:", *messages]))
-    for item in answers:
-        yield from content_of(item.outcome)
+    """Messages of writes and of failures in one text first, then what was read, in order (000 §2.3), then findings."""
+    answers = [item.outcome for item in items if _answers(item)]
+    others = [item.outcome for item in items if not _answers(item)]
+    if others:
+        yield Text("\n".join(["Batch Operations Summary:", *(f"- {other.envelope.text}" for other in others)]))
+    for answer in answers:
+        yield from content_of(answer)
+    for other in others:
+        yield from _findings(other)
+
+
+def _answers(item: BatchItem) -> bool:
+    return item.reads and item.outcome.envelope.status is not Status.ERROR
 
 
 def _findings(outcome: Outcome) -> Iterator[Part]:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from toolyard.dialects.content import content_of
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.outcome import Outcome
@@ -10,7 +11,7 @@ from toolyard.protocol.outcome import Outcome
 
 def encode(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
     text = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False)
-    media = [part for part in outcome.extras.parts if isinstance(part, Media)]
+    media = [part for part in content_of(outcome) if isinstance(part, Media)]
     content = [{"type": "text", "text": text}, *map(_part, media)] if media else text
     return {"role": "tool", "tool_call_id": call.id, "content": content}
 
@@ -21,6 +22,6 @@ def _part(media: Media) -> dict[str, Any]:
         return {"type": "input_audio", "input_audio": {"data": media.base64(), "format": format_}}
     if media.kind == "video":
         return {"type": "video_url", "video_url": {"url": media.data_uri()}}
-    if media.kind == "application":
-        return {"type": "file", "file": {"filename": media.name, "file_data": media.data_uri()}}
-    return {"type": "image_url", "image_url": {"url": media.data_uri()}}
+    if media.kind == "image":
+        return {"type": "image_url", "image_url": {"url": media.data_uri()}}
+    return {"type": "file", "file": {"filename": media.name, "file_data": media.data_uri()}}

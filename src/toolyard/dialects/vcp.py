@@ -8,7 +8,7 @@ from toolyard.protocol.content import Part, Text
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.outcome import Outcome
 
-_SENTENCE = re.compile(r"(.+?[.!?](?=\s|$)|.+?[。！？]|.+$)", re.MULTILINE)
+_SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 
 
 def encode(outcome: Outcome) -> dict[str, Any]:

@@ -9,6 +9,7 @@ A tool that ignores its checkpoint is left behind at the deadline; it cannot hol
 import asyncio
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 
 from toolyard.engine.clock import Clock
@@ -58,6 +59,8 @@ class Runner:
             await asyncio.shield(self._journal.finished(call, self._failed(call, cancelled, started)))
             raise
         await self._journal.finished(call, outcome)
+        envelope = outcome.envelope
+        _log.debug("%s %s: %s in %s ms", call.tool, call.id, envelope.status, envelope.stats["time_ms"])
         return outcome
 
     def cancel(self, call_id: str) -> bool:
@@ -81,13 +84,16 @@ class Runner:
             problem = error.strerror or str(error)
         piece = cut(text, self._direction)
         short = truncated(envelope, piece, self._direction, saved=saved, problem=problem)
-        media = [part for part in outcome.extras.parts if isinstance(part, Media)]
+        outcomes = [outcome, *(item.outcome for item in outcome.batch)]
+        media = [part for one in outcomes for part in one.extras.parts if isinstance(part, Media)]
         parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
         return replace(outcome, envelope=short, extras=replace(outcome.extras, parts=parts), batch=())
 
     async def _attempt(self, call: ToolCall, started: float) -> Outcome:
+        arguments = call.arguments
         try:
             tool = self._registry.get(call.tool)
+            _require_json(call)
             items = split_batch(call.arguments, _names(tool)) if tool.spec.splits_batches else None
             if items is not None:
                 return await self._batch(call, tool, items, started)
@@ -95,7 +101,7 @@ class Runner:
             result = await self._run(tool, replace(call, arguments=arguments))
             return self._done(call, arguments, result, started)
         except Failure as failure:
-            return self._failed(call, failure, started)
+            return replace(self._failed(call, failure, started), arguments=arguments)
         except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
             _log.exception("%s failed on call %s", call.tool, call.id)
             bug = f"Toolyard has a bug: {call.tool} raised {type(error).__name__}: {error}".rstrip(": ")
@@ -130,7 +136,10 @@ class Runner:
         for number, arguments in enumerate(items, 1):
             single = replace(call, id=f"{call.id}#{number}", arguments=arguments)
             outcome = await self._attempt(single, self._clock.monotonic())
-            done.append(BatchItem(call=single, outcome=outcome, reads=tool.spec.risk is Risk.READ))
+            own = outcome.extras.reads
+            done.append(
+                BatchItem(call=single, outcome=outcome, reads=tool.spec.risk is Risk.READ if own is None else own)
+            )
         return self._together(call, tuple(done), started)
 
     def _together(self, call: ToolCall, items: tuple[BatchItem, ...], started: float) -> Outcome:
@@ -141,9 +150,8 @@ class Runner:
             if envelope.error
         ]
         good = len(items) - len(failed)
-        text = f"Batch of {len(items)} finished: {good} succeeded, {len(failed)} failed."
-        if failed:
-            text += " " + " ".join(envelope.text for envelope in envelopes if envelope.error)
+        remarks = [envelope.text for envelope in envelopes if envelope.status is not Status.SUCCESS]
+        text = " ".join([f"Batch of {len(items)} finished: {good} succeeded, {len(failed)} failed.", *remarks])
         data: JsonObject = {"results": [envelope.data for envelope in envelopes]}
         if failed:
             data["failed_items"] = failed
@@ -156,12 +164,13 @@ class Runner:
         self, call: ToolCall, arguments: JsonObject, result: Result, started: float, fault: Fault | None = None
     ) -> Outcome:
         partial = result.partial or is_partial(result.data)
+        measured: Mapping[str, int | float | str] = {"time_ms": self._elapsed_ms(started)}
         envelope = Envelope(
             status=Status.ERROR if fault else Status.PARTIAL if partial else Status.SUCCESS,
             data=result.data,
-            text=result.text,
+            text=self._mask.text(result.text),
             error=fault,
-            stats={"time_ms": self._elapsed_ms(started), **result.stats},
+            stats={**measured, **result.stats, **measured},  # first, and never the tool's own word
             context=self._context(call, result.context),
         )
         return Outcome(envelope=envelope, root=self._root, arguments=arguments, extras=result.extras)
@@ -171,8 +180,8 @@ class Runner:
         envelope = Envelope(
             status=Status.ERROR,
             data=failure.data,
-            text=f"{failure.message} {failure.hint}".strip(),
-            error=Fault(failure.code, failure.message),
+            text=self._mask.text(f"{failure.message} {failure.hint}".strip()),
+            error=Fault(failure.code, self._mask.text(failure.message)),
             stats={"time_ms": self._elapsed_ms(started)},
             context=self._context(call, context),
         )
@@ -194,6 +203,14 @@ async def _abandon(task: "asyncio.Future[Result]") -> None:
 
 def _names(tool: Tool) -> tuple[str, ...]:
     return (*tool.spec.parameter_names, *tool.spec.synonyms)
+
+
+def _require_json(call: ToolCall) -> None:
+    problem = json_problem(call.arguments, "arguments")
+    if problem:
+        raise Failure(
+            ErrorCode.INVALID_PARAM, f"{call.tool} cannot run: {problem}.", hint="Send arguments that are JSON."
+        )
 
 
 def _echo(arguments: JsonObject) -> Json:

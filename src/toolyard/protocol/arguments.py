@@ -45,7 +45,7 @@ def coerce(value: Json, schema: Mapping[str, Any]) -> Json:
     if not isinstance(value, str):
         return value
     text = value.strip()
-    if kind == "integer" and _INTEGER.fullmatch(text):
+    if kind in ("integer", "number") and _INTEGER.fullmatch(text):
         return int(text)
     if kind == "number":
         return _number(text, value)
@@ -131,14 +131,21 @@ def _at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, An
     return part if isinstance(part, Mapping) else {}
 
 
-_ARTICLES = {"integer": "an integer", "array": "a list", "object": "an object", "boolean": "true or false"}
+_ARTICLES = {
+    "integer": "an integer",
+    "array": "a list",
+    "object": "an object",
+    "boolean": "true or false",
+    "null": "null",
+}
 
 
 def _expected(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return "one of " + ", ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
     kind = schema.get("type", "value")
-    words = _ARTICLES.get(kind, f"a {kind}")
+    kinds = kind if isinstance(kind, list) else [kind]
+    words = " or ".join(_ARTICLES.get(kind, f"a {kind}") for kind in kinds)
     low, high = schema.get("minimum"), schema.get("maximum")
     if low is not None and high is not None:
         words += f" from {low} to {high}"
@@ -146,10 +153,11 @@ def _expected(schema: Mapping[str, Any]) -> str:
         words += f" of at least {low}"
     elif high is not None:
         words += f" of at most {high}"
-    if schema.get("minLength") == 1:
+    items = schema.get("items")
+    if "array" in kinds and isinstance(items, dict) and isinstance(items.get("type"), str):
+        words += f" of {items['type']}s"
+    if 1 in (schema.get("minLength"), schema.get("minItems")):
         words += " that is not empty"
-    if kind == "array" and isinstance(schema.get("items"), dict):
-        words += " of " + schema["items"].get("type", "value") + "s"
     return words
 
 
@@ -176,7 +184,7 @@ def _json(text: str, otherwise: str) -> Json:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):
         return otherwise
-    return value
+    return otherwise if json_problem(value, "value") else value
 
 
 def _invalid(spec: ToolSpec, problems: list[str]) -> Failure:

@@ -20,7 +20,8 @@ class ToolCall:
     force: bool = False  # a person said so; no argument a model writes can set it
 
 
-_NUMBERED = re.compile(r"(.*?)([1-9][0-9]*)", re.DOTALL)
+_NUMBER = re.compile(r"[1-9][0-9]*")
+_MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
 
 
 def fold(name: str) -> str:
@@ -39,9 +40,9 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
     shared: JsonObject = {}
     items: dict[int, JsonObject] = {}
     for key, value in arguments.items():
-        match = _NUMBERED.fullmatch(key)
-        if match and fold(match[1]) in known and fold(key) not in known:
-            items.setdefault(int(match[2]), {})[match[1]] = value
+        name, number = _numbered(key, known)
+        if number:
+            items.setdefault(number, {})[name] = value
         else:
             shared[key] = value
     if not items:
@@ -54,6 +55,15 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
             hint="Number the commands of a batch 1, 2, 3, ... without gaps.",
         )
     return [{**shared, **items[number]} for number in sorted(items)]
+
+
+def _numbered(key: str, known: Collection[str]) -> tuple[str, int]:
+    """``filePath2`` as its name and its number; a name that is known as it stands has the number 0."""
+    if fold(key) not in known:
+        for start in range(len(key) - 1, max(0, len(key) - _MAX_DIGITS - 1), -1):
+            if _NUMBER.fullmatch(key, start) and fold(key[:start]) in known:
+                return key[:start], int(key[start:])
+    return key, 0
 
 
 def number_batch(items: Iterable[Mapping[str, Json]]) -> JsonObject:

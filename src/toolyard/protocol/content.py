@@ -41,7 +41,9 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"MM\x00*", "image/tiff"),
     (b"\x00\x00\x01\x00", "image/x-icon"),
     (b"%PDF-", "application/pdf"),
-    (b"ID3", "audio/mpeg"),
+    (b"ID3\x02", "audio/mpeg"),
+    (b"ID3\x03", "audio/mpeg"),
+    (b"ID3\x04", "audio/mpeg"),
     (b"\xff\xfb", "audio/mpeg"),
     (b"\xff\xf3", "audio/mpeg"),
     (b"\xff\xf2", "audio/mpeg"),
@@ -54,6 +56,7 @@ _RIFF = {b"WEBP": "image/webp", b"WAVE": "audio/wav", b"AVI ": "video/x-msvideo"
 _ISO_BRANDS = {
     b"avif": "image/avif",
     b"heic": "image/heic",
+    b"heix": "image/heic",
     b"mif1": "image/heic",
     b"M4A ": "audio/mp4",
     b"M4B ": "audio/mp4",

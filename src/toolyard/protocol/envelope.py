@@ -53,7 +53,8 @@ class Envelope:
     context: JsonObject
 
     def __post_init__(self) -> None:
-        problems = list(_problems(self))
+        fields = {key: getattr(self, key) for key in KEYS}
+        problems = list(_kind_problems(fields)) or list(_problems(self))
         if problems:
             raise InvalidEnvelope(problems)
 
@@ -110,11 +111,7 @@ def _shape_problems(value: Mapping[Any, Any]) -> Iterator[str]:
             yield f"missing key {key!r}"
     if "status" in value and value["status"] not in [status.value for status in Status]:
         yield f"status is {value['status']!r}, expected success, partial or error"
-    for key in ("data", "stats", "context"):
-        if key in value and not isinstance(value[key], dict):
-            yield f"{key} must be an object"
-    if not isinstance(value.get("text", ""), str):
-        yield "text must be a string"
+    yield from _kind_problems(value)
     error = value.get("error")
     if error is not None:
         if not isinstance(error, dict) or set(error) != {"code", "message"} or not isinstance(error["message"], str):
@@ -123,9 +120,16 @@ def _shape_problems(value: Mapping[Any, Any]) -> Iterator[str]:
             yield f"error.code is {error['code']!r}, expected one of {', '.join(ErrorCode)}"
 
 
+def _kind_problems(fields: Mapping[str, object]) -> Iterator[str]:
+    for key in ("data", "stats", "context"):
+        if not isinstance(fields.get(key, {}), Mapping):
+            yield f"{key} must be an object"
+    if not isinstance(fields.get("text", ""), str):
+        yield "text must be a string"
+
+
 def _problems(envelope: Envelope) -> Iterator[str]:
-    parts = {"data": envelope.data, "text": envelope.text, "stats": envelope.stats, "context": envelope.context}
-    for name, part in parts.items():
+    for name, part in envelope.to_dict().items():
         problem = json_problem(part, name)
         if problem:
             yield problem
@@ -140,10 +144,8 @@ def _problems(envelope: Envelope) -> Iterator[str]:
 def _status_problems(envelope: Envelope) -> Iterator[str]:
     if (envelope.status is Status.ERROR) != (envelope.error is not None):
         yield "error must be there exactly when status is error"
-    if envelope.error is not None:
-        problem = json_problem(envelope.error.message, "error.message")
-        if problem or not envelope.error.message:
-            yield problem or "error.message is empty"
+    if envelope.error is not None and not envelope.error.message:
+        yield "error.message is empty"
     if envelope.status is Status.SUCCESS and is_partial(envelope.data):
         yield "status is success although data says truncated, fallback, applied=false or failed_items: that is partial"
 
@@ -165,7 +167,7 @@ def _data_problems(data: Mapping[str, object]) -> Iterator[str]:
 
 def _stats_problems(stats: Mapping[str, object]) -> Iterator[str]:
     time_ms = stats.get("time_ms")
-    if isinstance(time_ms, bool) or not isinstance(time_ms, int | float) or not math.isfinite(time_ms) or time_ms < 0:
+    if isinstance(time_ms, bool) or not isinstance(time_ms, int | float) or not 0 <= time_ms < math.inf:
         yield "stats.time_ms must be a number of at least 0"
     for name, value in stats.items():
         if isinstance(value, bool) or not isinstance(value, int | float | str):

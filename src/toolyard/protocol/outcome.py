@@ -18,6 +18,7 @@ class Extras:
     payload: JsonObject | None = None
     before: str | None = None  # the file's text before a write
     after: str | None = None
+    reads: bool | None = None  # in a batch: whether its content is the answer; None: as the tool's risk says
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from toolyard.protocol.content import Text
-from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.envelope import Envelope, Fault, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
 
 MAX_LINES = 2000
 MAX_BYTES = 51_200
 HARD_CAP_BYTES = 1024 * 1024  # even a tool that pages by itself shows no more than this
-MAX_PARAM_BYTES = 4096  # a longer string the caller sent is not sent back to it whole
+MAX_PARAM_BYTES = 4096  # a longer string the caller sent, or message of an error, is not shown whole
 
 
 class Direction(StrEnum):
@@ -74,10 +74,13 @@ def truncated(
         text += f"The whole result is in {saved}: read it with Read or search it with Grep, or narrow the call."
     else:
         text += f"The whole result could not be stored ({problem}): narrow the call."
-    if envelope.error is not None:
-        text = f"{envelope.error.message} {text}"
+    error = envelope.error
+    if error is not None:
+        error = Fault(error.code, _shorten_text(error.message))
+        text = f"{error.message} {text}"
     return replace(
         envelope,
+        error=error,
         status=Status.ERROR if envelope.status is Status.ERROR else Status.PARTIAL,
         data={
             "truncated": True,
@@ -105,15 +108,19 @@ def shorten_params(envelope: Envelope) -> Envelope:
 
 def _shorten(value: Json) -> Json:
     if isinstance(value, str):
-        raw = value.encode()
-        if len(raw) <= MAX_PARAM_BYTES:
-            return value
-        return raw[:MAX_PARAM_BYTES].decode(errors="ignore") + f"… [cut: {len(raw)} bytes in all]"
+        return _shorten_text(value)
     if isinstance(value, Mapping):
         return {key: _shorten(inner) for key, inner in value.items()}
     if isinstance(value, list):
         return [_shorten(inner) for inner in value]
     return value
+
+
+def _shorten_text(text: str) -> str:
+    raw = text.encode()
+    if len(raw) <= MAX_PARAM_BYTES:
+        return text
+    return raw[:MAX_PARAM_BYTES].decode(errors="ignore") + f"… [cut: {len(raw)} bytes in all]"
 
 
 def _head(whole: bytes) -> bytes:

@@ -1,0 +1,200 @@
+"""A patch of several files: read, and held against the files before anything is written.
+
+``parse`` reads ``*** Begin Patch`` and unified diffs; ``plan`` verifies every change against the current texts and says
+what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A plan is made
+of splices, so that what the patch does not touch stays as it is, byte for byte. Each file may be named once: the
+changes are made at the same time, and none sees another.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from toolyard.protocol.edit import Splice, Strategy, apply
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.patching.begin import BEGIN, parse_begin
+from toolyard.protocol.patching.lines import View
+from toolyard.protocol.patching.order import Unplaced
+from toolyard.protocol.patching.place import Site
+from toolyard.protocol.patching.refusal import hunk_name, refusal
+from toolyard.protocol.patching.splice import appended, spliced, verbatim
+from toolyard.protocol.patching.text import FileChange, Operation, PatchHunk, PatchLine, Row, malformed, rows_of
+from toolyard.protocol.patching.unified import is_unified, parse_unified
+
+MAX_CHARACTERS = 10 * 1024 * 1024
+_HEREDOC = re.compile(r"(?:(?:cat|apply_?patch|git apply)\s*)?<<-?\s*(['\"]?)(\w+)\1")
+_FENCE = re.compile(r"(`{3,}|~{3,})\s*\w*")
+_HOW_TO_WRITE = "Write '*** Begin Patch' ... '*** End Patch', or a unified diff with '--- a/path' and '+++ b/path'."
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """What is to be written to one file; paths are as the patch writes them."""
+
+    path: str
+    operation: Operation
+    new_path: str | None = None  # of a moved file
+    before: str | None = None  # None when it is created
+    splices: tuple[Splice, ...] = ()  # on ``before``
+    text: str = ""  # of a created file
+    strategy: Strategy = Strategy.EXACT  # the most forgiving one that was needed
+    note: str = ""  # what the patch asks for and is not done
+
+    @property
+    def after(self) -> str | None:
+        """The whole new text; None when the file is deleted."""
+        if self.operation is Operation.DELETE:
+            return None
+        return self.text if self.before is None else apply(self.before, self.splices)
+
+
+def parse(patch: str) -> tuple[FileChange, ...]:
+    """What the patch wants, in its order; raises Failure naming the line that cannot be read."""
+    if len(patch) > MAX_CHARACTERS:
+        raise Failure(
+            Reason.TOO_LARGE,
+            f"The patch has {len(patch)} characters; the limit is {MAX_CHARACTERS}.",
+            hint="Apply it in parts.",
+        )
+    rows = _unwrapped(rows_of(patch))
+    first = next((at for at, row in enumerate(rows) if not row.blank), None)
+    if first is None:
+        raise Failure(ErrorCode.INVALID_PARAM, "The patch is empty.", hint=_HOW_TO_WRITE)
+    if rows[first].text.strip() == BEGIN:
+        return parse_begin(rows[first:])
+    if rows[first].text.lstrip().startswith("*** ") or not is_unified(rows):
+        raise malformed(rows[first], "the patch must begin with '*** Begin Patch' or be a unified diff.", _HOW_TO_WRITE)
+    return parse_unified(rows)
+
+
+def _unwrapped(rows: list[Row]) -> list[Row]:
+    """Without the heredoc or the fence that a patch is often written in."""
+    used = [at for at, row in enumerate(rows) if not row.blank]
+    if not used:
+        return rows
+    first, last = rows[used[0]], rows[used[-1]]
+    if heredoc := _HEREDOC.fullmatch(first.text.strip()):
+        closing = heredoc[2]
+    elif fence := _FENCE.fullmatch(first.text.strip()):
+        closing = fence[1]
+    else:
+        return rows
+    if last.text.strip() != closing:
+        raise malformed(last, f"what line {first.number} opens must be closed by a line '{closing}'.", _HOW_TO_WRITE)
+    return rows[used[0] + 1 : used[-1]]
+
+
+def plan(changes: Iterable[FileChange], read: Callable[[str], str | None]) -> tuple[PlannedFile, ...]:
+    """What to write, in the order of the patch; ``read`` gives the text of a path, or None when there is no file."""
+    changes = tuple(map(_settled, changes))
+    named: dict[str, FileChange] = {}
+    for change in changes:
+        for path in filter(None, (change.path, change.new_path)):
+            if (other := named.setdefault(_plain_path(path), change)) is not change:
+                raise _twice(path, other, change)
+    return tuple(_planned(change, read) for change in changes)
+
+
+def _plain_path(path: str) -> str:
+    start = "/" if path.startswith("/") else ""
+    return start + "/".join(part for part in path.split("/") if part not in {"", "."})
+
+
+def _settled(change: FileChange) -> FileChange:
+    """A move to where the file already is changes only the text."""
+    if change.new_path is not None and _plain_path(change.new_path) == _plain_path(change.path):
+        return replace(change, operation=Operation.UPDATE, new_path=None)
+    return change
+
+
+def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFile:
+    before = read(change.path)
+    if change.operation is Operation.CREATE:
+        if before is not None:
+            done = "It has exactly this text: the change seems to be made already. " if before == change.text else ""
+            raise _exists(change, change.path, f"{done}Update the file instead of adding it, or choose another path.")
+        return PlannedFile(change.path, change.operation, text=change.text, note=change.note)
+    if before is None:
+        raise Failure(
+            ErrorCode.NOT_FOUND,
+            f"The patch wants to {change.operation} {change.path} (line {change.row}), but there is no such file.",
+            hint="Check the path, or add the file.",
+            data={"path": change.path},
+        )
+    if change.new_path is not None and read(change.new_path) is not None:
+        raise _exists(change, change.new_path, "Choose another path, or delete that file first.")
+    planned = PlannedFile(change.path, change.operation, change.new_path, before, note=change.note)
+    if change.hunks or change.operation is not Operation.DELETE:
+        splices, strategy = _spliced(change, before)
+        planned = replace(planned, splices=splices, strategy=strategy)
+    if change.operation is Operation.UPDATE and planned.after == before:
+        raise Failure(
+            Reason.NO_CHANGE,
+            f"The patch changes nothing in {change.path}.",
+            hint="Leave the file out of the patch.",
+            data={"path": change.path},
+        )
+    if change.operation is Operation.DELETE and change.unified and apply(before, planned.splices):
+        raise Failure(
+            Reason.NOT_FOUND_IN_FILE,
+            f"The patch deletes {change.path}, but the file has text that the patch does not show.",
+            hint="Read the file; to delete it whatever it holds, use '*** Delete File: path'.",
+            data={"path": change.path},
+        )
+    return planned
+
+
+def _spliced(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strategy]:
+    site = Site(before, unified=change.unified)
+    placed: list[PatchHunk] = []
+    added: list[PatchLine] = []
+    for number, hunk in enumerate(change.hunks, 1):
+        if len(hunk.old) > hunk.slack:
+            placed.append(hunk)
+        else:
+            _require_at_end(change, number, site)
+            added += hunk.new[: len(hunk.new) - hunk.slack]
+    try:
+        places = site.place(placed)
+    except Unplaced as unplaced:
+        raise refusal(change, placed[unplaced.number - 1], unplaced, site) from None
+    splices = [splice for place in places for splice in spliced(place)]
+    if added and change.unified:
+        splices.append(Splice(0, 0, verbatim(added)))
+    elif added:
+        splices.append(appended(before, splices, site.lines(View.PLAIN), added))
+    strategies = list(Strategy)
+    strategy = max((place.sought.level.strategy for place in places), key=strategies.index, default=Strategy.EXACT)
+    return tuple(splices), strategy
+
+
+def _require_at_end(change: FileChange, number: int, site: Site) -> None:
+    """Lines with no line of the file beside them go to its end, if nothing at all tells of another place."""
+    hunk, texts = change.hunks[number - 1], site.lines(View.PLAIN).texts
+    maybe_context = hunk.slack and not all(map(str.strip, texts))
+    if texts and (change.unified or hunk.anchors or hunk.at is not None or maybe_context):
+        raise Failure(
+            Reason.NOT_UNIQUE,
+            f"{hunk_name(change, hunk)} only adds lines and shows no line of the file beside them.",
+            hint="Show the line before or after which they belong, with a space before it.",
+            data={"path": change.path, "hunk": number},
+        )
+
+
+def _exists(change: FileChange, path: str, hint: str) -> Failure:
+    return Failure(
+        Reason.ALREADY_EXISTS,
+        f"The patch wants to {change.operation} {change.path} (line {change.row}), but {path} already exists.",
+        hint=hint,
+        data={"path": path},
+    )
+
+
+def _twice(path: str, one: FileChange, other: FileChange) -> Failure:
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        f"The patch names {path} twice, in lines {one.row} and {other.row}.",
+        hint="Put all hunks of a file below one header, or apply two patches one after the other.",
+        data={"path": path},
+    )

@@ -1,0 +1,201 @@
+"""One cell of a Jupyter notebook replaced, inserted or deleted, in the notebook's own text.
+
+The text is spliced: what is not in the cell stays as it is by construction, and in the cell all that the edit does not
+concern. What is new is written as the notebook writes: its indentation, its order of keys, ``source`` as a list of
+lines or as one string, other characters than ASCII as they are or escaped. A valid notebook stays valid for nbformat,
+and a cell that was damaged (outputs in a Markdown cell, no ``execution_count`` in a code cell) comes out sound.
+"""
+
+import json
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from toolyard.protocol import json_text
+from toolyard.protocol.edit import Splice, apply
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.notebook_text import NotebookText, joined, writable
+
+
+class CellType(StrEnum):
+    CODE = "code"
+    MARKDOWN = "markdown"
+    RAW = "raw"
+
+
+class EditMode(StrEnum):
+    REPLACE = "replace"
+    INSERT = "insert"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellEdit:
+    """Name the cell by its number from 0, its id, or both. A new cell comes to stand there; the number n appends it."""
+
+    mode: EditMode = EditMode.REPLACE
+    cell_number: int | None = None
+    cell_id: str | None = None
+    new_source: str | None = None  # a deletion needs none
+    cell_type: CellType | None = None  # None: as it was; a new cell is code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditedNotebook:
+    text: str
+    splices: tuple[Splice, ...]
+    cell_number: int
+    cell_type: str  # after the edit; of a deleted cell, the one it had
+    language: str
+    total_cells: int  # after the edit
+
+
+def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
+    """The notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when it cannot be done."""
+    if edit.new_source is None and edit.mode is not EditMode.DELETE:
+        raise Failure(ErrorCode.INVALID_PARAM, f"new_source is missing: edit_mode={edit.mode} needs it.")
+    notebook = NotebookText.of(text)
+    number = _find(notebook, edit)
+    cell_type, splices = _edits(notebook, number, edit, new_id)
+    changed = apply(text, splices)
+    if changed == text:
+        raise Failure(
+            Reason.NO_CHANGE,
+            f"Cell {number} already is like that: nothing would change.",
+            data={**notebook.facts, "cell_number": number, "cell_type": cell_type},
+        )
+    growth = {EditMode.REPLACE: 0, EditMode.INSERT: 1, EditMode.DELETE: -1}[edit.mode]
+    return EditedNotebook(
+        text=changed,
+        splices=splices,
+        cell_number=number,
+        cell_type=cell_type,
+        language=notebook.language,
+        total_cells=len(notebook.cells) + growth,
+    )
+
+
+def _edits(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
+    """The type the cell then has, and the splices."""
+    if edit.mode is EditMode.INSERT:
+        return _insert(notebook, number, edit, new_id)
+    old_type = notebook.cells[number].get("cell_type")
+    if not isinstance(old_type, str):
+        old_type = CellType.RAW  # a cell of no type can only be shown as it is
+    if edit.mode is EditMode.DELETE:
+        return writable(old_type), json_text.changed(notebook.array, notebook.shape, gone=(number,))
+    cell_type = edit.cell_type or old_type
+    return writable(cell_type), _replace(notebook, number, cell_type, edit.new_source or "", new_id)
+
+
+def _find(notebook: NotebookText, edit: CellEdit) -> int:
+    count = len(notebook.cells)
+    of_id = notebook.number_of(edit.cell_id) if edit.cell_id else None
+    number = of_id if edit.cell_number is None else edit.cell_number
+    if number is None:
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            "Which cell is meant? Both cell_number and cell_id are missing.",
+            hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
+            data=notebook.facts,
+        )
+    if not 0 <= number < count + (edit.mode is EditMode.INSERT):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"Cell number is out of bounds. Notebook has {count} cells.",  # the words of the back end's protocol
+            hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
+            data=notebook.facts,
+        )
+    if of_id not in (None, number):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"cell_number {number} and cell_id '{edit.cell_id}' are two cells: the id is that of cell {of_id}.",
+            hint="Give one of the two.",
+            data=notebook.facts,
+        )
+    return number
+
+
+def _insert(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
+    cell_type = edit.cell_type or CellType.CODE
+    keys, shape = notebook.example(number, cell_type)
+    members = {"cell_type": json.dumps(cell_type), "metadata": "{}"}
+    members["source"] = notebook.source(edit.new_source or "", number, None, shape)
+    if notebook.wants_ids:
+        members["id"] = json.dumps(notebook.fresh_id(new_id))
+    if cell_type is CellType.CODE:
+        members |= _NEVER_RUN
+    order = [key for key in keys if key in members]
+    for key in sorted(members.keys() - set(order)):
+        order.insert(_place(order, key), key)
+    cell = shape.written("{}", [shape.member(key, members[key]) for key in order])
+    return cell_type, json_text.changed(notebook.array, notebook.shape, new=[(number, cell)])
+
+
+def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
+    cell, shape = notebook.layout(number)
+    old = notebook.cells[number]
+    wanted = _wanted(old, cell_type)
+    if joined(old.get("source")) != source:
+        wanted["source"] = notebook.source(source, number, old.get("source"), shape)
+    if notebook.wants_ids and "id" not in old:
+        wanted["id"] = json.dumps(notebook.fresh_id(new_id))
+    keys, numbers = [part.key for part in cell.parts], cell.numbers
+    members = json_text.changed(
+        cell,
+        shape,
+        values={numbers[key]: value for key, value in wanted.items() if key in numbers and value is not None},
+        gone=[at for at, key in enumerate(keys) if key in wanted and wanted[key] is None],
+        new=[
+            (_place(keys, key), shape.member(key, value))
+            for key, value in sorted(wanted.items())
+            if key not in numbers and value is not None
+        ],
+    )
+    unfit = _unfit(old.get("metadata"), cell_type) if "cell_type" in wanted else []
+    inner = notebook.without_metadata(cell, unfit) if unfit else ()
+    return tuple(sorted((*members, *inner), key=lambda splice: (splice.start, splice.end)))
+
+
+def _wanted(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
+    """What the cell's keys must say that they do not say yet; None for a key that must go."""
+    wanted: dict[str, str | None] = {}
+    if cell.get("cell_type") != cell_type:
+        wanted["cell_type"] = json.dumps(cell_type)
+    if "metadata" not in cell:
+        wanted["metadata"] = "{}"
+    if cell_type == CellType.CODE:
+        fresh = {key: json.loads(value) for key, value in _NEVER_RUN.items()}
+        wanted |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
+        wanted |= {"attachments": None} if "attachments" in cell else {}
+    elif cell_type in list(CellType):
+        wanted |= {key: None for key in _NEVER_RUN if key in cell}
+    return wanted
+
+
+def _unfit(metadata: object, cell_type: str) -> list[str]:
+    """The keys of a cell's metadata whose values cannot be what the key means in a cell of this type."""
+    if not isinstance(metadata, dict):
+        return []
+    fits = _METADATA.get(cell_type, {})
+    return [key for key, value in metadata.items() if key in fits and not fits[key](value)]
+
+
+def _place(keys: Sequence[str], key: str) -> int:
+    """Where a new key goes: where the alphabet puts it, as nbformat sorts them; last, where the keys are not sorted."""
+    return bisect_left(keys, key) if list(keys) == sorted(keys) else len(keys)
+
+
+_NEVER_RUN = {"execution_count": "null", "outputs": "[]"}  # what code cells have and others must not have
+
+_METADATA: Mapping[str, Mapping[str, Callable[[object], bool]]] = {
+    CellType.CODE: {
+        "collapsed": lambda value: isinstance(value, bool),
+        "scrolled": lambda value: isinstance(value, bool) or value == "auto",
+        "execution": lambda value: isinstance(value, dict) and all(isinstance(time, str) for time in value.values()),
+    },
+    CellType.RAW: {"format": lambda value: isinstance(value, str)},
+}

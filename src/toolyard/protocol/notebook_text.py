@@ -1,0 +1,206 @@
+"""A Jupyter notebook as text: where its cells stand, and in which style it is written."""
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from toolyard.protocol import json_text
+from toolyard.protocol.edit import Splice
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json_text import Container, Layout
+
+_ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\u(?!00[0-7])[0-9A-Fa-f]{4}")  # a character beyond ASCII
+_LONE = re.compile("[\ud800-\udfff]")
+_ID_LENGTH = 64  # nbformat's limit
+_IDS_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookText:
+    text: str
+    content: dict[str, Any]
+    array: Container  # the list of cells
+    shape: Layout  # its layout
+    escapes: bool  # characters beyond ASCII are written \\uXXXX
+
+    @classmethod
+    def of(cls, text: str) -> "NotebookText":
+        content = _parsed(text)
+        root = json_text.container(text)
+        array = json_text.container(text, root.parts[root.numbers["cells"]].value)
+        shape = json_text.layout(text, array, json_text.layout(text, root, Layout()))
+        escapes = text.isascii() and _ESCAPED.search(text) is not None
+        return cls(text, content, array, shape, escapes)
+
+    @property
+    def cells(self) -> list[dict[str, Any]]:
+        cells: list[dict[str, Any]] = self.content["cells"]
+        return cells
+
+    @property
+    def language(self) -> str:
+        return language_of(self.content)
+
+    @property
+    def facts(self) -> JsonObject:
+        """What is true of the notebook even when an edit fails."""
+        return {"language": self.language, "total_cells": len(self.cells)}
+
+    @property
+    def wants_ids(self) -> bool:
+        minor = self.content.get("nbformat_minor")
+        return isinstance(minor, int) and minor >= 5
+
+    def fresh_id(self, new_id: str) -> str:
+        """``new_id``, or one like it when a cell already has it."""
+        taken, number, fresh = set(self._ids()), 1, new_id
+        while fresh in taken:
+            number += 1
+            fresh = f"{new_id[: _ID_LENGTH - 12]}-{number}"
+        return fresh
+
+    def number_of(self, cell_id: str) -> int:
+        numbers = [number for number, cell in enumerate(self.cells) if cell.get("id") == cell_id]
+        if len(numbers) == 1:
+            return numbers[0]
+        if numbers:
+            raise Failure(
+                Reason.NOT_UNIQUE,
+                f"{len(numbers)} cells have the id '{cell_id}': {_named(numbers)}.",
+                hint="Use cell_number.",
+                data={**self.facts, "cell_numbers": list(numbers)},
+            )
+        near = self._nearest_ids(cell_id)
+        known = f" The nearest ids are {_named(near)}." if near else " The cells of this notebook have no ids."
+        raise Failure(
+            Reason.NOT_FOUND_IN_FILE,
+            f"No cell has the id '{cell_id[:_ID_LENGTH]}'.{known}",
+            hint="Read the notebook, or use cell_number.",
+            data={**self.facts, "nearest": list(near)},
+        )
+
+    def layout(self, number: int) -> tuple[Container, Layout]:
+        cell = json_text.container(self.text, self.array.parts[number].start)
+        return cell, json_text.layout(self.text, cell, self.shape)
+
+    def example(self, number: int, cell_type: str) -> tuple[list[str], Layout]:
+        """The keys and the layout that a new cell here should have: those of the nearest, if it can be of its type."""
+        near = self._nearest(number, lambda cell: cell.get("cell_type") == cell_type)
+        if near is None:
+            if not self.cells:
+                return [], self.shape.inner
+            near = min(number, len(self.cells) - 1)
+        cell, shape = self.layout(near)
+        return list(cell.numbers), shape
+
+    def source(self, source: str, number: int, old: object, shape: Layout) -> str:
+        """A source for the cell with this number and layout, in the style of its ``old`` one or of the notebook."""
+        as_list = isinstance(old, list) if old else self._lists_sources()
+        if not as_list:
+            return self._string(source)
+        near = self._nearest(number, lambda cell: isinstance(cell.get("source"), list) and bool(cell["source"]))
+        inner = shape.inner
+        if near is not None:
+            cell, around = self.layout(near)
+            lines = json_text.container(self.text, cell.parts[cell.numbers["source"]].value)
+            inner = json_text.layout(self.text, lines, around)
+        return inner.written(
+            "[]", [self._string(line) for line in source.splitlines(keepends=True)]
+        )  # as nbformat does
+
+    def without_metadata(self, cell: Container, keys: Collection[str]) -> tuple[Splice, ...]:
+        metadata = json_text.container(self.text, cell.parts[cell.numbers["metadata"]].value)
+        gone = [number for number, part in enumerate(metadata.parts) if part.key in keys]
+        return json_text.changed(metadata, self.shape, gone=gone)
+
+    def _string(self, value: str) -> str:
+        if self.escapes:
+            return json.dumps(value)
+        return _LONE.sub(lambda lone: f"\\u{ord(lone[0]):04x}", json.dumps(value, ensure_ascii=False))
+
+    def _lists_sources(self) -> bool:
+        sources = [cell.get("source") for cell in self.cells]
+        lists = sum(isinstance(source, list) for source in sources)
+        return lists >= sum(isinstance(source, str) and bool(source) for source in sources)
+
+    def _nearest(self, number: int, fits: Callable[[dict[str, Any]], bool]) -> int | None:
+        fitting = (other for other, cell in enumerate(self.cells) if fits(cell))
+        return min(fitting, key=lambda other: abs(other - number), default=None)
+
+    def _ids(self) -> list[str]:
+        return [cell["id"] for cell in self.cells if isinstance(cell.get("id"), str)]
+
+    def _nearest_ids(self, wanted: str) -> list[str]:
+        from rapidfuzz import fuzz, process  # only a miss needs it
+
+        found = process.extract(wanted[:_ID_LENGTH], self._ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
+        return [writable(found_id[:_ID_LENGTH]) for found_id, _, _ in found]
+
+
+def language_of(notebook: Mapping[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    for key, field in (("language_info", "name"), ("kernelspec", "language")):
+        info = metadata.get(key) if isinstance(metadata, dict) else None
+        if isinstance(info, dict) and isinstance(info.get(field), str):
+            return writable(info[field])
+    return "python"
+
+
+def writable(text: str) -> str:
+    """JSON can write half characters, which UTF-8 cannot carry."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def joined(source: object) -> str | None:
+    """What a source says, as one text; None when it is not a source."""
+    if isinstance(source, str):
+        return source
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        return "".join(source)
+    return None
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    if not text.strip():
+        raise _not_a_notebook("the file is empty")
+    try:
+        content: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise _not_a_notebook(f"it is not valid JSON: {error.msg} ({place})", error.lineno, error.colno) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits; brackets a thousand deep
+        raise _not_a_notebook("its JSON holds numbers too long, or values nested too deeply, to be read") from error
+    if not isinstance(content, dict):
+        raise _not_a_notebook("its JSON is not an object")
+    version = content.get("nbformat", 4)  # without one, a list of cells says as much
+    if version != 4:
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"The notebook is of format {json.dumps(version)[:20]}; only format 4 can be edited.",
+            hint="Convert it first: jupyter nbconvert --to notebook FILE, or open and save it in Jupyter.",
+        )
+    if not isinstance(content.get("cells"), list):
+        worksheets = ", only worksheets as in format 3" if "worksheets" in content else ""
+        raise _not_a_notebook(f"it has no list of cells{worksheets}")
+    for number, cell in enumerate(content["cells"]):
+        if not isinstance(cell, dict):
+            raise _not_a_notebook(f"cell {number} is not an object")
+    return content
+
+
+def _not_a_notebook(why: str, line: int | None = None, column: int | None = None) -> Failure:
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        f"This is not a notebook that can be edited: {why}.",
+        hint="Edit, MultiEdit and Write change it as text.",
+        data={} if line is None else {"line": line, "column": column},
+    )
+
+
+def _named(values: Collection[object]) -> str:
+    shown = [f"'{value}'" if isinstance(value, str) else str(value) for value in list(values)[:_IDS_SHOWN]]
+    return ", ".join(shown) + (", ..." if len(values) > _IDS_SHOWN else "")

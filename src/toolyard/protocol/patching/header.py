@@ -1,0 +1,140 @@
+"""The header of one file in a unified diff: which file it is, and what becomes of it.
+
+A path is what both sides agree on: ``a/x`` and ``b/x`` are ``x``, and so are a few other pairs of prefixes; a path that
+both sides write alike is kept whole, because then there is no prefix. Two different paths are a move only where git
+says ``rename``.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolyard.protocol.patching.text import Operation, Row, malformed
+
+_KNOWN = re.compile(
+    r"(rename from|rename to|copy from|copy to|old mode|new mode|new file mode|deleted file mode|index"
+    r"|similarity index|dissimilarity index) (.*)"
+)
+_BINARY = ("GIT binary patch", "Binary files ")
+_QUOTED = r'"(?:[^"\\]|\\.)*"'
+_TWO_QUOTED = re.compile(rf"({_QUOTED}) ({_QUOTED})")
+_ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_ESCAPES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
+_PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("old/", "new/"), ("orig/", "new/"))
+_NOWHERE = "/dev/null"
+_USUAL_MODE = "100644"
+_TEXT_MODES = {_USUAL_MODE, "100755", "100664", "100600"}
+_HOW_TO_NAME = "Write '--- a/path' and '+++ b/path' with the same path, or say 'rename from' and 'rename to'."
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    row: Row
+    operation: Operation
+    path: str
+    new_path: str | None
+    note: str
+
+
+def header_of(rows: Sequence[Row], at: int) -> tuple[Header, int]:
+    """The header that begins at ``at``, and where its hunks begin."""
+    row = rows[at]
+    said: dict[str, str] = {}
+    git = row.text.startswith("diff --git ")
+    at += git
+    while git and at < len(rows):
+        if rows[at].text.startswith(_BINARY):
+            raise malformed(rows[at], "a binary patch cannot be applied to text.", "Write the file by other means.")
+        known = _KNOWN.fullmatch(rows[at].text.rstrip())
+        if known is None:
+            break
+        said[known[1]] = known[2]
+        at += 1
+    sides = None
+    if at + 1 < len(rows) and rows[at].text.startswith("--- ") and rows[at + 1].text.startswith("+++ "):
+        sides = _name(rows[at].text[4:]), _name(rows[at + 1].text[4:])
+        at += 2
+    _require_possible(row, said)
+    path = said.get("rename from") or _path(row, sides, _git_path(row.text) if git else None)
+    operation = _operation(said, sides)
+    return Header(row, operation, _unquoted(path), _new_path(said), _note(said)), at
+
+
+def _require_possible(row: Row, said: dict[str, str]) -> None:
+    if "copy from" in said:
+        raise malformed(row, "a copy cannot be applied.", "Create the new file with all its lines.")
+    if ("rename from" in said) != ("rename to" in said):
+        raise malformed(row, "a move needs both paths.", "Write 'rename from path' and 'rename to path'.")
+    for mode in (said.get("new file mode"), said.get("new mode"), said.get("deleted file mode")):
+        if mode is not None and mode not in _TEXT_MODES:
+            raise malformed(row, f"mode {mode} is not that of a file with text.", "Make links by other means.")
+
+
+def _operation(said: dict[str, str], sides: tuple[str, str] | None) -> Operation:
+    old, new = sides or ("", "")
+    if "new file mode" in said or old == _NOWHERE:
+        return Operation.CREATE
+    if "deleted file mode" in said or new == _NOWHERE:
+        return Operation.DELETE
+    return Operation.MOVE if "rename to" in said else Operation.UPDATE
+
+
+def _new_path(said: dict[str, str]) -> str | None:
+    return _unquoted(said["rename to"]) if "rename to" in said else None
+
+
+def _note(said: dict[str, str]) -> str:
+    mode = said.get("new mode") or said.get("new file mode") or _USUAL_MODE
+    return "" if mode == _USUAL_MODE else f"The patch asks for file mode {mode}, which is not set."
+
+
+def _path(row: Row, sides: tuple[str, str] | None, git: str | None) -> str:
+    old, new = sides or (_NOWHERE, _NOWHERE)
+    if old == new == _NOWHERE:
+        path = git
+    elif _NOWHERE in {old, new}:
+        named = new if old == _NOWHERE else old
+        prefix = "b/" if old == _NOWHERE else "a/"
+        path = git if git and named.endswith(git) else named.removeprefix(prefix)
+    else:
+        path = _common(old, new)
+    if not path:
+        raise malformed(row, "it does not say which one file is meant.", _HOW_TO_NAME)
+    return path
+
+
+def _common(old: str, new: str) -> str | None:
+    if old == new or old.removesuffix(".orig") == new:
+        return new
+    for before, after in (*_PREFIXES, *((after, before) for before, after in _PREFIXES)):  # a reversed diff swaps them
+        if old.startswith(before) and new.startswith(after) and old[len(before) :] == new[len(after) :]:
+            return new[len(after) :]
+    return None
+
+
+def _git_path(text: str) -> str | None:
+    """The path of ``diff --git a/x b/x``: two names of the same length, so the blank between them is in the middle."""
+    names = text.removeprefix("diff --git ").rstrip()
+    if quoted := _TWO_QUOTED.fullmatch(names):
+        return _common(_unquoted(quoted[1]), _unquoted(quoted[2]))
+    middle = len(names) // 2
+    return _common(names[:middle], names[middle + 1 :]) if names[middle : middle + 1] == " " else None
+
+
+def _name(written: str) -> str:
+    """A path without the time that may follow a tab."""
+    quoted = re.match(_QUOTED, written)
+    return _unquoted(quoted[0]) if quoted else written.partition("\t")[0].rstrip()
+
+
+def _unquoted(name: str) -> str:
+    if not re.fullmatch(_QUOTED, name):
+        return name
+    raw = _ESCAPE.sub(lambda found: _byte(found[1]), name[1:-1].encode(errors="surrogatepass"))
+    return raw.decode(errors="replace")
+
+
+def _byte(escape: bytes) -> bytes:
+    if len(escape) == 3:
+        return bytes([int(escape, 8) & 0xFF])
+    return _ESCAPES.get(escape, escape)

@@ -1,0 +1,160 @@
+"""A text as lines, and the ways in which lines of a patch can be found among them.
+
+What ends a line is a matter of view. A unified diff sees ``\\n`` alone and takes a ``\\r`` before it as text. People
+and the other patch language see ``\\r\\n`` and ``\\n``, or ``\\r`` in a text that has nothing else. Only for lines
+that are found neither way is a ``\\r`` among other endings taken for one.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from toolyard.protocol.edit import ALIKE, BLANKS, Strategy, reindented
+from toolyard.protocol.patching.text import Mark, PatchHunk, PatchLine
+
+
+class View(Enum):
+    RAW = re.compile("\n")
+    PLAIN = re.compile("\r\n|\n")
+    LOOSE = re.compile("\r\n|\n|\r")
+
+
+class Index(NamedTuple):
+    """The lines under a key, and where each one stands."""
+
+    keys: list[str]
+    positions: dict[str, list[int]]
+
+
+class Lines:
+    """Lines without their endings, where each one starts (and, last, where the text ends), and the endings."""
+
+    def __init__(self, text: str, view: View) -> None:
+        only_returns = view is View.PLAIN and "\r" in text and "\n" not in text
+        self.view = view
+        self.texts: list[str] = []
+        self.endings: list[str] = []
+        self.starts = [0]
+        for ending in (View.LOOSE if only_returns else view).value.finditer(text):
+            self._add(text[self.starts[-1] : ending.start()], ending[0])
+        if self.starts[-1] < len(text):
+            self._add(text[self.starts[-1] :], "")
+        self._indexes: dict[Callable[[str], str], Index] = {}
+
+    def _add(self, text: str, ending: str) -> None:
+        self.texts.append(text)
+        self.endings.append(ending)
+        self.starts.append(self.starts[-1] + len(text) + len(ending))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    @property
+    def ended(self) -> bool:
+        """Whether a line added at the end needs no ending put before it."""
+        return not self.endings or self.endings[-1] != ""
+
+    def index(self, key: Callable[[str], str]) -> Index:
+        if key not in self._indexes:
+            raw = self.view is View.RAW
+            texts = map(str.__add__, self.texts, self.endings) if raw else self.texts
+            keys = list(map(key, texts))
+            positions: dict[str, list[int]] = {}
+            for at, line in enumerate(keys):
+                positions.setdefault(line, []).append(at)
+            self._indexes[key] = Index(keys, positions)
+        return self._indexes[key]
+
+
+class Level(NamedTuple):
+    """A way to find lines, and what it forgives."""
+
+    strategy: Strategy
+    view: View
+    key: Callable[[str], str]
+
+
+def as_it_is(line: str) -> str:
+    return line
+
+
+def _without_trailing_blanks(line: str) -> str:
+    return line.rstrip(BLANKS)
+
+
+def _without_look(line: str) -> str:
+    return line.rstrip(BLANKS).translate(ALIKE)
+
+
+def without_margin(line: str) -> str:
+    return line.strip(BLANKS).translate(ALIKE)
+
+
+EXACT = Level(Strategy.EXACT, View.PLAIN, as_it_is)
+_FORGIVING = (
+    Level(Strategy.TRAILING_BLANKS, View.PLAIN, _without_trailing_blanks),
+    Level(Strategy.PUNCTUATION, View.PLAIN, _without_look),
+    Level(Strategy.INDENTATION, View.PLAIN, without_margin),
+    Level(Strategy.LINE_ENDINGS, View.LOOSE, as_it_is),
+)
+LEVELS: tuple[Level, ...] = (EXACT, *_FORGIVING)
+UNIFIED_LEVELS: tuple[Level, ...] = (
+    Level(Strategy.EXACT, View.RAW, as_it_is),
+    Level(Strategy.LINE_ENDINGS, View.PLAIN, as_it_is),
+    *_FORGIVING,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The old lines of a hunk, looked for in one way."""
+
+    hunk: PatchHunk
+    level: Level
+    lines: Lines
+    keys: list[str]
+
+    @classmethod
+    def of(cls, hunk: PatchHunk, level: Level, lines: Lines) -> "Sought":
+        raw = level.view is View.RAW
+        return cls(hunk, level, lines, [level.key(line.text + line.ending if raw else line.text) for line in hunk.old])
+
+    @property
+    def possible(self) -> bool:
+        """Blank lines are alike everywhere, so they are found only exactly, and so is context without marks."""
+        if self.level.strategy is Strategy.EXACT:
+            return True
+        return not self.hunk.bare and any(key.strip() for key in self.keys)
+
+    def fits(self, first: int) -> bool:
+        keys = self.lines.index(self.level.key).keys
+        last = len(keys) - len(self.keys)
+        if not self.possible or not 0 <= first <= last or (self.hunk.at_end and first != last):
+            return False
+        if keys[first : first + len(self.keys)] != self.keys:
+            return False
+        return self.level.strategy is not Strategy.INDENTATION or self.added(first) is not None
+
+    def rarest(self) -> tuple[int, list[int]]:
+        """The old line that stands least often in the text, by its number, and where it stands."""
+        positions = self.lines.index(self.level.key).positions
+        places = [positions.get(key, []) for key in self.keys]
+        offset = min(range(len(places)), key=lambda at: len(places[at]))
+        return offset, places[offset]
+
+    def added(self, first: int) -> tuple[str, ...] | None:
+        """The added lines as they read there; None when one indentation cannot explain how the lines differ."""
+        if self.level.strategy is not Strategy.INDENTATION:
+            return tuple(line.text for line in self.hunk.lines if line.mark is Mark.ADD)
+        found = self.lines.texts[first : first + len(self.keys)]
+        new = self.hunk.new
+        moved = reindented([line.text for line in self.hunk.old], found, "\n".join(line.text for line in new))
+        return None if moved is None else tuple(_added(moved, new))
+
+
+def _added(moved: str, new: tuple[PatchLine, ...]) -> Iterator[str]:
+    for text, line in zip(moved.split("\n"), new, strict=True):
+        if line.mark is Mark.ADD:
+            yield text

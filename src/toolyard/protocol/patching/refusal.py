@@ -1,0 +1,66 @@
+"""Why a hunk has no place, told to whoever wrote it: which hunk, which line, what stands there, what to do."""
+
+from dataclasses import replace
+
+from toolyard.protocol.edit import Nearest, nearest_lines, visible
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.patching.lines import View
+from toolyard.protocol.patching.order import Unplaced
+from toolyard.protocol.patching.place import Site
+from toolyard.protocol.patching.text import FileChange, Mark, PatchHunk
+
+_MAX_COMPARED = 1_000_000_000  # characters of the file times those of the longest line that is searched for in it
+
+
+def hunk_name(change: FileChange, hunk: PatchHunk) -> str:
+    return f"Hunk {change.hunks.index(hunk) + 1} of {change.path} (line {hunk.row} of the patch)"
+
+
+def refusal(change: FileChange, hunk: PatchHunk, unplaced: Unplaced, site: Site) -> Failure:
+    data: JsonObject = {"path": change.path, "hunk": change.hunks.index(hunk) + 1}
+    if unplaced.reason is Reason.NOT_FOUND_IN_FILE:
+        return _miss(hunk_name(change, hunk), hunk, unplaced.why, site, data)
+    if unplaced.reason is Reason.TOO_LARGE:
+        message = f"{hunk_name(change, hunk)}: its lines repeat too often in the file to be placed."
+        return Failure(unplaced.reason, message, hint="Give each hunk lines that stand only once.", data=data)
+    count, lines = len(unplaced.firsts), [first + 1 for first in unplaced.firsts[:10]]
+    places = ", ".join(map(str, lines)) + (", ..." if count > len(lines) else "")
+    return Failure(
+        unplaced.reason,
+        f"{hunk_name(change, hunk)} fits in {count} places (lines {places}), and neither an anchor nor a line number"
+        " nor the order of the hunks says which is meant.",
+        hint="Add lines around the one you mean, or an anchor such as '@@ def name():' above it.",
+        data={**data, "occurrences": count, "lines": list(lines)},
+    )
+
+
+def _miss(name: str, hunk: PatchHunk, why: str, site: Site, data: JsonObject) -> Failure:
+    hint = "Read the file and copy the lines exactly as they stand there (· is a space, → a tab)."
+    result = tuple(replace(line, mark=Mark.KEEP) for line in hunk.new)
+    done = None if why else site.line_of(replace(hunk, lines=result))
+    near = _nearest(hunk, site)
+    if near is not None:
+        data["nearest"] = {"first_line": near.first, "last_line": near.last, "lines": list(near.shown)}
+    if done is not None and any(line.text.strip() for line in result):
+        cause = f"This hunk seems to be applied already: its result stands at line {done}."
+        hint = "Leave this hunk out, unless you mean another place."
+    elif why:
+        cause = why
+    elif near is not None:
+        cause = f"The nearest lines are {near.first}-{near.last}; {near.difference}"
+    else:
+        cause = f"Nothing in the file is like its line «{visible(hunk.old[0].text[:200])}»."
+    if hunk.bare:
+        hint = (
+            f"Begin each line of a hunk with a space, '-' or '+': one without was taken for a line that stays. {hint}"
+        )
+    return Failure(Reason.NOT_FOUND_IN_FILE, f"{name} does not fit the file. {cause}", hint=hint, data=data)
+
+
+def _nearest(hunk: PatchHunk, site: Site) -> Nearest | None:
+    text = "\n".join(site.lines(View.PLAIN).texts)
+    wanted = [line.text for line in hunk.old]
+    if len(text) * max(map(len, wanted)) > _MAX_COMPARED:
+        return None
+    return nearest_lines(text, "\n".join(wanted), "the hunk")

@@ -1,0 +1,109 @@
+"""What a placed hunk writes: splices that touch the changed lines alone.
+
+Lines that stay are not written again, so their blanks and endings survive a match that forgave them. An added line ends
+like the line it takes the place of, or else like the line before it. In a text whose last line has no ending, the last
+line still has none afterwards, unless a unified diff says otherwise.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from toolyard.protocol.edit import Splice, apply
+from toolyard.protocol.patching.lines import Lines, View
+from toolyard.protocol.patching.order import Place
+from toolyard.protocol.patching.text import Mark, PatchLine
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Lines from ``first`` on that are dropped, and the lines that come in their place."""
+
+    first: int
+    dropped: tuple[PatchLine, ...]
+    added: tuple[PatchLine, ...]
+    texts: tuple[str, ...]  # of the added lines, as they read in this place
+
+    @property
+    def end(self) -> int:
+        return self.first + len(self.dropped)
+
+
+def spliced(place: Place) -> Iterator[Splice]:
+    lines = place.sought.lines
+    for run in map(_narrowed, _runs(place)):
+        if run.dropped or run.added:
+            text = verbatim(run.added) if lines.view is View.RAW else _fitted(run, lines, ended=_ends(run, place))
+            behind = run.first == len(lines) and not lines.ended  # behind a last line that has no ending yet
+            opening = _endings(run, lines)[0] if behind else ""
+            yield Splice(lines.starts[run.first], lines.starts[run.end], opening + text)
+
+
+def appended(text: str, splices: Sequence[Splice], lines: Lines, added: Sequence[PatchLine]) -> Splice:
+    """Lines put at the end of a text, behind the splices that change it."""
+    run = _Run(len(lines), (), tuple(added), tuple(line.text for line in added))
+    new = _fitted(run, lines, ended=lines.ended)
+    changed = apply(text, tuple(splices))
+    opening = "" if not changed or changed.endswith(("\n", "\r")) else _endings(run, lines)[0]
+    return Splice(len(text), len(text), opening + new)
+
+
+def verbatim(lines: Sequence[PatchLine]) -> str:
+    return "".join(line.text + line.ending for line in lines)
+
+
+def _runs(place: Place) -> Iterator[_Run]:
+    texts = iter(place.sought.added(place.first) or ())
+    at = place.first
+    changed: list[PatchLine] = []
+    for line in (*place.sought.hunk.lines, None):
+        if line is not None and line.mark is not Mark.KEEP:
+            changed.append(line)
+            continue
+        dropped = tuple(line for line in changed if line.mark is Mark.DROP)
+        added = tuple(line for line in changed if line.mark is Mark.ADD)
+        yield _Run(at, dropped, added, tuple(next(texts) for _ in added))
+        at += len(dropped) + 1
+        changed = []
+
+
+def _narrowed(run: _Run) -> _Run:
+    """Without the lines at either end that come back as they went."""
+    both = min(len(run.dropped), len(run.added))
+    head = 0
+    while head < both and _same(run.dropped[head], run.added[head]):
+        head += 1
+    tail = 0
+    while tail < both - head and _same(run.dropped[-1 - tail], run.added[-1 - tail]):
+        tail += 1
+    to_drop, to_add = len(run.dropped) - tail, len(run.added) - tail
+    return _Run(run.first + head, run.dropped[head:to_drop], run.added[head:to_add], run.texts[head:to_add])
+
+
+def _same(one: PatchLine, other: PatchLine) -> bool:
+    return (one.text, one.ending) == (other.text, other.ending)
+
+
+def _ends(run: _Run, place: Place) -> bool:
+    """Whether the text has an ending after its last line, if the run is its last lines."""
+    told = any(not line.ending for line in place.sought.hunk.lines)
+    return run.added[-1].ending != "" if told and run.added else place.sought.lines.ended
+
+
+def _fitted(run: _Run, lines: Lines, *, ended: bool) -> str:
+    endings = _endings(run, lines)
+    pieces = []
+    for number, text in enumerate(run.texts):
+        pieces += [text, endings[min(number, len(endings) - 1)]]
+    if run.end == len(lines) and not ended:
+        pieces = pieces[:-1]
+    return "".join(pieces)
+
+
+def _endings(run: _Run, lines: Lines) -> list[str]:
+    """The endings of the dropped lines, else that of a line beside them, else one that the patch is written with."""
+    if lines.view is View.LOOSE:
+        return lines.endings[:1]  # no line tells which of so many kinds is the text's own: the first, as codex does
+    dropped = [ending for ending in lines.endings[run.first : run.end] if ending]
+    beside = [*lines.endings[max(0, run.first - 2) : run.first][::-1], *lines.endings[run.end : run.end + 1]]
+    written = [line.ending for line in run.added]
+    return dropped or [ending for ending in (*beside, *written, "\n") if ending][:1]

@@ -1,0 +1,38 @@
+"""Secrets out of what is echoed."""
+
+import pytest
+
+from toolyard.engine.masking import MASK, Mask
+
+pytestmark = pytest.mark.requirement("envelope:context:params-masked")
+
+
+def test_a_known_secret_is_masked_wherever_it_stands() -> None:
+    mask = Mask(["hunter2-long", "hunter2-long-er"])
+    assert mask.json({"a": ["x hunter2-long-er y", {"hunter2-long": "hunter2-long"}]}) == {
+        "a": [f"x {MASK} y", {"hunter2-long": MASK}]
+    }
+
+
+def test_a_secret_too_short_to_be_told_from_words_is_not_searched_for() -> None:
+    assert Mask(["pass", ""]).text("bypass the pass") == "bypass the pass"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["password", "Password", "tool_password", "db-password", "apiKey", "api_key", "API_KEY", "accessToken", "secret",
+     "client_secret", "Authorization", "private_key", "credentials"],
+)  # fmt: skip
+def test_texts_under_names_that_only_secrets_have_are_masked(name: str) -> None:
+    assert Mask().json({name: "abc"}) == {name: MASK}
+
+
+@pytest.mark.parametrize(
+    "name", ["path", "maxTokens", "max_tokens", "tokenizer", "passenger", "secretary", "keyword", "author"]
+)
+def test_ordinary_names_are_left_alone(name: str) -> None:
+    assert Mask().json({name: "abc"}) == {name: "abc"}
+
+
+def test_numbers_are_never_secrets() -> None:
+    assert Mask().json({"token": 5, "secret": None}) == {"token": 5, "secret": None}

@@ -1,0 +1,41 @@
+"""The tools of a Yard, by their exact names."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from tests.fakes import FakeTool, says
+from toolyard.engine.registry import Registry
+from toolyard.errors import DuplicateTool
+from toolyard.protocol.tool import ToolSpec
+
+
+@dataclass
+class Aliased(FakeTool):
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> ToolSpec:
+        return replace(super().spec, aliases=self.aliases)
+
+
+@pytest.mark.requirement("spec:tool")
+def test_a_tool_is_found_by_its_name_and_by_each_alias() -> None:
+    tool = Aliased(says, name="One", aliases=("Uno", "Eins"))
+    registry = Registry([tool])
+    assert [registry.get(name) for name in ("One", "Uno", "Eins")] == [tool, tool, tool]
+    assert list(registry) == [tool]
+
+
+@pytest.mark.requirement("spec:tool")
+@pytest.mark.parametrize("second", [Aliased(says, name="Uno"), Aliased(says, name="Two", aliases=("One",))])
+def test_two_tools_cannot_share_a_name(second: Aliased) -> None:
+    registry = Registry([Aliased(says, name="One", aliases=("Uno",))])
+    with pytest.raises(DuplicateTool, match="two tools are called"):
+        registry.add(second)
+
+
+@pytest.mark.requirement("cli:tools:list")
+def test_tools_are_listed_by_name() -> None:
+    registry = Registry([FakeTool(says, name=name) for name in ("b", "C", "a")])
+    assert [tool.spec.name for tool in registry] == ["C", "a", "b"]

@@ -1,0 +1,154 @@
+"""Where an edit applies: exactly, or by forgiving format only; never by guessing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from toolyard.protocol.edit import Edit, Splice, Strategy, apply, locate, nearest_lines, visible
+from toolyard.protocol.failure import Failure, Reason
+
+pytestmark = pytest.mark.requirement("edit:matching")
+VECTORS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parents[1] / "vectors/edit_requests.json").read_text("utf-8")
+)
+BOM = "\ufeff"
+
+
+def attempt(text: str, edit: Edit) -> tuple[str | None, Reason | None]:
+    """The text after the edit, or why there is none; a byte-order mark is not part of the text."""
+    mark = BOM if text.startswith(BOM) else ""
+    try:
+        return mark + apply(text[len(mark) :], locate(text[len(mark) :], edit).splices), None
+    except Failure as failure:
+        return None, failure.reason
+
+
+@pytest.mark.parametrize("case", [c for c in VECTORS if c["old_string"]], ids=lambda case: case["id"])
+def test_nine_agents_edit_requests_never_write_a_wrong_byte(case: dict[str, Any]) -> None:
+    result, reason = attempt(case["content"], Edit(case["old_string"], case["new_string"], case["replace_all"]))
+    wanted = case.get("normative_result")
+    if case["norm"] == "required":
+        assert (result, reason) == (wanted, case.get("normative_error"))
+    elif case["norm"] == "forbidden":
+        assert result is None
+    elif result is not None and wanted is not None:
+        assert result == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "new", "result", "strategy"),
+    [
+        ("a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n", Strategy.LINE_ENDINGS),
+        ("a\rb\rc", "a\nb", "x\ny", "x\ry\rc", Strategy.LINE_ENDINGS),
+        ("one\r\ntwo\nthree\r\n", "one\ntwo\nthree", "1\n2\n3\n4", "1\r\n2\n3\n4\r\n", Strategy.LINE_ENDINGS),
+        ("a  \n\tb\t\nc\n", "a\n\tb", "x\ny", "x\ny\nc\n", Strategy.TRAILING_BLANKS),
+        ("say “hi” – now\n", 'say "hi" - now', "bye", "bye\n", Strategy.PUNCTUATION),
+        ("  if a:\n    b\n", "if a:\n  b", "if c:\n  d\n\n  e", "  if c:\n    d\n\n    e\n", Strategy.INDENTATION),
+        ("if a:\n  b\n", "    if a:\n      b", "    if c:\n      d", "if c:\n  d\n", Strategy.INDENTATION),
+    ],
+)
+def test_differences_of_format_are_forgiven_and_named(
+    text: str, old: str, new: str, result: str, strategy: Strategy
+) -> None:
+    match = locate(text, Edit(old, new))
+    assert (apply(text, match.splices), match.strategy) == (result, strategy)
+
+
+@pytest.mark.parametrize(
+    ("text", "old", "why"),
+    [
+        ("retries = 3\n", "retries = 5", Reason.NOT_FOUND_IN_FILE),
+        ("Value\n", "value", Reason.NOT_FOUND_IN_FILE),
+        ("a b\n", "a  b", Reason.NOT_FOUND_IN_FILE),
+        ("a\n\nb\n", "a\nb", Reason.NOT_FOUND_IN_FILE),
+        ("x \ny\nx\t\ny\n", "x\ny", Reason.NOT_UNIQUE),
+        ("  a\n    b\n", "a\nb", Reason.NOT_FOUND_IN_FILE),
+        ("aaa", "aa", Reason.NOT_UNIQUE),
+        ("a\tb\n", "   ", Reason.NOT_FOUND_IN_FILE),
+        ("a\\nb\n", "a\nb", Reason.NOT_FOUND_IN_FILE),
+    ],
+)
+def test_what_is_not_format_is_not_forgiven(text: str, old: str, why: Reason) -> None:
+    assert attempt(text, Edit(old, "NEW")) == (None, why)
+
+
+def test_an_exact_place_is_taken_even_when_a_forgiving_one_exists_as_well() -> None:
+    assert attempt("a \nb\na\nb\n", Edit("a\nb", "X")) == ("a \nb\nX\n", None)
+
+
+def test_new_text_that_does_not_share_the_margin_of_the_old_one_is_not_reindented() -> None:
+    assert attempt("  // c\n  old()\n", Edit("// c\nold()", "  // c\n  new()")) == (None, Reason.NOT_FOUND_IN_FILE)
+
+
+def test_the_same_text_again_is_no_change() -> None:
+    assert attempt("a\r\nb", Edit("a\nb", "a\nb")) == (None, Reason.NO_CHANGE)
+    assert attempt("a\r\nb", Edit("a\nb", "a\r\nb")) == (None, Reason.NO_CHANGE)
+
+
+def test_not_unique_names_the_lines_and_the_way_out() -> None:
+    with pytest.raises(Failure, match=r"stands 3 times in the file \(in lines 1, 2, 4\)") as raised:
+        locate("x\nx\ny\nx\n", Edit("x", "z"))
+    assert raised.value.data == {"occurrences": 3, "lines": [1, 2, 4]}
+    assert "replace_all" in raised.value.hint
+
+
+def test_a_miss_shows_the_nearest_lines_with_visible_blanks_and_the_first_difference() -> None:
+    text = "def f():\n    total = 1\n\treturn total \n"
+    with pytest.raises(Failure) as raised:
+        locate(text, Edit("def f():\n    total = 2\n    return total", "x"))
+    assert raised.value.message == (
+        "old_string does not stand in the file. The nearest lines are 1-3; line 2 differs: "
+        "the file has «····total = 1», old_string «····total = 2»."
+    )
+    assert raised.value.data == {
+        "nearest": {
+            "first_line": 1,
+            "last_line": 3,
+            "lines": ["1\tdef f():", "2\t····total = 1", "3\t→return total·"],
+        }
+    }
+
+
+def test_nothing_alike_is_said_plainly() -> None:
+    assert nearest_lines("alpha\nbeta\n", "zzzzzz") is None
+    with pytest.raises(Failure, match="nor anything like it"):
+        locate("alpha\nbeta\n", Edit("zzzzzz", "x"))
+
+
+def test_blanks_that_decide_a_match_are_made_visible() -> None:
+    assert visible("  a b\t\r") == "··a b→␍"
+    assert visible("   ") == "···"
+
+
+texts = st.text(st.sampled_from("ab \t\r\n$\\'\u2019"), max_size=30)
+
+
+@given(before=texts, old=texts, after=texts, new=texts)
+def test_an_exact_edit_changes_its_place_and_nothing_else(before: str, old: str, after: str, new: str) -> None:
+    text = before + old + after
+    assume(old and old != new and text.find(old) == len(before) and text.find(old, len(before) + 1) < 0)
+    assume("\n" not in new)
+    assert attempt(text, Edit(old, new)) == (before + new + after, None)
+
+
+@given(text=texts, old=texts, new=texts, everywhere=st.booleans())
+def test_any_edit_ends_in_splices_or_a_failure_and_splices_never_overlap(
+    text: str, old: str, new: str, everywhere: bool
+) -> None:
+    assume(old)
+    result, reason = attempt(text, Edit(old, new, everywhere))
+    if result is None:
+        assert reason in (Reason.NOT_FOUND_IN_FILE, Reason.NOT_UNIQUE, Reason.NO_CHANGE)
+        return
+    match = locate(text, Edit(old, new, everywhere))
+    ends = [0, *(splice.end for splice in match.splices)]
+    assert all(splice.start >= end for splice, end in zip(match.splices, ends, strict=False))
+    assert len(match.splices) == 1 or everywhere
+
+
+def test_apply_puts_each_splice_in_its_place() -> None:
+    assert apply("abcdef", (Splice(0, 1, "X"), Splice(3, 3, "-"), Splice(5, 6, ""))) == "Xbc-de"
