@@ -5,6 +5,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,7 @@ from toolyard.tools.text import description
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.ignore import Ignores, read_rules
 from toolyard.workspace.names import to_text
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.workspace import Workspace
 
 DEFAULT_LIMIT = 100
 MAX_DEPTH = 20
@@ -83,8 +84,9 @@ class LS:
     def _list(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         offset, limit = wanted["offset"], wanted["limit"]
         with self._workspace.folder(wanted["path"]) as folder:
-            survey = _Survey(wanted, checkpoint)
-            survey.look(folder.fd, _segments(folder.path), self._rules_above(folder), wanted["depth"])
+            base = _segments(folder.path)
+            survey = _Survey(wanted, checkpoint, Ignores().with_lines(wanted["ignore"], len(base)))
+            survey.look(folder.fd, base, self._rules_above(base), wanted["depth"])
             where = folder.path
         entries = sorted(survey.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
         page = _that_fit(entries[offset : offset + limit])
@@ -106,10 +108,9 @@ class LS:
             context={"path_resolved": where, "truncation_skip": True},
         )
 
-    def _rules_above(self, folder: Opened) -> Ignores:
-        """The ignore rules of the folders between the root and ``folder``, which brings its own."""
+    def _rules_above(self, segments: tuple[str, ...]) -> Ignores:
+        """The ignore rules of the folders from the root down to the one listed, which brings its own."""
         rules = Ignores()
-        segments = _segments(folder.path)
         for depth in range(len(segments)):
             with self._workspace.folder("/".join(segments[:depth]) or ".") as above:
                 rules = rules.with_lines(read_rules(above.fd), depth)
@@ -122,36 +123,32 @@ class _Survey:
 
     wanted: Mapping[str, Any]
     checkpoint: Checkpoint
+    unwanted: Ignores  # what the caller asked to leave out
     entries: list[dict[str, Json]] = field(default_factory=list)
     seen: int = 0
     hidden: int = 0
     ignored: int = 0
     special: int = 0
     unreadable: int = 0
-
-    @property
-    def stopped(self) -> bool:
-        return self.seen >= MAX_SEEN
+    stopped: bool = False
 
     def look(self, fd: int, base: tuple[str, ...], rules: Ignores, depth: int) -> None:
         rules = rules.with_lines(read_rules(fd), len(base))
-        extra = Ignores().with_lines(self.wanted["ignore"], len(base))
         folders = []
         for entry in self._scan(fd):
-            name = to_text(os.fsencode(entry.name))
-            path = (*base, name)
+            path = (*base, os.fsencode(entry.name).decode(errors="surrogateescape"))
             kind = _kind(entry)
             is_folder = kind == "dir"
-            if name.startswith(".") and not self.wanted["include_hidden"]:
+            if entry.name.startswith(".") and not self.wanted["include_hidden"]:
                 self.hidden += 1
-            elif extra.leave_out(path, is_folder=is_folder) or (
+            elif self.unwanted.match(path, is_folder=is_folder) or (
                 not self.wanted["include_ignored"] and rules.leave_out(path, is_folder=is_folder)
             ):
                 self.ignored += 1
             elif kind is None:
                 self.special += 1
             else:
-                self.entries.append(_entry(entry, "/".join(path), kind))
+                self.entries.append(_entry(entry, to_text("/".join(path).encode(errors="surrogateescape")), kind))
                 if is_folder and depth > 1:
                     folders.append((entry.name, path))
         for name, path in folders:
@@ -160,7 +157,8 @@ class _Survey:
     def _scan(self, fd: int) -> Iterator["os.DirEntry[str]"]:
         with os.scandir(fd) as entries:
             for entry in entries:
-                if self.stopped:
+                if self.seen >= MAX_SEEN:
+                    self.stopped = True
                     return
                 if self.seen % _CHECK_EVERY == 0:
                     self.checkpoint()
@@ -195,38 +193,49 @@ def _entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
         return found  # gone since we saw its name
     if stat.S_ISREG(info.st_mode):
         found["size"] = info.st_size
-    found["mtime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
+    with suppress(ValueError, OverflowError, OSError):  # some file systems keep times that no calendar has
+        found["mtime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
     return found
 
 
 def _that_fit(entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """As many entries as an answer can hold."""
+    """As many entries as an answer can hold, at least one."""
     size = 0
     for count, entry in enumerate(entries):
         size += len(json.dumps(entry, ensure_ascii=False).encode()) + 2
-        if size > MAX_BYTES:
+        if size > MAX_BYTES and count:
             return entries[:count]
     return entries
 
 
 def _text(where: str, offset: int, shown: int, total: int, survey: _Survey) -> str:
-    if offset >= total > 0:
-        return f"'{where}' has only {total} entries: none from offset {offset} on. Use a smaller offset."
-    words = f"Listed {shown} {'entry' if shown == 1 else 'entries'} in '{where}'"
     after = offset + shown
-    if after < total:
-        words += f" (truncated: {offset + 1}-{after} of {total})."
+    if offset and not shown:
+        words = f"'{where}' has only {_count(total)}: none from offset {offset} on. Use a smaller offset."
+    elif after < total:
+        words = f"Listed {_count(shown)} in '{where}' (truncated: {offset + 1}-{after} of {total})."
         words += f" Use offset={after} for the next ones, or narrow the listing with path or ignore."
     else:
-        words += f" ({offset + 1}-{after} of {total})." if offset else "."
-    left_out = [f"{count} {kind}" for count, kind in ((survey.hidden, "hidden"), (survey.ignored, "ignored")) if count]
-    if left_out:
-        words += f" Not listed: {' and '.join(left_out)} (include_hidden, include_ignored)."
+        words = f"Listed {_count(shown)} in '{where}'" + (f" ({offset + 1}-{after} of {total})." if offset else ".")
+    words += _left_out(survey)
     if survey.unreadable:
-        words += f" {survey.unreadable} folders could not be read."
+        words += f" Not readable: {survey.unreadable} of the folders. Check their permissions."
     if survey.stopped:
         words += f" Stopped after looking at {MAX_SEEN} entries: list a subfolder instead."
     return words
+
+
+def _left_out(survey: _Survey) -> str:
+    kinds = {kind: count for kind, count in (("hidden", survey.hidden), ("ignored", survey.ignored)) if count}
+    if not kinds:
+        return ""
+    switches = ", ".join(f"include_{kind}" for kind in kinds if not survey.wanted[f"include_{kind}"])
+    counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
+    return f" Not listed: {counts} ({switches or 'by your own patterns'})."
+
+
+def _count(entries: int) -> str:
+    return "1 entry" if entries == 1 else f"{entries} entries"
 
 
 def _segments(path: str) -> tuple[str, ...]:

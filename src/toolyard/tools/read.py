@@ -13,14 +13,14 @@ from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
 from toolyard.tools.readers import notebook, pdf
-from toolyard.tools.readers.page import Page
+from toolyard.tools.readers.page import MAX_LINE_CHARS, Page
 from toolyard.tools.text import description
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
-from toolyard.workspace.text import SMALL_FILE, Limits, Line, TextReader, Window, read_exactly
+from toolyard.workspace.reads import Reads
+from toolyard.workspace.snapshot import read_exactly, settled
+from toolyard.workspace.text import SMALL_FILE, Limits, TextReader, Window
 from toolyard.workspace.workspace import Opened, Workspace
-
-MAX_LINE_CHARS = 2000
 
 SPEC = ToolSpec(
     name="Read",
@@ -50,11 +50,14 @@ SPEC = ToolSpec(
 class Read:
     spec = SPEC
 
-    def __init__(self, workspace: Workspace, *, fallback_encodings: Sequence[str]) -> None:
-        self._workspace, self._fallbacks = workspace, fallback_encodings
+    def __init__(self, workspace: Workspace, reads: Reads, *, fallback_encodings: Sequence[str]) -> None:
+        self._workspace, self._reads, self._fallbacks = workspace, reads, fallback_encodings
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._read(call.arguments, checkpoint))
+        result = await in_thread(lambda: self._read(call.arguments, checkpoint))
+        if "hash" in result.data:  # what the caller has seen whole, it may later replace
+            self._reads.remember(call.caller, str(result.context["path_resolved"]), str(result.data["hash"]))
+        return result
 
     def _read(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         page = Page(wanted["start_line"], wanted["limit"])
@@ -71,8 +74,8 @@ class Read:
                     f"'{file.path}' is a binary file of {size} bytes that is no image, audio, video or PDF.",
                     hint="If it is text after all, name its encoding, such as encoding=utf-16-le.",
                 )
-            if file.path.endswith(".ipynb") and size <= SMALL_FILE:
-                cells = notebook.read(read_exactly(file.fd, 0, size), file.path, page)
+            if file.path.endswith(".ipynb") and size <= SMALL_FILE and not encoding:
+                cells = notebook.read(settled(file, _whole), file.path, page)
                 if cells is not None:
                     return cells
             limits = Limits(page.start, page.limit, MAX_BYTES, MAX_LINE_CHARS)
@@ -82,7 +85,7 @@ class Read:
 def _text(file: Opened, window: Window, page: Page) -> Result:
     if not window.lines and page.start > 1:
         raise page.beyond(file.path, window.total_lines or 0, "lines")
-    content = "\n".join(f"{number}\t{_shown(line)}" for number, line in enumerate(window.lines, page.start))
+    content = "\n".join(f"{number}\t{line.shown}" for number, line in enumerate(window.lines, page.start))
     cuts = sum(line.cut for line in window.lines)
     data: JsonObject = {
         "content": content,
@@ -98,14 +101,10 @@ def _text(file: Opened, window: Window, page: Page) -> Result:
         data=data,
         text=text,
         partial=not window.encoding.certain,
-        stats={"lines": len(window.lines), "bytes": file.stat.st_size},
+        stats={"lines": len(window.lines), "bytes": window.size},
         context={"path_resolved": file.path, "truncation_skip": True},
         extras=Extras(parts=(Text(text), Text(content))),
     )
-
-
-def _shown(line: Line) -> str:
-    return f"{line.text}… [line cut: {line.size} bytes in all]" if line.cut else line.text
 
 
 def _summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
@@ -115,26 +114,21 @@ def _summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
     of = f" of {window.total_lines}" if window.total_lines is not None else ""
     words = f"Read lines {page.start}-{last}{of} of '{file.path}'."
     if window.next_line is not None:
-        words += f" (Truncated.) Use start_line={window.next_line} to read on."
+        why = "" if len(window.lines) == page.limit else f" at {MAX_BYTES} bytes"
+        words += f" (Truncated{why}.) Use start_line={window.next_line} to read on."
     if cuts:
         words += f" Lines longer than {MAX_LINE_CHARS} characters are cut: {cuts}. Search inside them with Grep."
     if not window.encoding.certain:
         words += (
-            f" The bytes are not valid UTF-8; shown as {window.encoding.name}, with bytes that are no text as \\xNN."
+            f" The encoding is not certain: shown as {window.encoding.name}, and bytes that are no text in it as \\xNN."
             " Name the encoding if you know it."
         )
     return words
 
 
 def _media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
-    size = file.stat.st_size
-    if size > SMALL_FILE:
-        raise Failure(
-            Reason.TOO_LARGE,
-            f"'{file.path}' is {mime} of {size} bytes; media are read whole, up to {SMALL_FILE} bytes.",
-            hint="Make a smaller copy of it.",
-        )
-    raw = read_exactly(file.fd, 0, size)
+    raw = settled(file, _whole)
+    size = len(raw)
     media = Media(mime, raw, file.path.rpartition("/")[2])
     if mime == "application/pdf":
         return pdf.read(media, file.path, page, checkpoint)
@@ -146,3 +140,14 @@ def _media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> Resul
         context={"path_resolved": file.path, "truncation_skip": True},
         extras=Extras(parts=(Text(text), media)),
     )
+
+
+def _whole(file: Opened) -> bytes:
+    size = file.stat.st_size
+    if size > SMALL_FILE:
+        raise Failure(
+            Reason.TOO_LARGE,
+            f"'{file.path}' has {size} bytes; media are read whole, up to {SMALL_FILE} bytes.",
+            hint="Make a smaller copy of it.",
+        )
+    return read_exactly(file.fd, 0, size)

@@ -6,18 +6,16 @@ import os
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
-_INSPECT = "Check the path, or list its folder with LS."
+INSPECT = "Check the path, or list its folder with LS."
 
 
 def os_failure(error: OSError, path: str) -> Failure:
     """The one mapping from errno to error code."""
     match error.errno:
         case errno.ENOENT | errno.ENOTDIR:
-            return Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=_INSPECT)
-        case errno.ELOOP:
-            return Failure(
-                ErrorCode.NOT_FOUND, f"'{path}' is a link that leads nowhere: its links form a loop.", hint=_INSPECT
-            )
+            return Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=INSPECT)
+        case errno.ELOOP:  # we follow links ourselves: the system sees one only where it was put in the meantime
+            return Failure(ErrorCode.CONFLICT, f"'{path}' became a link while it was opened.", hint="Try again.")
         case errno.EACCES | errno.EPERM | errno.EROFS:
             return Failure(
                 ErrorCode.PERMISSION_DENIED,
@@ -25,7 +23,9 @@ def os_failure(error: OSError, path: str) -> Failure:
                 hint="Change the file's permissions, or run Toolyard as a user who may.",
             )
         case errno.ENAMETOOLONG:
-            return Failure(ErrorCode.INVALID_PARAM, f"The path is longer than this system allows: '{path[:100]}...'.")
+            return Failure(
+                ErrorCode.INVALID_PARAM, f"The path is longer than this system allows: '{path[:100]}...'.", hint=INSPECT
+            )
         case errno.EISDIR:
             return Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder.", hint="List it with LS.")
         case errno.ENOSPC | errno.EDQUOT:
@@ -33,4 +33,8 @@ def os_failure(error: OSError, path: str) -> Failure:
                 ErrorCode.EXECUTION_ERROR, f"The disk is full: '{path}' was not written.", hint="Free some space."
             )
         case _:
-            return Failure(ErrorCode.EXECUTION_ERROR, f"'{path}': {error.strerror or error}.")
+            return Failure(
+                ErrorCode.EXECUTION_ERROR,
+                f"'{path}': {error.strerror or error}.",
+                hint="Try again; if it stays, look at the disk or file system.",
+            )

@@ -5,7 +5,7 @@ is left out is not entered, so a rule inside it can bring nothing back. Our own 
 """
 
 import os
-import re
+import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -14,7 +14,6 @@ from toolyard.workspace.wildcard import Segment, compile_path, matches
 FILE_NAME = ".gitignore"
 OUTPUT_FOLDER = "tool-output"
 _MAX_BYTES = 1024 * 1024  # of one ignore file
-_TRAILING = re.compile(r"(?<!\\)((?:\\\\)*)[ ]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +34,10 @@ class Ignores:
         return Ignores((*self.layers, (depth, rules))) if rules else self
 
     def leave_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
-        """Whether ``path`` (its segments, from the root) is left out by a rule that matches it itself."""
-        if path == (OUTPUT_FOLDER,):
-            return True
+        """Whether the project leaves out ``path`` (its segments, from the root), and not only a folder above it."""
+        return path == (OUTPUT_FOLDER,) or self.match(path, is_folder=is_folder)
+
+    def match(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
         for depth, rules in reversed(self.layers):
             below = path[depth:]
             for rule in reversed(rules):
@@ -52,18 +52,22 @@ def read_rules(folder: int) -> list[str]:
         fd = os.open(FILE_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
         return []  # none there, or none that we may read: then it has no rules for us
-    with os.fdopen(fd, "rb") as file:
-        if not os.path.isfile(fd):
-            return []
-        return split_lines(file.read(_MAX_BYTES).decode(errors="surrogateescape"))
+    try:
+        return split_lines(os.read(fd, _MAX_BYTES)) if stat.S_ISREG(os.fstat(fd).st_mode) else []
+    except OSError:
+        return []
+    finally:
+        os.close(fd)
 
 
-def split_lines(text: str) -> list[str]:
-    return text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
+def split_lines(raw: bytes) -> list[str]:
+    """Bytes that are not UTF-8 stand for themselves, as they do in the file names that the system gives us."""
+    lines = raw.decode(errors="surrogateescape").removeprefix("\ufeff").split("\n")
+    return [line.removesuffix("\r") for line in lines]
 
 
 def _parse(line: str) -> _Rule | None:
-    line = _TRAILING.sub(r"\1", line)
+    line = _without_trailing_spaces(line)
     if not line or line.startswith("#"):
         return None
     negated = line.startswith("!")
@@ -75,3 +79,10 @@ def _parse(line: str) -> _Rule | None:
     anchored = "/" in pattern
     pattern = pattern.removeprefix("/")
     return _Rule(compile_path(pattern if anchored else f"**/{pattern}"), negated, folders_only)
+
+
+def _without_trailing_spaces(line: str) -> str:
+    """Trailing spaces do not count, but one behind a backslash that is not itself escaped is meant."""
+    bare = line.rstrip(" ")
+    escaped = (len(bare) - len(bare.rstrip("\\"))) % 2
+    return line[: len(bare) + escaped]

@@ -1,19 +1,30 @@
 """File names as text, for any bytes a file system allows.
 
 A name that is valid UTF-8 is itself. Bytes that are not are written ``\\xe9``: readable, valid in every JSON, and
-something a model can type back. A file whose name really holds a backslash, ``x`` and two digits wins over the bytes.
+something a model can type back. Two names are the same when they read the same in Unicode's composed form (NFC), since
+nobody sees whether an ``é`` is one character or two; a name that is there exactly as written always wins.
 """
 
-import re
-
-_ESCAPED = re.compile(rb"\\x([89a-f][0-9a-f])")
+import unicodedata
+from collections.abc import Iterable
 
 
 def to_text(name: bytes) -> str:
     return name.decode(errors="backslashreplace")
 
 
-def readings(name: bytes) -> tuple[bytes, ...]:
-    """The names on disk that a written name can stand for, the likeliest first."""
-    raw = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode()), name)
-    return (name,) if raw == name else (name, raw)
+def same(written: bytes, names: Iterable[bytes]) -> bytes | None:
+    """The first of ``names`` that reads like ``written``."""
+    if written.isascii() and b"\\x" not in written:
+        return None  # such a name can only stand for itself
+    wanted = _composed(written)
+    return next((name for name in names if _composed(name) == wanted), None)
+
+
+def _composed(name: bytes) -> str:
+    return unicodedata.normalize("NFC", to_text(name))
+
+
+def printable(text: str) -> str:
+    """Text that was decoded with lone surrogates for bytes that are no text, as every JSON can carry it."""
+    return text if text.isascii() else to_text(text.encode(errors="surrogateescape"))

@@ -6,28 +6,33 @@ and our own listings and searches leave it out.
 
 import os
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import count
+from secrets import token_hex
 
 from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER
 from toolyard.workspace.workspace import Workspace
 
 KEPT = timedelta(days=7)
-_NAME = re.compile(r"tool_\d{8}_\d{6}_[A-Za-z0-9_-]*(?:_\d+)?\.json|\.writing-\d+-\d+")
+_NAME = re.compile(r"tool_\d{8}_\d{6}_[A-Za-z0-9_-]*(?:_\d+)?\.json|\.writing-[0-9a-f]+")
 _MODE = 0o600  # a result may hold anything the tool could read
 
 
 class Outputs:
     def __init__(self, workspace: Workspace) -> None:
         self._root = workspace.root
-        self._count = 0
 
     def save(self, tool: str, whole: str, now: datetime) -> str:
         """Store a result; returns its path relative to the root. Raises OSError when it cannot be stored."""
         folder = self._open_folder()
         try:
-            self._sweep(folder, now)
-            return f"{OUTPUT_FOLDER}/{self._write(folder, _stem(tool, now), whole.encode())}"
+            _sweep(folder, now)
+            if not os.access(FILE_NAME, os.F_OK, dir_fd=folder, follow_symlinks=False):
+                with suppress(FileExistsError):
+                    _publish(folder, [FILE_NAME], b"*\n")
+            return f"{OUTPUT_FOLDER}/{_publish(folder, _names(tool, now), whole.encode())}"
         finally:
             os.close(folder)
 
@@ -36,49 +41,46 @@ class Outputs:
         try:
             with suppress(FileExistsError):
                 os.mkdir(OUTPUT_FOLDER, 0o700, dir_fd=root)
-            folder = os.open(OUTPUT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
+            return os.open(OUTPUT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
         finally:
             os.close(root)
+
+
+def _names(tool: str, now: datetime) -> Iterable[str]:
+    stem = f"tool_{now:%Y%m%d_%H%M%S}_{re.sub('[^A-Za-z0-9_-]', '', tool)[:64]}"
+    yield f"{stem}.json"
+    yield from (f"{stem}_{number}.json" for number in count(2))
+
+
+def _publish(folder: int, names: Iterable[str], content: bytes) -> str:
+    """Write a file under the first of ``names`` that is free. It is complete from the moment it has its name."""
+    draft = f".writing-{token_hex(8)}"
+    file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE, dir_fd=folder)
+    try:
+        view = memoryview(content)
+        while view:
+            view = view[os.write(file, view) :]
+        os.fsync(file)
+        return _link(folder, draft, names)
+    finally:
+        os.close(file)
+        os.unlink(draft, dir_fd=folder)
+
+
+def _link(folder: int, draft: str, names: Iterable[str]) -> str:
+    for name in names:
         with suppress(FileExistsError):
-            os.close(_create(folder, FILE_NAME, b"*\n"))
-        return folder
-
-    def _write(self, folder: int, stem: str, whole: bytes) -> str:
-        self._count += 1
-        draft = f".writing-{os.getpid()}-{self._count}"
-        file = _create(folder, draft, whole)
-        try:
-            os.fsync(file)
-            number = 1
-            while True:
-                name = f"{stem}.json" if number == 1 else f"{stem}_{number}.json"
-                try:
-                    os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-                except FileExistsError:
-                    number += 1
-                    continue
-                return name
-        finally:
-            os.close(file)
-            os.unlink(draft, dir_fd=folder)
-
-    def _sweep(self, folder: int, now: datetime) -> None:
-        oldest = (now - KEPT).timestamp()
-        with os.scandir(folder) as entries:
-            old = [
-                e.name for e in entries if _NAME.fullmatch(e.name) and e.stat(follow_symlinks=False).st_mtime < oldest
-            ]
-            for name in old:
-                os.unlink(name, dir_fd=folder)
+            os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
+            return name
+    raise FileExistsError
 
 
-def _stem(tool: str, now: datetime) -> str:
-    return f"tool_{now:%Y%m%d_%H%M%S}_{re.sub('[^A-Za-z0-9_-]', '', tool)[:64]}"
-
-
-def _create(folder: int, name: str, content: bytes) -> int:
-    file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, _MODE, dir_fd=folder)
-    view = memoryview(content)
-    while view:
-        view = view[os.write(file, view) :]
-    return file
+def _sweep(folder: int, now: datetime) -> None:
+    """Remove what is too old. What cannot be removed is no reason not to store the next one."""
+    oldest = (now - KEPT).timestamp()
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if _NAME.fullmatch(entry.name):
+                with suppress(OSError):
+                    if entry.stat(follow_symlinks=False).st_mtime < oldest:
+                        os.unlink(entry.name, dir_fd=folder)

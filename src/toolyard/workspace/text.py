@@ -1,23 +1,23 @@
 """A window of lines out of a text file of any size, in constant memory.
 
 Lines end at ``\\n`` (at ``\\r`` in a file that has no ``\\n``), as editors, git and ripgrep count them. The file is
-read block by block, only up to the size it had when it was opened; whatever changed underneath is noticed (R96).
+read block by block, only up to the size it had when it was opened; one that is written meanwhile gives a consistent
+window or CONFLICT (R96).
 """
 
 import hashlib
-import os
 from codecs import getincrementaldecoder
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.encoding import Encoding, detect, named
+from toolyard.workspace.encoding import Encoding, decodes, detect, named
+from toolyard.workspace.snapshot import read_exactly, settled
 from toolyard.workspace.workspace import Opened
 
 SMALL_FILE = 10 * 1024 * 1024  # up to here the whole file is looked at: hash, number of lines, encoding
 _BLOCK = 1024 * 1024
+_FIRST_BLOCK = 128 * 1024  # enough for the first page of most files
 _SAMPLE = 64 * 1024
 
 
@@ -26,6 +26,10 @@ class Line:
     text: str
     size: int  # in bytes, before any cut
     cut: bool
+
+    @property
+    def shown(self) -> str:
+        return f"{self.text}… [line cut: {self.size} bytes in all]" if self.cut else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +40,14 @@ class Window:
     next_line: int | None  # where the next window begins
     total_lines: int | None  # known when the end was reached or the file is small
     hash: str | None  # sha256, likewise
+    size: int  # of the file, in bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     start_line: int
     max_lines: int
-    max_bytes: int  # of all lines
+    max_bytes: int  # of all lines as they are shown, each with its number, a tab and a newline between
     max_line_chars: int
 
 
@@ -55,59 +60,76 @@ class TextReader:
     checkpoint: Checkpoint
 
     def window(self, file: Opened, limits: Limits) -> Window:
-        window = self._small(file, limits) if file.stat.st_size <= SMALL_FILE else self._large(file, limits)
-        _require_unchanged(file)
-        return window
+        return settled(file, lambda now: (self._small if now.stat.st_size <= SMALL_FILE else self._large)(now, limits))
 
     def _small(self, file: Opened, limits: Limits) -> Window:
         raw = read_exactly(file.fd, 0, file.stat.st_size)
         encoding = self._encoding(raw, whole=True)
         body = raw[len(encoding.bom) :]
         if encoding.wide:
-            body = encoding.decode(body).encode()
+            body = encoding.utf8(body)
         newline = _newline(body)
         scan = _Scan(limits, newline)
         if not scan.feed(body):
             scan.finish()
+        lines, next_line = _fitting(scan, encoding, limits)
         return Window(
-            lines=_lines(scan, encoding, limits),
+            lines=lines,
             encoding=encoding,
             eol="cr" if newline == b"\r" else _eol(body.count(b"\r\n"), body.count(b"\n")),
-            next_line=scan.next_line,
+            next_line=next_line,
             total_lines=body.count(newline) + (bool(body) and not body.endswith(newline)),
             hash=hashlib.sha256(raw).hexdigest(),
+            size=len(raw),
         )
 
     def _large(self, file: Opened, limits: Limits) -> Window:
         size = file.stat.st_size
-        head = read_exactly(file.fd, 0, _SAMPLE)
-        encoding = self._encoding(head, whole=False)
-        newline = _newline(encoding.decode(head).encode() if encoding.wide else head)
+        head = read_exactly(file.fd, 0, min(size, _SAMPLE))
+        encoding = self._encoding(head, whole=len(head) == size)
+        seen = encoding.utf8(head) if encoding.wide else head
+        newline = _newline(seen if len(head) == size else seen.removesuffix(b"\r"))  # perhaps half of a CRLF
         scan = _Scan(limits, newline)
-        ended = not any(map(scan.feed, self._blocks(file.fd, size, encoding)))
-        if ended:
+        if not any(map(scan.feed, self._blocks(file.fd, size, encoding))):
             scan.finish()
-        if head.isascii():  # the window may be the first place where the file shows its encoding
-            encoding = self._encoding(b"\n".join(raw for raw, _ in scan.lines), whole=True)
+        if not encoding.wide:
+            encoding = self._confirmed(encoding, head, scan)
+        lines, next_line = _fitting(scan, encoding, limits)
+        ended = next_line is None
         return Window(
-            lines=_lines(scan, encoding, limits),
+            lines=lines,
             encoding=encoding,
             eol="cr" if newline == b"\r" else _eol(scan.crlf, scan.crlf + scan.lf),
-            next_line=scan.next_line,
+            next_line=next_line,
             total_lines=scan.seen if ended else None,
             hash=self._hash(file.fd, size) if ended else None,
+            size=size,
         )
 
     def _encoding(self, sample: bytes, *, whole: bool) -> Encoding:
-        return named(self.encoding, sample) if self.encoding else detect(sample, whole=whole, fallbacks=self.fallbacks)
+        if self.encoding:
+            return named(self.encoding, sample, whole=whole)
+        return detect(sample, whole=whole, fallbacks=self.fallbacks)
+
+    def _confirmed(self, encoding: Encoding, head: bytes, scan: "_Scan") -> Encoding:
+        """What the head promised, held against the window; behind an ASCII head it is the first to show an encoding."""
+        window, whole = scan.sample()
+        if head.isascii():
+            return self._encoding(head + b"\n" + window, whole=whole)
+        return encoding if decodes(window, encoding.name, whole=whole) else replace(encoding, certain=False)
 
     def _blocks(self, fd: int, size: int, encoding: Encoding) -> Iterator[bytes]:
         """The text of the file as bytes in which a newline is one byte."""
         decoder = getincrementaldecoder(encoding.name)("backslashreplace") if encoding.wide else None
-        for offset in range(len(encoding.bom), size, _BLOCK):
+        offset, length = len(encoding.bom), min(_FIRST_BLOCK, _BLOCK)
+        while offset < size:
             self.checkpoint()
-            block = read_exactly(fd, offset, min(_BLOCK, size - offset))
-            yield decoder.decode(block, final=offset + _BLOCK >= size).encode() if decoder else block
+            block = read_exactly(fd, offset, min(length, size - offset))
+            offset, length = offset + len(block), _BLOCK
+            if decoder:
+                block = decoder.decode(block, final=offset >= size).encode(errors="backslashreplace")
+            if block:  # else it was less than a character
+                yield block
 
     def _hash(self, fd: int, size: int) -> str:
         checksum = hashlib.sha256()
@@ -125,7 +147,8 @@ class _Scan:
         self._keep = limits.max_line_chars * 4 + 4  # bytes of a line worth keeping: no character has more than 4
         self._open = b""  # the beginning of the line that has not ended yet
         self._open_size = 0
-        self._kept_bytes = 0
+        self._last = 0  # the last byte of that line so far
+        self._shown_bytes = 0  # at least so many; the encoding tells later how many exactly
         self.seen = 0  # lines that have ended
         self.lf = self.crlf = 0  # line endings inside the window
         self.lines: list[tuple[bytes, int]] = []
@@ -139,6 +162,7 @@ class _Scan:
             stop = end if end >= 0 else len(block)
             self._open += block[at : min(stop, at + self._keep - len(self._open))]
             self._open_size += stop - at
+            self._last = block[stop - 1] if stop > at else self._last
             at = stop + 1
             if end >= 0:
                 self._end_line(ended=True)
@@ -148,6 +172,15 @@ class _Scan:
         """The file has ended; what is open is a last line without a line ending."""
         if self._open_size:
             self._end_line(ended=False)
+
+    def sample(self) -> tuple[bytes, bool]:
+        """The lines up to the first one that is not kept whole, and whether there is none."""
+        raws = []
+        for raw, size in self.lines:
+            raws.append(raw)
+            if len(raw) < size:
+                return b"\n".join(raws), False
+        return b"\n".join(raws), True
 
     def _skip_lines(self, block: bytes) -> int:
         """Where in ``block`` the window begins, or the block's end when it begins later."""
@@ -164,31 +197,48 @@ class _Scan:
         return _after(block, self._newline, missing)
 
     def _end_line(self, *, ended: bool) -> None:
-        raw, size = self._open, self._open_size
-        self._open, self._open_size = b"", 0
+        raw, size, last = self._open, self._open_size, self._last
+        self._open, self._open_size, self._last = b"", 0, 0
         self.seen += 1
         if self.seen < self._limits.start_line:
             return
         if ended and self._newline == b"\n":
-            carriage = raw.endswith(b"\r") and size == len(raw)
+            carriage = last == _CR
             self.crlf += carriage
             self.lf += not carriage
-            raw, size = (raw[:-1], size - 1) if carriage else (raw, size)
-        self._kept_bytes += min(size, self._keep) + len(str(self.seen)) + 2  # and its number, tab and newline
-        full = len(self.lines) >= self._limits.max_lines or self._kept_bytes > self._limits.max_bytes
+            size -= carriage
+            raw = raw[:size]
+        self._shown_bytes += min(size, self._limits.max_line_chars) + _extra(self.seen, first=not self.lines)
+        full = len(self.lines) >= self._limits.max_lines or self._shown_bytes > self._limits.max_bytes
         if full and self.lines:
             self.next_line = self.seen
         else:
             self.lines.append((raw, size))
 
 
-def _lines(scan: _Scan, encoding: Encoding, limits: Limits) -> tuple[Line, ...]:
-    name = "utf-8" if encoding.wide else encoding.name  # wide text was already turned into UTF-8
-    return tuple(_line(raw.decode(name, errors="backslashreplace"), size, limits) for raw, size in scan.lines)
+_CR = ord("\r")
 
 
-def _line(text: str, size: int, limits: Limits) -> Line:
-    return Line(text[: limits.max_line_chars], size, len(text) > limits.max_line_chars)
+def _fitting(scan: _Scan, encoding: Encoding, limits: Limits) -> tuple[tuple[Line, ...], int | None]:
+    """The lines as text, as many as fit when shown, and where the next window begins."""
+    lines: list[Line] = []
+    shown = 0
+    for number, (raw, size) in enumerate(scan.lines, limits.start_line):
+        plain = encoding.wide or (encoding.name == "utf-8" and raw.isascii())  # wide text is UTF-8 by now
+        utf8 = raw if plain else encoding.utf8(raw)
+        text = utf8.decode(errors="backslashreplace")  # a cut may leave half a character
+        cut = len(text) > limits.max_line_chars or len(raw) < size
+        line = Line(text[: limits.max_line_chars], size, cut)
+        shown += (len(line.shown.encode()) if cut else len(utf8)) + _extra(number, first=not lines)
+        if lines and shown > limits.max_bytes:
+            return tuple(lines), number
+        lines.append(line)
+    return tuple(lines), scan.next_line
+
+
+def _extra(number: int, *, first: bool) -> int:
+    """The bytes shown besides the line itself: its number, a tab, and a newline before all but the first."""
+    return len(str(number)) + (1 if first else 2)
 
 
 def _eol(crlf: int, all_newlines: int) -> str | None:
@@ -214,22 +264,3 @@ def _after(block: bytes, newline: bytes, count: int) -> int:
 
 def _newline(sample: bytes) -> bytes:
     return b"\r" if b"\r" in sample and b"\n" not in sample else b"\n"
-
-
-def read_exactly(fd: int, offset: int, count: int) -> bytes:
-    pieces = []
-    while count > 0:
-        piece = os.pread(fd, count, offset)
-        if not piece:
-            raise Failure(ErrorCode.CONFLICT, "The file became shorter while it was read.", hint="Read it again.")
-        pieces.append(piece)
-        offset += len(piece)
-        count -= len(piece)
-    return b"".join(pieces)
-
-
-def _require_unchanged(file: Opened) -> None:
-    """A file that only grew was read as it was; one rewritten in place may have given us two halves."""
-    now = os.fstat(file.fd)
-    if now.st_size <= file.stat.st_size and now.st_mtime_ns != file.stat.st_mtime_ns:
-        raise Failure(ErrorCode.CONFLICT, f"'{file.path}' changed while it was read.", hint="Read it again.")

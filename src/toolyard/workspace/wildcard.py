@@ -15,19 +15,44 @@ _POSIX = {
     "alnum": "a-zA-Z0-9",
     "alpha": "a-zA-Z",
     "blank": " \\t",
+    "cntrl": "\\x00-\\x1f\\x7f",
     "digit": "0-9",
+    "graph": "!-~",
     "lower": "a-z",
+    "print": " -~",
     "punct": "!-/:-@\\[-`{-~",
-    "space": "\\s",
+    "space": " \\t\\n\\r",
     "upper": "A-Z",
     "xdigit": "0-9A-Fa-f",
 }
+_CLASS = re.compile(r"\[:([^\]]{0,20}):\]")
+_STARS = re.compile(r"\*\*+")
 _NOTHING = re.compile(r"(?!)")
 
 
 def compile_path(pattern: str) -> tuple[Segment, ...]:
     """A whole pattern such as ``src/**/*.py``, one item per segment."""
-    return tuple(None if segment == "**" else compile_segment(segment) for segment in pattern.split("/"))
+    return tuple(None if _STARS.fullmatch(segment) else compile_segment(segment) for segment in _split(pattern))
+
+
+def _split(pattern: str) -> list[str]:
+    """The segments. A slash in brackets parts nothing, and one behind a backslash is a slash like any other."""
+    segments: list[str] = []
+    start = i = 0
+    while i < len(pattern):
+        char = pattern[i]
+        slash = i + (char == "\\")
+        if pattern.startswith("/", slash):
+            segments.append(pattern[start:i])
+            start = i = slash + 1
+        elif char == "[":
+            bracket = _bracket(pattern, i + 1)
+            if bracket is None:
+                return [pattern[i:]]  # which matches nothing, and so does the whole
+            i = bracket[1]
+        else:
+            i = slash + 1
+    return [*segments, pattern[start:]]
 
 
 def matches(pattern: Sequence[Segment], path: Sequence[str]) -> bool:
@@ -53,29 +78,29 @@ def matches(pattern: Sequence[Segment], path: Sequence[str]) -> bool:
 
 def compile_segment(glob: str) -> re.Pattern[str]:
     """One segment. Between two stars the first place that fits is always right, so each piece is an atomic group."""
-    pieces: list[str] = [""]
+    pieces: list[list[str]] = [[]]
     i = 0
     while i < len(glob):
         char = glob[i]
         i += 1
         if char == "*":
-            pieces.append("")
+            pieces.append([])
         elif char == "?":
-            pieces[-1] += "."
+            pieces[-1].append(".")
         elif char == "\\":
             if i == len(glob):
                 return _NOTHING
-            pieces[-1] += re.escape(glob[i])
+            pieces[-1].append(re.escape(glob[i]))
             i += 1
         elif char == "[":
             bracket = _bracket(glob, i)
             if bracket is None:
                 return _NOTHING
-            pieces[-1] += bracket[0]
+            pieces[-1].append(bracket[0])
             i = bracket[1]
         else:
-            pieces[-1] += re.escape(char)
-    first, *rest = pieces
+            pieces[-1].append(re.escape(char))
+    first, *rest = map("".join, pieces)
     if not rest:
         return re.compile(first, re.DOTALL)
     middle = "".join(f"(?>.*?{piece})" for piece in rest[:-1] if piece)
@@ -95,12 +120,9 @@ def _bracket(glob: str, start: int) -> tuple[str, int] | None:
     while i < len(glob):
         char = glob[i]
         if char == "]" and not first:
-            body = "".join(items)
-            if not body:
-                return (".", i + 1) if negated else ("(?!)", i + 1)
-            return f"[{'^' if negated else ''}{body}]", i + 1
+            return f"[{'^' if negated else ''}{''.join(items)}]", i + 1
         first = False
-        named = re.compile(r"\[:([a-z]+):\]").match(glob, i)
+        named = _CLASS.match(glob, i)
         if named:
             if named[1] not in _POSIX:
                 return None
@@ -110,14 +132,13 @@ def _bracket(glob: str, start: int) -> tuple[str, int] | None:
         low, i = _literal(glob, i)
         if low is None:
             return None
+        items.append(re.escape(low))  # the first of a range counts even when the range runs backwards
         if glob[i : i + 1] == "-" and glob[i + 1 : i + 2] not in ("", "]"):
             high, i = _literal(glob, i + 1)
             if high is None:
                 return None
             if low <= high:
                 items.append(f"{re.escape(low)}-{re.escape(high)}")
-        else:
-            items.append(re.escape(low))
     return None
 
 

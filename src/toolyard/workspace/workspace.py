@@ -6,18 +6,19 @@ inside the root work, and whatever leads outside is ACCESS_DENIED. A folder that
 steps changes nothing: the descriptor already held is the folder that was checked (S-10..S-16).
 """
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolyard.protocol.arguments import nearest
 from toolyard.protocol.envelope import ErrorCode
-from toolyard.protocol.failure import Failure
-from toolyard.workspace.faults import os_failure
-from toolyard.workspace.names import readings, to_text
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.workspace.faults import INSPECT, os_failure
+from toolyard.workspace.names import same, to_text
 
 _MAX_LINKS = 40  # as many as Linux follows
 _MAX_RACES = 16  # a component that keeps changing its kind while we look is not worth more tries
@@ -36,6 +37,16 @@ class Opened:
     stat: os.stat_result
 
 
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A name in an open folder; ``path`` is where it really is, relative to the root. The root itself is ``.``."""
+
+    folder: int
+    name: bytes
+    path: str
+    stat: os.stat_result
+
+
 class Workspace:
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
@@ -46,47 +57,106 @@ class Workspace:
     def close(self) -> None:
         os.close(self._fd)
 
+    def open_folder(self, path: str) -> int:
+        """A descriptor of a folder, for the caller to close."""
+        with self.folder(path) as folder:
+            return os.dup(folder.fd)
+
     @contextmanager
     def folder(self, path: str) -> Iterator[Opened]:
-        with self._walk(path) as (fd, name, where):
+        with self._walk(path) as (fd, name, mode, where):
+            if not stat.S_ISDIR(mode):
+                raise Failure(
+                    ErrorCode.INVALID_PARAM,
+                    f"'{path}' is not a folder.",
+                    hint="Read a file with Read; LS lists folders.",
+                )
             with _mapped(path):
-                own = os.open(name or b".", _FOLDER | os.O_NOFOLLOW, dir_fd=fd) if _is_folder(fd, name) else None
-            if own is None:
-                raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is a file, not a folder.", hint="Read it with Read.")
+                own = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
             try:
-                yield Opened(own, where, os.fstat(own))
+                with _mapped(path):
+                    yield Opened(own, where, os.fstat(own))
             finally:
                 os.close(own)
 
     @contextmanager
     def file(self, path: str) -> Iterator[Opened]:
         """A regular file, open for reading. Folders, devices, pipes and sockets are refused before they are opened."""
-        with self._walk(path) as (fd, name, where):
+        with self._walk(path) as (fd, name, mode, where):
+            if stat.S_ISDIR(mode):
+                raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder, not a file.", hint="List it with LS.")
+            _require_regular(mode, path)
             with _mapped(path):
-                if _is_folder(fd, name):
-                    raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder, not a file.", hint="List it with LS.")
-                _require_regular(os.stat(name, dir_fd=fd, follow_symlinks=False), path)
                 own = os.open(name, _FILE, dir_fd=fd)
             try:
                 info = os.fstat(own)
-                _require_regular(info, path)
-                self._require_own(info, path)
-                yield Opened(own, where, info)
+                _require_regular(info.st_mode, path)
+                self.require_own(info, path)
+                with _mapped(path):
+                    yield Opened(own, where, info)
             finally:
                 os.close(own)
 
     @contextmanager
-    def _walk(self, path: str) -> Iterator[tuple[int, bytes, str]]:
-        """The open folder that holds ``path``, the name in it (empty for the root), and the real path as text."""
+    def target(self, path: str) -> Iterator["Target"]:
+        """A file to be written: one that is there, or one that can be made, with the folders on the way to it."""
+        walk = _Walk(self._fd, self._names, path)
+        target: Target | None = None
+        try:
+            with _mapped(path):
+                name, mode = walk.to_the_place()
+                if mode is None and b".." in walk.ahead:
+                    raise walk.missing(name)
+                if mode is not None and stat.S_ISDIR(mode):
+                    raise Failure(
+                        ErrorCode.IS_DIRECTORY, f"'{path}' is a folder, not a file.", hint="Name a file in it."
+                    )
+                if mode is not None:
+                    _require_regular(mode, path)
+                way = [name, *walk.ahead]
+                place = "/".join(map(to_text, [*walk.steps, *way]))
+                folder = os.open(b".", _FOLDER, dir_fd=walk.fd)  # one that can be locked and synced
+                target = Target(self, folder, way, place, exists=mode is not None)
+                yield target
+        finally:
+            if target is not None:
+                target.close()
+            walk.close()
+
+    @contextmanager
+    def entry(self, path: str, *, follow: bool) -> Iterator["Entry"]:
+        """What stands at ``path``, to be looked at, moved or removed; unless ``follow``, a link stands for itself."""
         walk = _Walk(self._fd, self._names, path)
         try:
             with _mapped(path):
-                name = walk.to_the_end()
-            yield walk.fd, name, "/".join([*map(to_text, walk.steps), *([to_text(name)] if name else [])]) or "."
+                name, mode = walk.to_the_place(follow=follow)
+                if mode is None:
+                    raise walk.missing(name)
+                if name == b"." and walk.steps:  # the way led up again, into a folder that it had entered
+                    name = walk.leave()
+                folder = os.open(b".", _FOLDER, dir_fd=walk.fd)
+            try:
+                with _mapped(path):
+                    info = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                    where = "/".join(map(to_text, _steps(b"/".join([*walk.steps, name])))) or "."
+                    yield Entry(folder, name, where, info)
+            finally:
+                os.close(folder)
         finally:
             walk.close()
 
-    def _require_own(self, info: os.stat_result, path: str) -> None:
+    @contextmanager
+    def _walk(self, path: str) -> Iterator[tuple[int, bytes, int, str]]:
+        """The open folder that holds ``path``, the name in it, what that is, and the real path as text."""
+        walk = _Walk(self._fd, self._names, path)
+        try:
+            with _mapped(path):
+                name, mode = walk.to_the_end()
+            yield walk.fd, name, mode, "/".join(map(to_text, _steps(b"/".join([*walk.steps, name])))) or "."
+        finally:
+            walk.close()
+
+    def require_own(self, info: os.stat_result, path: str) -> None:
         """A second name for somebody else's file may be a way to a secret outside (S-14)."""
         if info.st_nlink > 1 and info.st_uid != self._owner:
             raise Failure(
@@ -96,12 +166,52 @@ class Workspace:
             )
 
 
+class Target:
+    """A file to be written, known by the open folder that holds it. ``path`` is its real path, relative to the root."""
+
+    def __init__(self, workspace: Workspace, folder: int, way: list[bytes], path: str, *, exists: bool) -> None:
+        self._workspace, self._way = workspace, way
+        self.folder, self.path, self.exists = folder, path, exists  # the folder is the deepest one that exists
+        self._opened = [folder]
+
+    def read(self, max_bytes: int) -> bytes | None:
+        """The whole file, or None when there is none."""
+        if not self.exists:
+            return None
+        own = os.open(self._way[0], _FILE, dir_fd=self.folder)
+        with os.fdopen(own, "rb") as file:
+            info = os.fstat(own)
+            _require_regular(info.st_mode, self.path)
+            self._workspace.require_own(info, self.path)
+            if info.st_size > max_bytes:
+                raise Failure(
+                    Reason.TOO_LARGE,
+                    f"'{self.path}' has {info.st_size} bytes; files are changed up to {max_bytes}.",
+                    hint="Change it with a program made for large files.",
+                )
+            return file.read()
+
+    def make(self) -> tuple[int, bytes]:
+        """The open folder and the name in it, once the folders on the way are made."""
+        for name in self._way[:-1]:
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o777, dir_fd=self.folder)
+            self.folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self.folder)
+            self._opened.append(self.folder)
+        self._way = self._way[-1:]
+        return self.folder, self._way[0]
+
+    def close(self) -> None:
+        while self._opened:
+            os.close(self._opened.pop())
+
+
 class _Walk:
     """One path on its way down: the folders entered so far, each held open."""
 
     def __init__(self, root: int, root_names: tuple[bytes, ...], path: str) -> None:
         if "\0" in path:
-            raise Failure(ErrorCode.INVALID_PARAM, "The path holds a NUL character.")
+            raise Failure(ErrorCode.INVALID_PARAM, "The path holds a NUL character.", hint="Send the path without it.")
         self._root, self._root_names, self._path = root, root_names, path
         self._fds: list[int] = []
         self.steps: list[bytes] = []
@@ -117,37 +227,47 @@ class _Walk:
         while self._fds:
             os.close(self._fds.pop())
 
-    def to_the_end(self) -> bytes:
-        """Walk all components but the last, whose name is returned; it may be a folder but is no link."""
+    def to_the_end(self) -> tuple[bytes, int]:
+        """Walk all components but the last, whose name and mode are returned; it may be a folder but is no link."""
+        name, mode = self.to_the_place()
+        if mode is None:
+            raise self.missing(name)
+        return name, mode
+
+    def to_the_place(self, *, follow: bool = True) -> tuple[bytes, int | None]:
+        """The same for a way that may not exist yet: it ends at the first name that is missing, with no mode.
+
+        Unless ``follow``, a link at its very end is not walked.
+        """
         while self._pending:
             name = self._pending.pop()
-            if name in (b"", b"."):
-                continue
             if name == b"..":
                 self._up()
                 continue
-            kind, name = self._look(name)
-            if stat.S_ISLNK(kind):
+            name, mode = self._look(name)
+            if mode is None:
+                return name, None
+            if stat.S_ISLNK(mode) and (follow or self._pending):
                 self._follow(name)
-            elif not any(step not in (b"", b".") for step in self._pending):
-                return name
-            elif stat.S_ISDIR(kind):
+            elif not self._pending:
+                return name, mode
+            elif stat.S_ISDIR(mode):
                 self._enter(name)
             else:
-                raise Failure(ErrorCode.NOT_FOUND, f"'{self._path}' does not exist: '{to_text(name)}' is not a folder.")
-        return b""
+                raise self._absent(f": '{to_text(name)}' is not a folder.")
+        return b".", stat.S_IFDIR
 
     def _push(self, path: bytes) -> None:
         if path.startswith(b"/"):
             path = self._beneath(path)
             self.close()
             self.steps.clear()
-        self._pending.extend(reversed(path.split(b"/")))
+        self._pending.extend(reversed(_steps(path)))
 
     def _beneath(self, path: bytes) -> bytes:
-        wanted = [step for step in path.split(b"/") if step not in (b"", b".")]
+        wanted = _steps(path)
         for root in self._root_names:
-            steps = [step for step in root.split(b"/") if step]
+            steps = _steps(root)
             if wanted[: len(steps)] == steps:
                 return b"/".join(wanted[len(steps) :])
         raise self._outside()
@@ -155,34 +275,61 @@ class _Walk:
     def _up(self) -> None:
         if not self._fds:
             raise self._outside()
-        os.close(self._fds.pop())
-        self.steps.pop()
+        self.leave()
 
-    def _look(self, name: bytes) -> tuple[int, bytes]:
-        for candidate in readings(name):
-            try:
-                return os.stat(candidate, dir_fd=self.fd, follow_symlinks=False).st_mode, candidate
-            except FileNotFoundError:
-                continue
-        raise self._missing(name)
+    def leave(self) -> bytes:
+        """Go back to the folder above; returns the name of the one left."""
+        os.close(self._fds.pop())
+        return self.steps.pop()
+
+    @property
+    def ahead(self) -> list[bytes]:
+        """The components not walked yet."""
+        return self._pending[::-1]
+
+    def _look(self, name: bytes) -> tuple[bytes, int | None]:
+        """The name on disk, which may be written with other bytes, and what it is; no mode when nothing is there."""
+        try:
+            return name, self._mode(name)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+                raise
+            found = same(name, self._names())
+            if found is None and error.errno == errno.ENOENT:
+                return name, None
+            if found is None:
+                raise
+        return found, self._mode(found)
+
+    def _mode(self, name: bytes) -> int:
+        return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode
 
     def _follow(self, name: bytes) -> None:
         self._links += 1
         if self._links > _MAX_LINKS:
-            raise Failure(ErrorCode.NOT_FOUND, f"'{self._path}' does not exist: its links form a loop.")
-        self._push(os.readlink(name, dir_fd=self.fd))
+            raise self._absent(": its links form a loop.")
+        try:
+            target = os.readlink(name, dir_fd=self.fd)
+        except OSError as error:
+            self._look_again(name, error, errno.EINVAL)
+        else:
+            self._push(target)
 
     def _enter(self, name: bytes) -> None:
         try:
             fd = os.open(name, _STEP, dir_fd=self.fd)
-        except NotADirectoryError:  # swapped for a link or a file since we looked: look again
-            self._races += 1
-            if self._races > _MAX_RACES:
-                raise
-            self._pending.append(name)
-            return
-        self._fds.append(fd)
-        self.steps.append(name)
+        except OSError as error:
+            self._look_again(name, error, errno.ENOTDIR, errno.ELOOP)
+        else:
+            self._fds.append(fd)
+            self.steps.append(name)
+
+    def _look_again(self, name: bytes, error: OSError, *swapped: int) -> None:
+        """Go back to ``name`` when ``error`` says that it was swapped for something else since we looked."""
+        self._races += 1
+        if error.errno not in swapped or self._races > _MAX_RACES:
+            raise error
+        self._pending.append(name)
 
     def _outside(self) -> Failure:
         return Failure(
@@ -191,35 +338,42 @@ class _Walk:
             hint="Use a path inside the project, relative to its root.",
         )
 
-    def _missing(self, name: bytes) -> Failure:
-        guess = nearest(to_text(name), self._neighbours())
+    def missing(self, name: bytes) -> Failure:
+        guess = nearest(to_text(name), map(to_text, self._names()[:_NEIGHBOURS]))
         where = "/".join(map(to_text, self.steps))
-        close = f" Did you mean '{where + '/' if where else ''}{guess}'?" if guess else ""
-        return Failure(
-            ErrorCode.NOT_FOUND,
-            f"'{self._path}' does not exist.{close}",
-            hint="Check the path, or list its folder with LS.",
-        )
+        return self._absent(f". Did you mean '{where + '/' if where else ''}{guess}'?" if guess else ".")
 
-    def _neighbours(self) -> list[str]:
+    def _absent(self, why: str) -> Failure:
+        """A way that ends here, unless it was on its way out: then it does not matter what is missing."""
+        depth = len(self.steps) + 1
+        for step in reversed(self._pending):
+            depth += -1 if step == b".." else 1
+            if depth < 0:
+                return self._outside()
+        return Failure(ErrorCode.NOT_FOUND, f"'{self._path}' does not exist{why}", hint=INSPECT)
+
+    def _names(self) -> list[bytes]:
+        """All names in the folder reached so far, as far as we may see them."""
         try:
             own = os.open(b".", _FOLDER, dir_fd=self.fd)
         except PermissionError:
             return []
         try:
-            return [to_text(os.fsencode(name)) for name in os.listdir(own)[:_NEIGHBOURS]]
+            return [os.fsencode(name) for name in os.listdir(own)]
         finally:
             os.close(own)
 
 
-def _is_folder(fd: int, name: bytes) -> bool:
-    return not name or stat.S_ISDIR(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode)
+def _steps(path: bytes) -> list[bytes]:
+    return [step for step in path.split(b"/") if step not in (b"", b".")]
 
 
-def _require_regular(info: os.stat_result, path: str) -> None:
-    if not stat.S_ISREG(info.st_mode):
+def _require_regular(mode: int, path: str) -> None:
+    if not stat.S_ISREG(mode):
         raise Failure(
-            ErrorCode.INVALID_PARAM, f"'{path}' is not a regular file: devices, pipes and sockets are not read."
+            ErrorCode.INVALID_PARAM,
+            f"'{path}' is not a regular file: devices, pipes and sockets are not read.",
+            hint="Choose a regular file.",
         )
 
 

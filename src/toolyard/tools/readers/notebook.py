@@ -1,7 +1,6 @@
 """A Jupyter notebook as cells: source, text of its outputs, images as parts."""
 
 import base64
-import binascii
 import hashlib
 import json
 import re
@@ -29,13 +28,13 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
         raise page.beyond(path, len(cells), "cells")
     shown, cut = _that_fit([_cell(number, cell) for number, cell in enumerate(cells)][first : first + page.limit])
     next_cell = first + len(shown) + 1 if first + len(shown) < len(cells) else None
-    text = f"Read cells {page.start}-{first + len(shown)} of {len(cells)} of '{path}' (numbered from 0)."
+    text = f"Read {len(shown)} of {len(cells)} cells of '{path}': cell_number {first} to {first + len(shown) - 1}."
     if not cells:
         text = f"Read '{path}': the notebook has no cells."
     if next_cell is not None:
-        text += f" (Truncated.) Use start_line={next_cell} to read on."
+        text += f" (Truncated.) Use start_line={next_cell} to read on; it counts cells from 1."
     if cut:
-        text += " Long sources and outputs are cut."
+        text += " Long sources and outputs are cut: name encoding=utf-8 to read the file as lines instead."
     images = [image for cell in cells[first : first + len(shown)] for image in _images(cell)]
     parts: list[Part] = [Text(text), *(Text(_plain(cell)) for cell in shown), *images]
     return Result(
@@ -66,10 +65,10 @@ def _parse(raw: bytes) -> dict[str, Any] | None:
 
 
 def _cell(number: int, cell: dict[str, Any]) -> dict[str, Json]:
-    shown: dict[str, Json] = {"cell_number": number, "cell_type": str(cell.get("cell_type", "raw"))}
+    shown: dict[str, Json] = {"cell_number": number, "cell_type": _joined(cell.get("cell_type")) or "raw"}
     if isinstance(cell.get("id"), str):
-        shown["cell_id"] = cell["id"]
-    shown["source"] = _joined(cell.get("source", ""))
+        shown["cell_id"] = _joined(cell["id"])
+    shown["source"] = _joined(cell.get("source"))
     outputs: list[Json] = [text for output in _outputs(cell) for text in _output_texts(output)]
     if outputs:
         shown["outputs"] = outputs
@@ -110,8 +109,8 @@ def _output_texts(output: dict[str, Any]) -> Iterator[str]:
         data.get("text/plain") if isinstance(data, dict) else None,
         output.get("traceback"),
     ):
-        if value:
-            text = _ANSI.sub("", _joined(value, "\n" if value is output.get("traceback") else ""))
+        text = _ANSI.sub("", _joined(value, "\n" if value is output.get("traceback") else ""))
+        if text:
             yield text if len(text) <= MAX_OUTPUT_CHARS else text[:MAX_OUTPUT_CHARS] + "… [cut]"
 
 
@@ -122,7 +121,7 @@ def _images(cell: dict[str, Any]) -> Iterator[Media]:
             if mime in ("image/png", "image/jpeg", "image/gif", "image/webp"):
                 try:
                     raw = base64.b64decode(_joined(value))
-                except binascii.Error:
+                except ValueError:
                     continue
                 found = sniff(raw[:SNIFF_BYTES])
                 if found and found.startswith("image/"):
@@ -134,12 +133,14 @@ def _language(notebook: dict[str, Any]) -> str:
     for key, field in (("language_info", "name"), ("kernelspec", "language")):
         info = metadata.get(key) if isinstance(metadata, dict) else None
         if isinstance(info, dict) and isinstance(info.get(field), str):
-            return str(info[field])
+            return _joined(info[field])
     return "python"
 
 
 def _joined(value: Any, separator: str = "") -> str:
-    return separator.join(map(str, value)) if isinstance(value, list) else str(value)
+    """A text, or the texts of a list; anything else says nothing. JSON can write half characters, UTF-8 cannot."""
+    texts = [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
+    return separator.join(texts).encode(errors="backslashreplace").decode()
 
 
 def _list(value: Any) -> list[Any]:

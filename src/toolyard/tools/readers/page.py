@@ -1,9 +1,11 @@
-"""Which part of a file is wanted."""
+"""Which part of a file is wanted, and how much of it an answer holds."""
 
 from dataclasses import dataclass
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+
+MAX_LINE_CHARS = 2000
 
 
 @dataclass(frozen=True, slots=True)

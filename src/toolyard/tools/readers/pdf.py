@@ -2,13 +2,16 @@
 
 import hashlib
 import io
+import struct
+import zlib
 
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.protocol.truncation import MAX_BYTES
-from toolyard.tools.readers.page import Page
+from toolyard.tools.readers.page import MAX_LINE_CHARS, Page
+from toolyard.workspace.text import Line
 
 
 def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
@@ -19,16 +22,19 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
     shown = _that_fit(lines[first : first + page.limit])
     after = first + len(shown)
     next_line = after + 1 if after < len(lines) else None
-    text = f"Read '{path}' (application/pdf, {pages} pages, {len(media.data)} bytes)."
+    cuts = sum(line.cut for line in shown)
+    text = f"Read '{path}' (application/pdf, {pages} {'page' if pages == 1 else 'pages'}, {len(media.data)} bytes)."
+    if next_line is not None:
+        text += f" (Truncated to lines {page.start}-{after} of {len(lines)}.) Use start_line={next_line} to read on."
+    if cuts:
+        text += f" Lines longer than {MAX_LINE_CHARS} characters are cut: {cuts}."
     if problem:
         text += f" Its text could not be read: {problem}. Look at the attached file instead."
-    elif next_line is not None:
-        text += f" (Truncated to lines {page.start}-{after} of {len(lines)}.) Use start_line={next_line} to read on."
     data: JsonObject = {
-        "content": "\n".join(f"{number}\t{line}" for number, line in enumerate(shown, page.start)),
+        "content": "\n".join(f"{number}\t{line.shown}" for number, line in enumerate(shown, page.start)),
         "mime": media.mime,
         "pages": pages,
-        "truncated": next_line is not None,
+        "truncated": next_line is not None or cuts > 0,
         "next_line": next_line,
         "total_lines": len(lines),
         "hash": hashlib.sha256(media.data).hexdigest(),
@@ -40,17 +46,18 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
         partial=bool(problem),
         stats={"lines": len(shown), "bytes": len(media.data)},
         context={"path_resolved": path, "truncation_skip": True},
-        extras=Extras(parts=(Text(text), Text("\n".join(shown)), *whole)),
+        extras=Extras(parts=(Text(text), Text("\n".join(line.shown for line in shown)), *whole)),
     )
 
 
-def _lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[str], int, str]:
+def _lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[Line], int, str]:
     """The text line by line with a heading for each page, the number of pages, and what went wrong."""
     import pypdf  # slow to import, and only PDF files need it
-    from pypdf.errors import PyPdfError
+    from pypdf.errors import DependencyError, PyPdfError
 
     lines: list[str] = []
     pages = 0
+    problem = ""
     try:
         document = pypdf.PdfReader(io.BytesIO(raw))
         pages = len(document.pages)
@@ -58,20 +65,38 @@ def _lines(raw: bytes, checkpoint: Checkpoint) -> tuple[list[str], int, str]:
             checkpoint()
             lines.append(f"--- page {number} of {pages} ---")
             lines.extend(_clean(page.extract_text()).split("\n"))
-    except (PyPdfError, ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
-        # A PDF may be broken in more ways than the library foresees; what was read so far still counts.
-        return lines, pages, f"{type(error).__name__}: {error}"[:200]
-    return lines, pages, ""
+    except (PyPdfError, DependencyError, *_BROKEN) as error:
+        problem = _clean(f"{type(error).__name__}: {error}")[:200]
+    return [_line(line) for line in lines], pages, problem
+
+
+# A PDF may be broken in more ways than the library foresees; what was read until then still counts.
+_BROKEN = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    struct.error,
+    zlib.error,
+)
 
 
 def _clean(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _that_fit(lines: list[str]) -> list[str]:
+def _line(text: str) -> Line:
+    return Line(text[:MAX_LINE_CHARS], len(text.encode()), len(text) > MAX_LINE_CHARS)
+
+
+def _that_fit(lines: list[Line]) -> list[Line]:
     size = 0
     for count, line in enumerate(lines):
-        size += len(line.encode()) + 8
-        if size > MAX_BYTES and count:
+        size += len(line.shown.encode()) + 8  # and its number
+        if size > MAX_BYTES:
             return lines[:count]
     return lines

@@ -1,0 +1,162 @@
+"""ApplyPatch: several files at once, or none."""
+
+from collections.abc import Mapping, Sequence, Set
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolyard.protocol.apply_patch import PlannedFile, parse, plan
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.patch import structured_patch
+from toolyard.protocol.patching.text import FileChange
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.tools.change import DRY_RUN, FileChanger
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.tools.validation import validate
+from toolyard.workspace.document import Document
+from toolyard.workspace.locks import locked
+from toolyard.workspace.names import printable
+from toolyard.workspace.transaction import Write
+from toolyard.workspace.workspace import Target
+
+SPEC = ToolSpec(
+    name="ApplyPatch",
+    description=description(__file__),
+    parameters={
+        "type": "object",
+        "properties": {
+            "patch": {"type": "string", "minLength": 1, "description": "The patch, in one of the two forms."},
+            "dry_run": DRY_RUN,
+        },
+        "required": ["patch"],
+        "additionalProperties": False,
+    },
+    risk=Risk.WRITE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A file that the patch names, as it is on disk."""
+
+    target: Target
+    document: Document | None
+
+
+class ApplyPatch:
+    spec = SPEC
+
+    def __init__(self, files: FileChanger) -> None:
+        self._files = files
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._apply(call, checkpoint))
+
+    def _apply(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        wanted: Mapping[str, Any] = call.arguments
+        changes = parse(wanted["patch"])
+        with ExitStack() as stack:
+            targets = {path: stack.enter_context(self._files.target(call, path)) for path in _paths(changes)}
+            _require_distinct(targets, {(change.new_path, change.path) for change in changes})
+            stack.enter_context(locked([target.folder for target in targets.values()], checkpoint))
+            found = {path: _Found(target, self._files.document(target)) for path, target in targets.items()}
+            planned = self._planned(call, changes, found)
+            writes = [write for file in planned for write in _contents(file, found)]
+            checkpoint()
+            if not wanted["dry_run"]:
+                self._files.commit(call, [Write(*w.target.make(), w.target.path, w.old, w.content) for w in writes])
+            return _result(planned, found, applied=not wanted["dry_run"])
+
+    def _planned(
+        self, call: ToolCall, changes: Sequence[FileChange], found: Mapping[str, _Found]
+    ) -> tuple[PlannedFile, ...]:
+        def read(path: str) -> str | None:
+            document = found[path].document
+            return document.text if document else None
+
+        try:
+            return plan(changes, read)
+        except Failure as failure:
+            known = {file.target.path: file.document.raw if file.document else None for file in found.values()}
+            raise self._files.explained(failure, call, known) from failure
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    target: Target
+    old: bytes | None
+    content: bytes | None
+
+
+def _paths(changes: Sequence[FileChange]) -> list[str]:
+    named = [path for change in changes for path in (change.path, change.new_path) if path]
+    return list(dict.fromkeys(named))
+
+
+def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None, str]]) -> None:
+    """Two names of one file (a link, ``./a`` and ``a``) would make two changes that do not see each other."""
+    seen: dict[str, str] = {}
+    for written, target in targets.items():
+        other = seen.setdefault(target.path, written)
+        if other != written and (written, other) not in moves:  # a file moved onto itself stays where it is
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                f"'{other}' and '{written}' are the same file.",
+                hint="Put all its changes under one name.",
+            )
+
+
+def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[_Content]:
+    """The bytes each file is to have: a move writes the new one and removes the old one."""
+    here = found[file.path]
+    old = here.document.raw if here.document else None
+    if file.after is None:
+        return [_Content(here.target, old, None)]
+    if here.document is None:
+        return [_Content(here.target, None, file.text.encode())]
+    content = here.document.spliced(file.splices, here.target.path)
+    if file.new_path is None or found[file.new_path].target.path == here.target.path:
+        return [_Content(here.target, old, content)]
+    return [_Content(found[file.new_path].target, None, content), _Content(here.target, old, None)]
+
+
+def _result(planned: Sequence[PlannedFile], found: Mapping[str, _Found], *, applied: bool) -> Result:
+    files: list[Json] = [_report(file, found) for file in planned]
+    counts = len(files)
+    done = f"Applied the patch to {counts} file{'s' if counts > 1 else ''}."
+    text = (
+        done if applied else f"Dry run: the patch fits {counts} file{'s' if counts > 1 else ''}; nothing was written."
+    )
+    text += "".join(f" '{file.path}': {file.note}" for file in planned if file.note)
+    findings = sum(
+        len(file["validation"]) for file in cast("list[dict[str, list[Json]]]", files) if "validation" in file
+    )
+    if findings:
+        text += f" The checkers found {findings} problem{'s' if findings > 1 else ''}."
+    first = found[planned[0].new_path or planned[0].path].target.path
+    return Result(
+        data={"applied": applied, "files": files},
+        text=text,
+        stats={"files": counts},
+        context={"path_resolved": first} if counts == 1 else {},
+    )
+
+
+def _report(file: PlannedFile, found: Mapping[str, _Found]) -> dict[str, Json]:
+    path = found[file.new_path or file.path].target.path
+    before, after = printable(file.before or ""), printable(file.after or "")
+    report: JsonObject = {"path": path, "operation": file.operation.value}
+    if file.new_path:
+        report["from"] = found[file.path].target.path
+    report["structured_patch"] = cast("list[Json]", structured_patch(before, after))
+    if file.strategy != "exact":
+        report["strategy"] = file.strategy.value
+    findings = validate(path, after).findings if file.after is not None else ()
+    if findings:
+        report["validation"] = [finding.to_json() for finding in findings]
+    return report

@@ -1,0 +1,169 @@
+"""How a file tool changes one file: the steps that Write, Edit, MultiEdit and NotebookEdit share.
+
+Find the file, keep other writers out, read it, refuse what is stale, compute the new bytes, write them in one step,
+remember them for the caller, look at what was written. A dry run does everything but the writing.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.patch import structured_patch
+from toolyard.protocol.tool import Checkpoint
+from toolyard.tools.validation import validate
+from toolyard.workspace.document import MAX_BYTES, UTF8, Document
+from toolyard.workspace.locks import locked
+from toolyard.workspace.names import printable
+from toolyard.workspace.protected import require_open
+from toolyard.workspace.reads import Reads
+from toolyard.workspace.transaction import Transactions, Write
+from toolyard.workspace.workspace import Target, Workspace
+
+DRY_RUN: JsonObject = {"type": "boolean", "default": False, "description": "Show what would change; write nothing."}
+EXPECTED_HASH: JsonObject = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Write only if the file still has this sha256, as Read reported it.",
+}
+
+Compute = Callable[[Document | None, str], bytes]
+"""From the file as it is (None: there is none) and its path to its new bytes. Raises Failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    path: str
+    before: Document | None
+    after: Document
+    applied: bool
+
+    @property
+    def hash(self) -> str:
+        return checksum(self.after.raw)
+
+    def result(self, done: str, data: JsonObject) -> Result:
+        """The result of a tool that changed this file: its own data, the hash, the hunks, what the checkers say."""
+        before = printable(self.before.text) if self.before else None
+        after = printable(self.after.text)
+        validation = validate(self.path, after)
+        findings: list[Json] = [finding.to_json() for finding in validation.findings]
+        text = done if self.applied else f"Dry run: nothing was written. {done} Call again without dry_run to write it."
+        if findings:
+            text += f" The checkers found {len(findings)} problem{'s' if len(findings) > 1 else ''} in it."
+        hunks = cast("list[Json]", structured_patch(before or "", after))
+        return Result(
+            data={
+                "applied": self.applied,
+                **data,
+                "hash": self.hash,
+                "structured_patch": hunks,
+                **({"validation": findings} if findings else {}),
+            },
+            text=text,
+            stats={"bytes": len(self.after.raw)},
+            context={"path_resolved": self.path},
+            extras=Extras(before=before, after=after),
+        )
+
+
+class FileChanger:
+    """One for all writing tools of a Yard."""
+
+    def __init__(
+        self, workspace: Workspace, transactions: Transactions, reads: Reads, fallback_encodings: Sequence[str]
+    ) -> None:
+        self._workspace, self._transactions, self._reads = workspace, transactions, reads
+        self._fallbacks = tuple(fallback_encodings)
+
+    def change(self, call: ToolCall, checkpoint: Checkpoint, compute: Compute, *, overwrites: bool = False) -> Changed:
+        """Change the file that ``call`` names; ``overwrites``: all of it, so the caller must know what it was."""
+        wanted: Mapping[str, Any] = call.arguments
+        with self.target(call, wanted["path"]) as target, locked([target.folder], checkpoint):
+            before = self.document(target)
+            raw = before.raw if before else None
+            self._require_fresh(call, target.path, raw, overwrites=overwrites)
+            try:
+                content = compute(before, target.path)
+            except Failure as failure:
+                raise self.explained(failure, call, {target.path: raw}) from failure
+            after = Document.known(content, before.encoding if before else UTF8)
+            changed = Changed(target.path, before, after, not wanted["dry_run"])
+            checkpoint()
+            if changed.applied and content != raw:
+                self._transactions.commit([Write(*target.make(), target.path, raw, content)])
+            if changed.applied:
+                self._reads.remember(call.caller, target.path, changed.hash)
+            return changed
+
+    @contextmanager
+    def target(self, call: ToolCall, path: str) -> Iterator[Target]:
+        with self._workspace.target(path) as target:
+            require_open(target.path, force=call.force)
+            yield target
+
+    def document(self, target: Target) -> Document | None:
+        raw = target.read(MAX_BYTES)
+        return Document.of(raw, target.path, self._fallbacks) if raw is not None else None
+
+    def commit(self, call: ToolCall, writes: Sequence[Write]) -> None:
+        """All of ``writes`` or none; what was written counts as read by the caller."""
+        self._transactions.commit(writes)
+        for write in writes:
+            if write.content is not None:
+                self._reads.remember(call.caller, write.path, checksum(write.content))
+
+    def _require_fresh(self, call: ToolCall, path: str, raw: bytes | None, *, overwrites: bool) -> None:
+        expected = call.arguments.get("expected_hash")
+        if expected is not None:
+            if raw is None or checksum(raw) != expected:
+                raise _stale(
+                    path, "is not the file with expected_hash any more" if raw is not None else "does not exist", raw
+                )
+            return
+        if not overwrites or raw is None or call.force:
+            return
+        known = self._reads.recall(call.caller, path)
+        if known is None:
+            raise _stale(path, "exists, and you have not read it", raw)
+        if known != checksum(raw):
+            raise _stale(path, "was changed since you read it", raw)
+
+    def explained(self, failure: Failure, call: ToolCall, files: Mapping[str, bytes | None]) -> Failure:
+        """A text that is not there because a file changed since the caller read it is a conflict, not a mistake."""
+        if len(files) == 1:
+            failure.context.setdefault("path_resolved", next(iter(files)))
+        if failure.reason is not Reason.NOT_FOUND_IN_FILE:
+            return failure
+        for path, raw in files.items():
+            known = self._reads.recall(call.caller, path)
+            if raw is not None and known is not None and known != checksum(raw):
+                return Failure(
+                    Reason.STALE,
+                    f"'{path}' was changed since you read it: {failure.message}",
+                    hint="Read it again and repeat the call.",
+                    data=failure.data,
+                    context={"path_resolved": path, "hash": checksum(raw)},
+                )
+        return failure
+
+
+def checksum(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()
+
+
+def _stale(path: str, why: str, raw: bytes | None) -> Failure:
+    context: JsonObject = {"path_resolved": path}
+    if raw is not None:
+        context["hash"] = checksum(raw)
+    return Failure(
+        Reason.STALE,
+        f"'{path}' {why}: nothing was written.",
+        hint="Read it first, then repeat the call.",
+        context=context,
+    )

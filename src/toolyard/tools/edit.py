@@ -1,0 +1,95 @@
+"""Edit: one piece of text in a file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.edit import Edit as TextEdit
+from toolyard.protocol.edit import Match, locate
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.document import Document
+
+OLD_STRING: JsonObject = {"type": "string", "description": "The text to replace, exactly as it stands in the file."}
+NEW_STRING: JsonObject = {"type": "string", "description": "The text to put in its place."}
+REPLACE_ALL: JsonObject = {"type": "boolean", "default": False, "description": "Replace every place, not just one."}
+
+SPEC = ToolSpec(
+    name="Edit",
+    description=description(__file__),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "old_string": OLD_STRING,
+            "new_string": NEW_STRING,
+            "replace_all": REPLACE_ALL,
+            "dry_run": DRY_RUN,
+            "expected_hash": EXPECTED_HASH,
+        },
+        "required": ["path", "old_string", "new_string"],
+        "additionalProperties": False,
+    },
+    synonyms={"filePath": "path", "file_path": "path"},
+    risk=Risk.WRITE,
+    splits_batches=True,
+)
+
+
+class Edit:
+    spec = SPEC
+
+    def __init__(self, files: FileChanger) -> None:
+        self._files = files
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._edit(call, checkpoint))
+
+    def _edit(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        wanted: Mapping[str, Any] = call.arguments
+        edit = TextEdit(wanted["old_string"], wanted["new_string"], wanted["replace_all"])
+        match: Match | None = None
+
+        def compute(before: Document | None, path: str) -> bytes:
+            nonlocal match
+            if not edit.old:
+                return new_file(before, edit.new, path)
+            document = require_existing(before, path)
+            match = locate(document.text, edit)
+            return document.spliced(match.splices, path)
+
+        changed = self._files.change(call, checkpoint, compute)
+        if match is None:
+            return changed.result(f"Created '{changed.path}'.", {"occurrences": 0, "strategy": "create"})
+        count = len(match.splices)
+        done = f"Edited '{changed.path}': replaced {count} place{'s' if count > 1 else ''}."
+        if match.strategy != "exact":
+            done += f" The text was found only by forgiving a difference ({match.strategy})."
+        return changed.result(done, {"occurrences": count, "strategy": match.strategy.value})
+
+
+def new_file(before: Document | None, text: str, path: str) -> bytes:
+    """What an empty old_string asks for; a file that is there but empty counts as new."""
+    if before is not None and before.text:
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"old_string is empty, which makes a new file, but '{path}' has content.",
+            hint="Give the text to replace, or use Write to replace the whole file.",
+        )
+    return (before.encoding.bom if before else b"") + text.encode()
+
+
+def require_existing(before: Document | None, path: str) -> Document:
+    if before is None:
+        raise Failure(
+            ErrorCode.NOT_FOUND,
+            f"'{path}' does not exist.",
+            hint="Check the path, list its folder with LS, or make the file with an empty old_string.",
+        )
+    return before

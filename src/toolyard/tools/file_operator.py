@@ -1,0 +1,142 @@
+"""FileOperator: VCP's tool for files, one name with many commands (001 §3.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from toolyard.protocol.arguments import nearest
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.tools.change import FileChanger
+from toolyard.tools.operations.arranging import Arranging
+from toolyard.tools.operations.fetching import Fetching
+from toolyard.tools.operations.listing import MAX_ITEMS, Listing
+from toolyard.tools.operations.reading import Reading
+from toolyard.tools.operations.request import CANONICAL, Command, Request, threaded
+from toolyard.tools.operations.searching import MAX_RESULTS, Searching
+from toolyard.tools.operations.special import Special
+from toolyard.tools.operations.writing import Writing
+from toolyard.tools.text import description
+from toolyard.workspace.arrange import Arranger
+from toolyard.workspace.reads import Reads
+from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, SafeFetch
+from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.workspace import Workspace
+
+_MAX_ECHO = 100  # characters of an unknown command that are said back
+
+
+def _text(about: str, *, empty: bool = True) -> JsonObject:
+    return {"type": "string", "description": about} | ({} if empty else {"minLength": 1})
+
+
+_PROPERTIES: dict[str, Json] = {
+    "command": _text("What to do, such as ReadFile.", empty=False),
+    "path": _text("The file or folder: filePath, directoryPath or searchPath.", empty=False),
+    "source": _text("What to copy, move or rename: sourcePath.", empty=False),
+    "destination": _text("Where to: destinationPath.", empty=False),
+    "content": _text("The text to write."),
+    "encoding": _text("The encoding to read in, or of a new file."),
+    "lines": {"type": ["string", "integer"], "description": "Which lines to read: head:N, tail:N, M-N, M:N or N."},
+    "searchString": _text("The text to replace, exactly as it stands there."),
+    "replaceString": _text("The text to put in its place."),
+    "diffContent": _text("Blocks of SEARCH and REPLACE."),
+    "showHidden": {"type": "boolean", "default": False, "description": "List names that begin with a dot."},
+    "pattern": _text("Which names to search for, such as *.txt.", empty=False),
+    "options": {"type": ["object", "string"], "description": "How to search: caseSensitive, includeHidden, ..."},
+    "url": _text("What to fetch: http or https.", empty=False),
+    "downloadDir": _text("The folder to download into."),
+    "fileName": _text("The name of the new file."),
+}
+
+SPEC = ToolSpec(
+    name="FileOperator",
+    aliases=("ServerFileOperator",),
+    description=description(
+        __file__,
+        max_lines=MAX_LINES,
+        max_bytes=MAX_BYTES,
+        max_items=MAX_ITEMS,
+        max_results=MAX_RESULTS,
+        kept_days=KEPT.days,
+        max_fetch_mib=MAX_FETCH_BYTES // 1024**2,
+    ),
+    parameters={
+        "type": "object",
+        "properties": _PROPERTIES,
+        "required": ["command"],
+        "additionalProperties": False,
+    },
+    synonyms=CANONICAL,
+    risk=Risk.WRITE,
+    splits_batches=True,
+)
+
+
+class FileOperator:
+    spec = SPEC
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        files: FileChanger,
+        arranger: Arranger,
+        trash: Trash,
+        reads: Reads,
+        fetch: SafeFetch,
+        *,
+        fallback_encodings: Sequence[str],
+    ) -> None:
+        reading = Reading(workspace, reads, fallback_encodings)
+        writing = Writing(files, arranger, trash, reads)
+        listing, searching = Listing(workspace), Searching(workspace)
+        arranging = Arranging(arranger, trash)
+        fetching = Fetching(fetch, arranger, fallback_encodings)
+        special = Special(workspace.root, files, writing)
+        file, folder, ends = ("filePath",), ("directoryPath",), ("sourcePath", "destinationPath")
+        written, replaced = (*file, "content"), (*file, "searchString", "replaceString")
+        self._commands: Mapping[str, Command] = {
+            "ListAllowedDirectories": Command(threaded(listing.list_allowed_directories), reads=True),
+            "ReadFile": Command(reading.read_file, file, reads=True),
+            "WebReadFile": Command(fetching.web_read_file, reads=True),
+            "WriteFile": Command(threaded(writing.write_file), written),
+            "WriteEscapedFile": Command(threaded(writing.write_escaped_file), written),
+            "AppendFile": Command(threaded(writing.append_file), written),
+            "EditFile": Command(threaded(writing.edit_file), written),
+            "ApplyDiff": Command(threaded(writing.apply_diff), file),
+            "ListDirectory": Command(threaded(listing.list_directory), folder, reads=True),
+            "FileInfo": Command(threaded(listing.file_info), file, reads=True),
+            "SearchFiles": Command(threaded(searching.search_files), ("searchPath", "pattern"), reads=True),
+            "CopyFile": Command(threaded(arranging.copy_file), ends),
+            "MoveFile": Command(threaded(arranging.move_file), ends),
+            "RenameFile": Command(threaded(arranging.rename_file), ends),
+            "DeleteFile": Command(threaded(arranging.delete_file), file),
+            "CreateDirectory": Command(threaded(arranging.create_directory), folder),
+            "DownloadFile": Command(threaded(fetching.download_file), ("url",)),
+            "UpdateHistory": Command(threaded(special.update_history), replaced),
+            "CreateCanvas": Command(threaded(special.create_canvas), ("fileName", "content")),
+        }
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        wanted = str(call.arguments["command"])
+        command = self._commands.get(wanted)
+        if command is None:
+            raise self._unknown(wanted)
+        request = Request(call, checkpoint)
+        request.require(*command.needs)
+        result = await command.run(request)
+        return replace(result, extras=replace(result.extras, reads=command.reads))
+
+    def _unknown(self, wanted: str) -> Failure:
+        shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in wanted[:_MAX_ECHO])
+        guess = nearest(wanted[:_MAX_ECHO], self._commands)
+        meant = f"Did you mean {guess}? " if guess else ""
+        return Failure(
+            ErrorCode.INVALID_PARAM,
+            f"Unknown action: {shown}",
+            hint=f"{meant}The commands are {', '.join(self._commands)}.",
+        )

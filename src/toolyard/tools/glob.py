@@ -1,0 +1,193 @@
+"""Glob: the files whose paths match a pattern.
+
+The walk is our own and not ripgrep's: it opens each folder relative to the one above it, enters only folders in which
+something can match, has the ignore rules of LS, and takes no longer.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.truncation import MAX_LINES
+from toolyard.tools.searching import (
+    TIME_CAP_S,
+    failed_items,
+    fitting,
+    not_looked_at,
+    segments,
+    shown,
+    skipped,
+    timed_out,
+    unreadable,
+)
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.search.confine import confined
+from toolyard.workspace.search.fileglob import MAX_GROUPS, FileGlob
+from toolyard.workspace.search.patience import Patience, TimeUp
+from toolyard.workspace.search.walk import Folder, Walk, rules_above
+from toolyard.workspace.workspace import Opened, Workspace
+
+DEFAULT_LIMIT = 100
+
+SPEC = ToolSpec(
+    name="Glob",
+    description=description(__file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_groups=MAX_GROUPS),
+    parameters={
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "minLength": 1, "description": "The files to find, such as **/*.py."},
+            "path": {
+                "type": "string",
+                "minLength": 1,
+                "default": ".",
+                "description": "The folder to look in, relative to the root.",
+            },
+            "sort": {
+                "type": "string",
+                "enum": ["path", "modified"],
+                "default": "path",
+                "description": "The order: by path, or the last changed first.",
+            },
+            "offset": {
+                "type": "integer",
+                "minimum": 0,
+                "default": 0,
+                "description": "How many paths to leave out first.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_LINES,
+                "default": DEFAULT_LIMIT,
+                "description": "How many paths to return.",
+            },
+            "include_hidden": {
+                "type": "boolean",
+                "default": False,
+                "description": "Also find names that begin with a dot, without one in the pattern.",
+            },
+            "include_ignored": {
+                "type": "boolean",
+                "default": False,
+                "description": "Also find what .gitignore leaves out.",
+            },
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    },
+    splits_batches=True,
+)
+
+
+class Glob:
+    spec = SPEC
+
+    def __init__(self, workspace: Workspace, *, time_cap_s: float = TIME_CAP_S) -> None:
+        self._workspace, self._time_cap_s = workspace, time_cap_s
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._glob(call.arguments, checkpoint))
+
+    def _glob(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        with self._workspace.folder(wanted["path"]) as folder, Patience(self._time_cap_s, checkpoint) as patience:
+            walk = self._walk(wanted, folder, patience)
+            survey = _Survey(self._workspace, "" if folder.path == "." else f"{folder.path}/")
+            try:
+                for part in walk:
+                    survey.add(part)
+            except TimeUp:
+                if not survey.found:
+                    raise timed_out(SPEC.name, self._time_cap_s) from None
+                walk.left_out.stopped = True
+            return _result(wanted, folder.path, walk, survey)
+
+    def _walk(self, wanted: Mapping[str, Any], folder: Opened, patience: Patience) -> Walk:
+        path = segments(folder.path)
+        pattern = confined(
+            wanted["pattern"],
+            "pattern",
+            root=str(self._workspace.root),
+            path=path,
+            has=lambda name: os.access(name, os.F_OK, dir_fd=folder.fd, follow_symlinks=False),
+        )
+        return Walk(
+            folder.fd,
+            path,
+            FileGlob.parse(pattern, "pattern", hidden=wanted["include_hidden"]),
+            rules=None if wanted["include_ignored"] else rules_above(self._workspace, path),
+            hidden=wanted["include_hidden"],
+            times=wanted["sort"] == "modified",
+            pause=patience.check,
+        )
+
+
+class _Survey:
+    """The files found, each with its time when that is wanted, else with 0."""
+
+    def __init__(self, workspace: Workspace, base: str) -> None:
+        self._workspace, self.base = workspace, base
+        self.found: list[str] = []
+        self.times: list[int] = []
+        self.links = 0  # that lead to no file inside the project
+
+    def add(self, part: Folder) -> None:
+        place = self.base + part.below
+        self.found += [place + name for name in part.files]
+        self.times += part.times
+        for name in part.links:
+            try:
+                with self._workspace.file(shown(place + name)) as file:
+                    self.times.append(file.stat.st_mtime_ns)
+                    self.found.append(place + name)
+            except Failure:
+                self.links += 1
+
+    def ordered(self, sort: str) -> list[str]:
+        if sort == "path":
+            return sorted(self.found)
+        return [path for _, path in sorted(zip((-time for time in self.times), self.found, strict=True))]
+
+
+def _result(wanted: Mapping[str, Any], where: str, walk: Walk, survey: _Survey) -> Result:
+    offset, total = wanted["offset"], len(survey.found)
+    page = fitting([shown(path) for path in survey.ordered(wanted["sort"])[offset : offset + wanted["limit"]]])
+    faults = unreadable(walk.left_out, survey.base)
+    data: JsonObject = {"paths": list(page), "truncated": offset + len(page) < total or walk.left_out.stopped}
+    if faults:
+        data["failed_items"] = failed_items(faults)
+    text = " ".join([_text(wanted, where, len(page), total), *not_looked_at(walk.left_out, wanted, faults)])
+    return Result(
+        data=data,
+        text=text,
+        stats={"total_matches": total, **skipped(walk.left_out, links=survey.links, faults=len(faults))},
+        context={"path_resolved": where, "truncation_skip": True},
+    )
+
+
+def _text(wanted: Mapping[str, Any], where: str, count: int, total: int) -> str:
+    pattern, offset = wanted["pattern"], wanted["offset"]
+    after = offset + count
+    if not total:
+        folders = " It ends in a slash, and only files are found: add **." if pattern.endswith("/") else ""
+        return f"No file in '{where}' matches '{pattern}'.{folders}"
+    if not count:
+        return (
+            f"Only {_files(total)} in '{where}' match '{pattern}': none from offset {offset} on. Use a smaller offset."
+        )
+    if after < total:
+        return (
+            f"Found {_files(total)} in '{where}' that match '{pattern}' (truncated: {offset + 1}-{after} of {total})."
+            f" Use offset={after} for the next ones, or narrow the pattern."
+        )
+    part = f" ({offset + 1}-{after} of {total})" if offset else ""
+    return f"Found {_files(total)} in '{where}' that match{'es' if total == 1 else ''} '{pattern}'{part}."
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"

@@ -1,0 +1,242 @@
+"""Grep: the lines of the project's files that match a pattern.
+
+A walk of our own chooses the files, ripgrep looks into them, and where there is no ripgrep a Python program does.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import Json
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.tools.grep_answer import Search, Stopped, answer
+from toolyard.tools.readers.page import MAX_LINE_CHARS
+from toolyard.tools.searching import TIME_CAP_S, segments
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
+from toolyard.workspace.search.batches import batches
+from toolyard.workspace.search.confine import confined
+from toolyard.workspace.search.fileglob import FileGlob
+from toolyard.workspace.search.found import Enough, Found
+from toolyard.workspace.search.patience import Patience, TimeUp
+from toolyard.workspace.search.ripgrep import Engine, Query, Ripgrep, find
+from toolyard.workspace.search.run import NotStarted, Refused, Searching
+from toolyard.workspace.search.stand_in import StandIn
+from toolyard.workspace.search.walk import Folder, Walk, rules_above
+from toolyard.workspace.workspace import Opened, Workspace
+
+DEFAULT_LIMIT = 100
+MAX_CONTEXT = 100
+MAX_PATTERN = 10_000  # characters
+_MOST_ROWS = MAX_BYTES // 50  # no match takes less of an answer
+
+
+def _switch(what: str, *, default: bool = False) -> Json:
+    return {"type": "boolean", "default": default, "description": what}
+
+
+def _lines(what: str) -> Json:
+    return {"type": "integer", "minimum": 0, "maximum": MAX_CONTEXT, "default": 0, "description": what}
+
+
+SPEC = ToolSpec(
+    name="Grep",
+    description=description(
+        __file__,
+        default_limit=DEFAULT_LIMIT,
+        max_limit=MAX_LINES,
+        max_line_chars=MAX_LINE_CHARS,
+        seconds=int(TIME_CAP_S),
+    ),
+    parameters={
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "minLength": 1, "description": "A regular expression, as ripgrep has them."},
+            "path": {
+                "type": "string",
+                "minLength": 1,
+                "default": ".",
+                "description": "The file or folder to search, relative to the root.",
+            },
+            "glob": {
+                "type": "string",
+                "minLength": 1,
+                "description": "Search only files that match this, such as *.py; the patterns are those of Glob.",
+            },
+            "case_sensitive": _switch("Whether capital and small letters differ.", default=True),
+            "literal": _switch("Take the pattern as plain text."),
+            "multiline": _switch("Let the pattern match over several lines; . then also matches a newline."),
+            "before": _lines("How many lines to show before each match."),
+            "after": _lines("How many lines to show after each match."),
+            "output": {
+                "type": "string",
+                "enum": ["content", "files", "count"],
+                "default": "content",
+                "description": "The matching lines, only their files, or the number of them in each file.",
+            },
+            "limit": {
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MAX_LINES,
+                "default": DEFAULT_LIMIT,
+                "description": "How many matches, files or counts to return.",
+            },
+            "include_hidden": _switch("Also search names that begin with a dot."),
+            "include_ignored": _switch("Also search what .gitignore leaves out."),
+        },
+        "required": ["pattern"],
+        "additionalProperties": False,
+    },
+    splits_batches=True,
+)
+
+
+class Grep:
+    spec = SPEC
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        *,
+        fallback_encodings: Sequence[str],
+        find_ripgrep: Callable[[], str | None] = find,
+        time_cap_s: float = TIME_CAP_S,
+    ) -> None:
+        self._workspace, self._fallbacks = workspace, fallback_encodings
+        self._find_ripgrep, self._time_cap_s = find_ripgrep, time_cap_s
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._grep(call.arguments, checkpoint))
+
+    def _grep(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        query = _query(wanted)
+        program = self._find_ripgrep()
+        engine: Engine = Ripgrep(program) if program else StandIn()
+        with ExitStack() as stack:
+            single, folder = self._open(stack, wanted["path"])
+            patience = stack.enter_context(Patience(self._time_cap_s, checkpoint))
+            said = ""
+            while True:
+                try:
+                    search = self._search(wanted, query, engine, patience, single, folder)
+                    return answer(wanted, search, self._workspace, self._fallbacks)
+                except Refused as refused:
+                    said = said or refused.said
+                    if query.pcre2 or isinstance(engine, StandIn) or not said.startswith("regex parse error"):
+                        raise _not_a_pattern(said) from None
+                    query = replace(query, pcre2=True)  # which knows more than the linear engine
+                except NotStarted as error:
+                    if isinstance(engine, StandIn):
+                        raise Failure(Reason.START_FAILED, f"No search could be started: {error}.") from error
+                    engine = StandIn()
+
+    def _open(self, stack: ExitStack, path: str) -> tuple[Opened | None, Opened]:
+        """The file that ``path`` names, or None, and the folder that it names, or the root."""
+        try:
+            file = stack.enter_context(self._workspace.file(path))
+        except Failure as failure:
+            if failure.code is not ErrorCode.IS_DIRECTORY:
+                raise
+            return None, stack.enter_context(self._workspace.folder(path))
+        if looks_binary(os.pread(file.fd, BINARY_PROBE, 0)):
+            raise Failure(
+                ErrorCode.BINARY_FILE, f"'{file.path}' is a binary file and not searched.", hint="Search text files."
+            )
+        return file, stack.enter_context(self._workspace.folder("."))
+
+    def _search(
+        self,
+        wanted: Mapping[str, Any],
+        query: Query,
+        engine: Engine,
+        patience: Patience,
+        single: Opened | None,
+        folder: Opened,
+    ) -> Search:
+        rows = min(wanted["limit"], _MOST_ROWS) if wanted["output"] == "content" else 1
+        limit = rows if wanted["output"] == "content" else wanted["limit"]
+        found = Found(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
+        searching = Searching(engine, query, folder.fd, patience.check, found)
+        search = Search(found, searching.progress, single, folder, fallback=isinstance(engine, StandIn))
+        try:
+            if single is not None:
+                searching.file(single.fd)
+            else:
+                self._search_folder(wanted, searching, engine, patience, search)
+        except TimeUp:
+            search.stopped = Stopped.TIME
+            found.broken_off()
+        except Enough:
+            search.stopped = Stopped.COUNT
+            found.broken_off()
+        search.seconds = patience.seconds
+        return search
+
+    def _search_folder(
+        self, wanted: Mapping[str, Any], searching: Searching, engine: Engine, patience: Patience, search: Search
+    ) -> None:
+        folder, hidden = search.folder, wanted["include_hidden"]
+        path = segments(folder.path)
+        walk = Walk(
+            folder.fd,
+            path,
+            self._glob(wanted.get("glob"), path, folder, hidden=hidden),
+            rules=None if wanted["include_ignored"] else rules_above(self._workspace, path),
+            hidden=hidden,
+            pause=patience.check,
+        )
+        search.left_out = walk.left_out
+        chosen = _without_links(walk, search)
+        whole = "glob" not in wanted
+        searching.batches(batches(chosen, whole=whole, hidden=hidden, first=engine.first, most=engine.most))
+        if not searching.progress.files:
+            searching.nothing()
+
+    def _glob(self, pattern: str | None, path: tuple[str, ...], folder: Opened, *, hidden: bool) -> FileGlob:
+        if pattern is None:
+            return FileGlob(hidden=hidden)
+        pattern = confined(
+            pattern,
+            "glob",
+            root=str(self._workspace.root),
+            path=path,
+            has=lambda name: os.access(name, os.F_OK, dir_fd=folder.fd, follow_symlinks=False),
+        )
+        return FileGlob.parse(pattern, "glob", hidden=hidden)
+
+
+def _query(wanted: Mapping[str, Any]) -> Query:
+    pattern = wanted["pattern"]
+    if len(pattern) > MAX_PATTERN:
+        message = f"The pattern has {len(pattern)} characters, and at most {MAX_PATTERN} are searched for."
+        raise Failure(Reason.TOO_LARGE, message, hint="Search for a part of it.")
+    if "\0" in pattern:
+        raise Failure(ErrorCode.INVALID_PARAM, "The pattern holds a NUL character.", hint="Write it as \\x00.")
+    return Query(
+        pattern=pattern,
+        literal=wanted["literal"],
+        ignore_case=not wanted["case_sensitive"],
+        multiline=wanted["multiline"],
+        before=wanted["before"],
+        after=wanted["after"],
+    )
+
+
+def _without_links(walk: Walk, search: Search) -> Iterator[Folder]:
+    """Links are not followed: what they lead to is searched where it is."""
+    for folder in walk:
+        search.links += len(folder.links)
+        yield folder
+
+
+def _not_a_pattern(said: str) -> Failure:
+    hint = "Set multiline=true to match a newline." if "multiline" in said else "Correct it, or set literal=true."
+    return Failure(ErrorCode.INVALID_PARAM, f"The pattern is not valid: {said[:2000]}", hint=hint)

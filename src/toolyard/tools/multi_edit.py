@@ -1,0 +1,115 @@
+"""MultiEdit: several pieces of text in one file, all or none."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.edit import Edit, Match, apply, locate
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, new_file, require_existing
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.document import UTF8, Document
+
+SPEC = ToolSpec(
+    name="MultiEdit",
+    description=description(__file__),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "edits": {
+                "type": "array",
+                "minItems": 1,
+                "description": "The edits, in the order in which they are made.",
+                "items": {
+                    "type": "object",
+                    "properties": {"old_string": OLD_STRING, "new_string": NEW_STRING, "replace_all": REPLACE_ALL},
+                    "required": ["old_string", "new_string"],
+                    "additionalProperties": False,
+                },
+            },
+            "dry_run": DRY_RUN,
+            "expected_hash": EXPECTED_HASH,
+        },
+        "required": ["path", "edits"],
+        "additionalProperties": False,
+    },
+    synonyms={"filePath": "path", "file_path": "path"},
+    risk=Risk.WRITE,
+    splits_batches=True,
+)
+
+
+class MultiEdit:
+    spec = SPEC
+
+    def __init__(self, files: FileChanger) -> None:
+        self._files = files
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._edit(call, checkpoint))
+
+    def _edit(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        wanted: Mapping[str, Any] = call.arguments
+        edits = [Edit(e["old_string"], e["new_string"], e.get("replace_all", False)) for e in wanted["edits"]]
+        applied: list[Json] = []
+
+        def compute(before: Document | None, path: str) -> bytes:
+            applied.clear()
+            if not edits[0].old:
+                document = Document.known(new_file(before, edits[0].new, path), before.encoding if before else UTF8)
+                applied.append(_report(1, edits[0], 1))
+            else:
+                document = require_existing(before, path)
+            text = document.text
+            for number, edit in enumerate(edits[len(applied) :], len(applied) + 1):
+                checkpoint()
+                match = _located(text, edit, number, len(edits))
+                for splice in match.splices:
+                    document.encoded(splice.text, path)  # refused here, before anything is written
+                text = apply(text, match.splices)
+                applied.append(_report(number, edit, len(match.splices)))
+            return document.whole(text)
+
+        changed = self._files.change(call, checkpoint, compute)
+        name = changed.path.rpartition("/")[2]
+        summary = f"Successfully applied {len(edits)} edits to {name}"
+        data: JsonObject = {
+            "edits_applied": applied,
+            "total_edits": len(edits),
+            "was_new_file": changed.before is None,
+            "summary": summary,
+        }
+        return changed.result(f"Made {len(edits)} edits in '{changed.path}'.", data)
+
+
+def _located(text: str, edit: Edit, number: int, total: int) -> Match:
+    try:
+        if not edit.old:
+            raise Failure(
+                ErrorCode.INVALID_PARAM, "old_string is empty.", hint="Only the first edit may make a new file."
+            )
+        return locate(text, edit)
+    except Failure as failure:
+        raise Failure(
+            failure.reason or failure.code,
+            f"Edit {number} of {total} failed, so none was made: {failure.message}",
+            hint=failure.hint,
+            data={"failed_edit": number, **failure.data},
+        ) from failure
+
+
+def _report(number: int, edit: Edit, occurrences: int) -> dict[str, Json]:
+    return {
+        "edit_index": number,
+        "success": True,
+        "old_string": edit.old,
+        "new_string": edit.new,
+        "occurrences": occurrences,
+    }

@@ -1,0 +1,81 @@
+"""NotebookEdit: one cell of a Jupyter notebook."""
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.edit import require_existing
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.document import Document
+
+SPEC = ToolSpec(
+    name="NotebookEdit",
+    description=description(__file__),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1, "description": "The notebook, relative to the root."},
+            "cell_number": {"type": "integer", "minimum": 0, "description": "The cell, counted from 0."},
+            "cell_id": {"type": "string", "minLength": 1, "description": "The cell's id, instead of its number."},
+            "new_source": {"type": "string", "description": "The cell's new content; not needed to delete."},
+            "cell_type": {"enum": [kind.value for kind in CellType], "description": "What the cell is to be."},
+            "edit_mode": {
+                "enum": [mode.value for mode in EditMode],
+                "default": EditMode.REPLACE.value,
+                "description": "What to do with the cell.",
+            },
+            "dry_run": DRY_RUN,
+            "expected_hash": EXPECTED_HASH,
+        },
+        "required": ["path"],
+        "additionalProperties": False,
+    },
+    synonyms={"notebook_path": "path", "filePath": "path", "file_path": "path"},
+    risk=Risk.WRITE,
+    splits_batches=True,
+)
+_DONE = {EditMode.REPLACE: "Replaced", EditMode.INSERT: "Inserted", EditMode.DELETE: "Deleted"}
+
+
+class NotebookEdit:
+    spec = SPEC
+
+    def __init__(self, files: FileChanger) -> None:
+        self._files = files
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._edit(call, checkpoint))
+
+    def _edit(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        wanted: Mapping[str, Any] = call.arguments
+        edit = CellEdit(
+            mode=EditMode(wanted["edit_mode"]),
+            cell_number=wanted.get("cell_number"),
+            cell_id=wanted.get("cell_id"),
+            new_source=wanted.get("new_source"),
+            cell_type=CellType(wanted["cell_type"]) if wanted.get("cell_type") else None,
+        )
+        edited: list[EditedNotebook] = []
+
+        def compute(before: Document | None, path: str) -> bytes:
+            document = require_existing(before, path)
+            edited[:] = [edit_cell(document.text, edit, uuid4().hex[:8])]
+            return document.spliced(edited[0].splices, path)
+
+        changed = self._files.change(call, checkpoint, compute)
+        notebook = edited[0]
+        data: JsonObject = {
+            "cell_number": notebook.cell_number,
+            "cell_type": notebook.cell_type,
+            "language": notebook.language,
+            "edit_mode": edit.mode.value,
+            "total_cells": notebook.total_cells,
+        }
+        return changed.result(f"{_DONE[edit.mode]} cell {notebook.cell_number} of '{changed.path}'.", data)

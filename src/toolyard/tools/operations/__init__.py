@@ -1,0 +1,1 @@
+"""What FileOperator can do: one module for each family of commands."""

@@ -1,0 +1,47 @@
+"""What VCP's clients read about a file: its facts under the names and in the forms that they know."""
+
+import os
+import stat
+from contextlib import suppress
+from datetime import UTC, datetime
+
+from toolyard.protocol.json import JsonObject
+
+
+def size_in_words(size: int) -> str:
+    """``12 Bytes``, ``1.2 KB``."""
+    number, unit = float(size), "Bytes"
+    for larger in ("KB", "MB", "GB", "TB"):
+        if number < 1024:
+            break
+        number, unit = number / 1024, larger
+    return f"{round(number, 2):g} {unit}"
+
+
+def moment(seconds: float | None) -> str | None:
+    """A time as ISO 8601 with its offset."""
+    if seconds is not None:
+        with suppress(ValueError, OverflowError, OSError):  # some file systems keep times that no calendar has
+            return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+    return None
+
+
+def kind(mode: int) -> str:
+    if stat.S_ISDIR(mode):
+        return "directory"
+    if stat.S_ISLNK(mode):
+        return "link"
+    return "file" if stat.S_ISREG(mode) else "special"
+
+
+def facts(path: str, info: os.stat_result) -> JsonObject:
+    """What every command says of a file; ``path`` is relative to the root."""
+    size = info.st_size if stat.S_ISREG(info.st_mode) else None
+    return {
+        "name": path.rpartition("/")[2],
+        "path": path,
+        "type": kind(info.st_mode),
+        "size": size,
+        "sizeFormatted": None if size is None else size_in_words(size),
+        "lastModified": moment(info.st_mtime),
+    }

@@ -1,0 +1,97 @@
+"""WebReadFile and DownloadFile: what a URL has, read or kept; both only when all of it has arrived."""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from toolyard.protocol.content import Text
+from toolyard.protocol.outcome import Result
+from toolyard.tools.operations.facts import size_in_words
+from toolyard.tools.operations.reading import Reading
+from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, plain_name
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.arrange import Arranger
+from toolyard.workspace.reads import Reads
+from toolyard.workspace.safe_fetch import Fetched, SafeFetch
+from toolyard.workspace.workspace import Workspace
+
+DOWNLOADS = "downloads"
+_NO_NAME = "download"
+
+
+class Fetching:
+    def __init__(self, fetch: SafeFetch, arranger: Arranger, fallback_encodings: Sequence[str]) -> None:
+        self._fetch, self._arranger, self._fallbacks = fetch, arranger, fallback_encodings
+
+    async def web_read_file(self, request: Request) -> Result:
+        """Read it as ReadFile would. Nothing is kept: who wants the file asks for DownloadFile."""
+        from tempfile import TemporaryDirectory  # only this needs it, and it takes a while to load
+
+        if request.get("path") is None:
+            request.require("url")
+        url: str = request.get("url") or request["path"]
+        fetched = await in_thread(lambda: self._fetch.get(url, request.checkpoint))
+        name = name_of(fetched)
+        with TemporaryDirectory(prefix="toolyard-") as folder:
+            workspace = await in_thread(lambda: _set_down(fetched.content, Path(folder), name))
+            try:
+                result = await Reading(workspace, Reads(Path(folder)), self._fallbacks).read(request, name)
+            finally:
+                workspace.close()
+        return _from_the_web(result, fetched)
+
+    def download_file(self, request: Request) -> Result:
+        wanted = request.get("fileName")
+        name = plain_name(wanted, "fileName") if wanted else None
+        fetched = self._fetch.get(request["url"], request.checkpoint)
+        path = f"{request.get('downloadDir') or DOWNLOADS}/{name or name_of(fetched)}"
+        placed = self._arranger.create(path, fetched.content, request.checkpoint, force=request.call.force)
+        text = f"Downloaded '{placed.path}' ({size_in_words(len(fetched.content))}) from '{fetched.place.host}'."
+        if placed.renamed:
+            text += f" The name '{placed.wanted}' was taken."
+        return Result(
+            data={
+                "applied": True,
+                "path": placed.path,
+                "originalPath": placed.wanted,
+                "renamed": placed.renamed,
+                "size": len(fetched.content),
+                "sourceUrl": request["url"],
+                "mime": fetched.mime,
+            },
+            text=text,
+            context={"path_resolved": placed.path},
+        )
+
+
+def name_of(fetched: Fetched) -> str:
+    """A file name out of the URL: whatever it says, one name of harmless characters."""
+    name = "".join(
+        "_" if unicodedata.category(char)[0] in "CZ" or char in '/\\:*?"<>|' else char for char in fetched.place.name
+    )
+    stem, dot, ending = name.rpartition(".")
+    room = MAX_NAME_BYTES - len((dot + ending).encode())
+    if stem and room > 0:
+        name = stem.encode()[:room].decode(errors="ignore") + dot + ending
+    return name.encode()[:MAX_NAME_BYTES].decode(errors="ignore").lstrip(".") or _NO_NAME
+
+
+def _set_down(content: bytes, folder: Path, name: str) -> Workspace:
+    """A place of its own for a file that is only passing through."""
+    (folder / name).write_bytes(content)
+    return Workspace(folder)
+
+
+def _from_the_web(result: Result, fetched: Fetched) -> Result:
+    """The result of a read whose file was only passing through."""
+    text = f"Fetched from '{fetched.place.host}'. {result.text}"
+    parts = tuple(Text(text) if part == Text(result.text) else part for part in result.extras.parts)
+    data = {key: value for key, value in result.data.items() if key not in ("path", "lastModified")}
+    return replace(
+        result,
+        data={"originalUrl": fetched.place.url, **data},
+        text=text,
+        context={key: value for key, value in result.context.items() if key != "path_resolved"},
+        extras=replace(result.extras, parts=parts),
+    )

@@ -1,0 +1,50 @@
+"""Which lines of a text are wanted: ``head:N``, ``tail:N``, ``M-N``, ``M:N`` or ``N``, counted from 1."""
+
+import re
+from dataclasses import dataclass
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+
+_FORM = re.compile(r"(?:(head|tail)\s*:\s*)?(\d{1,12})(?:\s*[-:]\s*(\d{1,12}))?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """From ``first`` to ``last``, or the ``tail`` last ones. Without a ``last``, as many as an answer holds."""
+
+    first: int = 1
+    last: int | None = None
+    tail: int | None = None
+
+    @classmethod
+    def of(cls, wanted: str | int | None) -> "Lines":
+        if wanted is None or wanted == "":
+            return cls()
+        form = _FORM.fullmatch(str(wanted).strip())
+        if form is None or (form[1] and form[3]):
+            raise _wrong("is none of head:N, tail:N, M-N, M:N and N")
+        number, last = int(form[2]), int(form[3] or form[2])
+        if number < 1:
+            raise _wrong("counts lines from 1")
+        if last < number:
+            raise _wrong("ends before it begins")
+        match (form[1] or "").lower():
+            case "head":
+                return cls(last=number)
+            case "tail":
+                return cls(tail=number)
+            case _:
+                return cls(number, last)
+
+    @property
+    def all(self) -> bool:
+        return self == Lines()
+
+    def within(self, total: int) -> "Lines":
+        """The same by numbers, in a text of ``total`` lines."""
+        return self if self.tail is None else Lines(max(1, total - self.tail + 1), max(1, total))
+
+
+def _wrong(why: str) -> Failure:
+    return Failure(ErrorCode.INVALID_PARAM, f"'lines' {why}.", hint="Use a form such as head:50, tail:80 or 120-180.")

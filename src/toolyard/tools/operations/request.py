@@ -1,0 +1,73 @@
+"""One command of FileOperator: what it is asked, what it needs, how it runs."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint
+from toolyard.tools.thread import in_thread
+
+MAX_NAME_BYTES = 200  # of a file name that a caller or a server chose; it may still get a number
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    call: ToolCall
+    checkpoint: Checkpoint
+
+    def __getitem__(self, name: str) -> Any:
+        return self.call.arguments[name]
+
+    def get(self, name: str) -> Any:
+        return self.call.arguments.get(name)
+
+    def require(self, *words: str) -> None:
+        """The parameters that a command needs, each said in the word that its callers know it by."""
+        missing = [word for word in words if CANONICAL.get(word, word) not in self.call.arguments]
+        if missing:
+            named = " and ".join(f"'{word}'" for word in missing)
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                f"{self['command']} needs the missing parameter{'s' if len(missing) > 1 else ''} {named}.",
+                hint="Add what is missing and call again.",
+            )
+
+
+CANONICAL = {
+    "filePath": "path",
+    "directoryPath": "path",
+    "searchPath": "path",
+    "sourcePath": "source",
+    "destinationPath": "destination",
+}
+
+Operation: TypeAlias = Callable[[Request], Awaitable[Result]]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    run: Operation
+    needs: tuple[str, ...] = ()
+    reads: bool = False  # its content is the answer; the others only have a message
+
+
+def threaded(work: Callable[[Request], Result]) -> Operation:
+    async def run(request: Request) -> Result:
+        return await in_thread(lambda: work(request))
+
+    return run
+
+
+def plain_name(name: str, parameter: str) -> str:
+    """A name that is no path."""
+    if "/" in name or "\\" in name or name in (".", "..") or not name.strip() or len(name.encode()) > MAX_NAME_BYTES:
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"'{parameter}' must be the name of a file, without folders and of at most {MAX_NAME_BYTES} bytes.",
+            hint="Give a name such as notes.md.",
+        )
+    return name

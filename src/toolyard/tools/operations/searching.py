@@ -1,0 +1,221 @@
+"""SearchFiles: names that match a pattern, anywhere below a folder.
+
+Each folder is opened relative to the one above it and never through a link, so a search never leaves the project. What
+.gitignore leaves out is not searched unless ``includeIgnored`` asks for it; hidden names need ``includeHidden``, or a
+part of the pattern that begins with a dot and matches them.
+"""
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from toolyard.protocol.arguments import coerce
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint
+from toolyard.tools.operations.facts import facts, kind
+from toolyard.tools.operations.request import Request
+from toolyard.workspace.ignore import Ignores, read_rules
+from toolyard.workspace.names import to_text
+from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches
+from toolyard.workspace.workspace import Workspace
+
+MAX_RESULTS = 100
+MAX_SEEN = 200_000
+_MAX_DEPTH = 100  # each level keeps one folder open
+_CHECK_EVERY = 256
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE_TYPES = ("all", "file", "directory")
+
+
+class Searching:
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+
+    def search_files(self, request: Request) -> Result:
+        options = Options.of(request.get("options"))
+        pattern: str = request["pattern"]
+        search = _Search(options, _compiled(pattern, options), _dotted(pattern), request.checkpoint)
+        with self._workspace.folder(request["path"]) as folder:
+            base = () if folder.path == "." else tuple(folder.path.split("/"))
+            search.look(folder.fd, base, (), self._rules_above(base))
+            where = folder.path
+        found = sorted(search.found, key=lambda item: str(item["path"]))
+        shown = found[:MAX_RESULTS]
+        truncated = len(shown) < len(found) or search.stopped
+        text = f"Search results for '{pattern}' in '{where}' ({len(shown)} of {len(found)})."
+        if truncated:
+            text += " Truncated: narrow the pattern or the folder."
+        if search.left_out:
+            text += f" Not searched: {search.left_out} hidden or ignored (includeHidden, includeIgnored)."
+        if search.unreadable:
+            text += f" Not readable: {search.unreadable} of the folders."
+        return Result(
+            data={
+                "searchPath": where,
+                "pattern": pattern,
+                "results": list(shown),
+                "totalResults": len(found),
+                "truncated": truncated,
+            },
+            text=text,
+            partial=bool(search.unreadable),
+            stats={"total_results": len(found), "left_out": search.left_out},
+            context={"path_resolved": where},
+        )
+
+    def _rules_above(self, path: tuple[str, ...]) -> Ignores:
+        """The ignore rules of the folders from the root down to the one searched, which brings its own."""
+        rules = Ignores()
+        for depth in range(len(path)):
+            with self._workspace.folder("/".join(path[:depth]) or ".") as above:
+                rules = rules.with_lines(read_rules(above.fd), depth)
+        return rules
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    case_sensitive: bool = False
+    include_hidden: bool = False
+    include_ignored: bool = False
+    file_type: str = "all"
+
+    @classmethod
+    def of(cls, wanted: Json) -> "Options":
+        """From an object, or from a text that holds one."""
+        if wanted is None or wanted == "":
+            return cls()
+        given = coerce(wanted, {"type": "object"})
+        if not isinstance(given, Mapping):
+            raise _wrong("must be a JSON object")
+        values: dict[str, bool | str] = {}
+        for name, value in given.items():
+            option = _OPTIONS.get(name.replace("_", "").lower())
+            if option is None:
+                raise _wrong(
+                    f"has no option '{name[:40]}': there are caseSensitive, includeHidden, includeIgnored, fileType"
+                )
+            values[option] = _file_type(value) if option == "file_type" else _flag(name, value)
+        return cls(**values)  # type: ignore[arg-type]
+
+
+_OPTIONS = {
+    "casesensitive": "case_sensitive",
+    "includehidden": "include_hidden",
+    "includeignored": "include_ignored",
+    "filetype": "file_type",
+}
+
+
+@dataclass(slots=True)
+class _Search:
+    """What was found on the way, and what was left out."""
+
+    options: Options
+    segments: tuple[Segment, ...]
+    dotted: tuple["re.Pattern[str]", ...]  # hidden names that the pattern itself asks for
+    checkpoint: Checkpoint
+    found: list[JsonObject] = field(default_factory=list)
+    seen: int = 0
+    left_out: int = 0
+    unreadable: int = 0
+    stopped: bool = False
+
+    def look(self, fd: int, base: tuple[str, ...], below: tuple[str, ...], rules: Ignores) -> None:
+        """``base`` is the folder's way from the root, ``below`` the end of it that the pattern sees."""
+        rules = rules.with_lines(read_rules(fd), len(base))
+        with os.scandir(fd) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
+        for entry in entries:
+            self.seen += 1
+            if self.seen % _CHECK_EVERY == 0:
+                self.checkpoint()
+            if self.seen > MAX_SEEN:
+                self.stopped = True
+                return
+            name = os.fsencode(entry.name).decode(errors="surrogateescape")
+            path, tail = (*base, name), (*below, name)
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if self._leaves_out(path, rules, is_folder=is_folder):
+                self.left_out += 1
+                continue
+            if self._wants(tail):
+                self._take(entry, path, tail)
+            if is_folder:
+                self._enter(fd, entry.name, path, tail, rules)
+
+    def _leaves_out(self, path: tuple[str, ...], rules: Ignores, *, is_folder: bool) -> bool:
+        hidden = path[-1].startswith(".") and not self.options.include_hidden
+        if hidden and not any(asked.fullmatch(path[-1]) for asked in self.dotted):
+            return True
+        return (rules if not self.options.include_ignored else Ignores()).leave_out(path, is_folder=is_folder)
+
+    def _wants(self, tail: tuple[str, ...]) -> bool:
+        return matches(self.segments, tail if self.options.case_sensitive else tuple(part.lower() for part in tail))
+
+    def _take(self, entry: "os.DirEntry[str]", path: tuple[str, ...], tail: tuple[str, ...]) -> None:
+        try:
+            info = entry.stat(follow_symlinks=False)
+        except OSError:
+            return  # gone since we saw its name
+        if self.options.file_type not in ("all", kind(info.st_mode)):
+            return
+        about = facts(_text(path), info)
+        self.found.append({**about, "directory": _text(path[:-1]) or ".", "relativePath": _text(tail)})
+
+    def _enter(self, fd: int, name: str, path: tuple[str, ...], tail: tuple[str, ...], rules: Ignores) -> None:
+        try:
+            inner = os.open(name, _FOLDER, dir_fd=fd)
+        except OSError:  # gone, changed or not ours to read since we saw it
+            self.unreadable += 1
+            return
+        try:
+            if len(tail) < _MAX_DEPTH and not self.stopped:
+                self.look(inner, path, tail, rules)
+            else:
+                self.stopped = True
+        finally:
+            os.close(inner)
+
+
+def _compiled(pattern: str, options: Options) -> tuple[Segment, ...]:
+    if pattern.startswith(("/", "\\")) or ".." in pattern.replace("\\", "/").split("/"):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            "'pattern' must not be absolute or contain '..': a search stays below its folder.",
+            hint="Say where to search with searchPath.",
+        )
+    return compile_path(f"**/{pattern if options.case_sensitive else pattern.lower()}")
+
+
+def _dotted(pattern: str) -> tuple["re.Pattern[str]", ...]:
+    return tuple(compile_segment(part) for part in pattern.split("/") if part.startswith("."))
+
+
+def _file_type(value: Json) -> str:
+    if value not in _FILE_TYPES:
+        raise _wrong(f"has the fileType {json.dumps(value)[:40]}: use one of {', '.join(_FILE_TYPES)}")
+    return str(value)
+
+
+def _flag(name: str, value: Json) -> bool:
+    flag = coerce(value, {"type": "boolean"})
+    if not isinstance(flag, bool):
+        raise _wrong(f"has {name} = {json.dumps(value)[:40]}: use true or false")
+    return flag
+
+
+def _wrong(why: str) -> Failure:
+    return Failure(
+        ErrorCode.INVALID_PARAM,
+        f"'options' {why}.",
+        hint='Use options such as {"caseSensitive": true, "fileType": "file"}.',
+    )
+
+
+def _text(path: tuple[str, ...]) -> str:
+    return to_text("/".join(path).encode(errors="surrogateescape"))

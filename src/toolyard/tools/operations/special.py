@@ -1,0 +1,100 @@
+"""UpdateHistory and CreateCanvas: files that VCP's front end knows."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from toolyard.protocol import json_text
+from toolyard.protocol.edit import Edit, Splice, apply
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.tools.change import FileChanger
+from toolyard.tools.operations.request import Request, plain_name
+from toolyard.tools.operations.writing import Writing, located
+from toolyard.workspace.document import Document
+
+CANVAS = "canvas"
+_ACTION = "create_canvas"
+
+
+class Special:
+    def __init__(self, root: Path, files: FileChanger, writing: Writing) -> None:
+        self._root, self._files, self._writing = root, files, writing
+
+    def create_canvas(self, request: Request) -> Result:
+        """A new file, and the front end is asked to open it: by its absolute path, since it has no root of its own."""
+        name = plain_name(request["fileName"], "fileName")
+        result = self._writing.create(request, f"{CANVAS}/{name}", request["content"])
+        payload: JsonObject = {"filePath": str(self._root / str(result.data["path"]))}
+        return replace(result, extras=replace(result.extras, action=_ACTION, payload=payload))
+
+    def update_history(self, request: Request) -> Result:
+        """Change a text in the first message of the assistant that has it; the rest of the file keeps its bytes."""
+        edit = Edit(request["searchString"], request["replaceString"])
+        changed_message: list[int] = []
+
+        def compute(before: Document | None, path: str) -> bytes:
+            if before is None:
+                raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Check the path.")
+            number, splice = _changed_message(before.text, edit, path)
+            changed_message[:] = [number]
+            return before.spliced((splice,), path)
+
+        arguments: JsonObject = {"path": request["path"], "dry_run": False}
+        changed = self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)
+        done = f"Changed message {changed_message[0]} of the history '{changed.path}'."
+        return changed.result(done, {"operation": "update", "path": changed.path, "message_index": changed_message[0]})
+
+
+def _changed_message(text: str, edit: Edit, path: str) -> tuple[int, Splice]:
+    """Which message changes, counted from 0, and what to put in the place of its content."""
+    if not edit.old:
+        raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
+    history = _parsed(text, path)
+    missed: Failure | None = None
+    for number, content in _assistant(history):
+        try:
+            match = located(content, edit)
+        except Failure as failure:
+            if failure.reason is not Reason.NOT_FOUND_IN_FILE:
+                raise
+            missed = missed or failure
+            continue
+        return number, _rewritten(text, number, apply(content, match.splices))
+    raise missed or Failure(
+        Reason.NOT_FOUND_IN_FILE, f"'{path}' has no message of the assistant.", hint="Check the file."
+    )
+
+
+def _parsed(text: str, path: str) -> list[Any]:
+    try:
+        history = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Failure(
+            ErrorCode.INVALID_PARAM, f"'{path}' is not valid JSON ({str(error)[:100]}).", hint="Repair the file first."
+        ) from error
+    if not isinstance(history, list):
+        raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is no history: it holds no list.", hint="Check the path.")
+    return history
+
+
+def _assistant(history: list[Any]) -> Iterator[tuple[int, str]]:
+    for number, message in enumerate(history):
+        if isinstance(message, Mapping) and message.get("role") == "assistant":
+            content = message.get("content")
+            if isinstance(content, str):
+                yield number, content
+
+
+def _rewritten(text: str, number: int, content: str) -> Splice:
+    """The content of one message as JSON, escaped as the old one was."""
+    message = json_text.container(text, json_text.container(text).parts[number].value)
+    part = message.parts[message.numbers["content"]]
+    old = text[part.value : part.end]
+    lone = any("\ud800" <= char <= "\udfff" for char in content)
+    escapes = lone or (old.isascii() and "\\u" in old)
+    return Splice(part.value, part.end, json.dumps(content, ensure_ascii=escapes))

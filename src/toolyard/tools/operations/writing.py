@@ -1,0 +1,182 @@
+"""WriteFile, WriteEscapedFile, AppendFile, EditFile and ApplyDiff: the text of a file."""
+
+import codecs
+from collections.abc import Callable
+from dataclasses import replace
+
+from toolyard.protocol.edit import Edit, Match, Strategy, apply, locate
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.tools.change import Changed, FileChanger, checksum
+from toolyard.tools.operations.blocks import parse_blocks
+from toolyard.tools.operations.facts import size_in_words
+from toolyard.tools.operations.reading import encoding_name
+from toolyard.tools.operations.request import Request
+from toolyard.workspace.arrange import Arranger
+from toolyard.workspace.document import UTF8, Document
+from toolyard.workspace.encoding import Encoding, named
+from toolyard.workspace.reads import Reads
+from toolyard.workspace.trash import KEPT, Trash, Trashed
+
+_ESCAPED = {
+    "「始ESCAPE」": "「始」",
+    "「末ESCAPE」": "「末」",
+    "<<<[TOOL_REQUEST_ESCAPE]>>>": "<<<[TOOL_REQUEST]>>>",
+    "<<<[END_TOOL_REQUEST_ESCAPE]>>>": "<<<[END_TOOL_REQUEST]>>>",
+}
+_MARKED = {"utf-8-sig": ("utf-8", codecs.BOM_UTF8), "utf-16": ("utf-16-le", codecs.BOM_UTF16_LE)}
+
+
+class Writing:
+    def __init__(self, files: FileChanger, arranger: Arranger, trash: Trash, reads: Reads) -> None:
+        self._files, self._arranger, self._trash, self._reads = files, arranger, trash, reads
+
+    def write_file(self, request: Request) -> Result:
+        return self.create(request, request["path"], request["content"])
+
+    def write_escaped_file(self, request: Request) -> Result:
+        content: str = request["content"]
+        for escaped, plain in _ESCAPED.items():
+            content = content.replace(escaped, plain)
+        return self.create(request, request["path"], content)
+
+    def create(self, request: Request, path: str, content: str) -> Result:
+        """A new file; one that is there is not touched, and the new one gets a number."""
+        document = _new(content, request.get("encoding"), path)
+        placed = self._arranger.create(path, document.raw, request.checkpoint, force=request.call.force)
+        self._reads.remember(request.call.caller, placed.path, checksum(document.raw))
+        done = f"Created '{placed.path}' ({size_in_words(len(document.raw))})."
+        if placed.renamed:
+            done = f"'{placed.wanted}' exists already and was not changed: {done[0].lower()}{done[1:]}"
+        result = Changed(placed.path, None, document, applied=True).result(
+            done,
+            {
+                "operation": "create",
+                "path": placed.path,
+                "originalPath": placed.wanted,
+                "renamed": placed.renamed,
+                "size": len(document.raw),
+            },
+        )
+        # The patch of a new file is what the caller just sent: not worth sending back.
+        return replace(result, data={key: value for key, value in result.data.items() if key != "structured_patch"})
+
+    def append_file(self, request: Request) -> Result:
+        content: str = request["content"]
+
+        def compute(before: Document | None, path: str) -> bytes:
+            if before is None:
+                return _new(content, request.get("encoding"), path).raw
+            return before.raw + before.encoded(in_endings_of(before.text, content), path)
+
+        changed = self._change(request, compute)
+        verb = "Created" if changed.before is None else "Appended to"
+        return self._result(changed, f"{verb} '{changed.path}' ({size_in_words(len(changed.after.raw))} now).")
+
+    def edit_file(self, request: Request) -> Result:
+        """All of an existing file. Callers of VCP do not read first, so the old content is kept in the trash."""
+        content: str = request["content"]
+        kept: list[Trashed] = []
+
+        def compute(before: Document | None, path: str) -> bytes:
+            document = _existing(before, path)
+            new = document.encoding.bom + document.encoded(in_endings_of(document.text, content), path)
+            if new != document.raw:
+                kept.append(self._trash.keep(path, document.raw))
+            return new
+
+        changed = self._change(request, compute)
+        if not kept:
+            return self._result(changed, f"'{changed.path}' already has exactly this content.")
+        done = f"Replaced the content of '{changed.path}' ({size_in_words(len(changed.after.raw))})."
+        done += f" The old content is kept for {KEPT.days} days in the trash as {kept[0].id}."
+        return self._result(changed, done, {"trash_id": kept[0].id})
+
+    def apply_diff(self, request: Request) -> Result:
+        edits = _wanted_edits(request)
+        strategies: list[Strategy] = []
+
+        def compute(before: Document | None, path: str) -> bytes:
+            document = _existing(before, path)
+            text = document.text
+            for number, edit in enumerate(edits, 1):
+                request.checkpoint()
+                match = located(text, edit, f"Block {number} of {len(edits)}: " if len(edits) > 1 else "")
+                for splice in match.splices:
+                    document.encoded(splice.text, path)  # refused here, before anything is written
+                text = apply(text, match.splices)
+                strategies.append(match.strategy)
+            return document.whole(text)
+
+        changed = self._change(request, compute)
+        done = f"Edited '{changed.path}': replaced {len(edits)} place{'s' if len(edits) > 1 else ''}."
+        forgiven = [strategy.value for strategy in strategies if strategy is not Strategy.EXACT]
+        if forgiven:
+            done += f" The text was found only by forgiving a difference ({', '.join(forgiven)})."
+        data: JsonObject = {"occurrences": len(edits), "strategy": (forgiven or [Strategy.EXACT.value])[0]}
+        return self._result(changed, done, data)
+
+    def _change(self, request: Request, compute: Callable[[Document | None, str], bytes]) -> Changed:
+        arguments: JsonObject = {"path": request["path"], "dry_run": False}
+        return self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)
+
+    def _result(self, changed: Changed, done: str, data: JsonObject | None = None) -> Result:
+        operation = "create" if changed.before is None else "update"
+        about: JsonObject = {"operation": operation, "path": changed.path, "size": len(changed.after.raw)}
+        return changed.result(done, about | (data or {}))
+
+
+def located(text: str, edit: Edit, where: str = "") -> Match:
+    """As ``locate``, in the words of VCP's parameters."""
+    try:
+        if not edit.old:
+            raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
+        return locate(text, edit)
+    except Failure as failure:
+        message = failure.message.replace("old_string", "searchString").replace("new_string", "replaceString")
+        unique = failure.reason is Reason.NOT_UNIQUE
+        raise Failure(
+            failure.reason or failure.code,
+            f"{where}{message}" + (" Nothing was changed." if where else ""),
+            hint="Give more of the text around the one you mean." if unique else failure.hint,
+            data=failure.data,
+        ) from failure
+
+
+def in_endings_of(before: str, content: str) -> str:
+    """New text for a file whose lines all end in one way other than ``\\n``."""
+    newlines, pairs, returns = (before.count(ending) for ending in ("\n", "\r\n", "\r"))
+    if not returns or "\r" in content or (newlines and not newlines == pairs == returns):
+        return content
+    return content.replace("\n", "\r\n" if newlines else "\r")
+
+
+def _wanted_edits(request: Request) -> list[Edit]:
+    blocks = request.get("diffContent")
+    if blocks is None:
+        request.require("searchString", "replaceString")
+        return [Edit(request["searchString"], request["replaceString"])]
+    if request.get("searchString") is not None:
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            "ApplyDiff takes either searchString and replaceString, or diffContent, not both.",
+            hint="Leave one of them out.",
+        )
+    return parse_blocks(blocks)
+
+
+def _new(content: str, encoding: str | None, path: str) -> Document:
+    """The document of a new file, in the encoding that the caller wants."""
+    name, bom = _MARKED.get((encoding or "").lower(), (encoding_name(encoding), b""))
+    chosen = Encoding(named(name, b"", whole=True).name, bom) if name else UTF8
+    return Document(bom + Document(b"", chosen, "").encoded(content, path), chosen, content)
+
+
+def _existing(before: Document | None, path: str) -> Document:
+    if before is None:
+        raise Failure(
+            ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Make it with WriteFile, or check the path."
+        )
+    return before

@@ -1,0 +1,104 @@
+"""What Glob and Grep have in common: how much fits into an answer, and how they speak of what they left out."""
+
+import errno
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json
+from toolyard.protocol.truncation import MAX_BYTES
+from toolyard.workspace.faults import os_failure
+from toolyard.workspace.names import to_text
+from toolyard.workspace.search.walk import LeftOut
+
+TIME_CAP_S = 10.0
+_NAMED = 20  # faults that are told one by one
+_IN_TEXT = 3
+
+T = TypeVar("T", bound=Json)
+
+
+def segments(path: str) -> tuple[str, ...]:
+    return () if path == "." else tuple(path.split("/"))
+
+
+def shown(path: str) -> str:
+    """A path whose names are as the system gives them, as text."""
+    return path if path.isascii() else to_text(os.fsencode(path))
+
+
+def fitting(items: Sequence[T]) -> Sequence[T]:
+    """As many items as an answer can hold, at least one."""
+    size = 0
+    for count, item in enumerate(items):
+        size += len(json.dumps(item, ensure_ascii=False).encode()) + 2
+        if size > MAX_BYTES and count:
+            return items[:count]
+    return items
+
+
+def failed_items(faults: Sequence[tuple[str, str, int]]) -> list[Json]:
+    """The first faults: the path, what happened and the system's number for it, which may be 0."""
+    return [{"item": path, **_fault(path, what, number)} for path, what, number in faults[:_NAMED]]
+
+
+def _fault(path: str, what: str, number: int) -> dict[str, Json]:
+    if number:
+        failure = os_failure(OSError(number, os.strerror(number)), path)
+        return {"code": failure.code.value, "message": failure.message}
+    return {"code": ErrorCode.EXECUTION_ERROR.value, "message": f"'{path}': {what}."}
+
+
+def skipped(left_out: LeftOut, *, links: int, faults: int, binary: int = 0) -> dict[str, int | float | str]:
+    """The stats of what was not looked at. Hidden and ignored entries are always told, the rest when there is any."""
+    others = {
+        "skipped_binary": binary,
+        "skipped_links": links,
+        "skipped_special": left_out.special,
+        "skipped_unreadable": faults,
+    }
+    return {
+        "hidden": left_out.hidden,
+        "ignored": left_out.ignored,
+        **{name: count for name, count in others.items() if count},
+    }
+
+
+def not_looked_at(
+    left_out: LeftOut, wanted: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
+) -> Iterator[str]:
+    """Sentences about it, and what to do."""
+    kinds = {kind: count for kind in ("hidden", "ignored") if (count := getattr(left_out, kind))}
+    if kinds:
+        switches = ", ".join(f"include_{kind}" for kind in kinds if not wanted[f"include_{kind}"])
+        counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
+        yield f"Not looked at: {counts} {'entry' if sum(kinds.values()) == 1 else 'entries'}" + (
+            f" ({switches})." if switches else "."
+        )
+    if faults:
+        named = "; ".join(
+            f"'{path}' ({os.strerror(number) if number else what})" for path, what, number in faults[:_IN_TEXT]
+        )
+        more = f" and {len(faults) - _IN_TEXT} more" if len(faults) > _IN_TEXT else ""
+        yield f"Not readable: {named}{more}. Check their permissions."
+    if left_out.stopped:
+        yield "Stopped, since there is too much to look at: search a subfolder instead."
+
+
+def timed_out(tool: str, seconds: float) -> Failure:
+    return Failure(
+        ErrorCode.TIMEOUT,
+        f"{tool} found nothing within {seconds:g} s and was stopped.",
+        hint="Search a subfolder with path, or write a more exact pattern.",
+    )
+
+
+def unreadable(left_out: LeftOut, base: str) -> list[tuple[str, str, int]]:
+    """The folders that could not be entered, as faults."""
+    return [
+        (shown(base + below), os.strerror(number or errno.EIO), number or errno.EIO)
+        for below, number in left_out.unreadable
+    ]

@@ -1,0 +1,73 @@
+"""Write: a whole file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.text import description
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.document import Document
+from toolyard.workspace.replace import already_exists
+
+SPEC = ToolSpec(
+    name="Write",
+    description=description(__file__),
+    parameters={
+        "type": "object",
+        "properties": {
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "content": {"type": "string", "description": "The whole new text."},
+            "dry_run": DRY_RUN,
+            "create_only": {
+                "type": "boolean",
+                "default": False,
+                "description": "Refuse to replace a file that exists.",
+            },
+            "expected_hash": EXPECTED_HASH,
+        },
+        "required": ["path", "content"],
+        "additionalProperties": False,
+    },
+    synonyms={"filePath": "path", "file_path": "path"},
+    risk=Risk.WRITE,
+    splits_batches=True,
+)
+
+
+class Write:
+    spec = SPEC
+
+    def __init__(self, files: FileChanger) -> None:
+        self._files = files
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self._write(call, checkpoint))
+
+    def _write(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        wanted: Mapping[str, Any] = call.arguments
+        content: str = wanted["content"]
+
+        def compute(before: Document | None, path: str) -> bytes:
+            if before is None:
+                return content.encode()
+            if wanted["create_only"]:
+                raise already_exists(path)
+            return before.encoding.bom + before.encoded(_with_own_endings(content, before.text), path)
+
+        changed = self._files.change(call, checkpoint, compute, overwrites=not wanted["create_only"])
+        operation = "create" if changed.before is None else "update"
+        verb = "Created" if operation == "create" else "Wrote"
+        if changed.before is not None and changed.before.raw == changed.after.raw:
+            done = f"'{changed.path}' already has exactly this content."
+        else:
+            done = f"{verb} '{changed.path}' ({len(changed.after.raw)} bytes)."
+        return changed.result(done, {"operation": operation})
+
+
+def _with_own_endings(content: str, before: str) -> str:
+    """A file whose lines all end in CRLF keeps doing so: who reads it by lines never saw them."""
+    crlf = before.count("\r\n")
+    return content.replace("\n", "\r\n") if crlf and crlf == before.count("\n") and "\r" not in content else content

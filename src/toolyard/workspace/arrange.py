@@ -1,0 +1,246 @@
+"""New files, copies, moves and folders in the project: never over anything, never outside.
+
+Both ends are known by the open folders that hold them, so nothing that is swapped meanwhile leads elsewhere. What is
+taken is never replaced: the next free name, ``name(1).ext``, is taken in the same step that finds it free, or the call
+is refused. A link is moved as the link it is; one that leads outside is not touched. Protected places need ``force``.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from secrets import token_hex
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.tool import Checkpoint
+from toolyard.workspace.document import MAX_BYTES
+from toolyard.workspace.locks import locked
+from toolyard.workspace.names import to_text
+from toolyard.workspace.protected import require_open
+from toolyard.workspace.replace import already_exists
+from toolyard.workspace.snapshot import read_exactly, settled
+from toolyard.workspace.transaction import Transactions, Write
+from toolyard.workspace.tree import copy_tree, remove_tree
+from toolyard.workspace.workspace import Entry, Opened, Workspace
+
+MAX_COPY_BYTES = MAX_BYTES
+_MAX_NAMES = 1000  # a folder with so many of one name does not want another
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where something is now, and where it was wanted: elsewhere when that name was taken."""
+
+    path: str
+    wanted: str
+
+    @property
+    def renamed(self) -> bool:
+        return self.path != self.wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Landing:
+    """A place for something new: ``folder`` is open, and ``make`` gives the final one and the name wanted in it."""
+
+    folder: int
+    path: str
+    make: Callable[[], tuple[int, bytes]]
+
+    def named(self, name: bytes) -> str:
+        return _joined(self.path.rpartition("/")[0], to_text(name))
+
+
+class Arranger:
+    def __init__(self, workspace: Workspace, transactions: Transactions) -> None:
+        self._workspace, self._transactions = workspace, transactions
+
+    def create(self, path: str, content: bytes, checkpoint: Checkpoint, *, force: bool = False) -> Placed:
+        """A new file, with the folders on the way to it; complete on disk when this returns."""
+        with self._landing(path, force=force) as landing, locked([landing.folder], checkpoint):
+            checkpoint()
+            return self._write(landing, content)
+
+    def copy(self, source: str, destination: str, checkpoint: Checkpoint, *, force: bool = False) -> Placed:
+        """A copy of a file with its mode; into ``destination`` if that is a folder."""
+        with self._workspace.file(source) as file, self._workspace.entry(source, follow=True) as entry:
+            content = settled(file, _whole)
+            into = self._landing(destination, entry.name, force=force)
+            with into as landing, locked([landing.folder], checkpoint):
+                checkpoint()
+                return self._write(landing, content, stat.S_IMODE(file.stat.st_mode) & 0o777)
+
+    def move(
+        self, source: str, destination: str, checkpoint: Checkpoint, *, exactly: bool = False, force: bool = False
+    ) -> Placed:
+        """A file, folder or link to another place; ``exactly``: to this name and no other, which must be free."""
+        with self._workspace.entry(source, follow=False) as entry:
+            self.require_movable(entry, source, force=force)
+            if exactly and self._is_folder(destination):
+                raise already_exists(destination)
+            into = self._landing(destination, None if exactly else entry.name, force=force)
+            with into as landing, locked([entry.folder, landing.folder], checkpoint):
+                _require_elsewhere(entry, landing.path)
+                checkpoint()
+                folder, name = landing.make()
+                for number, free in enumerate(free_names(name, is_folder=stat.S_ISDIR(entry.stat.st_mode))):
+                    if exactly and number:
+                        raise already_exists(landing.path)
+                    with suppress(FileExistsError):
+                        transfer(entry.folder, entry.name, folder, free)
+                        return Placed(landing.named(free), landing.path)
+                raise already_exists(landing.path)
+
+    def make_folder(self, path: str, *, force: bool = False) -> tuple[str, bool]:
+        """A folder with those on the way to it: its real path, and whether it is new."""
+        if self._is_folder(path):
+            with self._workspace.folder(path) as there:
+                return there.path, False
+        with self._workspace.target(path) as target:
+            require_open(target.path, force=force)
+            if target.exists:
+                raise already_exists(target.path)
+            folder, name = target.make()
+            with suppress(FileExistsError):  # somebody else was as quick
+                os.mkdir(name, 0o777, dir_fd=folder)
+            os.fsync(folder)
+            return target.path, True
+
+    def require_movable(self, entry: Entry, path: str, *, force: bool) -> None:
+        """Not the project itself, no protected place, and no link that leads outside (S-12)."""
+        require_open(entry.path, force=force)
+        if entry.path == ".":
+            raise Failure(
+                ErrorCode.ACCESS_DENIED, "The project's root cannot be moved or deleted.", hint="Name something in it."
+            )
+        if stat.S_ISLNK(entry.stat.st_mode):
+            try:
+                with self._workspace.entry(path, follow=True):
+                    pass
+            except Failure as failure:
+                if failure.code is ErrorCode.ACCESS_DENIED:
+                    raise  # a link to nowhere or to itself harms nobody
+
+    def _write(self, landing: _Landing, content: bytes, mode: int | None = None) -> Placed:
+        folder, name = landing.make()
+        for free in free_names(name):
+            path = landing.named(free)
+            if _stands(folder, free):
+                continue
+            try:
+                self._transactions.commit([Write(folder, free, path, None, content)])
+            except Failure as failure:
+                if failure.code is not ErrorCode.CONFLICT:
+                    raise
+                continue  # somebody was quicker
+            if mode is not None:
+                _set_mode(folder, free, mode)
+            return Placed(path, landing.path)
+        raise already_exists(landing.path)
+
+    @contextmanager
+    def _landing(self, path: str, own: bytes | None = None, *, force: bool) -> Iterator[_Landing]:
+        """The place that ``path`` means; a folder means the place in it for something with the name ``own``."""
+        if own is not None and path.endswith("/"):
+            self.make_folder(path, force=force)
+        if own is not None and self._is_folder(path):
+            with self._workspace.folder(path) as folder:
+                inside, where = (folder.fd, own), _joined(folder.path, to_text(own))
+                require_open(where, force=force)
+                yield _Landing(folder.fd, where, lambda: inside)
+        else:
+            with self._workspace.target(path) as target:
+                require_open(target.path, force=force)
+                yield _Landing(target.folder, target.path, target.make)
+
+    def _is_folder(self, path: str) -> bool:
+        try:
+            with self._workspace.entry(path, follow=True) as entry:
+                return stat.S_ISDIR(entry.stat.st_mode)
+        except Failure:
+            return False  # whoever uses the path next says what is wrong with it
+
+
+def free_names(name: bytes, *, is_folder: bool = False) -> Iterator[bytes]:
+    """The name itself, then ``name(1).ext``, ``name(2).ext``, ...; a folder has no ending to keep."""
+    stem, dot, ending = name.rpartition(b".")
+    if is_folder or not stem:
+        stem, dot, ending = name, b"", b""
+    yield name
+    yield from (b"%s(%d)%s%s" % (stem, number, dot, ending) for number in range(1, _MAX_NAMES))
+
+
+def transfer(source: int, name: bytes, folder: int, new: bytes) -> None:
+    """Give what stands at ``name`` the place ``new``, which must be free: raises FileExistsError when it is not."""
+    try:
+        _rename(source, name, folder, new)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        draft = f".toolyard-{token_hex(16)}-0".encode()  # complete before it has its name
+        try:
+            copy_tree(source, name, folder, draft)
+            _rename(folder, draft, folder, new)
+        finally:
+            remove_tree(folder, draft)
+        remove_tree(source, name)
+    os.fsync(folder)
+    os.fsync(source)
+
+
+def _rename(source: int, name: bytes, folder: int, new: bytes) -> None:
+    """A rename replaces what it finds; so the new name is taken first, in a step that fails when there is one."""
+    if not stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
+        os.link(name, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+        os.unlink(name, dir_fd=source)
+        return
+    os.mkdir(new, 0o700, dir_fd=folder)
+    try:
+        os.rename(name, new, src_dir_fd=source, dst_dir_fd=folder)  # over the empty folder just made
+    except OSError:
+        with suppress(OSError):
+            os.rmdir(new, dir_fd=folder)
+        raise
+
+
+def _require_elsewhere(entry: Entry, wanted: str) -> None:
+    if wanted == entry.path:
+        raise Failure(Reason.NO_CHANGE, f"'{entry.path}' is there already.", hint="Name another place.")
+    if wanted.startswith(f"{entry.path}/"):
+        raise Failure(
+            ErrorCode.INVALID_PARAM, f"'{entry.path}' cannot be moved into itself.", hint="Name a place outside of it."
+        )
+
+
+def _whole(file: Opened) -> bytes:
+    size = file.stat.st_size
+    if size > MAX_COPY_BYTES:
+        raise Failure(
+            Reason.TOO_LARGE,
+            f"'{file.path}' has {size} bytes; files are copied up to {MAX_COPY_BYTES}.",
+            hint="Move it, or copy it with a program made for large files.",
+        )
+    return read_exactly(file.fd, 0, size)
+
+
+def _stands(folder: int, name: bytes) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _set_mode(folder: int, name: bytes, mode: int) -> None:
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.fchmod(fd, mode)
+    finally:
+        os.close(fd)
+
+
+def _joined(folder: str, name: str) -> str:
+    return name if folder in ("", ".") else f"{folder}/{name}"

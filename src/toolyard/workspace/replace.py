@@ -1,0 +1,135 @@
+"""Old bytes or new bytes, never half: how a file of the project is written.
+
+The new content is written and synced under a draft name in the same folder, gets the mode, owner and extended
+attributes of the file it replaces, and takes its place in one rename. What stood there is compared once more right
+before, so that a write by somebody else in between is never lost (R93). A file with several hard links becomes one of
+its own: the other names keep the old content (S-14).
+"""
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """New content waiting under its draft name for the rename that makes it real."""
+
+    folder: int
+    name: bytes
+    draft: bytes
+    expected: bytes | None  # what stands there now; None: nothing does
+    path: str
+
+    def put_in_place(self, *, compare: bool) -> None:
+        """Make the draft the file; with ``compare``, unless something else stands there than what was expected."""
+        if compare:
+            self.require_unchanged()
+        if self.expected is None:
+            try:
+                os.link(self.draft, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder, follow_symlinks=False)
+            except FileExistsError as error:
+                raise already_exists(self.path) from error
+            os.unlink(self.draft, dir_fd=self.folder)
+        else:
+            os.replace(self.draft, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        os.fsync(self.folder)
+
+    def require_unchanged(self) -> None:
+        if read_or_none(self.folder, self.name) != self.expected:
+            raise changed_meanwhile(self.path)
+
+    def discard(self) -> None:
+        with suppress(FileNotFoundError):
+            os.unlink(self.draft, dir_fd=self.folder)
+
+
+def write_draft(folder: int, name: bytes, draft: bytes, content: bytes, expected: bytes | None, path: str) -> Draft:
+    """Write and sync ``content`` under ``draft``; nothing is visible under ``name`` yet."""
+    waiting = Draft(folder, name, draft, expected, path)
+    try:
+        fd = os.open(draft, _NEW, 0o666 if expected is None else 0o600, dir_fd=folder)
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(fd, view) :]
+            if expected is not None:
+                _take_after(fd, folder, name, path)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+    except BaseException:
+        waiting.discard()
+        raise
+    return waiting
+
+
+def read_or_none(folder: int, name: bytes) -> bytes | None:
+    """The bytes that stand under ``name``, or None when nothing does."""
+    try:
+        fd = os.open(name, _READ, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    with os.fdopen(fd, "rb") as file:
+        return file.read()
+
+
+def already_exists(path: str) -> Failure:
+    return Failure(
+        Reason.ALREADY_EXISTS,
+        f"'{path}' exists already and was not changed.",
+        hint="Read it first, or use another name.",
+    )
+
+
+def changed_meanwhile(path: str) -> Failure:
+    return Failure(
+        Reason.STALE,
+        f"'{path}' was changed by somebody else while this call was at work; nothing was written.",
+        hint="Read it again and repeat the call.",
+    )
+
+
+def _take_after(fd: int, folder: int, name: bytes, path: str) -> None:
+    """Give the draft the owner, mode and extended attributes of the file it will replace."""
+    old = os.open(name, _READ, dir_fd=folder)
+    try:
+        info, own = os.fstat(old), os.fstat(fd)
+        if (info.st_uid, info.st_gid) != (own.st_uid, own.st_gid):
+            try:
+                os.fchown(fd, info.st_uid, info.st_gid)
+            except PermissionError as error:
+                raise Failure(
+                    ErrorCode.PERMISSION_DENIED,
+                    f"'{path}' belongs to another user or group, and this user may not keep it so.",
+                    hint="Run Toolyard as the file's owner.",
+                ) from error
+        os.fchmod(fd, stat.S_IMODE(info.st_mode))
+        _copy_attributes(old, fd)
+    finally:
+        os.close(old)
+
+
+def _copy_attributes(old: int, fd: int) -> None:
+    if not hasattr(os, "listxattr"):
+        return  # not Linux
+    try:
+        names = os.listxattr(old)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            return
+        raise
+    for name in names:
+        try:
+            os.setxattr(fd, name, os.getxattr(old, name))
+        except OSError:
+            if name.startswith("user."):
+                raise  # the system keeps its own (security.*) as it sees fit

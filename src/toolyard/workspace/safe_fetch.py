@@ -1,0 +1,248 @@
+"""The one way to fetch a URL that somebody gave us (S-70, S-71).
+
+Only http and https, without credentials in the URL. The name is resolved once, every address it has must be a public
+one, and the connection goes to that very address, while Host, SNI and the certificate stay those of the name: a name
+that leads elsewhere after the check changes nothing. Each of at most ``MAX_REDIRECTS`` redirects is checked the same
+way. Size and time are capped, the time from the first connection to the last byte. Proxies of the environment are not
+used. What is returned is the whole body, never a part of it.
+"""
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.tool import Checkpoint
+from toolyard.workspace.url import Address, Place, is_public, literal
+
+MAX_FETCH_BYTES = 20 * 1024 * 1024
+MAX_FETCH_S = 50.0  # less than a tool has, so that the answer is ours and not the runner's
+MAX_REDIRECTS = 3
+_CONNECT_S = 10.0
+_CHUNK = 64 * 1024
+_REDIRECTS = (301, 302, 303, 307, 308)
+_GONE = (404, 410)
+
+Resolve: TypeAlias = Callable[[str, int], Sequence[str]]
+"""From a host name and a port to the addresses it has, as text. Raises OSError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    content: bytes
+    place: Place  # where it was in the end
+    mime: str  # as the server says; empty when it does not
+
+
+def system_addresses(host: str, port: int) -> Sequence[str]:
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+class SafeFetch:
+    def __init__(
+        self,
+        *,
+        max_bytes: int = MAX_FETCH_BYTES,
+        max_s: float = MAX_FETCH_S,
+        resolve: Resolve = system_addresses,
+        allowed: Callable[[Address], bool] = is_public,  # only tests, whose server is on this machine, bring another
+        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
+    ) -> None:
+        self._max_bytes, self._max_s = max_bytes, max_s
+        self._resolve, self._allowed, self._tls = resolve, allowed, tls
+
+    def get(self, url: str, checkpoint: Checkpoint) -> Fetched:
+        """The whole body that ``url`` leads to; raises Failure."""
+        place = Place.of(url)
+        with _Deadline(self._max_s) as deadline:
+            for _ in range(MAX_REDIRECTS + 1):
+                checkpoint()
+                with (
+                    _explained(place, deadline),
+                    closing(self._connect(place, deadline)) as connection,
+                    closing(_ask(connection, place)) as response,
+                ):
+                    location = response.getheader("Location") if response.status in _REDIRECTS else None
+                    if location is None:
+                        content = self._body(response, place, checkpoint)
+                        deadline.require_time()  # else the end of the body may be our own doing
+                        return Fetched(content, place, _mime(response))
+                place = place.redirected(location)
+        raise Failure(
+            ErrorCode.EXECUTION_ERROR,
+            f"The URL redirects more than {MAX_REDIRECTS} times, in the end to '{place.host}'.",
+            hint="Use the address where the file really is.",
+        )
+
+    def _connect(self, place: Place, deadline: "_Deadline") -> http.client.HTTPConnection:
+        connection = http.client.HTTPConnection(place.host, place.port)
+        try:
+            connection.sock = _reach(self._addresses(place), place.port, min(_CONNECT_S, self._max_s))
+            deadline.watch(connection.sock)
+            connection.sock.settimeout(self._max_s)
+            if place.scheme == "https":
+                connection.sock = secured = self._tls().wrap_socket(
+                    connection.sock, server_hostname=place.host, do_handshake_on_connect=False
+                )
+                deadline.watch(secured)
+                secured.do_handshake()
+        except OSError:
+            connection.close()
+            raise
+        return connection
+
+    def _addresses(self, place: Place) -> list[str]:
+        """All addresses of the host. All must be allowed: which of them is used is not for us to choose."""
+        number = literal(place.host)
+        try:
+            found = self._resolve(place.host, place.port) if number is None else [str(number)]
+            addresses = [ipaddress.ip_address(address) for address in found]
+        except (OSError, ValueError) as error:
+            raise _unfetched(place, "its name is not known") from error
+        if not addresses:
+            raise _unfetched(place, "its name has no address")
+        if not all(map(self._allowed, addresses)):
+            raise Failure(
+                ErrorCode.ACCESS_DENIED,
+                f"'{place.host}' is not on the public network: private and local addresses are not fetched from.",
+                hint="Use a public address.",
+            )
+        return list(map(str, addresses))
+
+    def _body(self, response: http.client.HTTPResponse, place: Place, checkpoint: Checkpoint) -> bytes:
+        _require_good(response, place)
+        expected = response.length
+        if expected is not None and expected > self._max_bytes:
+            raise self._too_large(place)
+        content = bytearray()
+        while expected is None or len(content) < expected:
+            checkpoint()
+            chunk = response.read1(_CHUNK)
+            if not chunk:
+                break
+            content += chunk
+            if len(content) > self._max_bytes:
+                raise self._too_large(place)
+        if expected is not None and len(content) < expected:
+            raise http.client.IncompleteRead(b"", expected - len(content))
+        return bytes(content)
+
+    def _too_large(self, place: Place) -> Failure:
+        return Failure(
+            Reason.TOO_LARGE,
+            f"'{place.host}' sends more than {self._max_bytes} bytes: nothing was kept.",
+            hint="Fetch it with a program made for large files.",
+        )
+
+
+def _reach(addresses: Sequence[str], port: int, timeout_s: float) -> socket.socket:
+    """A connection to the first address that answers."""
+    *others, last = addresses
+    for address in others:
+        with suppress(OSError):
+            return socket.create_connection((address, port), timeout_s)
+    return socket.create_connection((last, port), timeout_s)
+
+
+def _ask(connection: http.client.HTTPConnection, place: Place) -> http.client.HTTPResponse:
+    connection.putrequest("GET", place.target, skip_host=True, skip_accept_encoding=True)
+    connection.putheader("Host", place.authority)
+    connection.putheader("User-Agent", "Toolyard")
+    connection.putheader("Accept", "*/*")
+    connection.putheader("Accept-Encoding", "identity")  # nothing to unpack, so nothing to blow up
+    connection.putheader("Connection", "close")
+    connection.endheaders()
+    return connection.getresponse()
+
+
+def _require_good(response: http.client.HTTPResponse, place: Place) -> None:
+    if response.status != http.client.OK:
+        raise Failure(
+            ErrorCode.NOT_FOUND if response.status in _GONE else ErrorCode.EXECUTION_ERROR,
+            f"'{place.host}' answered {response.status}: nothing was fetched.",
+            hint="Check the URL.",
+        )
+    packed = response.getheader("Content-Encoding", "identity")
+    if packed != "identity":
+        raise _unfetched(place, f"it packs what it sends ({packed[:40]}) although asked not to")
+
+
+def _mime(response: http.client.HTTPResponse) -> str:
+    return response.headers.get_content_type() if response.getheader("Content-Type") else ""
+
+
+class _Deadline:
+    """Ends the connection it watches when the time is over, wherever that is: a server that drips cannot hold us."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.over = seconds, False
+        self._watched: socket.socket | None = None
+        self._guard = threading.Lock()
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> "_Deadline":
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def watch(self, connected: socket.socket) -> None:
+        with self._guard:
+            self._watched = connected
+        self.require_time()
+
+    def require_time(self) -> None:
+        if self.over:
+            raise TimeoutError
+
+    def _end(self) -> None:
+        with self._guard:
+            self.over = True
+            if self._watched is not None:
+                with suppress(OSError):  # it is closed already
+                    self._watched.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def _explained(place: Place, deadline: _Deadline) -> Iterator[None]:
+    """What goes wrong on the way, as a Failure."""
+    try:
+        yield
+    except (OSError, http.client.HTTPException) as error:
+        if deadline.over or isinstance(error, TimeoutError):
+            raise Failure(
+                ErrorCode.TIMEOUT,
+                f"'{place.host}' did not answer in full in time ({deadline.seconds:g} s at most): nothing was kept.",
+                hint="Try again later.",
+            ) from error
+        raise _unfetched(place, _reason(error)) from error
+
+
+def _reason(error: OSError | http.client.HTTPException) -> str:
+    match error:
+        case ssl.SSLCertVerificationError():
+            return f"its certificate is not valid ({error.verify_message})"
+        case http.client.IncompleteRead():
+            return "it broke off in the middle"
+        case OSError():
+            return error.strerror or str(error) or type(error).__name__
+        case _:
+            return f"it does not answer in HTTP ({type(error).__name__})"
+
+
+def _unfetched(place: Place, why: str) -> Failure:
+    return Failure(
+        ErrorCode.EXECUTION_ERROR,
+        f"Nothing was fetched from '{place.host}': {why}.",
+        hint="Check the URL and try again.",
+    )

@@ -1,0 +1,1 @@
+"""Searching the project: which files a search looks at, and who looks into them."""

@@ -1,0 +1,80 @@
+"""The files of a search in batches, each small enough for a command line.
+
+The first batch is small, so that searching begins while the walk goes on. Without a pattern for files a folder is
+searched as a whole, and the files in it that are left out are named; with one each file is named.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from toolyard.workspace.search.walk import Folder
+
+_MOST_CHARS = 100 * 1024  # of names: a whole command line may have 1 MB on the meanest system
+_PIECE_CHARS = 32 * 1024
+_GROWTH = 4
+_MOST_LINKS = 100  # ripgrep complains of each one in a whole folder, which takes its time
+_AROUND = 24  # that a name costs besides itself
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Files of one folder that are searched together."""
+
+    below: str  # the folder, from the start: empty, or "a/b/"
+    files: Sequence[str]
+    whole: bool  # the folder stands for them; a binary file is then left as soon as it is known for one
+    excluded: Sequence[str] = ()  # files of the folder that it does not stand for
+
+    @property
+    def size(self) -> int:
+        names = (*self.excluded, "") if self.whole else self.files
+        return sum(map(len, names)) + len(names) * (len(self.below) + _AROUND)
+
+
+@dataclass(slots=True)
+class Batch:
+    hidden: bool  # whether a folder also stands for its files with a dot in front
+    pieces: list[Piece] = field(default_factory=list)
+    files: int = 0
+    size: int = 0
+
+    def targets(self) -> Iterator[bytes]:
+        for piece in self.pieces:
+            if piece.whole:
+                yield os.fsencode(piece.below)
+            else:
+                yield from (os.fsencode(piece.below + name) for name in piece.files)
+
+    def excluded(self) -> Iterator[bytes]:
+        for piece in self.pieces:
+            yield from (os.fsencode(piece.below + name) for name in piece.excluded)
+
+
+def batches(folders: Iterable[Folder], *, whole: bool, hidden: bool, first: int, most: int) -> Iterator[Batch]:
+    """``first`` files fill the first batch, each of the others as many times more, up to ``most``."""
+    batch = Batch(hidden)
+    for folder in folders:
+        for piece in _pieces(folder, whole=whole):
+            if batch.files >= first or batch.size + piece.size > _MOST_CHARS:
+                yield batch
+                batch, first = Batch(hidden), min(first * _GROWTH, most)
+            batch.pieces.append(piece)
+            batch.files += len(piece.files)
+            batch.size += piece.size
+    if batch.files:
+        yield batch
+
+
+def _pieces(folder: Folder, *, whole: bool) -> Iterator[Piece]:
+    if not folder.files:
+        return
+    whole = whole and len(folder.links) <= _MOST_LINKS
+    piece = Piece(folder.below, folder.files, whole, folder.ignored if whole else ())
+    if piece.size <= _PIECE_CHARS:
+        yield piece
+        return
+    each = max(map(len, folder.files)) + len(folder.below) + _AROUND
+    step = max(1, _PIECE_CHARS // each)
+    for start in range(0, len(folder.files), step):
+        yield Piece(folder.below, folder.files[start : start + step], whole=False)

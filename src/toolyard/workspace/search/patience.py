@@ -1,0 +1,37 @@
+"""How long a search may take before it ends with what it has found.
+
+A search checks in at every step: ``check`` raises ``TimeUp`` when its time is over, and passes on the Failure of a call
+that was cancelled. A timer tells the time, so that nobody but the clock asks for it.
+"""
+
+import threading
+from types import TracebackType
+
+from toolyard.protocol.tool import Checkpoint
+
+
+class TimeUp(Exception):
+    """The search ends here; what it found so far is the result."""
+
+
+class Patience:
+    def __init__(self, seconds: float, checkpoint: Checkpoint) -> None:
+        self.seconds = seconds
+        self._checkpoint = checkpoint
+        self._over = threading.Event()
+        self._timer = threading.Timer(seconds, self._over.set)
+        self._timer.daemon = True
+
+    def check(self) -> None:
+        self._checkpoint()
+        if self._over.is_set():
+            raise TimeUp
+
+    def __enter__(self) -> "Patience":
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()

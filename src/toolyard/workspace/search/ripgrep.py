@@ -1,0 +1,128 @@
+"""ripgrep: where it is, how it is asked, and what it says besides its answers.
+
+It gets the folders and files that a walk has chosen and neither reads ignore files nor settings nor follows links. A
+folder stands for the files directly in it; those it must not search are named one by one. Its own engine is linear;
+PCRE2, for look-around and backreferences, is not, but its steps are bounded (S-19).
+"""
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from toolyard.workspace.search.batches import Batch
+from toolyard.workspace.search.child import Child
+
+_MAX_SAID = 8192  # of its words that are kept
+_MAX_LINE = 64 * 1024  # the rest of a longer one tells nothing more
+_SPECIAL = re.compile(rb"([\\*?\[\]{}!])")
+_BINARY = re.compile(rb"ignoring \./(.*): found binary data at offset \d+", re.DOTALL)
+_FAULT = re.compile(rb"(?:rg: )?\./(.*?): (PCRE2: .*|[^:]*?)(?: \(os error (\d+)\))?", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    pattern: str
+    literal: bool = False
+    ignore_case: bool = False
+    multiline: bool = False
+    before: int = 0
+    after: int = 0
+    pcre2: bool = False
+
+
+class Engine(Protocol):
+    """Something that searches batches of files and answers as ``rg --json`` does."""
+
+    first: int  # how many files to begin with
+    most: int  # and how many to search in one batch
+    at_once: int  # how many batches to search at the same time
+
+    def search(self, query: Query, batch: Batch, folder: int) -> Child:
+        """Search the files of ``batch``, which are below the open ``folder``."""
+        ...
+
+    def search_file(self, query: Query, file: int, folder: int) -> Child:
+        """Search one open file; ``folder`` is any open folder."""
+        ...
+
+
+def find() -> str | None:
+    """The program: the one installed beside our interpreter, else the system's. None when there is none."""
+    from shutil import which  # slow to import, and only a search needs it
+
+    for place in (str(Path(sys.executable).parent), None):
+        program = which("rg", path=place)
+        if program is not None and os.path.isabs(program):  # never one from the folder we happen to be in
+            return program
+    return None
+
+
+class Ripgrep:
+    first = 4000  # a few milliseconds of the walk
+    most = 1_000_000
+    at_once = 2  # it uses all processors by itself: the second one only fills the gaps at start and end
+
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def search(self, query: Query, batch: Batch, folder: int) -> Child:
+        arguments = [*self._asked(query), "--max-depth=1", "--debug"]  # only then it tells which files are binary
+        if batch.hidden:
+            arguments += ["--hidden", "--glob=!.git"]
+        excluded = [b"--glob=!/" + _as_glob(path) for path in batch.excluded()]
+        return Child([*arguments, *excluded, "--", *(b"./" + path for path in batch.targets())], folder)
+
+    def search_file(self, query: Query, file: int, folder: int) -> Child:
+        return Child([*self._asked(query), "--text", "--", "-"], folder, stdin=file)
+
+    def _asked(self, query: Query) -> Iterator[str]:
+        yield from (self._program, "--json", "--no-config", "--no-ignore", "--no-mmap")
+        yield "--ignore-case" if query.ignore_case else "--case-sensitive"
+        yield from (f"--before-context={query.before}", f"--after-context={query.after}")
+        if query.literal:
+            yield "--fixed-strings"
+        if query.multiline:
+            yield from ("--multiline", "--multiline-dotall")
+        if query.pcre2:
+            yield "--pcre2"
+        yield f"--regexp={query.pattern}"
+
+
+@dataclass(slots=True)
+class Notes:
+    """What a search says on stderr, taken line by line. A name with a newline in it is miscounted at worst by one."""
+
+    binary: set[bytes] = field(default_factory=set)  # files that are
+    faults: list[tuple[str, str, int]] = field(default_factory=list)  # path from the start, what, errno or 0
+    said: str = ""  # its own words, when it could not search at all
+    _rest: bytes = b""
+
+    def add(self, chunk: bytes) -> None:
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        self._rest = rest[:_MAX_LINE]
+        for line in lines:
+            self._take(line)
+
+    def _take(self, line: bytes) -> None:
+        if b"DEBUG|" in line[:16]:
+            if found := _BINARY.search(line):
+                self.binary.add(found[1])
+        elif found := _FAULT.fullmatch(line):
+            path, what, number = found.groups()
+            self.faults.append((_text(path), _text(what), int(number or 0)))
+        elif len(self.said) < _MAX_SAID:
+            self.said += _text(line.removeprefix(b"rg: ")) + "\n"
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode(errors="backslashreplace")
+
+
+def _as_glob(path: bytes) -> bytes:
+    """A path as a pattern that matches it. Patterns must be UTF-8: a byte that is none is any one byte."""
+    escaped = _SPECIAL.sub(rb"\\\1", path)
+    return escaped.decode(errors="surrogateescape").encode(errors="replace")

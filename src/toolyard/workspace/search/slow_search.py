@@ -1,0 +1,238 @@
+"""A stand-in for ripgrep where there is none: a program of its own, so that a pattern that never ends can be killed.
+
+Its arguments are a query as JSON and ``batch`` or ``file``; stdin is the list of files or the one file to search. The
+answers have the form of ``rg --json``, and so have its complaints. It needs nothing but the standard library.
+"""
+
+import base64
+import json
+import os
+import re
+import stat
+import sys
+import warnings
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import accumulate
+from typing import Any
+
+from toolyard.workspace.search.rust_pattern import needle, python_pattern
+
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PROBE = 64 * 1024  # where ripgrep looks for a NUL when it searches over lines
+
+
+class Block:
+    """Lines that belong together in an answer, and where in them the matches are."""
+
+    def __init__(self, first: int, last: int, start: int, end: int) -> None:
+        self.first, self.last = first, last  # line numbers from 0
+        self.spans = [(start, end)]  # in bytes from the beginning of the file
+
+
+class Search:
+    def __init__(self, query: dict[str, Any]) -> None:
+        """Raises re.error or ValueError when the pattern is none."""
+        self._multiline: bool = query["multiline"]
+        self._before: int = query["before"]
+        self._after: int = query["after"]
+        pattern: str = query["pattern"]
+        source = python_pattern(pattern, literal=query["literal"], multiline=self._multiline)
+        flags = re.MULTILINE | (re.DOTALL if self._multiline else 0) | (re.IGNORECASE if query["ignore_case"] else 0)
+        self._regex = re.compile(source, flags)
+        certain = "" if query["ignore_case"] else pattern if query["literal"] else needle(pattern)
+        self._needle = certain.encode()
+
+    def folder(self, below: str, files: list[str], *, whole: bool) -> None:
+        try:
+            folder = _open_folder(below)
+        except OSError as error:
+            _complain(below, error)
+            return
+        try:
+            for name in files:
+                self._file(below + name, name, folder, whole=whole)
+        finally:
+            os.close(folder)
+
+    def _file(self, path: str, name: str, folder: int, *, whole: bool) -> None:
+        try:
+            data = _read(name, folder)
+            if data is None:
+                return
+            nul = data.find(b"\0", 0, _PROBE if self._multiline else None)
+            if nul >= 0 and whole:
+                _tell(f"DEBUG|slow_search: ignoring ./{path}: found binary data at offset {nul}")
+            else:
+                self.answer(f"./{path}", data if nul < 0 else data.replace(b"\0", b"\n"), nul if nul >= 0 else None)
+        except OSError as error:
+            _complain(path, error)
+        except MemoryError:
+            _complain(path, OSError(12, "Cannot allocate memory"))
+
+    def answer(self, path: str, data: bytes, binary_at: int | None) -> None:
+        blocks = list(self._over_lines(data) if self._multiline else self._by_line(data))
+        if not blocks:
+            return
+        name = _json_text(os.fsencode(path))
+        _say({"type": "begin", "data": {"path": name}})
+        starts = [*accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0)]
+        count = len(starts) - 1 - (data.endswith(b"\n"))
+        shown = 0  # lines before this one are written or not asked for
+        for at, block in enumerate(blocks):
+            following = blocks[at + 1].first if at + 1 < len(blocks) else count
+            for line in range(max(shown, block.first - self._before), block.first):
+                _say(_record("context", name, data, starts, Block(line, line, 0, 0)))
+            _say(_record("match", name, data, starts, block))
+            shown = min(block.last + 1 + self._after, following)
+            for line in range(block.last + 1, shown):
+                _say(_record("context", name, data, starts, Block(line, line, 0, 0)))
+        _say({"type": "end", "data": {"path": name, "binary_offset": binary_at}})
+        sys.stdout.buffer.flush()
+
+    def _by_line(self, data: bytes) -> Iterator[Block]:
+        if self._needle:
+            yield from self._around_needles(data)
+            return
+        search = self._regex.search
+        lines = data.decode(errors="surrogateescape").removesuffix("\n").split("\n") if data else []
+        found = [number for number, line in enumerate(lines) if search(line)]
+        start = last = 0
+        for number in found:
+            start += sum(len(_raw(line)) + 1 for line in lines[last:number])
+            last = number
+            yield _block(number, start, lines[number], search(lines[number]))
+
+    def _around_needles(self, data: bytes) -> Iterator[Block]:
+        number = counted = 0
+        at = data.find(self._needle)
+        while at >= 0:
+            start = data.rfind(b"\n", 0, at) + 1
+            end = data.find(b"\n", at)
+            end = len(data) if end < 0 else end
+            line = data[start:end].decode(errors="surrogateescape")
+            match = self._regex.search(line)
+            if match:
+                number += data.count(b"\n", counted, start)
+                counted = start
+                yield _block(number, start, line, match)
+            at = data.find(self._needle, end)
+
+    def _over_lines(self, data: bytes) -> Iterator[Block]:
+        if self._needle and self._needle not in data:
+            return
+        text = data.decode(errors="surrogateescape")
+        starts = [*accumulate((len(line) + 1 for line in data.split(b"\n")), initial=0)]
+        block: Block | None = None
+        seen = at = 0
+        for match in self._regex.finditer(text):
+            at += len(_raw(text[seen : match.start()]))
+            seen = match.start()
+            end = at + len(_raw(match[0]))
+            first, last = bisect_right(starts, at) - 1, bisect_right(starts, max(at, end - 1)) - 1
+            if at >= len(data):
+                break  # after the last line there is none
+            if block is not None and first <= block.last:
+                block.last = max(last, block.last)
+                block.spans.append((at, end))
+                continue
+            if block is not None:
+                yield block
+            block = Block(first, last, at, end)
+        if block is not None:
+            yield block
+
+
+def _block(number: int, start: int, line: str, match: re.Match[str] | None) -> Block:
+    begin, end = match.span() if match else (0, 0)
+    return Block(number, number, start + len(_raw(line[:begin])), start + len(_raw(line[:end])))
+
+
+def _record(kind: str, name: Any, data: bytes, starts: list[int], block: Block) -> Any:
+    offset = starts[block.first]
+    spans = [{"start": start - offset, "end": end - offset} for start, end in block.spans] if kind == "match" else []
+    lines = _json_text(data[offset : starts[block.last + 1]])
+    return {
+        "type": kind,
+        "data": {
+            "path": name,
+            "lines": lines,
+            "line_number": block.first + 1,
+            "absolute_offset": offset,
+            "submatches": spans,
+        },
+    }
+
+
+def _open_folder(below: str) -> int:
+    """Step by step, and never through a link: the way may have changed since it was walked."""
+    folder = os.open(".", _FOLDER)
+    for step in below.split("/")[:-1]:
+        try:
+            inner = os.open(step, _FOLDER, dir_fd=folder)
+        finally:
+            os.close(folder)
+        folder = inner
+    return folder
+
+
+def _read(name: str, folder: int) -> bytes | None:
+    """What stands in a file; None when it is no file any more."""
+    fd = os.open(name, _FILE, dir_fd=folder)
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            return None
+        data = os.read(fd, info.st_size)
+        while len(data) < info.st_size and (more := os.read(fd, info.st_size - len(data))):
+            data += more
+        return _utf8(data)
+    finally:
+        os.close(fd)
+
+
+def _utf8(data: bytes) -> bytes:
+    """As ripgrep sees it: without the mark in front, and what says that it is UTF-16 in UTF-8."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", errors="replace").encode(errors="replace")
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def _raw(text: str) -> bytes:
+    return text.encode(errors="surrogateescape")
+
+
+def _json_text(raw: bytes) -> dict[str, str]:
+    try:
+        return {"text": raw.decode()}
+    except UnicodeDecodeError:
+        return {"bytes": base64.b64encode(raw).decode()}
+
+
+def _say(record: Any) -> None:
+    sys.stdout.buffer.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+
+
+def _tell(line: str) -> None:
+    sys.stderr.buffer.write(_raw(line) + b"\n")
+    sys.stderr.buffer.flush()
+
+
+def _complain(path: str, error: OSError) -> None:
+    _tell(f"rg: ./{path}: {error.strerror} (os error {error.errno})")
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")  # of Python's about a pattern that it may once understand differently
+    try:
+        search = Search(json.loads(sys.argv[1]))
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        _tell(f"regex parse error: {error}")
+        sys.exit(2)  # as ripgrep does
+    if sys.argv[2] == "file":
+        search.answer("<stdin>", _utf8(sys.stdin.buffer.read()), binary_at=None)
+    else:
+        for below, files, whole in json.load(sys.stdin):
+            search.folder(below, files, whole=whole)
+    _say({"type": "summary"})

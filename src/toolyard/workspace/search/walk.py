@@ -1,0 +1,207 @@
+"""Every file below a folder that a search may look at, and the number of those it may not.
+
+Each folder is opened relative to the one above it and never through a link, so nothing outside is ever listed, whatever
+is swapped meanwhile (S-12, S-13). Hidden names, what ``.gitignore`` leaves out, links and special files are counted;
+folders that cannot be read are named. ``.git`` and our own ``tool-output`` are always left out: to look into them, one
+starts there. At most ``MAX_SEEN`` entries are looked at.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER, Ignores, read_rules
+from toolyard.workspace.search.fileglob import FileGlob, NameTest, State
+from toolyard.workspace.search.sieve import Sieve
+from toolyard.workspace.workspace import Workspace
+
+MAX_SEEN = 1_000_000
+MAX_DEPTH = 200  # each level keeps one folder open
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_GIT = ".git"
+
+
+@dataclass(slots=True)
+class Folder:
+    """What matches in one folder. Names are as the system gives them."""
+
+    below: str  # where it is from the start: empty, or "a/b/"
+    files: list[str] = field(default_factory=list)
+    times: list[int] = field(default_factory=list)  # of the files' last changes, when wanted
+    links: list[str] = field(default_factory=list)
+    ignored: list[str] = field(default_factory=list)  # all its files that a rule leaves out
+
+
+@dataclass(slots=True)
+class LeftOut:
+    hidden: int = 0
+    ignored: int = 0
+    special: int = 0
+    unreadable: list[tuple[str, int]] = field(default_factory=list)  # path from the start, errno
+    stopped: bool = False  # there are more entries than are looked at
+
+
+@dataclass(slots=True)
+class _Place:
+    """A folder on the way: open, with the rules that hold in it and what is left of the pattern."""
+
+    fd: int
+    below: str
+    path: tuple[str, ...]  # from the root
+    rules: Ignores
+    sieve: Sieve
+    state: State
+    inner: list[tuple[str, State]] = field(default_factory=list)  # its folders that are still to be entered
+
+
+class Walk:
+    def __init__(
+        self,
+        fd: int,
+        path: tuple[str, ...],
+        glob: FileGlob,
+        *,
+        rules: Ignores | None,
+        hidden: bool,
+        times: bool = False,
+        pause: Callable[[], None],
+    ) -> None:
+        """Below ``fd``, which is at ``path`` in the project. ``rules`` are those from above it; None: none count."""
+        self._glob, self._hidden, self._times, self._pause = glob, hidden, times, pause
+        self._heeds_rules = rules is not None
+        rules = rules or Ignores()
+        self._start = _Place(fd, "", path, rules, Sieve.of(rules), glob.start)
+        self._seen = 0
+        self.left_out = LeftOut()
+
+    def __iter__(self) -> Iterator[Folder]:
+        way = [self._start]
+        try:
+            yield self._look(self._start)
+            while way:
+                here = way[-1]
+                if not here.inner or self.left_out.stopped:
+                    self._leave(way.pop())
+                    continue
+                entered = self._enter(here, *here.inner.pop(), depth=len(way))
+                if entered is not None:
+                    way.append(entered)
+                    yield self._look(entered)
+        finally:
+            for place in way:
+                self._leave(place)
+
+    def _leave(self, place: _Place) -> None:
+        if place is not self._start:
+            os.close(place.fd)
+
+    def _enter(self, above: _Place, name: str, state: State, *, depth: int) -> _Place | None:
+        below = f"{above.below}{name}/"
+        try:
+            if depth > MAX_DEPTH:
+                raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
+            fd = os.open(name, _FOLDER, dir_fd=above.fd)
+        except OSError as error:  # gone, changed or not ours to read since we saw it
+            self.left_out.unreadable.append((below, error.errno or 0))
+            return None
+        return _Place(fd, below, (*above.path, name), above.rules, above.sieve, state)
+
+    def _look(self, place: _Place) -> Folder:
+        self._pause()
+        found = Folder(place.below)
+        try:
+            with os.scandir(place.fd) as listing:
+                entries = list(listing)
+        except OSError as error:
+            self.left_out.unreadable.append((place.below, error.errno or 0))
+            return found
+        self._seen += len(entries)
+        self.left_out.stopped = self._seen > MAX_SEEN
+        names = [entry.name for entry in entries]
+        if self._heeds_rules and FILE_NAME in names:
+            place.rules = place.rules.with_lines(read_rules(place.fd), len(place.path))
+            place.sieve = Sieve.of(place.rules)
+        if not place.path and OUTPUT_FOLDER in names:
+            at = names.index(OUTPUT_FOLDER)
+            if entries[at].is_dir(follow_symlinks=False):
+                del entries[at]
+                self.left_out.ignored += 1
+        self._sort_out(place, entries, found)
+        place.inner.sort(key=_name, reverse=True)  # the next one last: what comes first is found first
+        if self._times:
+            found.times = [_changed(name, place.fd) for name in found.files]
+        return found
+
+    def _sort_out(self, place: _Place, entries: "list[os.DirEntry[str]]", found: Folder) -> None:
+        """The hot loop: one round for every entry of the project."""
+        test = self._glob.names(place.state)
+        suffixes, regex = test.suffixes, test.regex
+        sieve = place.sieve.for_folder(place.path)
+        exact, tails, endings, other = sieve.exact, sieve.tails, sieve.endings, sieve.other
+        for entry in entries:
+            name = entry.name
+            if name[0] == ".":
+                if self._hides(place, entry, test) or self._ignores(place, entry, sieve, found):
+                    continue
+            elif (
+                name in exact
+                or name.endswith(tails)
+                or (endings and name.rpartition(".")[2] in endings)
+                or (other is not None and other(name))
+            ) and self._ignores(place, entry, sieve, found):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                state = self._glob.enter(place.state, name)
+                if state is not None:
+                    place.inner.append((name, state))
+            elif name.endswith(suffixes) or (regex is not None and regex(name)):
+                if entry.is_file(follow_symlinks=False):
+                    found.files.append(name)
+                elif entry.is_symlink():
+                    found.links.append(name)
+                else:
+                    self.left_out.special += 1
+
+    def _hides(self, place: _Place, entry: "os.DirEntry[str]", test: NameTest) -> bool:
+        """Whether a name with a dot in front is left out: unless such are wanted, the pattern must ask for the dot."""
+        if entry.name != _GIT:
+            if self._hidden:
+                return False
+            if entry.is_dir(follow_symlinks=False):
+                asked = self._glob.enter(place.state, entry.name) is not None
+            else:
+                asked = test.dotted is not None and bool(test.dotted(entry.name))
+            if asked:
+                return False
+        self.left_out.hidden += 1
+        return True
+
+    def _ignores(self, place: _Place, entry: "os.DirEntry[str]", sieve: Sieve, found: Folder) -> bool:
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not sieve.leaves_out((*place.path, entry.name), is_folder=is_folder):
+            return False
+        self.left_out.ignored += 1
+        if not is_folder:
+            found.ignored.append(entry.name)
+        return True
+
+
+def _name(inner: tuple[str, State]) -> str:
+    return inner[0]
+
+
+def rules_above(workspace: Workspace, path: tuple[str, ...]) -> Ignores:
+    """The ignore rules of the folders from the root down to the one at ``path``, which brings its own."""
+    rules = Ignores()
+    for depth in range(len(path)):
+        with workspace.folder("/".join(path[:depth]) or ".") as above:
+            rules = rules.with_lines(read_rules(above.fd), depth)
+    return rules
+
+
+def _changed(name: str, folder: int) -> int:
+    try:
+        return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
+    except OSError:
+        return 0  # gone since we saw its name

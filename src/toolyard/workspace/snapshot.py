@@ -1,0 +1,44 @@
+"""One version of a file that may be written while it is read (R96)."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeVar
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.workspace.workspace import Opened
+
+T = TypeVar("T")
+
+
+def read_exactly(fd: int, offset: int, count: int) -> bytes:
+    pieces = []
+    while count > 0:
+        piece = os.pread(fd, count, offset)
+        if not piece:
+            raise Failure(ErrorCode.CONFLICT, "The file became shorter while it was read.", hint="Read it again.")
+        pieces.append(piece)
+        offset += len(piece)
+        count -= len(piece)
+    return b"".join(pieces)
+
+
+def settled(file: Opened, read: Callable[[Opened], T]) -> T:
+    """What ``read`` gives, never half of one version and half of another.
+
+    A file that was touched meanwhile is read again as it is then. One that is touched even then is still being written:
+    it must read alike twice, as one does that only grows.
+    """
+    found = read(file)
+    now = replace(file, stat=os.fstat(file.fd))
+    if _version(now) == _version(file):
+        return found
+    found = read(now)
+    if _version(now) != _version(replace(file, stat=os.fstat(file.fd))) and read(now) != found:
+        raise Failure(ErrorCode.CONFLICT, f"'{file.path}' changed while it was read.", hint="Read it again.")
+    return found
+
+
+def _version(file: Opened) -> tuple[int, int, int]:
+    return file.stat.st_size, file.stat.st_mtime_ns, file.stat.st_ctime_ns

@@ -1,0 +1,179 @@
+"""The trash: what is deleted or overwritten comes back as it was."""
+
+import errno
+import os
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import FakeClock
+from tests.workspace.test_arrange import never, refused, tree
+from tests.workspace.vectors import put
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Reason
+from toolyard.workspace.transaction import Transactions
+from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.workspace import Workspace
+
+pytestmark = pytest.mark.requirement("fileoperator:delete")
+
+
+class Bench:
+    def __init__(self, workspace: Workspace, home: Path) -> None:
+        self.clock = FakeClock()
+        self.folder = home / "trash"
+        self.trash = Trash(self.folder, workspace, Transactions(home / "t", workspace.root), self.clock.now)
+
+    @property
+    def kept(self) -> list[str]:
+        return sorted(path.name for path in self.folder.glob("*/*"))
+
+
+@pytest.fixture
+def bench(workspace: Workspace, tmp_path: Path) -> Bench:
+    return Bench(workspace, tmp_path / "home")
+
+
+def across(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
+    """Let the project and the home be on two file systems, as far as renames and links can tell."""
+    real = {"rename": os.rename, "link": os.link}
+
+    def inside(fd: int) -> bool:
+        return os.readlink(f"/proc/self/fd/{fd}").startswith(f"{project}")
+
+    def barred(name: str) -> Any:
+        def work(*words: Any, src_dir_fd: int, dst_dir_fd: int, **more: Any) -> None:
+            if inside(src_dir_fd) != inside(dst_dir_fd):
+                raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+            real[name](*words, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, **more)
+
+        return work
+
+    for name in real:
+        monkeypatch.setattr(os, name, barred(name))
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_files_folders_and_links_come_back_as_they_were(
+    project: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch, far: bool
+) -> None:
+    if far:
+        if not os.path.isdir("/proc/self/fd"):
+            pytest.skip("no /proc to tell where a descriptor leads")
+        across(monkeypatch, project)
+    put(project, {"d/a.txt": "a", "d/link": {"symlink": "a.txt"}, "run.sh": "x", "l": {"symlink": "run.sh"}})
+    put(project, {"empty": {"dir": True}})
+    (project / "run.sh").chmod(0o750)
+    os.utime(project / "run.sh", (1_000_000_000, 1_000_000_000))
+    before = tree(project)
+    trashed = [bench.trash.put(path, never) for path in ("l", "run.sh", "./d/", "empty")]
+    assert [one.path for one in trashed] == ["l", "run.sh", "d", "empty"]
+    assert list(project.iterdir()) == []
+    assert [bench.trash.restore(one.id, never) for one in trashed] == ["l", "run.sh", "d", "empty"]
+    assert (tree(project), bench.kept) == (before, [])
+    info = (project / "run.sh").stat()
+    assert (stat.S_IMODE(info.st_mode), info.st_mtime) == (0o750, 1_000_000_000)
+    assert (project / "empty").is_dir()
+
+
+def test_a_place_that_is_taken_again_is_not_touched(project: Path, bench: Bench) -> None:
+    put(project, {"a.txt": "old"})
+    trashed = bench.trash.put("a.txt", never)
+    put(project, {"a.txt": "new"})
+    assert refused(bench.trash.restore, trashed.id, never).reason is Reason.ALREADY_EXISTS
+    (project / "a.txt").unlink()
+    bench.trash.restore(trashed.id, never)
+    assert tree(project) == {"a.txt": "old"}
+
+
+def test_the_folders_on_the_way_are_made_again(project: Path, bench: Bench) -> None:
+    put(project, {"a/b/c.txt": "c"})
+    file = bench.trash.put("a/b/c.txt", never)
+    bench.trash.put("a", never)
+    bench.trash.restore(file.id, never)
+    assert tree(project) == {"a/b/c.txt": "c"}
+
+
+def test_an_old_version_takes_the_place_of_the_new_one_which_is_kept_in_turn(project: Path, bench: Bench) -> None:
+    put(project, {"a.txt": "new"})
+    old = bench.trash.keep("a.txt", b"old")
+    bench.trash.restore(old.id, never)
+    assert tree(project) == {"a.txt": "old"}
+    [new] = [path.name for path in bench.folder.glob("*/*")]
+    bench.trash.restore(new, never)
+    assert tree(project) == {"a.txt": "new"}
+
+
+def test_an_old_version_of_a_file_that_is_gone_makes_it_again(project: Path, bench: Bench) -> None:
+    bench.trash.restore(bench.trash.keep("sub/a.txt", b"old").id, never)
+    assert tree(project) == {"sub/a.txt": "old"}
+
+
+@pytest.mark.parametrize("own", ["", "..", "../..", "x", "20261115T093000-0000000000000000", "a/b", "\0"])
+def test_an_id_that_names_nothing_is_not_found_and_is_never_a_path(bench: Bench, own: str) -> None:
+    assert refused(bench.trash.restore, own, never).code is ErrorCode.NOT_FOUND
+
+
+def test_what_came_back_cannot_come_back_again(project: Path, bench: Bench) -> None:
+    put(project, {"a.txt": "a"})
+    trashed = bench.trash.put("a.txt", never)
+    bench.trash.restore(trashed.id, never)
+    assert refused(bench.trash.restore, trashed.id, never).code is ErrorCode.NOT_FOUND
+
+
+def test_what_was_kept_long_enough_goes_when_something_new_comes(project: Path, bench: Bench) -> None:
+    put(project, {"a.txt": "a", "b/x": "b", "c.txt": "c"})
+    first, second = bench.trash.put("a.txt", never), bench.trash.put("b", never)
+    bench.clock.advance(KEPT.total_seconds())
+    third = bench.trash.put("c.txt", never)
+    assert bench.kept == sorted([first.id, second.id, third.id])
+    bench.clock.advance(1)
+    put(project, {"d.txt": "d"})
+    last = bench.trash.put("d.txt", never)
+    assert bench.kept == sorted([third.id, last.id])
+
+
+def test_ids_tell_the_time_in_utc(project: Path, bench: Bench) -> None:
+    zone = datetime(2026, 1, 1, 8, 0, tzinfo=UTC).astimezone(tz=None).tzinfo
+    bench.clock.wall = datetime(2026, 3, 1, 12, 0, 5, tzinfo=UTC).astimezone(zone) + timedelta(0)
+    assert bench.trash.keep("a", b"").id.startswith("20260301T120005-")
+
+
+@pytest.mark.requirement("s:S-12:write", "s:S-10:write")
+def test_nothing_outside_is_deleted_and_neither_is_the_root(project: Path, bench: Bench, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    put(outside, {"secret.txt": "s"})
+    put(project, {"link": {"symlink": str(outside)}, "file": {"symlink": str(outside / "secret.txt")}, "sub/x": "x"})
+    put(project, {".git/config": "c"})
+    paths = ["../outside", "link", "file", "link/secret.txt", "/etc/hostname", ".", "sub/..", "", ".git", ".git/config"]
+    found = {path: refused(bench.trash.put, path, never).code for path in paths}
+    assert found == dict.fromkeys(paths, ErrorCode.ACCESS_DENIED)
+    assert (tree(outside), bench.kept) == ({"secret.txt": "s"}, [])
+
+
+def test_a_folder_reached_by_a_way_up_is_the_folder(project: Path, bench: Bench) -> None:
+    put(project, {"a/b/x": "x", "a/y": "y"})
+    assert bench.trash.put("a/b/..", never).path == "a"
+    assert tree(project) == {}
+
+
+def test_what_cannot_be_taken_stays_where_it_is(project: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(project, {"a.txt": "a"})
+
+    def full(*words: Any, **more: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "rename", full)
+        assert refused(bench.trash.put, "a.txt", never).code is ErrorCode.EXECUTION_ERROR
+    assert (tree(project), bench.kept) == ({"a.txt": "a"}, [])
+
+
+def test_a_name_that_is_no_text_comes_back_with_its_bytes(project: Path, bench: Bench) -> None:
+    (project / os.fsdecode(b"caf\xe9.txt")).write_text("x")
+    trashed = bench.trash.put("caf\\xe9.txt", never)
+    bench.trash.restore(trashed.id, never)
+    assert os.listdir(os.fsencode(project)) == [b"caf\xe9.txt"]
