@@ -1,12 +1,23 @@
 """Fixtures every test may use."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import hypothesis
 import pytest
 
 import toolyard
 from toolyard.blocking import BlockingYard
+
+PATIENT: dict[str, Any] = {  # a busy machine is no failure
+    "deadline": None,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}
+hypothesis.settings.register_profile("test", **PATIENT)
+hypothesis.settings.register_profile("soak", **PATIENT, max_examples=5000)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
 @pytest.fixture

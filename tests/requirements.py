@@ -19,7 +19,6 @@ from typing import Final
 class Area(Enum):
     """What a later requirement waits for."""
 
-    FILE_TOOLS = "the tools that search and change files"
     TEXT_LANGUAGES = "tool requests in text, placeholders and structured replies"
     PLUGINS = "plugins: manifests, configuration, child processes and trust"
     ENGINE = "durable state: tasks, callbacks, schedules, approvals, journal, events and many hosts"
@@ -215,7 +214,7 @@ VALUES: Final = _now(
       "takes.")),
     ("hunk:shape", "004 appendix, contract §2",
      ("A hunk has exactly oldStart, oldLines, newStart, newLines and lines, and each line begins with a space, a "
-      "minus or a plus.")),
+      "minus, a plus, or is the mark of a missing final newline.")),
 )
 
 DIALECTS: Final = _now(
@@ -474,12 +473,11 @@ HOUSE: Final = _now(
       "has none.")),
 )
 
-# --- Waits for FILE_TOOLS ---
+# --- The tools that search and change files ---
 
-SEARCH_TOOLS: Final = _later(
-    Area.FILE_TOOLS,
+SEARCH_TOOLS: Final = _now(
     ("path:every-kernel", "contract §2",
-     "The path rules give the same answers with and without the openat2 system call."),
+     "The path rules are one walk by descriptors that gives the same answers with and without what only Linux has."),
     ("glob:pattern", "002 §2, contract §2",
      ("Glob gives in data.paths the POSIX paths relative to the root that match pattern below path, sorted by path, "
       "or newest first with sort modified.")),
@@ -516,14 +514,13 @@ SEARCH_TOOLS: Final = _later(
      ("Grep over 100000 files, binaries, a line of 1 GB and unreadable folders ends at its time cap as partial and "
       "lists what it skipped.")),
     ("s:S-18", "security S-18",
-     "A glob pattern that is absolute or contains .. is refused, and brace expansion is off."),
+     "A glob pattern that leaves its folder by .. is refused, and so is one whose braces multiply."),
     ("s:S-19", "security S-19",
      ("A pattern that would take exponential time ends within its limit plus 1 s, in a linear engine or a process "
       "that is killed, and other calls are unaffected.")),
 )
 
-WRITING_TOOLS: Final = _later(
-    Area.FILE_TOOLS,
+WRITING_TOOLS: Final = _now(
     ("tools:names", "contract §2, security H",
      ("The built-in tools are LS, Glob, Grep, Read, Write, Edit, MultiEdit, NotebookEdit, ApplyPatch and "
       "FileOperator, and none of them runs a shell.")),
@@ -597,6 +594,8 @@ WRITING_TOOLS: Final = _later(
     ("r:R93", "reliability R93",
      ("Two edits of one file through us both land when both still match; against an outside writer exactly one "
       "applies and the other is CONFLICT with the current hash.")),
+    ("r:R62:files", "reliability R62",
+     "A full disk at any step of a write is EXECUTION_ERROR, leaves the old file whole and no temporary file."),
     ("r:R94", "reliability R94",
      ("A crash between writing the temporary file and the rename leaves the old file whole, and the temporary file "
       "is swept.")),
@@ -614,8 +613,12 @@ WRITING_TOOLS: Final = _later(
      "A write to a file with several hard links replaces the name and leaves the other links unchanged."),
 )
 
-FILE_OPERATOR: Final = _later(
-    Area.FILE_TOOLS,
+FILE_OPERATOR: Final = _now(
+    ("s:S-70", "security S-70",
+     ("Every fetch of a given URL refuses private, local and non-http targets in any spelling, checks each of at "
+      "most 3 redirects and caps size and time.")),
+    ("s:S-71", "security S-71",
+     "A name that resolves to another address after the check is still reached at the checked address only."),
     ("fileoperator:names", "contract §2",
      "FileOperator answers to its alias ServerFileOperator and takes VCP's parameter names and meanings."),
     ("fileoperator:unknown", "001 §3.3, contract §2", 'Another command X answers "Unknown action: X".'),
@@ -1277,11 +1280,6 @@ ROUTES: Final = _later(
     ("s:S-52", "security S-52",
      "Keys have the scopes chat, tools, approve, admin and callback, and each route refuses the others."),
     ("s:S-53", "security S-53", "Control and bidirectional characters in logged names are escaped, and logs are JSON."),
-    ("s:S-70", "security S-70",
-     ("Every fetch of a given URL refuses private, local and non-http targets in any spelling, checks each of at "
-      "most 3 redirects and caps size and time.")),
-    ("s:S-71", "security S-71",
-     "A name that resolves to another address after the check is still reached at the checked address only."),
     ("s:S-72", "security S-72",
      "Only the admin scope changes the upstream address, and the upstream key is bound to its origin."),
     ("s:S-73", "security S-73", "A plugin's configuration cannot replace the callback base."),

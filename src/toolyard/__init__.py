@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolyard.app import Yard
     from toolyard.blocking import BlockingYard
+    from toolyard.protocol.patch import Hunk
 
-__all__ = ["open", "open_async"]
+__all__ = ["open", "open_async", "structured_patch"]
 __version__ = "0.1.0"
 
 
@@ -31,3 +32,10 @@ def open_async(project: str | os.PathLike[str] = ".", home: str | os.PathLike[st
     from toolyard.config import load
 
     return Yard(load(project, home))
+
+
+def structured_patch(old: str, new: str, context: int = 3) -> "list[Hunk]":
+    """What changed between two texts, as the hunks of npm ``diff`` 7."""
+    from toolyard.protocol.patch import structured_patch
+
+    return structured_patch(old, new, context)

@@ -1,5 +1,6 @@
 """The composition root: a Config becomes a Yard. The only module that knows everyone."""
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, overload
 from uuid import uuid4
@@ -14,11 +15,25 @@ from toolyard.engine.runner import Runner
 from toolyard.errors import UsageError
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import Tool
+from toolyard.tools.apply_patch import ApplyPatch
+from toolyard.tools.change import FileChanger
+from toolyard.tools.edit import Edit
+from toolyard.tools.file_operator import FileOperator
+from toolyard.tools.glob import Glob
+from toolyard.tools.grep import Grep
 from toolyard.tools.ls import LS
+from toolyard.tools.multi_edit import MultiEdit
+from toolyard.tools.notebook_edit import NotebookEdit
 from toolyard.tools.read import Read
+from toolyard.tools.write import Write
+from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.outputs import Outputs
+from toolyard.workspace.reads import Reads
+from toolyard.workspace.safe_fetch import SafeFetch
+from toolyard.workspace.transaction import Transactions
+from toolyard.workspace.trash import Trash
 from toolyard.workspace.workspace import Workspace
 
 
@@ -26,32 +41,31 @@ class Yard:
     """The assembled program, for one event loop. Use it as ``async with``, or close it."""
 
     def __init__(self, config: Config, *, clock: Clock | None = None, journal: Journal | None = None) -> None:
-        self._workspace = Workspace(config.project)
-        self.tools = Registry(
-            [
-                LS(self._workspace),
-                Read(self._workspace, fallback_encodings=config.fallback_encodings),
-            ]
-        )
+        clock = clock or SystemClock()
+        self._workspace = workspace = Workspace(config.project)
+        transactions = Transactions(config.home / "transactions", workspace.root)
+        transactions.recover(workspace.open_folder)
+        self.tools = Registry(_built_in(config, workspace, transactions, clock))
         self._runner = Runner(
             self.tools,
-            root=str(self._workspace.root),
-            outputs=Outputs(self._workspace),
-            clock=clock or SystemClock(),
+            root=str(workspace.root),
+            outputs=Outputs(workspace),
+            clock=clock,
             journal=journal or Unrecorded(),
             mask=Mask(config.secrets),
             direction=config.truncation_direction,
         )
         self._caller = f"yard:{uuid4().hex}"
+        self._closed = False
 
     @overload
-    async def call(self, tool: str, arguments: JsonObject | None = None) -> Envelope: ...
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Envelope: ...
 
     @overload
-    async def call(self, tool: str, arguments: JsonObject | None = None, *, dialect: str) -> dict[str, Any]: ...
+    async def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str) -> dict[str, Any]: ...
 
     async def call(
-        self, tool: str, arguments: JsonObject | None = None, *, dialect: str | None = None
+        self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str | None = None
     ) -> Envelope | dict[str, Any]:
         """Run a tool; the full envelope, or a dict in ``dialect``. A failed tool is an envelope, no exception."""
         if dialect is not None:
@@ -60,12 +74,15 @@ class Yard:
         outcome = await self.settle(call)
         return outcome.envelope if dialect is None else self.express(call, outcome, dialect)
 
-    def request(self, tool: str, arguments: JsonObject, *, caller: str | None = None, force: bool = False) -> ToolCall:
-        return ToolCall(
-            id=f"call_{uuid4().hex}", tool=tool, arguments=arguments, caller=caller or self._caller, force=force
-        )
+    def request(
+        self, tool: str, arguments: Mapping[str, Any], *, caller: str | None = None, force: bool = False
+    ) -> ToolCall:
+        own = f"call_{uuid4().hex}"
+        return ToolCall(id=own, tool=tool, arguments=dict(arguments), caller=caller or self._caller, force=force)
 
     async def settle(self, call: ToolCall) -> Outcome:
+        if self._closed:
+            raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
         return await self._runner.settle(call)
 
     def cancel(self, call_id: str) -> bool:
@@ -79,7 +96,10 @@ class Yard:
         return encode(dialect, call, outcome, uuid=str(uuid4()))
 
     def close(self) -> None:
-        self._workspace.close()
+        """Let go of the project. Closing twice is harmless."""
+        if not self._closed:
+            self._closed = True
+            self._workspace.close()
 
     async def __aenter__(self) -> "Yard":
         return self
@@ -93,3 +113,23 @@ class Yard:
 def require_dialect(dialect: str) -> None:
     if dialect not in DIALECTS:
         raise UsageError(f"unknown dialect '{dialect}': choose one of {', '.join(DIALECTS)}")
+
+
+def _built_in(config: Config, workspace: Workspace, transactions: Transactions, clock: Clock) -> list[Tool]:
+    encodings = config.fallback_encodings
+    reads = Reads(config.home / "reads")
+    files = FileChanger(workspace, transactions, reads, encodings)
+    arranger = Arranger(workspace, transactions)
+    trash = Trash(config.home / "trash", workspace, transactions, clock.now)
+    return [
+        LS(workspace),
+        Glob(workspace),
+        Grep(workspace, fallback_encodings=encodings),
+        Read(workspace, reads, fallback_encodings=encodings),
+        Write(files),
+        Edit(files),
+        MultiEdit(files),
+        NotebookEdit(files),
+        ApplyPatch(files),
+        FileOperator(workspace, files, arranger, trash, reads, SafeFetch(), fallback_encodings=encodings),
+    ]

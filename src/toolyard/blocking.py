@@ -2,14 +2,13 @@
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, overload
 
 from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.json import JsonObject
 
 
 class BlockingYard:
@@ -17,19 +16,20 @@ class BlockingYard:
 
     def __init__(self, config: Config) -> None:
         self._yard = Yard(config)
+        self.tools = self._yard.tools
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
         self._thread.start()
         self._closed = False
 
     @overload
-    def call(self, tool: str, arguments: JsonObject | None = None) -> Envelope: ...
+    def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Envelope: ...
 
     @overload
-    def call(self, tool: str, arguments: JsonObject | None = None, *, dialect: str) -> dict[str, Any]: ...
+    def call(self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str) -> dict[str, Any]: ...
 
     def call(
-        self, tool: str, arguments: JsonObject | None = None, *, dialect: str | None = None
+        self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str | None = None
     ) -> Envelope | dict[str, Any]:
         """Run a tool; the full envelope, or a dict in ``dialect``."""
         if self._closed:

@@ -70,7 +70,7 @@ SETTINGS = (
     ),
     Setting(
         "upstream_key",
-        "The key of the model provider. It is masked wherever it would be echoed.",
+        "The key of the model provider. It is masked where arguments, texts and errors would repeat it.",
         None,
         _text,
         ("OPENAI_API_KEY", "API_Key"),
@@ -104,7 +104,7 @@ def load(project: str | os.PathLike[str], home: str | os.PathLike[str] | None = 
     folder = Path(project)
     if not folder.is_dir():
         raise UsageError(f"the project '{project}' is not a folder: name one with --project")
-    place = Path(home) if home else _default_home(os.environ)
+    place = Path(home).absolute() if home else _default_home(os.environ).absolute()
     file = place / FILE_NAME
     written, problems = _read(file)
     values: dict[str, Any] = {}
@@ -155,7 +155,7 @@ def _find(setting: Setting, written: Mapping[str, Any], file: Path, environ: Map
 
 
 def _place(file: Path, text: str, key: str) -> str:
-    before = re.split(rf"(?m)^\s*\[?{re.escape(key)}\b", text, maxsplit=1)[0]
+    before = re.split(rf"(?m)^[ \t]*\[?{re.escape(key)}\b", text, maxsplit=1)[0]
     return f"{file}, line {before.count(chr(10)) + 1}"
 
 

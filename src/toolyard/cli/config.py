@@ -1,5 +1,7 @@
 """``toolyard config``: the settings that hold, and whether they are right."""
 
+import json
+
 import click
 
 from toolyard.cli.options import Common, common_options
@@ -33,9 +35,8 @@ def show(common: Common) -> None:
         [("project", str(config.project.resolve())), ("home", str(config.home)), ("file", str(config.home / FILE_NAME))]
     )
     for setting in SETTINGS:
-        click.echo(
-            f"\n{click.style(setting.name, bold=True)} = {_value(config, setting)}  ({config.sources[setting.name]})"
-        )
+        value = json.dumps(_value(config, setting))
+        click.echo(f"\n{click.style(setting.name, bold=True)} = {value}  ({config.sources[setting.name]})")
         click.echo(f"  {setting.about}")
         click.echo(f"  Set it in {FILE_NAME}, or with {' or '.join(setting.environment)}.")
 

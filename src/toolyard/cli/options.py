@@ -41,8 +41,9 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
         said = {name: kwargs.pop(name) for name in ("project", "home", "json", "quiet", "verbose")}
         before = ctx.obj if isinstance(ctx.obj, Common) else Common()
         ctx.obj = replace(before, **{name: value for name, value in said.items() if value})
+        logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s", force=True)
         level = logging.DEBUG if ctx.obj.verbose else logging.CRITICAL if ctx.obj.quiet else logging.WARNING
-        logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s", force=True)
+        logging.getLogger("toolyard").setLevel(level)
         return command(ctx.obj, *args, **kwargs)
 
     return functools.reduce(lambda inner, option: option(inner), reversed(_OPTIONS), with_common)

@@ -1,0 +1,56 @@
+# Everything a machine with Python 3.11 and make needs; nothing outside this folder is touched but package caches.
+BIN := .venv/bin
+RUN := .venv/.installed-run
+DEV := .venv/.installed-dev
+HOME_DIR := .home
+
+.PHONY: help install run test soak check format bench lock clean
+
+help: ## show the targets
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+
+install: $(RUN) ## make .venv with the product
+
+run: $(RUN) ## start the product
+	@TOOLYARD_HOME=$(HOME_DIR) $(BIN)/toolyard doctor
+	@echo
+	@TOOLYARD_HOME=$(HOME_DIR) $(BIN)/toolyard tools list
+	@echo
+	@echo "Toolyard is ready on the command line: $(BIN)/toolyard call LS path=."
+	@echo "There is no server yet: 'toolyard serve' comes with the gateway, and 'make run' will then start it."
+
+test: $(DEV) ## run the whole suite
+	@$(BIN)/python -m pytest -q -n auto
+
+soak: $(DEV) ## run the long sweeps
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -n auto
+
+check: $(DEV) ## format, lint, types and import rules
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+format: $(DEV) ## write the code in the house's format
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+bench: $(RUN) ## measure against peers and limits, as ratios
+	@$(BIN)/python -m bench
+
+lock: $(DEV) ## resolve the dependencies anew
+	@$(BIN)/python -m pip --quiet install uv
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
+		--python-version 3.11 pyproject.toml --group pyproject.toml:build -o requirements/run.txt
+	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
+		--python-version 3.11 pyproject.toml --group pyproject.toml:build --group pyproject.toml:dev -o requirements/dev.txt
+
+clean: ## remove what make made
+	rm -rf .venv $(HOME_DIR) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+
+$(RUN): pyproject.toml requirements/run.txt scripts/setup
+	@scripts/setup run
+
+$(DEV): pyproject.toml requirements/dev.txt scripts/setup
+	@scripts/setup dev
+	@touch $(RUN)

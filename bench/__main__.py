@@ -1,0 +1,11 @@
+"""Run every measurement, or the ones named, and print their tables."""
+
+import sys
+
+from bench import files, startup
+
+ALL = {"startup": startup.main, "files": files.main}
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or ALL:
+        ALL[name]()

@@ -1,0 +1,96 @@
+"""Settings: where they come from, and what is said when one is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from toolyard.config import SETTINGS, load
+from toolyard.errors import ConfigError
+from toolyard.protocol.truncation import Direction
+
+
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for setting in SETTINGS:
+        for variable in setting.environment:
+            monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv("TOOLYARD_HOME", raising=False)
+
+
+@pytest.mark.requirement("cli:home")
+def test_the_home_is_the_one_named_else_toolyard_home_else_the_data_folder(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    assert load(project).home == tmp_path / ".local/share/toolyard"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert load(project).home == tmp_path / "data/toolyard"
+    monkeypatch.setenv("TOOLYARD_HOME", str(tmp_path / "own"))
+    assert load(project).home == tmp_path / "own"
+    assert load(project, tmp_path / "named").home == tmp_path / "named"
+
+
+@pytest.mark.requirement("cli:config:show")
+def test_the_environment_beats_the_file_and_the_file_beats_the_default(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load(project, tmp_path).truncation_direction is Direction.HEAD
+    file = tmp_path / "config.toml"
+    file.write_text('truncation_direction = "tail"\nfallback_encodings = ["shift_jis", "gb18030"]\n')
+    config = load(project, tmp_path)
+    assert (config.truncation_direction, config.fallback_encodings) == (Direction.TAIL, ("shift_jis", "gb18030"))
+    monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "head")
+    monkeypatch.setenv("TOOLYARD_FALLBACK_ENCODINGS", "big5, gb18030")
+    config = load(project, tmp_path)
+    assert (config.truncation_direction, config.fallback_encodings) == (Direction.HEAD, ("big5", "gb18030"))
+    assert config.sources["truncation_direction"] == "TOOLYARD_TRUNCATION_DIRECTION"
+
+
+@pytest.mark.requirement("envelope:context:params-masked")
+@pytest.mark.parametrize("variable", ["OPENAI_API_KEY", "API_Key"])
+def test_the_providers_key_is_a_secret_under_either_name(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "sk-provider")
+    assert load(project, tmp_path).secrets == ("sk-provider",)
+
+
+@pytest.mark.requirement("cli:config:check")
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("truncation_direction = 'up'", '{file}: truncation_direction: expected "head" or "tail"'),
+        ("fallback_encodings = ['klingon']", "{file}: fallback_encodings: 'klingon' is not a text encoding"),
+        ("fallback_encodings = 5", "{file}: fallback_encodings: expected a list of encodings"),
+        (
+            "\ntruncation_dir = 'head'",
+            "{file}, line 2: unknown setting 'truncation_dir': did you mean 'truncation_dire",
+        ),
+        ("[server]\nport = 1", "{file}, line 1: unknown setting 'server': the settings are fallback_encodings"),
+        ("a = = 1", "{file}: Invalid value (at line 1, column 5)"),
+    ],
+)
+def test_a_wrong_setting_is_named_with_its_place_and_the_fix(
+    project: Path, tmp_path: Path, written: str, said: str
+) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text(written)
+    with pytest.raises(ConfigError) as raised:
+        load(project, tmp_path)
+    assert str(raised.value).startswith(said.format(file=file))
+
+
+@pytest.mark.requirement("cli:config:check")
+def test_every_problem_is_said_at_once(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config.toml").write_text("one = 1\nfallback_encodings = 2\n")
+    monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "sideways")
+    with pytest.raises(ConfigError) as raised:
+        load(project, tmp_path)
+    lines = str(raised.value).splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [
+        f"{tmp_path / 'config.toml'}, line 1",
+        str(tmp_path / "config.toml"),
+        "TOOLYARD_TRUNCATION_DIRECTION",
+    ]

@@ -1,0 +1,110 @@
+"""Documentation is asserted: what is public and undocumented turns the build red."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import toolyard
+from toolyard.cli import toolyard as command_line
+from toolyard.config import SETTINGS
+from toolyard.dialects import DIALECTS
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Reason
+
+ROOT = Path(__file__).parents[1]
+PAGES = {file.relative_to(ROOT).as_posix(): file.read_text("utf-8") for file in sorted((ROOT / "docs").rglob("*.md"))}
+FRONT = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "README.zh-CN.md", "CONTRIBUTING.md")}
+DOCS = "\n".join(PAGES.values())
+
+pytestmark = pytest.mark.requirement("house:documented")
+
+
+def _verbs(group: click.Group, words: str = "toolyard") -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield f"{words} {name}", command
+        if isinstance(command, click.Group):
+            yield from _verbs(command, f"{words} {name}")
+
+
+def _fences(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_every_error_code_reason_setting_and_dialect_is_documented() -> None:
+    names = [*ErrorCode, *Reason, *DIALECTS]
+    names += [word for setting in SETTINGS for word in (setting.name, *setting.environment)]
+    assert [name for name in names if f"`{name}`" not in DOCS] == []
+
+
+def test_every_verb_and_option_of_the_command_line_is_documented() -> None:
+    page = PAGES["docs/cli.md"]
+    verbs = dict(_verbs(command_line))
+    assert [verb for verb in verbs if verb not in page] == []
+    options = {
+        word for command in verbs.values() for option in command.params for word in option.opts if word[:2] == "--"
+    }
+    assert [option for option in sorted(options) if f"`{option}" not in page] == []
+
+
+def test_every_tool_with_its_parameters_is_documented(tmp_path: Path) -> None:
+    page = PAGES["docs/tools.md"]
+    with toolyard.open(project=tmp_path) as yard:
+        for tool in yard.tools:
+            names = [*tool.spec.parameter_names, *tool.spec.synonyms]
+            assert f"## {tool.spec.name}\n" in page
+            assert (tool.spec.name, [name for name in names if f"`{name}`" not in page]) == (tool.spec.name, [])
+
+
+def test_json_in_the_documentation_is_valid() -> None:
+    blocks = [block for text in (*PAGES.values(), *FRONT.values()) for block in _fences(text, "json")]
+    assert blocks
+    for block in blocks:
+        json.loads(block)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *FRONT])
+def test_links_lead_somewhere(page: str) -> None:
+    text = {**PAGES, **FRONT}[page]
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)
+    assert [target for target in targets if not (ROOT / page).parent.joinpath(target).exists()] == []
+
+
+def test_both_readmes_have_the_same_parts_and_commands() -> None:
+    english, chinese = FRONT["README.md"], FRONT["README.zh-CN.md"]
+    assert _fences(english, "sh") == _fences(chinese, "sh")
+    assert english.count("\n## ") == chinese.count("\n## ")
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/cli.md", "docs/tools.md", "docs/dialects.md"])
+def test_the_commands_of_the_documentation_run(page: str, tmp_path: Path) -> None:
+    """Every ``toolyard`` line of a shell example exits 0 in a small project, unless a comment says otherwise."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "docs").mkdir()
+    for name in ("README.md", "src/main.py", "notes.txt", "args.json"):
+        (tmp_path / name).write_text('{"path": "README.md"}\n' * 30 if name != "args.json" else '{"path": "README.md"}')
+    lines = [line for block in _fences({**PAGES, **FRONT}[page], "sh") for line in block.splitlines()]
+    commands = [line.removeprefix(".venv/bin/") for line in lines]
+    commands = [line for line in commands if line.startswith("toolyard ") and "|" not in line and "<" not in line]
+    assert commands
+    for command in commands:
+        words = shlex.split(command, comments=True)[1:]
+        done = subprocess.run(
+            [sys.executable, "-m", "toolyard", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        expected = int(found[1]) if (found := re.search(r"# exits (\d)", command)) else 0
+        assert (command, done.returncode, done.stderr if expected == 0 else "") == (command, expected, "")

@@ -1,0 +1,167 @@
+"""The rules of the house, checked on the code itself."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from toolyard import errors
+from toolyard.errors import ToolyardError
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src/toolyard"
+MODULES = {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8")) for file in SOURCE.rglob("*.py")}
+PURE = {name: tree for name, tree in MODULES.items() if name.startswith(("protocol/", "dialects/"))}
+
+
+def _run(*command: str) -> str:
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name(command[0])), *command[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield str(node.module)
+
+
+def _decorators(node: ast.ClassDef) -> Iterator[str]:
+    yield from map(ast.unparse, node.decorator_list)
+
+
+@pytest.mark.requirement("house:imports-down", "house:siblings", "make:check")
+def test_imports_point_down_only() -> None:
+    assert _run("lint-imports", "--no-logo") == ""
+
+
+@pytest.mark.requirement("make:check")
+def test_the_code_is_formatted() -> None:
+    assert _run("ruff", "format", "--check", ".") == ""
+
+
+@pytest.mark.requirement("make:check")
+def test_the_linter_finds_nothing() -> None:
+    assert _run("ruff", "check", ".") == ""
+
+
+@pytest.mark.requirement("make:check")
+def test_the_types_are_right() -> None:
+    assert _run("mypy") == ""
+
+
+@pytest.mark.requirement("house:pure")
+def test_protocol_and_dialects_import_nothing_that_does_io_or_tells_the_time() -> None:
+    forbidden = {"os", "io", "sys", "time", "datetime", "random", "secrets", "uuid", "socket", "subprocess", "asyncio",
+                 "threading", "pathlib", "logging", "tempfile", "shutil", "urllib.request"}  # fmt: skip
+    found = {name: sorted(set(_imports(tree)) & forbidden) for name, tree in PURE.items()}
+    assert {name: modules for name, modules in found.items() if modules} == {}
+
+
+@pytest.mark.requirement("house:frozen")
+def test_every_dataclass_of_protocol_and_dialects_is_frozen() -> None:
+    thawed = [
+        f"{name}:{node.name}"
+        for name, tree in PURE.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        for decorator in _decorators(node)
+        if decorator.startswith("dataclass") and "frozen=True" not in decorator
+    ]
+    assert thawed == []
+
+
+@pytest.mark.requirement("house:environment")
+def test_only_config_reads_the_environment() -> None:
+    readers = [name for name, tree in MODULES.items() if re.search(r"os\.(environ|getenv)", ast.unparse(tree))]
+    assert readers == ["config.py"]
+
+
+@pytest.mark.requirement("house:broad-except")
+def test_broad_excepts_stand_in_runner_web_and_cli_only() -> None:
+    broad = [
+        name
+        for name, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or re.search(r"\b(Base)?Exception\b", ast.unparse(node.type)))
+        and ast.unparse(node.body[-1]) != "raise"  # clearing up on the way out catches nothing
+    ]
+    assert sorted(broad) == ["cli/__init__.py", "engine/runner.py"]
+
+
+@pytest.mark.requirement("house:class-names")
+def test_no_class_has_a_name_that_says_nothing() -> None:
+    empty_words = re.compile(r"(Manager|Handler|Helper|Utils?|Processor|Service)$")
+    names = [node.name for tree in MODULES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    assert [name for name in names if empty_words.search(name)] == []
+
+
+@pytest.mark.requirement("house:module-docstrings")
+def test_every_module_begins_with_what_it_is() -> None:
+    assert [name for name, tree in MODULES.items() if not ast.get_docstring(tree)] == []
+
+
+@pytest.mark.requirement("house:error-tree")
+def test_every_host_fault_is_in_the_tree_drawn_in_errors() -> None:
+    faults = [value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, ToolyardError)]
+    tree = errors.__doc__ or ""
+    assert [fault.__name__ for fault in faults if fault.__name__ not in tree] == []
+    drawn = dict(re.findall(r"── (\w+).*\((\d)\)", tree))
+    assert drawn == {fault.__name__: str(fault.exit_code) for fault in faults if fault is not ToolyardError}
+
+
+@pytest.mark.requirement("house:letter-case")
+def test_camel_case_keys_stand_in_dialects_only() -> None:
+    camel = re.compile(r"[a-z]+[A-Z][a-z]+[A-Za-z]*")
+    theirs = {"additionalProperties", "minLength", "minItems", "maxItems"}  # words of the JSON Schema
+    theirs |= {"filePath", "oldStart", "oldLines", "newStart", "newLines"}  # a synonym, and the keys of a hunk
+    others_words = ("dialects/", "tools/file_operator.py", "tools/operations/")  # made to speak as others do
+    found = {
+        name: {
+            node.value
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and camel.fullmatch(node.value)
+        }
+        - theirs
+        for name, tree in MODULES.items()
+        if not name.startswith(others_words)
+    }
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+@pytest.mark.requirement("house:tool-files")
+def test_each_built_in_tool_has_its_text_beside_it_and_its_limits_from_the_code() -> None:
+    tools = [name for name, tree in MODULES.items() if name.startswith("tools/") and "SPEC" in ast.unparse(tree)]
+    assert tools
+    for name in tools:
+        text = (SOURCE / name).with_suffix(".md").read_text("utf-8")
+        numbers = re.findall(r"\b\d{2,}\b", text)
+        assert (name, numbers) == (name, [])
+
+
+@pytest.mark.requirement("runner:one-way")
+def test_only_the_runner_runs_a_tool() -> None:
+    runs = [name for name, tree in MODULES.items() if re.search(r"\btool\.run\(", ast.unparse(tree))]
+    assert runs == ["engine/runner.py"]
+
+
+@pytest.mark.requirement("house:pure")
+def test_nobody_but_the_clock_asks_for_the_time() -> None:
+    askers = [
+        name
+        for name, tree in MODULES.items()
+        if re.search(r"time\.(time|monotonic|perf_counter)\(|datetime\.now\(|\.utcnow\(", ast.unparse(tree))
+    ]
+    assert askers == ["engine/clock.py"]

@@ -1,0 +1,123 @@
+"""The Python API: the same calls as everywhere, without a server."""
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+import toolyard
+from toolyard.blocking import BlockingYard
+from toolyard.errors import ConfigError, UsageError
+from toolyard.protocol.envelope import Envelope, ErrorCode, Status
+
+
+@pytest.mark.requirement("python:open", "python:call", "python:to-dict", "runner:one-way")
+def test_a_call_returns_the_full_envelope(project: Path, yard: BlockingYard) -> None:
+    (project / "a.txt").write_text("one\ntwo\n")
+    envelope = yard.call("Read", {"path": "a.txt"})
+    assert isinstance(envelope, Envelope)
+    assert envelope.status is Status.SUCCESS
+    assert envelope.data["content"] == "1\tone\n2\ttwo"
+    assert Envelope.from_dict(json.loads(json.dumps(envelope.to_dict()))) == envelope
+
+
+@pytest.mark.requirement("python:call")
+def test_a_failed_tool_is_an_envelope_and_not_an_exception(yard: BlockingYard) -> None:
+    envelope = yard.call("Nothing", {})
+    assert envelope.error is not None
+    assert envelope.error.code is ErrorCode.NOT_FOUND
+
+
+@pytest.mark.requirement("python:dialect", "dialect:envelope")
+@pytest.mark.parametrize(
+    ("dialect", "keys"),
+    [
+        ("envelope", ["status", "data", "text", "stats", "context"]),
+        ("vcp", ["status", "result"]),
+        ("backend", ["type", "tool_name", "tool_use_id", "uuid", "data"]),
+        ("openai", ["role", "tool_call_id", "content"]),
+        ("mcp", ["content", "structuredContent", "isError"]),
+    ],
+)
+def test_a_call_with_a_dialect_returns_a_dict_in_it(yard: BlockingYard, dialect: str, keys: list[str]) -> None:
+    assert list(yard.call("LS", dialect=dialect)) == keys
+
+
+@pytest.mark.requirement("python:dialect")
+def test_an_unknown_dialect_is_refused_before_the_tool_runs(yard: BlockingYard) -> None:
+    with pytest.raises(UsageError, match="unknown dialect 'xml': choose one of envelope, vcp, backend, openai, mcp"):
+        yard.call("LS", dialect="xml")
+
+
+@pytest.mark.requirement("python:open-async")
+async def test_the_asynchronous_form_gives_the_same_results(project: Path, yard: BlockingYard) -> None:
+    (project / "a.txt").write_text("x")
+    async with toolyard.open_async(project=project) as other:
+        both = [(await other.call("LS")).data, yard.call("LS").data]
+        many = await asyncio.gather(*(other.call("Read", {"path": "a.txt"}) for _ in range(20)))
+    assert both[0] == both[1]
+    assert {str(envelope.data["content"]) for envelope in many} == {"1\tx"}
+
+
+@pytest.mark.requirement("python:threads")
+def test_each_of_many_threads_gets_its_own_answer(project: Path, yard: BlockingYard) -> None:
+    for number in range(40):
+        (project / f"{number}.txt").write_text(f"text {number}")
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: yard.call("Read", {"path": f"{number}.txt"}).data["content"], range(40)))
+    assert found == [f"1\ttext {number}" for number in range(40)]
+
+
+@pytest.mark.requirement("python:open")
+def test_a_closed_yard_says_so_and_may_be_closed_again(project: Path) -> None:
+    yard = toolyard.open(project=project)
+    yard.close()
+    yard.close()
+    with pytest.raises(RuntimeError, match=r"open another one with toolyard\.open"):
+        yard.call("LS")
+
+
+@pytest.mark.requirement("python:open")
+def test_opening_and_closing_leaves_no_descriptor_and_no_thread_behind(project: Path) -> None:
+    import threading
+
+    def open_descriptors() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    if not Path("/proc/self/fd").exists():
+        pytest.skip("needs /proc")
+    toolyard.open(project=project).close()
+    before = open_descriptors(), threading.active_count()
+    for _ in range(5):
+        with toolyard.open(project=project) as yard:
+            yard.call("LS")
+    assert (open_descriptors(), threading.active_count()) == before
+
+
+@pytest.mark.requirement("python:open", "cli:project")
+def test_a_project_that_is_no_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is not a folder"):
+        toolyard.open(project=tmp_path / "missing")
+
+
+@pytest.mark.requirement("cli:config:check")
+def test_a_wrong_setting_is_refused_when_opening(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text('truncation_direction = "left"\n')
+    with pytest.raises(ConfigError, match='truncation_direction: expected "head" or "tail"'):
+        toolyard.open(project=project, home=tmp_path)
+
+
+@pytest.mark.requirement("truncation:direction", "truncation:full")
+def test_the_openai_dialect_carries_the_shown_envelope_and_the_others_the_full_one(
+    project: Path, tmp_path: Path
+) -> None:
+    items = {f"path{number}": "a.txt" for number in range(1, 40)}
+    (project / "a.txt").write_text("line\n" * 300)
+    with toolyard.open(project=project, home=tmp_path / "home") as yard:
+        full = yard.call("Read", dict(items), dialect="mcp")["structuredContent"]
+        shown = json.loads(yard.call("Read", dict(items), dialect="openai")["content"])
+    assert "truncation" not in full["data"]
+    assert shown["data"]["truncation"]["direction"] == "head"
+    assert (project / shown["data"]["truncation"]["full_output_path"]).exists()
