@@ -14,9 +14,8 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.patching.text import FileChange
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, FileChanger
+from toolyard.tools.change import DRY_RUN, ChangingTool
 from toolyard.tools.text import description
-from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import validate
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked
@@ -48,16 +47,10 @@ class _Found:
     document: Document | None
 
 
-class ApplyPatch:
+class ApplyPatch(ChangingTool):
     spec = SPEC
 
-    def __init__(self, files: FileChanger) -> None:
-        self._files = files
-
-    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._apply(call, checkpoint))
-
-    def _apply(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+    def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         wanted: Mapping[str, Any] = call.arguments
         changes = parse(wanted["patch"])
         with ExitStack() as stack:

@@ -5,6 +5,7 @@ remember them for the caller, look at what was written. A dry run does everythin
 """
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.tool import Checkpoint
+from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import validate
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
 from toolyard.workspace.locks import locked
@@ -151,6 +153,19 @@ class FileChanger:
                     context={"path_resolved": path, "hash": checksum(raw)},
                 )
         return failure
+
+
+class ChangingTool(ABC):
+    """A tool that changes files by a FileChanger, in a thread."""
+
+    def __init__(self, files: FileChanger) -> None:
+        self._files = files
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: self.change(call, checkpoint))
+
+    @abstractmethod
+    def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result: ...
 
 
 def checksum(raw: bytes) -> str:

@@ -11,9 +11,8 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.text import description
-from toolyard.tools.thread import in_thread
 from toolyard.workspace.document import Document
 
 OLD_STRING: JsonObject = {"type": "string", "description": "The text to replace, exactly as it stands in the file."}
@@ -42,16 +41,10 @@ SPEC = ToolSpec(
 )
 
 
-class Edit:
+class Edit(ChangingTool):
     spec = SPEC
 
-    def __init__(self, files: FileChanger) -> None:
-        self._files = files
-
-    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._edit(call, checkpoint))
-
-    def _edit(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+    def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         wanted: Mapping[str, Any] = call.arguments
         edit = TextEdit(wanted["old_string"], wanted["new_string"], wanted["replace_all"])
         match: Match | None = None

@@ -11,7 +11,7 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.truncation import MAX_LINES
 from toolyard.tools.matches import Page
 from toolyard.tools.readers.page import MAX_LINE_CHARS
-from toolyard.tools.searching import failed_items, fitting, not_looked_at, skipped, timed_out, unreadable
+from toolyard.tools.searching import failed_items, fitting, not_looked_at, shown, skipped, timed_out, unreadable
 from toolyard.workspace.search.found import MAX_COUNTED, Found
 from toolyard.workspace.search.run import Progress
 from toolyard.workspace.search.walk import LeftOut
@@ -108,7 +108,7 @@ def _items(wanted: Mapping[str, Any], page: Page, found: Found) -> tuple[str, li
 
 
 def _not_searched(search: Search) -> list[tuple[str, str, int]]:
-    return [(search.base + path, what, number) for path, what, number in search.progress.faults]
+    return [(shown(search.base + path), what, number) for path, (what, number) in search.progress.faults.items()]
 
 
 def _changed(path: str) -> Json:
@@ -116,7 +116,7 @@ def _changed(path: str) -> Json:
     return {"item": path, "code": ErrorCode.CONFLICT.value, "message": message}
 
 
-def _told(wanted: Mapping[str, Any], search: Search, shown: int, there: int) -> str:
+def _told(wanted: Mapping[str, Any], search: Search, count: int, there: int) -> str:
     total, files = search.found.total, search.found.files
     pattern = wanted["pattern"] if len(wanted["pattern"]) <= _MOST_QUOTED else f"{wanted['pattern'][:_MOST_QUOTED]}…"
     if not total:
@@ -124,10 +124,10 @@ def _told(wanted: Mapping[str, Any], search: Search, shown: int, there: int) -> 
     found = f"Found {_number(total, 'match')} for '{pattern}' in {_number(files, 'file')}"
     if search.single is None:
         found += f" below '{search.where}'"
-    if shown >= there:
+    if count >= there:
         return f"{found}."
     return (
-        f"{found} (truncated: the first {shown} of {there} are shown). Raise limit (at most {MAX_LINES}), or narrow the"
+        f"{found} (truncated: the first {count} of {there} are shown). Raise limit (at most {MAX_LINES}), or narrow the"
         " search with path, glob or a more exact pattern."
     )
 

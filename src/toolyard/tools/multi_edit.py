@@ -10,10 +10,9 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, new_file, require_existing
 from toolyard.tools.text import description
-from toolyard.tools.thread import in_thread
 from toolyard.workspace.document import UTF8, Document
 
 SPEC = ToolSpec(
@@ -46,16 +45,10 @@ SPEC = ToolSpec(
 )
 
 
-class MultiEdit:
+class MultiEdit(ChangingTool):
     spec = SPEC
 
-    def __init__(self, files: FileChanger) -> None:
-        self._files = files
-
-    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._edit(call, checkpoint))
-
-    def _edit(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+    def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         wanted: Mapping[str, Any] = call.arguments
         edits = [Edit(e["old_string"], e["new_string"], e.get("replace_all", False)) for e in wanted["edits"]]
         applied: list[Json] = []

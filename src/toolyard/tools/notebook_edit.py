@@ -9,10 +9,9 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.edit import require_existing
 from toolyard.tools.text import description
-from toolyard.tools.thread import in_thread
 from toolyard.workspace.document import Document
 
 SPEC = ToolSpec(
@@ -44,16 +43,10 @@ SPEC = ToolSpec(
 _DONE = {EditMode.REPLACE: "Replaced", EditMode.INSERT: "Inserted", EditMode.DELETE: "Deleted"}
 
 
-class NotebookEdit:
+class NotebookEdit(ChangingTool):
     spec = SPEC
 
-    def __init__(self, files: FileChanger) -> None:
-        self._files = files
-
-    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._edit(call, checkpoint))
-
-    def _edit(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+    def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         wanted: Mapping[str, Any] = call.arguments
         edit = CellEdit(
             mode=EditMode(wanted["edit_mode"]),

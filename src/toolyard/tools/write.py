@@ -6,9 +6,8 @@ from typing import Any
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, FileChanger
+from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.text import description
-from toolyard.tools.thread import in_thread
 from toolyard.workspace.document import Document
 from toolyard.workspace.replace import already_exists
 
@@ -37,16 +36,10 @@ SPEC = ToolSpec(
 )
 
 
-class Write:
+class Write(ChangingTool):
     spec = SPEC
 
-    def __init__(self, files: FileChanger) -> None:
-        self._files = files
-
-    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return await in_thread(lambda: self._write(call, checkpoint))
-
-    def _write(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+    def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         wanted: Mapping[str, Any] = call.arguments
         content: str = wanted["content"]
 
