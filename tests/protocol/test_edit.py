@@ -47,6 +47,7 @@ def test_nine_agents_edit_requests_never_write_a_wrong_byte(case: dict[str, Any]
         ("one\r\ntwo\nthree\r\n", "one\ntwo\nthree", "1\n2\n3\n4", "1\r\n2\n3\n4\r\n", Strategy.LINE_ENDINGS),
         ("a  \n\tb\t\nc\n", "a\n\tb", "x\ny", "x\ny\nc\n", Strategy.TRAILING_BLANKS),
         ("say “hi” – now\n", 'say "hi" - now', "bye", "bye\n", Strategy.PUNCTUATION),
+        ("你好，世界！\n", "你好,世界!", "再见", "再见\n", Strategy.PUNCTUATION),
         ("  if a:\n    b\n", "if a:\n  b", "if c:\n  d\n\n  e", "  if c:\n    d\n\n    e\n", Strategy.INDENTATION),
         ("if a:\n  b\n", "    if a:\n      b", "    if c:\n      d", "if c:\n  d\n", Strategy.INDENTATION),
     ],

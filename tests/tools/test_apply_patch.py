@@ -75,7 +75,9 @@ def test_a_patch_adds_updates_moves_and_deletes_files(four: Path, yard: Blocking
         {"oldStart": 1, "oldLines": 2, "newStart": 1, "newLines": 2, "lines": ["-one", "+ONE", " rest"]}
     ]
     assert files[3]["from"] == "b.txt"
-    assert envelope.text == "Applied the patch to 4 files."
+    assert envelope.text == (
+        "Applied the patch: updated 'a.txt', created 'sub/new.txt', deleted 'gone.txt', moved 'b.txt' to 'moved/b.txt'."
+    )
 
 
 @pytest.mark.requirement("applypatch:formats")
@@ -113,7 +115,7 @@ def test_a_dry_run_checks_and_writes_nothing(four: Path, yard: BlockingYard) -> 
     before = found(four)
     envelope = yard.call("ApplyPatch", {"patch": TWO_FILES, "dry_run": True})
     assert (envelope.status, envelope.data["applied"], found(four)) == (Status.PARTIAL, False, before)
-    assert envelope.text == "Dry run: the patch fits 4 files; nothing was written."
+    assert envelope.text.startswith("Dry run: the patch fits, nothing was written. It would be: updated 'a.txt',")
 
 
 @pytest.mark.requirement("edit:stale")

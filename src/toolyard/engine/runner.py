@@ -150,7 +150,8 @@ class Runner:
             if envelope.error
         ]
         good = len(items) - len(failed)
-        remarks = [envelope.text for envelope in envelopes if envelope.status is not Status.SUCCESS]
+        numbered = enumerate(envelopes, 1)
+        remarks = [f"({n}) {envelope.text}" for n, envelope in numbered if envelope.status is not Status.SUCCESS]
         text = " ".join([f"Batch of {len(items)} finished: {good} succeeded, {len(failed)} failed.", *remarks])
         data: JsonObject = {"results": [envelope.data for envelope in envelopes]}
         if failed:
@@ -180,7 +181,7 @@ class Runner:
         envelope = Envelope(
             status=Status.ERROR,
             data=failure.data,
-            text=self._mask.text(f"{failure.message} {failure.hint}".strip()),
+            text=self._mask.text(_sentences(failure.message, failure.hint)),
             error=Fault(failure.code, self._mask.text(failure.message)),
             stats={"time_ms": self._elapsed_ms(started)},
             context=self._context(call, context),
@@ -203,6 +204,11 @@ async def _abandon(task: "asyncio.Future[Result]") -> None:
 
 def _names(tool: Tool) -> tuple[str, ...]:
     return (*tool.spec.parameter_names, *tool.spec.synonyms)
+
+
+def _sentences(message: str, hint: str) -> str:
+    ended = message.endswith((".", "!", "?", "。", "»")) or not hint
+    return f"{message}{'' if ended else '.'} {hint}".strip()
 
 
 def _require_json(call: ToolCall) -> None:

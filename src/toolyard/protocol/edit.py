@@ -282,7 +282,8 @@ def _margin(lines: list[str]) -> str | None:
     return min((indent(line) for line in lines if line.strip(BLANKS)), key=len, default=None)
 
 
-ALIKE = {
+_WIDE = "，：；！？（）［］｛｝"  # what a Chinese keyboard gives for the ASCII ones
+ALIKE = dict(zip(map(ord, _WIDE), ",:;!?()[]{}", strict=True)) | {
     ord(other): plain
     for plain, others in {
         "'": "‘’‚‛′＇",

@@ -14,9 +14,9 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.patching.text import FileChange
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, ChangingTool
+from toolyard.tools.change import DRY_RUN, ChangingTool, remark
 from toolyard.tools.text import description
-from toolyard.tools.validation import validate
+from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import printable
@@ -37,6 +37,9 @@ SPEC = ToolSpec(
     },
     risk=Risk.WRITE,
 )
+
+
+_NAMED = 8  # files that the text names; the others are in the data
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,37 +122,46 @@ def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[_Content]:
 
 
 def _result(planned: Sequence[PlannedFile], found: Mapping[str, _Found], *, applied: bool) -> Result:
-    files: list[Json] = [_report(file, found) for file in planned]
-    counts = len(files)
-    done = f"Applied the patch to {counts} file{'s' if counts > 1 else ''}."
+    findings = {file.path: _findings(file, found) for file in planned}
+    files: list[Json] = [_report(file, found, findings[file.path]) for file in planned]
+    what = ", ".join(_said(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
     text = (
-        done if applied else f"Dry run: the patch fits {counts} file{'s' if counts > 1 else ''}; nothing was written."
+        f"Applied the patch: {what}."
+        if applied
+        else f"Dry run: the patch fits, nothing was written. It would be: {what}."
     )
     text += "".join(f" '{file.path}': {file.note}" for file in planned if file.note)
-    findings = sum(
-        len(file["validation"]) for file in cast("list[dict[str, list[Json]]]", files) if "validation" in file
-    )
-    if findings:
-        text += f" The checkers found {findings} problem{'s' if findings > 1 else ''}."
+    text += remark([finding for each in findings.values() for finding in each])
     first = found[planned[0].new_path or planned[0].path].target.path
     return Result(
         data={"applied": applied, "files": files},
         text=text,
-        stats={"files": counts},
-        context={"path_resolved": first} if counts == 1 else {},
+        stats={"files": len(files)},
+        context={"path_resolved": first} if len(files) == 1 else {},
     )
 
 
-def _report(file: PlannedFile, found: Mapping[str, _Found]) -> dict[str, Json]:
+def _said(file: PlannedFile) -> str:
+    done = {"create": "created", "update": "updated", "delete": "deleted", "move": "moved"}[file.operation.value]
+    return f"{done} '{file.path}'" + (f" to '{file.new_path}'" if file.new_path else "")
+
+
+def _findings(file: PlannedFile, found: Mapping[str, _Found]) -> tuple[Finding, ...]:
     path = found[file.new_path or file.path].target.path
+    return validate(path, printable(file.after)).findings if file.after is not None else ()
+
+
+def _report(file: PlannedFile, found: Mapping[str, _Found], findings: Sequence[Finding]) -> dict[str, Json]:
     before, after = printable(file.before or ""), printable(file.after or "")
-    report: JsonObject = {"path": path, "operation": file.operation.value}
+    report: JsonObject = {
+        "path": found[file.new_path or file.path].target.path,
+        "operation": file.operation.value,
+    }
     if file.new_path:
         report["from"] = found[file.path].target.path
     report["structured_patch"] = cast("list[Json]", structured_patch(before, after))
     if file.strategy != "exact":
         report["strategy"] = file.strategy.value
-    findings = validate(path, after).findings if file.after is not None else ()
     if findings:
         report["validation"] = [finding.to_json() for finding in findings]
     return report

@@ -18,7 +18,7 @@ from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread
-from toolyard.tools.validation import validate
+from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import printable
@@ -55,9 +55,8 @@ class Changed:
         after = printable(self.after.text)
         validation = validate(self.path, after)
         findings: list[Json] = [finding.to_json() for finding in validation.findings]
-        text = done if self.applied else f"Dry run: nothing was written. {done} Call again without dry_run to write it."
-        if findings:
-            text += f" The checkers found {len(findings)} problem{'s' if len(findings) > 1 else ''} in it."
+        text = done if self.applied else f"Dry run: nothing was written. Without dry_run: {done}"
+        text += remark(validation.findings)
         hunks = cast("list[Json]", structured_patch(before or "", after))
         return Result(
             data={
@@ -72,6 +71,14 @@ class Changed:
             context={"path_resolved": self.path},
             extras=Extras(before=before, after=after),
         )
+
+
+def remark(findings: Sequence[Finding]) -> str:
+    """What the checkers found, as the end of a text: how much, and the first of it."""
+    if not findings:
+        return ""
+    count = "a problem" if len(findings) == 1 else f"{len(findings)} problems, the first"
+    return f" The checker found {count} in line {findings[0].line}: {findings[0].message}."
 
 
 class FileChanger:
@@ -128,7 +135,7 @@ class FileChanger:
                     path, "is not the file with expected_hash any more" if raw is not None else "does not exist", raw
                 )
             return
-        if not overwrites or raw is None or call.force:
+        if not overwrites or raw is None or call.force or call.arguments["dry_run"]:
             return
         known = self._reads.recall(call.caller, path)
         if known is None:
@@ -179,6 +186,6 @@ def _stale(path: str, why: str, raw: bytes | None) -> Failure:
     return Failure(
         Reason.STALE,
         f"'{path}' {why}: nothing was written.",
-        hint="Read it first, then repeat the call.",
+        hint="Read it first, then repeat the call; a person may say --force.",
         context=context,
     )

@@ -86,7 +86,7 @@ def already_exists(path: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
         f"'{path}' exists already and was not changed.",
-        hint="Read it first, or use another name.",
+        hint="Choose another name.",
     )
 
 
