@@ -594,6 +594,8 @@ WRITING_TOOLS: Final = _now(
     ("r:R93", "reliability R93",
      ("Two edits of one file through us both land when both still match; against an outside writer exactly one "
       "applies and the other is CONFLICT with the current hash.")),
+    ("s:S-15:home", "security S-15",
+     "No tool reads, lists, searches or writes Toolyard's own home, also when it stands inside the project."),
     ("r:R62:files", "reliability R62",
      "A full disk at any step of a write is EXECUTION_ERROR, leaves the old file whole and no temporary file."),
     ("r:R94", "reliability R94",

@@ -30,6 +30,7 @@ from toolyard.tools.read import Read
 from toolyard.tools.write import Write
 from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.outputs import Outputs
+from toolyard.workspace.private import keep_private
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.safe_fetch import SafeFetch
 from toolyard.workspace.transaction import Transactions
@@ -43,8 +44,13 @@ class Yard:
     def __init__(self, config: Config, *, clock: Clock | None = None, journal: Journal | None = None) -> None:
         clock = clock or SystemClock()
         self._workspace = workspace = Workspace(config.project)
+        keep_private(config.home, workspace.root)
         transactions = Transactions(config.home / "transactions", workspace.root)
-        transactions.recover(workspace.open_folder)
+        try:
+            transactions.recover(workspace.open_folder)
+        except BaseException:
+            workspace.close()
+            raise
         self.tools = Registry(_built_in(config, workspace, transactions, clock))
         self._runner = Runner(
             self.tools,
@@ -77,6 +83,7 @@ class Yard:
     def request(
         self, tool: str, arguments: Mapping[str, Any], *, caller: str | None = None, force: bool = False
     ) -> ToolCall:
+        _require_call(tool, arguments)
         own = f"call_{uuid4().hex}"
         return ToolCall(id=own, tool=tool, arguments=dict(arguments), caller=caller or self._caller, force=force)
 
@@ -113,6 +120,11 @@ class Yard:
 def require_dialect(dialect: str) -> None:
     if dialect not in DIALECTS:
         raise UsageError(f"unknown dialect '{dialect}': choose one of {', '.join(DIALECTS)}")
+
+
+def _require_call(tool: object, arguments: object) -> None:
+    if not isinstance(tool, str) or not isinstance(arguments, Mapping):
+        raise UsageError("a call takes the tool's name as a string and its arguments as a mapping")
 
 
 def _built_in(config: Config, workspace: Workspace, transactions: Transactions, clock: Clock) -> list[Tool]:

@@ -1,6 +1,7 @@
 """The Yard for programs without an event loop: the same calls, blocking, from any thread."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Coroutine, Mapping
 from types import TracebackType
@@ -21,6 +22,7 @@ class BlockingYard:
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
         self._thread.start()
         self._closed = False
+        self._process = os.getpid()  # a fork has the object but not the thread
 
     @overload
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Envelope: ...
@@ -32,12 +34,19 @@ class BlockingYard:
         self, tool: str, arguments: Mapping[str, Any] | None = None, *, dialect: str | None = None
     ) -> Envelope | dict[str, Any]:
         """Run a tool; the full envelope, or a dict in ``dialect``."""
+        if os.getpid() != self._process:
+            raise RuntimeError("this Yard was opened by another process: open one of your own with toolyard.open()")
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open()")
         work: Coroutine[Any, Any, Envelope | dict[str, Any]] = (
             self._yard.call(tool, arguments) if dialect is None else self._yard.call(tool, arguments, dialect=dialect)
         )
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return running.result()
+        except BaseException:  # Ctrl-C among them: a call that nobody waits for is stopped
+            running.cancel()
+            raise
 
     def close(self) -> None:
         """Cancel what still runs and end the thread. Closing twice is harmless."""

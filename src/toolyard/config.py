@@ -101,7 +101,10 @@ class Config:
 
 def load(project: str | os.PathLike[str], home: str | os.PathLike[str] | None = None) -> Config:
     """The settings that hold for a project and a home; raises ConfigError with every problem."""
-    folder = Path(project)
+    try:
+        folder = Path(project).absolute()
+    except FileNotFoundError as error:
+        raise UsageError("the current folder no longer exists: go to another, or use --project") from error
     if not folder.is_dir():
         raise UsageError(f"the project '{project}' is not a folder: name one with --project")
     place = Path(home).absolute() if home else _default_home(os.environ).absolute()

@@ -395,3 +395,27 @@ def test_any_call_at_all_ends_in_one_envelope_that_json_can_write(
     outcome = asyncio.run(bench.runner.settle(ToolCall(id="c", tool=tool, arguments=arguments)))  # type: ignore[arg-type]
     json.dumps(outcome.envelope.to_dict(), allow_nan=False).encode()
     assert len(bench.journal.finished_calls) == 1
+
+
+@pytest.mark.requirement("runner:cancel")
+async def test_a_cancelled_batch_ends_the_item_that_runs_and_starts_no_other(project: Path) -> None:
+    endless = Endless()
+    bench = Bench(project, endless, splits_batches=True)
+    running = asyncio.create_task(bench.runner.settle(bench.call(text1="a", text2="b", text3="c")))
+    await asyncio.wait_for(endless.started.wait(), WAIT_S)
+    assert bench.runner.cancel("c1")
+    outcome = await asyncio.wait_for(running, WAIT_S)
+    assert [item.outcome.envelope.context.get("reason") for item in outcome.batch] == ["CANCELLED"] * 3
+    assert outcome.envelope.status is Status.ERROR
+
+
+@pytest.mark.requirement("envelope:context:params-masked", "params:types")
+async def test_arguments_that_cannot_be_echoed_leak_nothing_and_break_nothing(project: Path) -> None:
+    bench = Bench(project, says)
+    deep: list[object] = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in (10**5000, deep, {"password": "hunter2222", "x": float("nan")}):
+        outcome = await bench.runner.settle(bench.call(text=value))
+        assert outcome.envelope.error is not None
+        assert "hunter2222" not in json.dumps(outcome.envelope.to_dict())

@@ -254,7 +254,6 @@ def test_a_text_becomes_what_the_schema_asks_for(name: str, value: Json, typed: 
         ("-1", "-1"),
         (2001, "2001"),
         (True, "true"),
-        (None, "null"),
         ([5], "[5]"),
         ({"a": 1}, '{"a": 1}'),
         pytest.param(10**400, "1" + "0" * 76 + "...", id="larger than any float"),
@@ -266,9 +265,7 @@ def test_a_value_that_is_no_integer_in_range_is_refused(value: Json, got: str) -
 
 
 @pytest.mark.requirement("params:types")
-@pytest.mark.parametrize(
-    ("value", "got"), [("maybe", '"maybe"'), ("2", '"2"'), ("", '""'), (1, "1"), (0, "0"), (None, "null")]
-)
+@pytest.mark.parametrize(("value", "got"), [("maybe", '"maybe"'), ("2", '"2"'), ("", '""'), (1, "1"), (0, "0")])
 def test_a_value_that_is_not_true_or_false_is_refused(value: Json, got: str) -> None:
     assert refusal(LS, {"include_hidden": value}) == f"'include_hidden': expected true or false, got {got}"
 
@@ -378,3 +375,14 @@ def test_what_the_caller_sent_is_not_changed() -> None:
     sent: JsonObject = {"Limit": "5", "ignore": '["a"]'}
     accept(LS, sent)
     assert sent == {"Limit": "5", "ignore": '["a"]'}
+
+
+@pytest.mark.requirement("params:defaults")
+def test_null_for_an_optional_parameter_counts_as_left_out() -> None:
+    properties: Any = {"path": {"type": "string"}, "limit": {"type": "integer", "default": 5}}
+    spec = ToolSpec(
+        name="T", description="", parameters={"type": "object", "properties": properties, "required": ["path"]}
+    )
+    assert accept(spec, {"path": "a", "limit": None}) == {"path": "a", "limit": 5}
+    with pytest.raises(Failure, match="'path': expected a string, got null"):
+        accept(spec, {"path": None})

@@ -91,6 +91,7 @@ def test_a_pattern_counts_from_path_and_paths_from_the_root(searches: Searches, 
         assert (paths(found), found.context["path_resolved"]) == (["src/a.py"], "src")
     assert paths(searches.glob(f"{project}/src/*.py")) == ["src/a.py"]
     assert paths(searches.glob(f"{project}/src/*.py", path="src")) == ["src/a.py"]
+    assert code(searches.glob(f"{project}/lib/*.py", path="src")) is ErrorCode.INVALID_PARAM
 
 
 @pytest.mark.requirement("glob:pattern")

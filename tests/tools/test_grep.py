@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import resource
 import stat
 import subprocess
 import threading
@@ -28,6 +29,7 @@ from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES
 from toolyard.tools.readers.page import MAX_LINE_CHARS
+from toolyard.workspace.search import batches, child
 from toolyard.workspace.search import found as found_module
 
 ENGINES = pytest.mark.parametrize("engine", ["ripgrep", "python"])
@@ -545,6 +547,27 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(project: Path, tmp_p
     else:
         assert code(found) is ErrorCode.TIMEOUT
     assert ended(tmp_path)
+
+
+@ENGINES
+@pytest.mark.requirement("r:R97", "grep:stats")
+@pytest.mark.parametrize("glob", [None, "*"])
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way here to limit another process")
+def test_a_file_too_large_for_memory_is_named_and_the_others_are_searched(
+    project: Path, engine: str, glob: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "MAX_MEMORY", 64 * 1024 * 1024)
+    monkeypatch.setattr(batches, "_LARGE", 10 * 1024 * 1024)
+    put(project, {"a.txt": "TODO\n", "sub/c.txt": "TODO\n"})
+    with (project / "b.txt").open("wb") as file:
+        for _ in range(60):
+            file.write(b"x" * 1024 * 1024)
+        file.write(b"TODO\n")
+    found = with_engine(project, engine).grep("TODO", **({"glob": glob} if glob else {}))
+    assert (found.status, places(found)) == (Status.PARTIAL, [("a.txt", 1), ("sub/c.txt", 1)])
+    assert (found.stats["files_searched"], found.stats["skipped_unreadable"]) == (2, 1)
+    assert "'b.txt'" in found.text
+    assert "broke down" not in found.text
 
 
 @pytest.mark.requirement("r:R97")

@@ -152,10 +152,10 @@ def test_what_ripgrep_says_is_understood_in_any_chunking(sizes: list[int]) -> No
         notes.add(said[at : at + size])
         at += size
     assert notes.binary == {b"a: b.bin", b"old.bin"}
-    assert notes.faults == [
-        ("closed: x/c.txt", "Permission denied", 13),
-        ("deep.txt", "PCRE2: error matching: match limit exceeded", 0),
-    ]
+    assert notes.faults == {
+        "closed: x/c.txt": ("Permission denied", 13),
+        "deep.txt": ("PCRE2: error matching: match limit exceeded", 0),
+    }
     assert notes.said == "regex parse error:\n    [\n    ^\nerror: unclosed character class\n"
 
 

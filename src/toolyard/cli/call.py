@@ -87,16 +87,24 @@ def _schema(yard: Yard, tool: str, key: str) -> dict[str, Json]:
 def _from_json(source: str) -> JsonObject:
     where, text = _text(source)
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise UsageError(
             f"{where} is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
         ) from error
-    except RecursionError as error:
-        raise UsageError(f"{where} is nested too deeply") from error
+    except (RecursionError, ValueError) as error:
+        raise UsageError(f"{where} cannot be read: {error}") from error
     if not isinstance(value, dict):
         raise UsageError(f'{where} must be a JSON object of arguments, such as {{"path": "src"}}')
     return value
+
+
+def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, _ in pairs if sum(other == name for other, _ in pairs) > 1)
+        raise UsageError(f"'{twice}' is given twice")
+    return found
 
 
 def _text(source: str) -> tuple[str, str]:

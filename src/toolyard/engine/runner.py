@@ -47,6 +47,7 @@ class Runner:
         self._registry, self._root, self._outputs, self._clock = registry, root, outputs, clock
         self._journal, self._mask, self._direction = journal, mask, direction
         self._running: dict[str, Stop] = {}
+        self._batches: dict[str, bool] = {}  # running batches, and whether each was cancelled
 
     async def settle(self, call: ToolCall) -> Outcome:
         """Run one call to its end."""
@@ -65,10 +66,12 @@ class Runner:
 
     def cancel(self, call_id: str) -> bool:
         """Stop a running call: it ends as CANCELLED. False when no such call is running."""
-        stop = self._running.get(call_id)
-        if stop is not None:
+        if call_id in self._batches:
+            self._batches[call_id] = True
+        stops = [stop for own, stop in self._running.items() if own.partition("#")[0] == call_id]
+        for stop in stops:
             stop.cancel()
-        return stop is not None
+        return bool(stops) or call_id in self._batches
 
     def shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
         """The outcome as a model sees it: long ones cut, with the whole stored first."""
@@ -119,9 +122,9 @@ class Runner:
             if not task.done():
                 failure = stop.cancelled() if waiter.done() else stop.timed_out()
                 stop.cancel()
-                await _abandon(task)
-                raise failure
-            return task.result()
+                if not await _abandon(task):
+                    raise failure
+            return task.result()  # also of a tool that was done before it could be stopped: what happened, happened
         except asyncio.CancelledError:
             stop.cancel()
             await _abandon(task)
@@ -131,16 +134,25 @@ class Runner:
             del self._running[call.id]
 
     async def _batch(self, call: ToolCall, tool: Tool, items: list[JsonObject], started: float) -> Outcome:
-        """One after the other, in order; a failed item does not stop the rest."""
+        """One after the other, in order; a failed item does not stop the rest, a cancel does."""
         done: list[BatchItem] = []
-        for number, arguments in enumerate(items, 1):
-            single = replace(call, id=f"{call.id}#{number}", arguments=arguments)
-            outcome = await self._attempt(single, self._clock.monotonic())
-            own = outcome.extras.reads
-            done.append(
-                BatchItem(call=single, outcome=outcome, reads=tool.spec.risk is Risk.READ if own is None else own)
-            )
+        self._batches[call.id] = False
+        try:
+            for number, arguments in enumerate(items, 1):
+                single = replace(call, id=f"{call.id}#{number}", arguments=arguments)
+                outcome = await self._item(single, cancelled=self._batches[call.id])
+                own = outcome.extras.reads
+                reads = tool.spec.risk is Risk.READ if own is None else own
+                done.append(BatchItem(call=single, outcome=outcome, reads=reads))
+        finally:
+            del self._batches[call.id]
         return self._together(call, tuple(done), started)
+
+    async def _item(self, call: ToolCall, *, cancelled: bool) -> Outcome:
+        now = self._clock.monotonic()
+        if cancelled:
+            return self._failed(call, Stop(call.tool, self._clock, 0).cancelled(), now)
+        return await self._attempt(call, now)
 
     def _together(self, call: ToolCall, items: tuple[BatchItem, ...], started: float) -> Outcome:
         envelopes = [item.outcome.envelope for item in items]
@@ -195,11 +207,14 @@ class Runner:
         return round(max(0.0, self._clock.monotonic() - started) * 1000, 3)
 
 
-async def _abandon(task: "asyncio.Future[Result]") -> None:
-    """Ask a run to end and give it a moment; what it still says or raises is nobody's any more."""
+async def _abandon(task: "asyncio.Future[Result]") -> bool:
+    """Ask a run to end and give it a moment. True when it was done all the same; else nobody hears of it any more."""
     task.cancel()
     await asyncio.wait({task}, timeout=_GRACE_S)
+    if task.done() and not task.cancelled():
+        return task.exception() is None
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return False
 
 
 def _names(tool: Tool) -> tuple[str, ...]:
@@ -221,4 +236,5 @@ def _require_json(call: ToolCall) -> None:
 
 def _echo(arguments: JsonObject) -> Json:
     """The caller's arguments as sent; what JSON cannot carry is described instead."""
-    return arguments if json_problem(arguments, "arguments") is None else {"unreadable": repr(arguments)[:1000]}
+    problem = json_problem(arguments, "arguments")
+    return arguments if problem is None else {"unreadable": problem}

@@ -87,11 +87,19 @@ def _named(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, l
         name = canonical.get(fold(key))
         if name is None:
             problems.append(_unknown(spec, key))
+        elif value is None and _optional(spec, name):
+            continue  # many models write null for what they leave out
         elif name in named and named[name] != value:
             problems.append(f"'{written[name]}' and '{key}' both mean '{name}' and differ: send one of them")
         else:
             named[name], written[name] = value, key
     return named, problems
+
+
+def _optional(spec: ToolSpec, name: str) -> bool:
+    required = spec.parameters.get("required")
+    kind = schema_of(spec, name).get("type")
+    return not (isinstance(required, list) and name in required) and isinstance(kind, str) and kind != "null"
 
 
 def _unknown(spec: ToolSpec, key: str) -> str:

@@ -12,7 +12,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import structured_patch
-from toolyard.protocol.patching.text import FileChange
+from toolyard.protocol.patching.text import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, ChangingTool, remark
 from toolyard.tools.text import description
@@ -20,7 +20,6 @@ from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import printable
-from toolyard.workspace.transaction import Write
 from toolyard.workspace.workspace import Target
 
 SPEC = ToolSpec(
@@ -58,6 +57,7 @@ class ApplyPatch(ChangingTool):
         changes = parse(wanted["patch"])
         with ExitStack() as stack:
             targets = {path: stack.enter_context(self._files.target(call, path)) for path in _paths(changes)}
+            self._files.require_no_links([c.path for c in changes if c.operation in (Operation.DELETE, Operation.MOVE)])
             _require_distinct(targets, {(change.new_path, change.path) for change in changes})
             stack.enter_context(locked([target.folder for target in targets.values()], checkpoint))
             found = {path: _Found(target, self._files.document(target)) for path, target in targets.items()}
@@ -65,7 +65,7 @@ class ApplyPatch(ChangingTool):
             writes = [write for file in planned for write in _contents(file, found)]
             checkpoint()
             if not wanted["dry_run"]:
-                self._files.commit(call, [Write(*w.target.make(), w.target.path, w.old, w.content) for w in writes])
+                self._files.commit(call, [(w.target, w.old, w.content) for w in writes])
             return _result(planned, found, applied=not wanted["dry_run"])
 
     def _planned(

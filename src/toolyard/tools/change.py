@@ -6,12 +6,13 @@ remember them for the caller, look at what was written. A dry run does everythin
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Extras, Result
@@ -105,27 +106,40 @@ class FileChanger:
             changed = Changed(target.path, before, after, not wanted["dry_run"])
             checkpoint()
             if changed.applied and content != raw:
-                self._transactions.commit([Write(*target.make(), target.path, raw, content)])
-            if changed.applied:
+                self.commit(call, [(target, raw, content)])
+            elif changed.applied:
                 self._reads.remember(call.caller, target.path, changed.hash)
             return changed
 
     @contextmanager
     def target(self, call: ToolCall, path: str) -> Iterator[Target]:
+        if path.endswith("/"):
+            raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' names a folder, not a file.", hint="Name a file in it.")
         with self._workspace.target(path) as target:
             require_open(target.path, force=call.force)
             yield target
+
+    def require_no_links(self, paths: Iterable[str]) -> None:
+        """What is to go must be a file itself: to delete the target of a link would leave a link to nothing."""
+        for path in paths:
+            if self._workspace.is_link(path):
+                raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is a link.", hint="Name the file that it leads to.")
 
     def document(self, target: Target) -> Document | None:
         raw = target.read(MAX_BYTES)
         return Document.of(raw, target.path, self._fallbacks) if raw is not None else None
 
-    def commit(self, call: ToolCall, writes: Sequence[Write]) -> None:
-        """All of ``writes`` or none; what was written counts as read by the caller."""
-        self._transactions.commit(writes)
-        for write in writes:
-            if write.content is not None:
-                self._reads.remember(call.caller, write.path, checksum(write.content))
+    def commit(self, call: ToolCall, contents: Sequence[tuple[Target, bytes | None, bytes | None]]) -> None:
+        """Targets with their old and new bytes: all or none. What was written counts as read by the caller."""
+        try:
+            self._transactions.commit([Write(*target.make(), target.path, old, new) for target, old, new in contents])
+        except BaseException:
+            for target, _, _ in contents:
+                target.unmake()
+            raise
+        for target, _, content in contents:
+            if content is not None:
+                self._reads.remember(call.caller, target.path, checksum(content))
 
     def _require_fresh(self, call: ToolCall, path: str, raw: bytes | None, *, overwrites: bool) -> None:
         expected = call.arguments.get("expected_hash")

@@ -75,7 +75,7 @@ def new_file(before: Document | None, text: str, path: str) -> bytes:
             f"old_string is empty, which makes a new file, but '{path}' has content.",
             hint="Give the text to replace, or use Write to replace the whole file.",
         )
-    return (before.encoding.bom if before else b"") + text.encode()
+    return before.encoding.bom + before.encoded(text, path) if before else text.encode()
 
 
 def require_existing(before: Document | None, path: str) -> Document:

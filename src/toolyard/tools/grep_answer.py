@@ -80,6 +80,7 @@ def answer(wanted: Mapping[str, Any], search: Search, workspace: Workspace, fall
         stats["skipped_changed"] = len(page.changed)
     sentences = [
         _told(wanted, search, len(items), there),
+        *_beyond_ascii(wanted),
         *_warnings(search, page),
         *not_looked_at(search.left_out, wanted, faults),
     ]
@@ -89,6 +90,13 @@ def answer(wanted: Mapping[str, Any], search: Search, workspace: Workspace, fall
         stats=stats,
         context={"path_resolved": search.where, "truncation_skip": True},
     )
+
+
+def _beyond_ascii(wanted: Mapping[str, Any]) -> list[str]:
+    """The files are compared byte by byte: a letter beyond ASCII has other bytes in other encodings."""
+    if wanted["pattern"].isascii():
+        return []
+    return ["Only text in UTF-8 or UTF-16 can match characters beyond ASCII."]
 
 
 def _items(wanted: Mapping[str, Any], page: Page, found: Found) -> tuple[str, list[Json]]:
@@ -127,7 +135,7 @@ def _told(wanted: Mapping[str, Any], search: Search, count: int, there: int) -> 
     if count >= there:
         return f"{found}."
     return (
-        f"{found} (truncated: the first {count} of {there} are shown). Raise limit (at most {MAX_LINES}), or narrow the"
+        f"{found} (truncated: the first {count} of {there} are shown). {_way_on(wanted, count)} the"
         " search with path, glob or a more exact pattern."
     )
 
@@ -155,3 +163,8 @@ def _warnings(search: Search, page: Page) -> Iterator[str]:
 def _number(count: int, what: str) -> str:
     plural = "es" if what.endswith("ch") else "s"
     return f"{count} {what}" if count == 1 else f"{count} {what}{plural}"
+
+
+def _way_on(wanted: Mapping[str, Any], count: int) -> str:
+    """How to see more: a page may be full before the limit is reached."""
+    return "The page is full: narrow" if count < wanted["limit"] else f"Raise limit (at most {MAX_LINES}), or narrow"

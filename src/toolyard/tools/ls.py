@@ -18,6 +18,7 @@ from toolyard.tools.text import description
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.ignore import Ignores, read_rules
 from toolyard.workspace.names import to_text
+from toolyard.workspace.private import is_private
 from toolyard.workspace.workspace import Workspace
 
 DEFAULT_LIMIT = 100
@@ -172,6 +173,8 @@ class _Survey:
             self.unreadable += 1
             return
         try:
+            if is_private(inner):
+                return
             self.look(inner, path, rules, depth)
         finally:
             os.close(inner)

@@ -83,7 +83,8 @@ def not_looked_at(
             f"'{path}' ({os.strerror(number) if number else what})" for path, what, number in faults[:_IN_TEXT]
         )
         more = f" and {len(faults) - _IN_TEXT} more" if len(faults) > _IN_TEXT else ""
-        yield f"Not readable: {named}{more}. Check their permissions."
+        refused = any(number in (errno.EACCES, errno.EPERM) for *_, number in faults)
+        yield f"Not readable: {named}{more}." + (" Check their permissions." if refused else "")
     if left_out.stopped:
         yield "Stopped, since there is too much to look at: search a subfolder instead."
 

@@ -48,7 +48,10 @@ class Write(ChangingTool):
                 return content.encode()
             if wanted["create_only"]:
                 raise already_exists(path)
-            return before.encoding.bom + before.encoded(_with_own_endings(content, before.text), path)
+            text = _with_own_endings(content, before.text)
+            if before.encoding.bom:
+                text = text.removeprefix("\ufeff")  # the file has its mark already
+            return before.encoding.bom + before.encoded(text, path)
 
         changed = self._files.change(call, checkpoint, compute, overwrites=not wanted["create_only"])
         operation = "create" if changed.before is None else "update"

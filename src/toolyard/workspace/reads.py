@@ -7,11 +7,13 @@ a file must be read again before it is overwritten.
 
 import hashlib
 import json
+import logging
 import os
 import threading
 from collections import OrderedDict
 from pathlib import Path
 
+_log = logging.getLogger(__name__)
 MAX_REMEMBERED = 20_000
 _MAX_FILE_BYTES = 2 * 1024 * 1024
 LASTING = "cli:"  # callers that begin so outlive their process
@@ -30,7 +32,10 @@ class Reads:
             while len(self._memory) > MAX_REMEMBERED:
                 self._memory.popitem(last=False)
             if caller.startswith(LASTING):
-                self._append(caller, path, checksum)
+                try:
+                    self._append(caller, path, checksum)
+                except OSError as error:
+                    _log.warning("what was read could not be remembered: %s: %s", self._folder, error.strerror)
 
     def recall(self, caller: str, path: str) -> str | None:
         with self._guard:
@@ -55,7 +60,7 @@ class Reads:
     def _stored(self, caller: str) -> dict[str, str]:
         try:
             lines = self._file(caller).read_bytes().splitlines()
-        except FileNotFoundError:
+        except OSError:
             return {}
         return dict(entry for entry in map(_entry, lines) if entry)
 

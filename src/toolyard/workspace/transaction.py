@@ -11,7 +11,9 @@ file that still is as it was gets its new content; one that somebody changed in 
 import fcntl
 import hashlib
 import json
+import logging
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,8 +21,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace.replace import Draft, already_exists, changed_meanwhile, read_or_none, write_draft
+
+_log = logging.getLogger(__name__)
+_DRAFT = re.compile(r"\.toolyard-[0-9a-f]{32}-[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,65 +50,92 @@ class Transactions:
         """Make all writes happen, or none; raises Failure or OSError when none did."""
         own = uuid4().hex
         drafts = [f".toolyard-{own}-{number}".encode() for number in range(len(writes))]
-        with self._record(own, {"state": "prepare", "drafts": _places(writes, drafts)}) as promise:
-            waiting: list[Draft | None] = []
+        with self._record(own, {"state": "prepare", "drafts": _places(writes, drafts)}) as record:
+            waiting: list[Draft] = []
             try:
                 for write, draft in zip(writes, drafts, strict=True):
                     waiting.append(_prepare(write, draft))
-                if len(writes) > 1:
-                    for write in writes:
-                        _require_unchanged(write)
-                    promise(
-                        {"state": "commit", "writes": [_promise(w, d) for w, d in zip(writes, drafts, strict=True)]}
-                    )
+                if len(writes) == 1:
+                    _put_in_place(writes[0], waiting[0], compare=True)
+                    return
+                for write in writes:
+                    _require_unchanged(write)
+                record.promise([_promise(w, d) for w, d in zip(writes, drafts, strict=True)])
+                _finish(writes, waiting)
+                record.kept()
             except BaseException:
-                _discard(waiting)
+                for left in waiting:
+                    left.discard()
                 raise
-            _finish(writes, waiting, all_promised=len(writes) > 1)
 
     def recover(self, open_folder: Callable[[str], int]) -> None:
-        """Clear up after processes that died: ``open_folder`` opens a folder of the project by its real path."""
+        """Clear up after processes that died: ``open_folder`` opens a folder of the project by its real path.
+
+        A record that cannot be followed is set aside and reported: it must not keep the project from being used.
+        """
         if not self._folder.exists():
             return
         for file in sorted(self._folder.glob("*.json")):
             with _dead(file) as record:
-                if record is not None:
+                if record is None:
+                    continue
+                try:
                     _recover(record, open_folder)
                     file.unlink(missing_ok=True)
+                except (OSError, Failure, KeyError, TypeError, ValueError, AttributeError) as error:
+                    _log.warning("an interrupted write could not be cleared up, see %s.bad: %s", file, error)
+                    file.rename(f"{file}.bad")
 
     @contextmanager
-    def _record(self, own: str, content: dict[str, Any]) -> Iterator[Callable[[dict[str, Any]], None]]:
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    def _record(self, own: str, content: dict[str, Any]) -> "Iterator[_Record]":
         file = self._folder / f"{own}.json"
-        fd = os.open(file, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = os.open(file.with_suffix(".new"), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise Failure(
+                ErrorCode.EXECUTION_ERROR,
+                f"Toolyard's home cannot be written: {self._folder}: {error.strerror}. Nothing was changed.",
+                hint="Make it writable, or name another with --home.",
+            ) from error
+        record = _Record(fd)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)  # held while we live: who can take it knows that we do not
             os.write(fd, json.dumps(content).encode())
-
-            promised = False
-
-            def promise(content: dict[str, Any]) -> None:
-                nonlocal promised
-                line = b"\n" + json.dumps(content).encode() + b"\n"  # a line without its end is no promise
-                os.pwrite(fd, line, os.fstat(fd).st_size)
-                os.fsync(fd)
-                promised = True
-
+            file.with_suffix(".new").rename(file)
             try:
-                yield promise
-            except BaseException:
-                if not promised:
+                yield record
+            finally:
+                if not record.binding:
                     file.unlink(missing_ok=True)
-                raise
-            file.unlink(missing_ok=True)
         finally:
             os.close(fd)
 
 
-def _prepare(write: Write, draft: bytes) -> Draft | None:
-    if write.content is None:
-        return None
-    return write_draft(write.folder, write.name, draft, write.content, write.expected, write.path)
+class _Record:
+    """The open record of a transaction. It is ``binding`` from the promise until the promise is kept or withdrawn."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.binding = False
+
+    def promise(self, writes: list[dict[str, Any]]) -> None:
+        line = b"\n" + json.dumps({"state": "commit", "writes": writes}).encode() + b"\n"
+        os.pwrite(self._fd, line, os.fstat(self._fd).st_size)  # a line without its end is no promise
+        os.fsync(self._fd)
+        self.binding = True
+
+    def kept(self) -> None:
+        self.binding = False
+
+
+def _prepare(write: Write, draft: bytes) -> Draft:
+    """Everything that can fail for want of rights or room fails here, before anything is promised."""
+    if write.content is not None:
+        return write_draft(write.folder, write.name, draft, write.content, write.expected, write.path)
+    # A second name for the file that goes: it shows that the folder can be written, and brings the file back.
+    os.link(write.name, draft, src_dir_fd=write.folder, dst_dir_fd=write.folder, follow_symlinks=False)
+    return Draft(write.folder, write.name, draft, write.expected, write.path)
 
 
 def _require_unchanged(write: Write) -> None:
@@ -111,27 +144,37 @@ def _require_unchanged(write: Write) -> None:
         raise already_exists(write.path) if write.expected is None else changed_meanwhile(write.path)
 
 
-def _discard(waiting: Sequence[Draft | None]) -> None:
-    for draft in waiting:
-        if draft is not None:
-            draft.discard()
+def _put_in_place(write: Write, draft: Draft, *, compare: bool) -> None:
+    if write.content is not None:
+        draft.put_in_place(compare=compare)
+        return
+    if compare:
+        _require_unchanged(write)
+    os.unlink(write.name, dir_fd=write.folder)
+    draft.discard()
+    os.fsync(write.folder)
 
 
-def _finish(writes: Sequence[Write], waiting: Sequence[Draft | None], *, all_promised: bool) -> None:
-    """Put everything in place. A promise that cannot be kept now is kept at the next recovery."""
-    for write, draft in zip(writes, waiting, strict=True):
-        if draft is None:
-            if not all_promised:
-                _require_unchanged(write)
-            os.unlink(write.name, dir_fd=write.folder)
-            os.fsync(write.folder)
-            continue
-        try:
-            draft.put_in_place(compare=not all_promised)
-        except BaseException:
-            if not all_promised:
-                draft.discard()
-            raise
+def _finish(writes: Sequence[Write], waiting: Sequence[Draft]) -> None:
+    """Put everything in place; what is done is undone again when something stands in the way."""
+    done: list[Write] = []
+    try:
+        for write, draft in zip(writes, waiting, strict=True):
+            _put_in_place(write, draft, compare=False)
+            done.append(write)
+    except BaseException:
+        for write in reversed(done):
+            _undo(write)
+        raise
+
+
+def _undo(write: Write) -> None:
+    if write.expected is None:
+        os.unlink(write.name, dir_fd=write.folder)
+        return
+    draft = f".toolyard-{uuid4().hex}-0".encode()
+    now = None if write.content is None else write.content
+    write_draft(write.folder, write.name, draft, write.expected, now, write.path).put_in_place(compare=False)
 
 
 def _places(writes: Sequence[Write], drafts: Sequence[bytes]) -> list[list[str]]:
@@ -142,7 +185,8 @@ def _promise(write: Write, draft: bytes) -> dict[str, Any]:
     return {
         "folder": _folder_of(write.path),
         "name": os.fsdecode(write.name),
-        "draft": draft.decode() if write.content is not None else None,
+        "draft": draft.decode(),
+        "removes": write.content is None,
         "old": None if write.expected is None else hashlib.sha256(write.expected).hexdigest(),
     }
 
@@ -153,8 +197,12 @@ def _folder_of(path: str) -> str:
 
 @contextmanager
 def _dead(file: Path) -> Iterator[dict[str, Any] | None]:
-    """The record of a process that is no more; None when it lives, or when the record says nothing."""
-    fd = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    """The record of a process that is no more; None when it lives, or has just finished."""
+    try:
+        fd = os.open(file, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        yield None
+        return
     try:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -179,8 +227,7 @@ def _recover(record: dict[str, Any], open_folder: Callable[[str], int]) -> None:
     for place, draft in record.get("drafts", []):
         with _opened(place, open_folder) as folder:
             if folder is not None:
-                with suppress(FileNotFoundError):
-                    os.unlink(draft, dir_fd=folder)
+                _remove(_own(draft), folder)
     for promise in record.get("writes", []):
         with _opened(promise["folder"], open_folder) as folder:
             if folder is not None:
@@ -188,19 +235,34 @@ def _recover(record: dict[str, Any], open_folder: Callable[[str], int]) -> None:
 
 
 def _keep(promise: dict[str, Any], folder: int) -> None:
-    name, draft = os.fsencode(promise["name"]), promise["draft"]
+    name, draft = os.fsencode(_plain(promise["name"])), _own(promise["draft"])
     now = read_or_none(folder, name)
     unchanged = (None if now is None else hashlib.sha256(now).hexdigest()) == promise["old"]
-    if draft is None:
-        if unchanged and now is not None:
-            os.unlink(name, dir_fd=folder)
+    if unchanged and promise["removes"]:
+        _remove(promise["name"], folder)
     elif unchanged:
         with suppress(FileNotFoundError):  # then it took its place before the crash
             os.replace(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
-    else:
-        with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=folder)
+    _remove(draft, folder)
     os.fsync(folder)
+
+
+def _remove(name: str, folder: int) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(name, dir_fd=folder)
+
+
+def _own(draft: str) -> str:
+    """A draft's name: a record is only a file, and must not lead anywhere else."""
+    if not _DRAFT.fullmatch(draft):
+        raise ValueError(f"'{draft}' is no draft of ours")
+    return draft
+
+
+def _plain(name: str) -> str:
+    if "/" in name or name in ("", ".", ".."):
+        raise ValueError(f"'{name}' is no name of a file")
+    return name
 
 
 @contextmanager

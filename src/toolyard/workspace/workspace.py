@@ -9,6 +9,7 @@ steps changes nothing: the descriptor already held is the folder that was checke
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.faults import INSPECT, os_failure
 from toolyard.workspace.names import same, to_text
+from toolyard.workspace.private import is_private
 
 _MAX_LINKS = 40  # as many as Linux follows
 _MAX_RACES = 16  # a component that keeps changing its kind while we look is not worth more tries
@@ -51,11 +53,22 @@ class Workspace:
     def __init__(self, root: Path) -> None:
         self.root = Path(os.path.realpath(root))
         self._names = tuple({os.fsencode(self.root), os.fsencode(os.path.abspath(root))})
-        self._fd = os.open(self.root, _FOLDER)
+        self._fd: int | None = os.open(self.root, _FOLDER)
         self._owner = os.fstat(self._fd).st_uid
+        self._guard = threading.Lock()
 
     def close(self) -> None:
-        os.close(self._fd)
+        with self._guard:
+            if self._fd is not None:
+                os.close(self._fd)
+            self._fd = None
+
+    def _open_root(self, path: str) -> int:
+        """A descriptor of its own for each walk: a number that outlives ``close`` could be another folder by then."""
+        with self._guard, _mapped(path):
+            if self._fd is None:
+                raise Failure(Reason.CANCELLED, "The Yard was closed before the call could begin.")
+            return os.dup(self._fd)
 
     def open_folder(self, path: str) -> int:
         """A descriptor of a folder, for the caller to close."""
@@ -74,6 +87,8 @@ class Workspace:
             with _mapped(path):
                 own = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=fd)
             try:
+                if is_private(own):
+                    raise _private(path)
                 with _mapped(path):
                     yield Opened(own, where, os.fstat(own))
             finally:
@@ -100,7 +115,7 @@ class Workspace:
     @contextmanager
     def target(self, path: str) -> Iterator["Target"]:
         """A file to be written: one that is there, or one that can be made, with the folders on the way to it."""
-        walk = _Walk(self._fd, self._names, path)
+        walk = _Walk(self._open_root(path), self._names, path)
         target: Target | None = None
         try:
             with _mapped(path):
@@ -116,17 +131,23 @@ class Workspace:
                 way = [name, *walk.ahead]
                 place = "/".join(map(to_text, [*walk.steps, *way]))
                 folder = os.open(b".", _FOLDER, dir_fd=walk.fd)  # one that can be locked and synced
-                target = Target(self, folder, way, place, exists=mode is not None)
+                walk.close()
+                target = Target(self, folder, way, place)
                 yield target
         finally:
             if target is not None:
                 target.close()
             walk.close()
 
+    def is_link(self, path: str) -> bool:
+        """Whether ``path`` itself is a link, wherever it leads."""
+        with self.entry(path, follow=False) as entry:
+            return stat.S_ISLNK(entry.stat.st_mode)
+
     @contextmanager
     def entry(self, path: str, *, follow: bool) -> Iterator["Entry"]:
         """What stands at ``path``, to be looked at, moved or removed; unless ``follow``, a link stands for itself."""
-        walk = _Walk(self._fd, self._names, path)
+        walk = _Walk(self._open_root(path), self._names, path)
         try:
             with _mapped(path):
                 name, mode = walk.to_the_place(follow=follow)
@@ -148,7 +169,7 @@ class Workspace:
     @contextmanager
     def _walk(self, path: str) -> Iterator[tuple[int, bytes, int, str]]:
         """The open folder that holds ``path``, the name in it, what that is, and the real path as text."""
-        walk = _Walk(self._fd, self._names, path)
+        walk = _Walk(self._open_root(path), self._names, path)
         try:
             with _mapped(path):
                 name, mode = walk.to_the_end()
@@ -169,16 +190,30 @@ class Workspace:
 class Target:
     """A file to be written, known by the open folder that holds it. ``path`` is its real path, relative to the root."""
 
-    def __init__(self, workspace: Workspace, folder: int, way: list[bytes], path: str, *, exists: bool) -> None:
+    def __init__(self, workspace: Workspace, folder: int, way: list[bytes], path: str) -> None:
         self._workspace, self._way = workspace, way
-        self.folder, self.path, self.exists = folder, path, exists  # the folder is the deepest one that exists
+        self.folder, self.path = folder, path  # the folder is the deepest one that exists
         self._opened = [folder]
+        self._made: list[tuple[int, bytes]] = []
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything stands there now."""
+        try:
+            os.stat(self._way[0], dir_fd=self.folder, follow_symlinks=False)
+        except FileNotFoundError:
+            return False
+        return len(self._way) == 1
 
     def read(self, max_bytes: int) -> bytes | None:
-        """The whole file, or None when there is none."""
-        if not self.exists:
+        """The whole file as it is now, or None when there is none."""
+        try:
+            while len(self._way) > 1:  # somebody may have made the folders since we looked
+                self._go_down(self._way[0])
+                del self._way[0]
+            own = os.open(self._way[0], _FILE, dir_fd=self.folder)
+        except FileNotFoundError:
             return None
-        own = os.open(self._way[0], _FILE, dir_fd=self.folder)
         with os.fdopen(own, "rb") as file:
             info = os.fstat(own)
             _require_regular(info.st_mode, self.path)
@@ -193,13 +228,25 @@ class Target:
 
     def make(self) -> tuple[int, bytes]:
         """The open folder and the name in it, once the folders on the way are made."""
-        for name in self._way[:-1]:
+        while len(self._way) > 1:
+            name = self._way[0]
             with suppress(FileExistsError):
                 os.mkdir(name, 0o777, dir_fd=self.folder)
-            self.folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self.folder)
-            self._opened.append(self.folder)
-        self._way = self._way[-1:]
+                self._made.append((self.folder, name))
+            self._go_down(name)
+            del self._way[0]
         return self.folder, self._way[0]
+
+    def unmake(self) -> None:
+        """Take back the folders that were made, when nothing came to stand in them."""
+        for folder, name in reversed(self._made):
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=folder)
+        self._made.clear()
+
+    def _go_down(self, name: bytes) -> None:
+        self.folder = os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=self.folder)
+        self._opened.append(self.folder)
 
     def close(self) -> None:
         while self._opened:
@@ -210,22 +257,37 @@ class _Walk:
     """One path on its way down: the folders entered so far, each held open."""
 
     def __init__(self, root: int, root_names: tuple[bytes, ...], path: str) -> None:
-        if "\0" in path:
-            raise Failure(ErrorCode.INVALID_PARAM, "The path holds a NUL character.", hint="Send the path without it.")
         self._root, self._root_names, self._path = root, root_names, path
         self._fds: list[int] = []
         self.steps: list[bytes] = []
         self._links = self._races = 0
         self._pending: list[bytes] = []  # components still to walk, the next one last
-        self._push(path.encode())
+        try:
+            self._begin()
+        except Failure:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        if "\0" in self._path:
+            raise Failure(ErrorCode.INVALID_PARAM, "The path holds a NUL character.", hint="Send the path without it.")
+        self._push(self._path.encode())
 
     @property
     def fd(self) -> int:
         return self._fds[-1] if self._fds else self._root
 
     def close(self) -> None:
+        """Harmless when done twice."""
+        self._back_to_root()
+        if self._root >= 0:
+            os.close(self._root)
+            self._root = -1
+
+    def _back_to_root(self) -> None:
         while self._fds:
             os.close(self._fds.pop())
+        self.steps.clear()
 
     def to_the_end(self) -> tuple[bytes, int]:
         """Walk all components but the last, whose name and mode are returned; it may be a folder but is no link."""
@@ -260,8 +322,7 @@ class _Walk:
     def _push(self, path: bytes) -> None:
         if path.startswith(b"/"):
             path = self._beneath(path)
-            self.close()
-            self.steps.clear()
+            self._back_to_root()
         self._pending.extend(reversed(_steps(path)))
 
     def _beneath(self, path: bytes) -> bytes:
@@ -323,6 +384,8 @@ class _Walk:
         else:
             self._fds.append(fd)
             self.steps.append(name)
+            if is_private(fd):
+                raise _private(self._path)
 
     def _look_again(self, name: bytes, error: OSError, *swapped: int) -> None:
         """Go back to ``name`` when ``error`` says that it was swapped for something else since we looked."""
@@ -362,6 +425,14 @@ class _Walk:
             return [os.fsencode(name) for name in os.listdir(own)]
         finally:
             os.close(own)
+
+
+def _private(path: str) -> Failure:
+    return Failure(
+        ErrorCode.ACCESS_DENIED,
+        f"'{path}' is in Toolyard's own home, which no tool enters.",
+        hint="Use the command line to look at settings and state.",
+    )
 
 
 def _steps(path: bytes) -> list[bytes]:

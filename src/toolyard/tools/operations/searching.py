@@ -21,6 +21,7 @@ from toolyard.tools.operations.facts import facts, kind
 from toolyard.tools.operations.request import Request
 from toolyard.workspace.ignore import Ignores, read_rules
 from toolyard.workspace.names import to_text
+from toolyard.workspace.private import is_private
 from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches
 from toolyard.workspace.workspace import Workspace
 
@@ -174,6 +175,8 @@ class _Search:
             self.unreadable += 1
             return
         try:
+            if is_private(inner):
+                return
             if len(tail) < _MAX_DEPTH and not self.stopped:
                 self.look(inner, path, tail, rules)
             else:

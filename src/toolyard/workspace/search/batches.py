@@ -6,7 +6,7 @@ searched as a whole, and the files in it that are left out are named; with one e
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from toolyard.workspace.search.walk import Folder
 
@@ -14,6 +14,7 @@ _MOST_CHARS = 100 * 1024  # of names: a whole command line may have 1 MB on the 
 _PIECE_CHARS = 32 * 1024
 _GROWTH = 4
 _MOST_LINKS = 100  # ripgrep complains of each one in a whole folder, which takes its time
+_LARGE = 128 * 1024 * 1024  # bytes of a file: a line as long as that and its match fit into memory
 _AROUND = 24  # that a name costs besides itself
 
 
@@ -38,6 +39,17 @@ class Batch:
     pieces: list[Piece] = field(default_factory=list)
     files: int = 0
     size: int = 0
+
+    def without_large(self, folder: int) -> "tuple[Batch, list[str]]":
+        """The batch without its largest files, which are below the open ``folder``, and the paths of those."""
+        smaller, large = Batch(self.hidden), []
+        for piece in self.pieces:
+            names = {name for name in piece.files if _size(piece.below + name, folder) > _LARGE}
+            rest = [name for name in piece.files if name not in names]
+            smaller.pieces.append(replace(piece, files=rest, excluded=(*piece.excluded, *names) if piece.whole else ()))
+            smaller.files += len(rest)
+            large += [piece.below + name for name in sorted(names)]
+        return smaller, large
 
     def targets(self) -> Iterator[bytes]:
         for piece in self.pieces:
@@ -64,6 +76,13 @@ def batches(folders: Iterable[Folder], *, whole: bool, hidden: bool, first: int,
             batch.size += piece.size
     if batch.files:
         yield batch
+
+
+def _size(path: str, folder: int) -> int:
+    try:
+        return os.stat(path, dir_fd=folder, follow_symlinks=False).st_size
+    except OSError:
+        return 0  # gone, which whoever opens it will say
 
 
 def _pieces(folder: Folder, *, whole: bool) -> Iterator[Piece]:

@@ -20,6 +20,12 @@ def confined(pattern: str, parameter: str, *, root: str, path: tuple[str, ...], 
     here = "/".join((root.rstrip("/"), *path))
     if body.startswith(f"{here}/"):
         body = body[len(here) :]
+    elif body.startswith(f"{root.rstrip('/')}/"):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"The {parameter} '{pattern}' does not lead into '{'/'.join(path)}', which is searched.",
+            hint="Name the folder in path, and write the pattern relative to it.",
+        )
     first = body.lstrip("/").partition("/")[0]
     depth = len(path)
     for step in body.split("/"):

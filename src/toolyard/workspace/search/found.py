@@ -58,10 +58,16 @@ class Found:
         self.files = 0
         self.binary: set[bytes] = set()  # files that matched and then turned out to be binary
         self.complete = False  # whether the last batch came to its end
+        self.begin()
 
     def begin(self) -> None:
         """Another batch."""
         self._records, self._now, self.complete = Records(), None, False
+        self._before = (self.total, self.files, [*self._kept], self._rows, self._bar, {*self.binary})
+
+    def take_back(self) -> None:
+        """Forget what the last batch gave."""
+        self.total, self.files, self._kept, self._rows, self._bar, self.binary = self._before
 
     def feed(self, chunk: bytes) -> None:
         lines = self._records.feed(chunk)

@@ -97,7 +97,7 @@ class Notes:
     """What a search says on stderr, taken line by line. A name with a newline in it is miscounted at worst by one."""
 
     binary: set[bytes] = field(default_factory=set)  # files that are
-    faults: list[tuple[str, str, int]] = field(default_factory=list)  # path from the start, what, errno or 0
+    faults: dict[str, tuple[str, int]] = field(default_factory=dict)  # by path from the start: what, errno or 0
     said: str = ""  # its own words, when it could not search at all
     _rest: bytes = b""
 
@@ -113,7 +113,7 @@ class Notes:
                 self.binary.add(found[1])
         elif found := _FAULT.fullmatch(line):
             path, what, number = found.groups()
-            self.faults.append((_text(path), _text(what), int(number or 0)))
+            self.faults[_text(path)] = (_text(what), int(number or 0))
         elif len(self.said) < _MAX_SAID:
             self.said += _text(line.removeprefix(b"rg: ")) + "\n"
 

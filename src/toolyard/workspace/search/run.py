@@ -3,6 +3,7 @@
 Batches run beside each other and beside the walk that makes them. However the search ends, no process is left.
 """
 
+import errno
 import os
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -35,18 +36,18 @@ class Progress:
 
     files: int = 0
     binary: set[bytes] = field(default_factory=set)
-    faults: list[tuple[str, str, int]] = field(default_factory=list)
+    faults: dict[str, tuple[str, int]] = field(default_factory=dict)  # by path: what happened, its errno or 0
     broke_down: bool = False  # the engine ended by itself before its work did
 
 
-class _Children(deque[tuple[Child, int]]):
-    """Searches that run, the oldest first, each with the number of its files."""
+class _Children(deque[tuple[Child, Batch]]):
+    """Searches that run, the oldest first."""
 
     def __enter__(self) -> "_Children":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for child, _files in self:
+        for child, _batch in self:
             child.stop()
 
 
@@ -61,14 +62,15 @@ class Searching:
             for batch in batches:
                 if len(running) >= self._engine.at_once:
                     self._finish(running)
-                running.append((_started(self._engine.search, self._query, batch, self._folder), batch.files))
+                running.append((self._started(batch), batch))
             while running:
                 self._finish(running)
 
     def file(self, fd: int) -> None:
         """Search one open file."""
         with _Children() as running:
-            running.append((_started(self._engine.search_file, self._query, fd, self._folder), 1))
+            child = _started(self._engine.search_file, self._query, fd, self._folder)
+            running.append((child, Batch(hidden=False, files=1)))
             self._finish(running)
 
     def nothing(self) -> None:
@@ -77,9 +79,12 @@ class Searching:
             self.file(empty.fileno())
         self.progress.files -= 1
 
-    def _finish(self, running: "_Children") -> None:
+    def _started(self, batch: Batch) -> Child:
+        return _started(self._engine.search, self._query, batch, self._folder)
+
+    def _finish(self, running: _Children, *, again: bool = False) -> None:
         """Read the oldest child to its end; it stays in ``running`` until then."""
-        child, files = running[0]
+        child, batch = running[0]
         notes = Notes()
         self._found.begin()
         try:
@@ -88,15 +93,28 @@ class Searching:
             code = child.end()
         finally:
             self.progress.binary |= notes.binary
-            self.progress.faults += notes.faults
+            self.progress.faults |= notes.faults
+        if not self._found.complete and code == 2:
+            raise Refused(notes.said.strip())
+        child.stop()
+        if not self._found.complete and not again and self._smaller(running):
+            self._finish(running, again=True)
+            return
         if not self._found.complete:
-            if code == 2:
-                raise Refused(notes.said.strip())
             self.progress.broke_down = True
             self._found.broken_off()
-        self.progress.files += files
+        self.progress.files += batch.files
         running.popleft()
-        child.stop()
+
+    def _smaller(self, running: _Children) -> bool:
+        """Start the oldest batch once more without its largest files, if that is what the engine broke down on."""
+        smaller, large = running[0][1].without_large(self._folder)
+        if large:
+            self._found.take_back()
+            self.progress.faults |= {path: (os.strerror(errno.EFBIG), errno.EFBIG) for path in large}
+            self.progress.files += len(large)  # they count as files, and as not searched
+            running[0] = (self._started(smaller), smaller)
+        return bool(large)
 
 
 def _started(start: Callable[P, Child], *arguments: P.args, **options: P.kwargs) -> Child:

@@ -12,7 +12,7 @@ from toolyard.workspace.search.ripgrep import Query
 
 _PACKAGES = str(Path(__file__).parents[3])
 _RUN = (
-    "import sys; sys.path.insert(0, sys.argv.pop(1)); "
+    "import sys; sys.path.append(sys.argv.pop(1)); "
     "from toolyard.workspace.search.slow_search import main; main()"
 )  # fmt: skip
 

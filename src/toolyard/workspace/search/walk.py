@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER, Ignores, read_rules
+from toolyard.workspace.private import is_private
 from toolyard.workspace.search.fileglob import FileGlob, NameTest, State
 from toolyard.workspace.search.sieve import Sieve
 from toolyard.workspace.workspace import Workspace
@@ -102,6 +103,10 @@ class Walk:
             if depth > MAX_DEPTH:
                 raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
             fd = os.open(name, _FOLDER, dir_fd=above.fd)
+            if is_private(fd):
+                os.close(fd)
+                self.left_out.ignored += 1
+                return None
         except OSError as error:  # gone, changed or not ours to read since we saw it
             self.left_out.unreadable.append((below, error.errno or 0))
             return None
@@ -151,17 +156,17 @@ class Walk:
                 or (other is not None and other(name))
             ) and self._ignores(place, entry, sieve, found):
                 continue
-            if entry.is_dir(follow_symlinks=False):
+            matches = name.endswith(suffixes) or (regex is not None and regex(name))
+            if matches and entry.is_file(follow_symlinks=False):
+                found.files.append(name)
+            elif entry.is_dir(follow_symlinks=False):
                 state = self._glob.enter(place.state, name)
                 if state is not None:
                     place.inner.append((name, state))
-            elif name.endswith(suffixes) or (regex is not None and regex(name)):
-                if entry.is_file(follow_symlinks=False):
-                    found.files.append(name)
-                elif entry.is_symlink():
-                    found.links.append(name)
-                else:
-                    self.left_out.special += 1
+            elif matches and entry.is_symlink():
+                found.links.append(name)
+            elif matches:
+                self.left_out.special += 1
 
     def _hides(self, place: _Place, entry: "os.DirEntry[str]", test: NameTest) -> bool:
         """Whether a name with a dot in front is left out: unless such are wanted, the pattern must ask for the dot."""

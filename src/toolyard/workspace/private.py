@@ -1,0 +1,28 @@
+"""Toolyard's own home is no place for tools, also when it stands inside the project.
+
+It holds what makes writes safe and, in its settings, a key. No tool enters it: not by a path, a listing or a search.
+"""
+
+import os
+from pathlib import Path
+
+_homes: set[str] = set()
+
+
+def keep_private(home: Path, root: Path) -> None:
+    """Close ``home`` to all tools, if it is inside ``root``; it need not exist yet."""
+    real = os.path.realpath(home)
+    if Path(real).is_relative_to(os.path.realpath(root)):
+        _homes.add(real)
+
+
+def is_private(folder: int) -> bool:
+    """Whether an open folder is such a home."""
+    return bool(_homes) and any(_same(home, folder) for home in _homes)
+
+
+def _same(home: str, folder: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(home), os.fstat(folder))
+    except FileNotFoundError:
+        return False
