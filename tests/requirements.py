@@ -659,8 +659,27 @@ FILE_OPERATOR: Final = _now(
 
 # --- Waits for TEXT_LANGUAGES ---
 
-REQUESTS: Final = _later(
-    Area.TEXT_LANGUAGES,
+REPLY_TEXT: Final = _now(
+    ("reply:parse", "003 JSON format, contract §7, contract §11",
+     ("toolyard reply parse (of a file or stdin) and toolyard.parse_reply give ok, think, content, attachments, "
+      "problems and repairs.")),
+    ("reply:fields", "003 fields, 003 common errors, contract §7",
+     "think and attachments are optional, and a missing or empty content is an error."),
+    ("reply:failure", "003 error handling, contract §7",
+     "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
+    ("reply:fences", "003 compatibility, contract §7",
+     "JSON in a code fence is read, also when strings in it hold fences."),
+    ("reply:lenient", "003 compatibility, contract §7",
+     "Comments, trailing commas and field names in any case are accepted."),
+    ("reply:repaired", "contract §7",
+     ("Prose and think tags around the object, single quotes and raw newlines in strings are repaired, and the "
+      "repairs are listed.")),
+    ("reply:truncated", "contract §7", "Truncated JSON gives its best prefix, marked as incomplete."),
+    ("reply:prompt", "003 system prompt, contract §7",
+     "toolyard reply prompt prints the system prompt that asks for this format, in zh or en."),
+)
+
+TOOL_REQUESTS: Final = _now(
     ("request:output", "contract §4, contract §11",
      ("toolyard request parse and toolyard.parse_requests give in order objects of tool, args, maid, timely_contact, "
       "archery, ok, problem, repaired and span (in code points), with null for absent fields.")),
@@ -684,19 +703,41 @@ REQUESTS: Final = _later(
     ("request:chunking", "contract §4", "Feeding the text in any chunks gives the same result."),
     ("request:special-keys", "contract §4",
      "tool_name, archery, ink, river, timely_contact and tool_password never reach the plugin."),
-    ("request:delivery", "contract §4",
-     "archery true or no_reply makes a call fire and forget, and river full, text or last:N adds river_context."),
     ("request:strings", "001 §4.1, contract §4",
      ("Everything else, maid and valet included, is one JSON object of strings in order of appearance, and maid is a "
       "label, never an identity.")),
+    ("s:S-20", "security S-20",
+     ("A block quoted from elsewhere (fences, quotes, JSON strings and 40 other wrappings) gives no call, and in "
+      "nonce mode only the marker with this request's nonce counts.")),
+    ("s:S-25", "security S-25",
+     "Two megabytes of hostile marker text parse in linear time: twice the input takes at most 2.5 times as long."),
+    ("s:S-26", "security S-26", "A block cut by the end of the stream is not executed."),
+    ("s:S-28", "security S-28",
+     ("Reserved keys such as __proto__, tool_password and __vcp_timed_call are stripped, and the caller comes from "
+      "the key, not from the text.")),
+    ("s:S-30", "security S-30", "Of 500 blocks in one reply 32 are taken and the rest are reported."),
+    ("placeholder:one-pass", "contract §5",
+     ("Placeholders are filled in one pass, inserted text is never scanned again, and an unknown placeholder stays "
+      "as it is.")),
+    ("s:S-21:text", "security S-21",
+     "Neutralised tool output holds no live marker and no placeholder, and neutralising it again changes nothing."),
+    ("s:S-22:text", "security S-22",
+     "A value that holds the markers of another field cannot add or change one, and a duplicate key refuses the call."),
+    ("s:S-23:text", "security S-23",
+     "Placeholders are filled in one pass: inserted text is never read again, and unknown ones stay."),
+    ("s:S-24:text", "security S-24",
+     "A marker in reasoning, in quoted text or in code is no request."),
+)
+
+REQUESTS: Final = _later(
+    Area.TEXT_LANGUAGES,
+    ("request:delivery", "contract §4",
+     "archery true or no_reply makes a call fire and forget, and river full, text or last:N adds river_context."),
     ("request:built-in-values", "001 §4.1, contract §8",
      ("A built-in tool called from text takes strings that spell a number, a boolean or JSON as the type its schema "
       "asks for.")),
     ("request:results", "contract §4",
      "Results of text requests go back as a user message that begins with the VCP_TOOL_PAYLOAD comment."),
-    ("s:S-20", "security S-20",
-     ("A block quoted from elsewhere (fences, quotes, JSON strings and 40 other wrappings) gives no call, and in "
-      "nonce mode only the marker with this request's nonce counts.")),
     ("s:S-21", "security S-21",
      ("Markers and placeholders in tool output that the model repeats word for word give no call and no expansion, "
       "and the raw text stays available.")),
@@ -708,20 +749,10 @@ REQUESTS: Final = _later(
       "again.")),
     ("s:S-24", "security S-24",
      "A marker in reasoning, in a tool message, in alt text, in a file name or in stderr is never executed."),
-    ("s:S-25", "security S-25",
-     "Two megabytes of hostile marker text parse in linear time: twice the input takes at most 2.5 times as long."),
-    ("s:S-26", "security S-26", "A block cut by the end of the stream is not executed."),
-    ("s:S-28", "security S-28",
-     ("Reserved keys such as __proto__, tool_password and __vcp_timed_call are stripped, and the caller comes from "
-      "the key, not from the text.")),
-    ("s:S-30", "security S-30", "Of 500 blocks in one reply 32 are taken and the rest are reported."),
 )
 
 PLACEHOLDERS: Final = _later(
     Area.TEXT_LANGUAGES,
-    ("placeholder:one-pass", "contract §5",
-     ("Placeholders are filled in one pass, inserted text is never scanned again, and an unknown placeholder stays "
-      "as it is.")),
     ("placeholder:plugin", "001 §2.1, contract §5",
      "In a system message {{VCPName}} becomes the text of the plugin Name, and {{VCPAllTools}} those of all tools."),
     ("placeholder:plugin-text", "001 §2.1, contract §5",
@@ -742,21 +773,6 @@ PLACEHOLDERS: Final = _later(
 
 REPLIES: Final = _later(
     Area.TEXT_LANGUAGES,
-    ("reply:parse", "003 JSON format, contract §7, contract §11",
-     ("toolyard reply parse (of a file or stdin) and toolyard.parse_reply give ok, think, content, attachments, "
-      "problems and repairs.")),
-    ("reply:fields", "003 fields, 003 common errors, contract §7",
-     "think and attachments are optional, and a missing or empty content is an error."),
-    ("reply:failure", "003 error handling, contract §7",
-     "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
-    ("reply:fences", "003 compatibility, contract §7",
-     "JSON in a code fence is read, also when strings in it hold fences."),
-    ("reply:lenient", "003 compatibility, contract §7",
-     "Comments, trailing commas and field names in any case are accepted."),
-    ("reply:repaired", "contract §7",
-     ("Prose and think tags around the object, single quotes and raw newlines in strings are repaired, and the "
-      "repairs are listed.")),
-    ("reply:truncated", "contract §7", "Truncated JSON gives its best prefix, marked as incomplete."),
     ("reply:placeholders", "003 placeholder syntax, contract §7",
      "{{type:id}} in content is replaced by that attachment in one pass, and not inside code."),
     ("reply:placeholder-faults", "003 common errors, contract §7",
@@ -775,8 +791,6 @@ REPLIES: Final = _later(
     ("reply:inert", "contract §7",
      ("Rendered output has no script, no event handler and no remote request, and its fences are longer than what "
       "they hold.")),
-    ("reply:prompt", "003 system prompt, contract §7",
-     "toolyard reply prompt prints the system prompt that asks for this format, in zh or en."),
     ("reply:seed-examples", "003 full examples",
      "The four full examples of the seed parse and render with nothing missing."),
     ("s:S-60", "security S-60",
@@ -1374,6 +1388,8 @@ CONSOLE: Final = _later(
 
 # fmt: on
 REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
+    TOOL_REQUESTS,
+    REPLY_TEXT,
     ENVELOPE,
     ERROR_CODES,
     TRUNCATION,

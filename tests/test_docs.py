@@ -85,7 +85,17 @@ def test_both_readmes_have_the_same_parts_and_commands() -> None:
     assert english.count("\n## ") == chinese.count("\n## ")
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/cli.md", "docs/tools.md", "docs/dialects.md"])
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        "docs/cli.md",
+        "docs/tools.md",
+        "docs/dialects.md",
+        "docs/requests.md",
+        "docs/replies.md",
+    ],
+)
 def test_the_commands_of_the_documentation_run(page: str, tmp_path: Path) -> None:
     """Every ``toolyard`` line of a shell example exits 0 in a small project, unless a comment says otherwise."""
     (tmp_path / "src").mkdir()

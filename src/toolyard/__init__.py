@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from toolyard.app import Yard
     from toolyard.blocking import BlockingYard
+    from toolyard.protocol.json import JsonObject
     from toolyard.protocol.patch import Hunk
 
-__all__ = ["open", "open_async", "structured_patch"]
+__all__ = ["open", "open_async", "parse_reply", "parse_requests", "structured_patch"]
 __version__ = "0.1.0"
 
 
@@ -39,3 +40,17 @@ def structured_patch(old: str, new: str, context: int = 3) -> "list[Hunk]":
     from toolyard.protocol.patch import structured_patch
 
     return structured_patch(old, new, context)
+
+
+def parse_requests(text: str) -> "list[JsonObject]":
+    """The tool requests in a model's text, in order: the same list as ``toolyard request parse`` prints."""
+    from toolyard.protocol.markers import parse_requests
+
+    return parse_requests(text)
+
+
+def parse_reply(text: str) -> "JsonObject":
+    """The structured reply in a model's text, as ``toolyard reply parse`` prints it. Never raises."""
+    from toolyard.protocol.reply import parse_reply
+
+    return parse_reply(text).to_dict()

@@ -17,6 +17,8 @@ from toolyard.errors import ToolyardError
 _COMMANDS = {
     "call": ("toolyard.cli.call", "Run one tool and print its result as JSON."),
     "tools": ("toolyard.cli.tools", "List the tools, or show one."),
+    "request": ("toolyard.cli.request", "Find the tool requests in a model's text."),
+    "reply": ("toolyard.cli.reply", "Read the structured replies of models, or ask for them."),
     "doctor": ("toolyard.cli.doctor", "Say what is wrong on this machine and how to mend it."),
     "config": ("toolyard.cli.config", "Show or check the settings."),
 }

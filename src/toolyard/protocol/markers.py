@@ -1,0 +1,172 @@
+"""The scanner of tool requests: feed it a model's text as it comes, get Text, Call and Malformed.
+
+Promises: any chunking gives the same calls and the same text; the time is linear and the memory bounded by the limit,
+whatever the text; nothing is raised. At most ``MAX_CALLS`` calls of a reply are given, the others are Malformed; text
+beyond ``MAX_CHARS`` is not read, which is one Malformed as well. A block is given when its end has come: whether the
+reply as a whole ended well, and so may be acted on, is for the caller to know.
+
+Two kinds of block are held back until what follows decides. A block after backticks that are still open is code when
+they are closed in the same paragraph. A block that begins inside an unclosed value is a call of its own, unless loose
+ends follow: then it was part of that value.
+"""
+
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.requests.block import Block, End
+from toolyard.protocol.requests.events import Call, Event, Malformed, Text
+from toolyard.protocol.requests.marks import ESCAPE_CLOSE, ESCAPE_OPEN, marks
+from toolyard.protocol.requests.prose import Prose, Verdict
+
+MAX_CALLS = 32
+MAX_CHARS = 2 * 1024 * 1024
+
+__all__ = ["MAX_CALLS", "MAX_CHARS", "Call", "Event", "Malformed", "Scanner", "Text", "parse_requests"]
+
+
+class Scanner:
+    def __init__(self, *, nonce: str | None = None, max_chars: int = MAX_CHARS, max_calls: int = MAX_CALLS) -> None:
+        """With a ``nonce`` only ``<<<[TOOL_REQUEST:nonce]>>>`` begins a block."""
+        self._marks = marks(nonce)
+        self._prose = Prose(self._marks)
+        self._room, self._max_chars = max_chars, max_chars
+        self._calls, self._max_calls = 0, max_calls
+        self._partial: list[str] = []  # the line that has not ended yet
+        self._scanned = 0  # how many characters came before the text at hand
+        self._block: Block | None = None
+        self._began = 0
+        self._raw: list[str] | None = None  # the block as written, when it may turn out to be code
+        self._events: list[Event] = []
+        self._held: list[tuple[Event, str]] = []  # with the text of a block that may be code
+        self._perhaps_code = False  # why events are held: by backticks,
+        self._perhaps_value = False  # or by an unclosed value
+        self._closed = False
+
+    def feed(self, text: str) -> list[Event]:
+        if self._closed:
+            return [Text(text)] if text else []
+        taken, rest = text[: self._room], text[self._room :]
+        self._room -= len(taken)
+        head, newline, tail = taken.rpartition("\n")
+        if newline:
+            self._scan("".join([*self._partial, head, newline]))
+            self._partial = [tail]
+        elif tail:
+            self._partial.append(tail)
+        return [*self._give(), *self._too_long(rest)] if rest else self._give()
+
+    def finish(self) -> list[Event]:
+        """The reply has ended: what is still open is settled."""
+        if self._closed:
+            return []
+        self._closed = True
+        self._scan("".join(self._partial))
+        if self._block:
+            self._block.cut()
+            self._complete(self._block, self._scanned)
+        self._release()
+        return self._give()
+
+    def _too_long(self, rest: str) -> list[Event]:
+        problem = (
+            f"The reply is longer than {self._max_chars} characters: what follows was not read. "
+            "Send further requests in a shorter reply."
+        )
+        return [*self.finish(), Malformed(problem=problem, span=(self._max_chars, self._max_chars)), Text(rest)]
+
+    def _give(self) -> list[Event]:
+        events, self._events = self._events, []
+        return events
+
+    def _scan(self, text: str) -> None:
+        """Whole lines, or what is left at the end."""
+        at = 0
+        while at < len(text):
+            if self._block:
+                end = self._block.read(text, at)
+                if self._raw is not None:
+                    self._raw.append(text[at:end])
+                if self._block.end:
+                    self._complete(self._block, self._scanned + end)
+            else:
+                end, marker = self._prose.read(text, at)
+                self._pass(text[at:end])
+                if marker:
+                    self._begin(marker[1], self._scanned + end)
+                    end = marker.end()
+            at = end
+        self._scanned += len(text)
+
+    def _pass(self, prose: str) -> None:
+        if prose:
+            self._put(Text(prose))
+        if self._perhaps_value and self._marks.loose_end.search(prose):
+            self._refuse_held()
+        self._settle_code()
+
+    def _begin(self, marker: str, at: int) -> None:
+        self._block, self._began = Block(self._marks, marker), at
+        if self._prose.perhaps_code:
+            self._raw = [marker]
+            self._prose.hold()
+            self._perhaps_code = True
+
+    def _complete(self, block: Block, at: int) -> None:
+        event = block.event((self._began, at))
+        self._block = None
+        if isinstance(event, Call):
+            self._calls += 1
+            if self._calls > self._max_calls:
+                event = _refused(event, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
+        raw, self._raw = "".join(self._raw) if self._raw else "", None
+        self._put(event, raw)
+        if raw:
+            self._prose.pass_over(raw)
+            self._settle_code()
+        if block.end is End.NEXT_BLOCK_IN_VALUE:
+            self._perhaps_value = True
+
+    # --- what is held back
+
+    def _put(self, event: Event, raw: str = "") -> None:
+        if self._perhaps_code or self._perhaps_value:
+            self._held.append((event, raw))
+        else:
+            self._events.append(event)
+
+    def _settle_code(self) -> None:
+        if not self._perhaps_code or self._prose.verdict is None:
+            return
+        if self._prose.verdict is Verdict.CODE:
+            self._calls -= sum(isinstance(event, Call) for event, raw in self._held if raw)
+            self._held = [(Text(raw) if raw else event, "") for event, raw in self._held]
+        self._perhaps_code = False
+        if not self._perhaps_value:
+            self._release()
+
+    def _refuse_held(self) -> None:
+        self._held = [
+            (_refused(event, _IN_VALUE) if isinstance(event, Call) else event, raw) for event, raw in self._held
+        ]
+        self._perhaps_value = False
+        if not self._perhaps_code:
+            self._release()
+
+    def _release(self) -> None:
+        self._events += [event for event, _ in self._held]
+        self._held = []
+
+
+_IN_VALUE = (
+    "This block stands inside the value of the block before it, which is not closed: nothing of it was run. "
+    f"Put text that holds the marks between {ESCAPE_OPEN} and {ESCAPE_CLOSE}."
+)
+
+
+def _refused(call: Call, problem: str) -> Malformed:
+    return Malformed(problem=problem, span=call.span, tool=call.tool, repaired=call.repaired)
+
+
+def parse_requests(text: str, *, nonce: str | None = None) -> list[JsonObject]:
+    """Every request of a whole reply in order, those that cannot be run included."""
+    scanner = Scanner(nonce=nonce)
+    events = [*scanner.feed(text), *scanner.finish()]
+    return [event.to_dict() for event in events if not isinstance(event, Text)]

@@ -1,0 +1,11 @@
+"""The parts of ``protocol.reply``: from what a model wrote to think, content and attachments.
+
+values        Reply, ReplyError and what they hold
+escapes       the inside of a JSON string, mended: backslashes, LaTeX, surrogates
+lenient_json  a tolerant reader of one JSON object
+find          which object of a text is the reply
+fields        an object as a Reply
+placeholders  the ``{{type:id}}`` of a content, and what is wrong with them
+stream        a reply while it is being written
+prompt        the text that asks a model for this format
+"""

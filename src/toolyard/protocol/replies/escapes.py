@@ -1,0 +1,112 @@
+"""The inside of a JSON string, mended where models go wrong.
+
+A backslash that JSON does not know stays: it is LaTeX, a pattern or a path. One that JSON would turn into a control
+character stays as well when what follows spells a LaTeX command: nobody means a form feed in ``\\frac`` or a backspace
+in ``\\beta``. Newlines and tabs are common, so ``\\n`` and ``\\t`` keep their backslash only before the rest of a
+command that begins no ordinary word. Half a surrogate pair becomes U+FFFD: no UTF-8 text can carry it.
+"""
+
+import json
+import re
+
+from toolyard.protocol.replies.values import Repair
+
+_COMMANDS = (
+    "n(?:abla|eq|mid|ot|otin|subseteq|leq|geq|exists|parallel|ewcommand|ewline|olimits|onumber|ormalsize)"
+    "|t(?:imes|heta|ilde|frac|binom|au|herefore|riangle[a-z]*|ext(?:bf|it|rm|tt|sf|sc|style|color|width))"
+    "|r(?:ho|ight[a-z]*|angle|ceil|floor|brace|brack|[vV]ert|enewcommand)"
+)
+_IN_FORMULA = "n[uei]|t(?:op?|anh?|ag|ext)|r(?:ef|m)"  # also begin words: they need a sign of a formula beside them
+_LATEX = (
+    rf"[bf][A-Za-z]|(?:{_COMMANDS})(?![A-Za-z])|(?:t(?:ext|ag)|ref)(?=\{{)|t(?:o(?=[ ]?[0-9+\-\\])|anh?(?=[(^\\]))"
+    rf"|(?:{_IN_FORMULA})(?=[$^])|(?<=\$\\)(?:{_IN_FORMULA})(?![A-Za-z])"
+)
+_HIGH, _LOW, _HEX = r"[dD][89abAB][0-9a-fA-F]{2}", r"[dD][c-fC-F][0-9a-fA-F]{2}", "[0-9a-fA-F]"
+_ODD = re.compile(
+    rf"""\\\\ | \\u{_HIGH}\\u{_LOW} | \\(?:
+      (?P<surrogate> u(?:{_HIGH}|{_LOW}) )
+    | (?P<latex> {_LATEX} )
+    | (?P<code> x{_HEX}{{2}} | u\{{{_HEX}{{1,6}}\}} )
+    | (?P<bad> (?!["\\/bfnrtu]|\Z) (?: \r?\n | . ) | u(?!{_HEX}{{4}}) )
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_SUSPECT = re.compile(rf"\\(?:{_LATEX}|u[dD][89a-fA-F])")  # also after a backslash that is escaped itself
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_CUT = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
+
+Repairs = dict[Repair, None]  # a set that keeps its order
+
+
+def mend(text: str, repairs: Repairs) -> str:
+    """``text`` with every odd escape made what it was most likely meant to be. Also right for a whole JSON text."""
+    if "\\" not in text:
+        return text
+
+    def mended(match: re.Match[str]) -> str:
+        if match.lastgroup is None:
+            return match[0]
+        if match["surrogate"]:
+            repairs[Repair.SURROGATES] = None
+            return r"\ufffd"
+        repairs[Repair.LATEX if match["latex"] else Repair.ESCAPES] = None
+        if match["code"]:
+            return _character(int(match["code"].strip("xu{}"), 16))
+        return _bad(match[0])
+
+    return _ODD.sub(mended, text)
+
+
+def _character(code: int) -> str:
+    return json.dumps(chr(code))[1:-1] if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else r"\ufffd"
+
+
+def _bad(escape: str) -> str:
+    if escape == r"\'":
+        return "'"
+    return "" if escape.endswith("\n") else "\\" + escape
+
+
+def suspicious(text: str) -> bool:
+    """Whether JSON's own reading of the escapes in ``text`` may not be what was meant."""
+    return _SUSPECT.search(text) is not None
+
+
+def decode(body: str, repairs: Repairs) -> str:
+    """What a string means whose raw inside is ``body``, whatever its quotes were."""
+    if not body.isprintable() and _CONTROL.search(body):
+        repairs[Repair.RAW_CONTROL] = None
+    if "\\" not in body:
+        return body
+    plain = None if suspicious(body) else _load(body)
+    if plain is not None:
+        return plain
+    mended = mend(body, repairs)
+    mended = _QUOTE.sub(lambda match: match[1] or '\\"', mended) if '"' in mended else mended
+    return _load(mended) or body
+
+
+def _load(body: str) -> str | None:
+    try:
+        return str(json.loads(f'"{body}"', strict=False))
+    except ValueError:
+        return None
+
+
+def without_cut_escape(body: str) -> str:
+    """A string that was cut off, without the beginning of an escape at its end."""
+    tail = body[-64:]
+    return body[: len(body) - len(tail)] + _CUT.sub(r"\1", tail)
+
+
+def without_surrogates(text: str, repairs: Repairs) -> str:
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        repairs[Repair.SURROGATES] = None
+        return _SURROGATE.sub("\ufffd", text)
+    return text

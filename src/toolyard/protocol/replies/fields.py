@@ -1,0 +1,138 @@
+"""A JSON object as a Reply: names in any case, types checked, bounds kept. What is wrong becomes a Problem."""
+
+import json
+from collections.abc import Iterator
+
+from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.replies.placeholders import placeholder_problems
+from toolyard.protocol.replies.values import (
+    MAX_ATTACHMENT_BYTES,
+    MAX_ATTACHMENTS,
+    TYPES,
+    Attachment,
+    AttachmentType,
+    Problem,
+    ProblemCode,
+    Repair,
+    Reply,
+)
+
+_DATA = frozenset({AttachmentType.TABLE, AttachmentType.CHART})  # whose content may be more than text
+
+
+def reply_of(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) -> Reply | str:
+    """The reply, or why there is none. ``think`` is what stood in tags, for a reply without a think of its own."""
+    problems: list[Problem] = []
+    fields = _folded(value, "the reply", problems)
+    content = fields.get("content")
+    if content is None:
+        return 'The reply has no "content".'
+    if not isinstance(content, str):
+        return f'"content" must be a text and is {_name(content)}.'
+    if not content:
+        return '"content" is empty.'
+    own = fields.get("think")
+    if own is not None and not isinstance(own, str):
+        problems.append(Problem(ProblemCode.WRONG_TYPE, f'"think" must be a text and is {_name(own)}: left out.'))
+    attachments = dict(_attachments(fields, problems))
+    problems += placeholder_problems(content, attachments)
+    return Reply(content, own if isinstance(own, str) else think, attachments, tuple(problems), repairs)
+
+
+def _folded(value: JsonObject, where: str, problems: list[Problem], id_: str | None = None) -> JsonObject:
+    """The same with keys in lower case; of several the last counts."""
+    folded: JsonObject = {}
+    for key, item in value.items():
+        name = key.strip().lower()
+        if name in folded:
+            message = f'"{name}" stands more than once in {where}: the last one counts.'
+            problems.append(Problem(ProblemCode.DUPLICATE_KEY, message, id_))
+        folded[name] = item
+    return folded
+
+
+def _attachments(fields: JsonObject, problems: list[Problem]) -> Iterator[tuple[str, Attachment]]:
+    given = _entries(fields, problems)
+    if len(given) > MAX_ATTACHMENTS:
+        message = f"There are {len(given)} attachments: only the first {MAX_ATTACHMENTS} are kept."
+        problems.append(Problem(ProblemCode.TOO_MANY, message))
+    for id_, value in given[:MAX_ATTACHMENTS]:
+        attachment = _attachment(id_, value, problems)
+        if attachment is not None:
+            yield id_, attachment
+
+
+def _entries(fields: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
+    given = fields.get("attachments", {})
+    if isinstance(given, dict):
+        return list(given.items())
+    problems.append(Problem(ProblemCode.WRONG_TYPE, f'"attachments" must be an object and is {_name(given)}.'))
+    if not isinstance(given, list):
+        return []
+    entries: list[tuple[str, Json]] = []
+    for item in given:
+        names = {key.lower(): inner for key, inner in item.items()} if isinstance(item, dict) else {}
+        entries.append((str(names.get("id", len(entries) + 1)), item))
+    return entries
+
+
+def _attachment(id_: str, value: Json, problems: list[Problem]) -> Attachment | None:
+    def problem(code: ProblemCode, message: str) -> None:
+        problems.append(Problem(code, f'The attachment "{id_}" {message}', id_))
+
+    if not isinstance(value, dict):
+        problem(ProblemCode.INVALID_ATTACHMENT, f"must be an object and is {_name(value)}: left out.")
+        return None
+    fields = _folded(value, f'the attachment "{id_}"', problems, id_)
+    given, content = fields.get("type"), fields.get("content")
+    type_ = given.strip().lower() if isinstance(given, str) else ""
+    if content is None and type_ == AttachmentType.TABLE and "rows" in fields:
+        content = {name: fields[name] for name in ("columns", "rows") if name in fields}
+    fault = _fault(type_, content)
+    if fault is not None:
+        problem(*fault)
+        return None
+    if not isinstance(content, str) and type_ not in _DATA:
+        problem(ProblemCode.WRONG_TYPE, f"has a content that is {_name(content)}: made a text.")
+        content = json.dumps(content, ensure_ascii=False)
+    if type_ not in TYPES:
+        problem(ProblemCode.UNKNOWN_TYPE, f'has the type "{type_}", which is not known.')
+    return Attachment(id_, type_, content, _text(fields.get("language")), _text(fields.get("title")))
+
+
+def _fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
+    """Why an attachment cannot be kept."""
+    if not type_:
+        return ProblemCode.INVALID_ATTACHMENT, "has no type: left out."
+    if content is None:
+        return ProblemCode.INVALID_ATTACHMENT, "has no content: left out."
+    wrong = json_problem(content, "content")
+    if wrong:
+        return ProblemCode.INVALID_ATTACHMENT, f"cannot be written as JSON: {wrong}. Left out."
+    if _size(content) > MAX_ATTACHMENT_BYTES:
+        return ProblemCode.TOO_LARGE, f"is larger than {MAX_ATTACHMENT_BYTES} bytes: left out."
+    return None
+
+
+def _text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _size(content: Json) -> int:
+    return len((content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)).encode())
+
+
+def _name(value: Json) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case dict():
+            return "an object"

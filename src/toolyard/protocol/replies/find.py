@@ -1,0 +1,191 @@
+"""Which object of a text is the reply.
+
+Whatever stands around it is passed over: prose, code fences, lists, the model's thinking in tags. Of several objects
+the first with a content is the reply; those without one may give it what it lacks. Linear: objects are read one after
+the other, and a brace that begins none is left behind.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+
+from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
+from toolyard.protocol.replies.escapes import Repairs, decode, mend, suspicious
+from toolyard.protocol.replies.lenient_json import Reader, Reading, closed_too_soon
+from toolyard.protocol.replies.quotes import KEY_AHEAD
+from toolyard.protocol.replies.values import Repair
+
+_BLANKS = r"(?:\s++|\ufeff|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
+_OWN = r"(?:think|content|attachments)"
+_TAG = r"<(?P<end>/?)think(?:ing)?>"
+_ANY_OBJECT = re.compile(rf"{_TAG}|\{{{_BLANKS}(?:{KEY_AHEAD}|[^\W\d][\w$-]{{0,100}}+\s*+[:：])", re.IGNORECASE)
+_OWN_OBJECT = re.compile(rf"\{{{_BLANKS}[\"'“”‘’]?{_OWN}[\"'“”‘’]?\s*+[:：=\"'“]", re.IGNORECASE)
+_BRACELESS = re.compile(rf"[\s\ufeff]*+(?:`{{3,}}\w{{0,20}}+\s*+)?(?=[\"'“]{_OWN}[\"'”]\s*+[:：])", re.IGNORECASE)
+_ESCAPED = re.compile(r"\{\s*+(?:\\[nrt]\s*+){0,20}\\+\"")
+_FENCE_BEFORE = re.compile(r"(?:`{3,}|~{3,})[\w+-]{0,20}\s*\Z")
+_FENCE_AFTER = re.compile(r"\n[ \t]*(?:`{3,}|~{3,})\s*\Z")
+_FENCES = re.compile(r"\s*(?:`{3,}|~{3,})[\w+-]{0,20}\s*(?:(?:`{3,}|~{3,})\s*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    value: JsonObject
+    start: int
+    repairs: tuple[Repair, ...] = ()
+    think: str | None = None  # from tags around the object
+
+
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    readings: tuple[Reading, ...]
+    think: str | None = None
+    begin: int = 0  # what stands before it is thinking
+
+
+def strictly(text: str, repairs: Repairs) -> Json:
+    """A text that is JSON and nothing else but odd escapes. Raises ValueError when it is not."""
+    text = text.strip(_NOTHING)
+    try:
+        value = _loads(text, repairs)
+    except ValueError as error:
+        if "escape" not in str(error):
+            raise
+        value = _loads(mend(text, repairs), repairs)
+    else:
+        if suspicious(text):
+            value = _loads(mend(text, repairs), repairs)
+    if _may_be_deep(text, 0, len(text)) and _depth(value) > MAX_DEPTH:
+        raise ValueError("nested too deeply")
+    return value
+
+
+def _loads(text: str, repairs: Repairs) -> Json:
+    def constant(_: str) -> None:
+        repairs[Repair.LITERALS] = None
+
+    try:
+        value: Json = json.loads(text, parse_constant=constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value
+
+
+def find(text: str) -> Found | None:
+    """The object with the content; else the first object at all. Raises TooDeep."""
+    scan = _scan(text, _ANY_OBJECT)
+    chosen = _with_content(scan)
+    if chosen is None and scan.think is not None:
+        chosen = _with_content(again := _scan(text, _ANY_OBJECT, tags=False))
+        scan = again if chosen else scan
+    if chosen is None:
+        chosen = _with_content(inner := _scan(text, _OWN_OBJECT))
+        scan = inner if chosen else scan
+    if chosen is None and (start := _BRACELESS.match(text)):
+        chosen = Reader(text).read(start.end(), brace=False)
+        scan = _Scan((chosen,))
+    if chosen is not None:
+        return _found(text, scan, chosen)
+    return Found(scan.readings[0].value, scan.readings[0].start) if scan.readings else None
+
+
+def unescaped(text: str) -> str | None:
+    """The object in a text whose quotes are all escaped, as in a string within a string."""
+    match = _ESCAPED.search(text)
+    if match is None:
+        return None
+    return decode(text[match.start() :].rstrip().removesuffix('"'), {})
+
+
+def _scan(text: str, starts: re.Pattern[str], *, tags: bool = True) -> _Scan:
+    reader, plain = Reader(text), not suspicious(text)
+    readings: list[Reading] = []
+    think: str | None = None
+    at, begin, closing = 0, 0, True
+    while match := starts.search(text, at):
+        if match[0][0] == "{":
+            reading = _strict_at(text, match.start()) if plain else None
+            readings.append(reading or reader.read(match.start()))
+            at = max(readings[-1].end, match.start() + 1)
+            continue
+        at = match.end()
+        if not tags:
+            continue
+        inside, end = match.end(), None
+        if match["end"]:  # the tag that opened it was part of the prompt: all before was thinking
+            inside, end = begin, match
+        elif closing:
+            end = _CLOSING.search(text, at)
+            closing = end is not None
+        if end is not None:
+            think = "\n\n".join(filter(None, (think, text[inside : end.start()].strip())))
+            at = begin = end.end()
+            readings.clear()
+    return _Scan(tuple(readings), think, begin)
+
+
+_CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
+
+
+def _strict_at(text: str, start: int) -> Reading | None:
+    try:
+        value, end = _decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    if closed_too_soon(text, end) or (_may_be_deep(text, start, end) and _depth(value) > MAX_DEPTH):
+        return None
+    return Reading(value, start, end, complete=True, repairs=())
+
+
+def _with_content(scan: _Scan) -> Reading | None:
+    those = [reading for reading in scan.readings if "content" in map(str.lower, reading.value)]
+    return next((reading for reading in those if reading.complete), those[0] if those else None)
+
+
+def _found(text: str, scan: _Scan, chosen: Reading) -> Found:
+    if not chosen.complete and _FENCE_BEFORE.search(text[max(0, chosen.start - 40) : chosen.start]):
+        fence = _FENCE_AFTER.search(text, max(chosen.start, len(text.rstrip()) - 40))
+        if fence:  # it closes the fence around the object, and is no part of the string that was cut
+            brace = Repair.MISSING_BRACE not in chosen.repairs
+            chosen = Reader(text[: fence.start()]).read(chosen.start, brace=brace)
+    repairs = dict.fromkeys((*_around(text[scan.begin : chosen.start], text[chosen.end :]), *chosen.repairs))
+    if scan.think is not None:
+        repairs[Repair.THINK_TAGS] = None
+    value = dict(chosen.value)
+    have = set(map(str.lower, value))
+    for reading in scan.readings:
+        more = {key: item for key, item in reading.value.items() if key.lower() in _FIELDS - have}
+        if more and reading.start != chosen.start:
+            value |= more
+            have |= set(map(str.lower, more))
+            repairs[Repair.SEVERAL_OBJECTS] = None
+    return Found(value, chosen.start, tuple(repairs), scan.think)
+
+
+_FIELDS = frozenset({"think", "attachments"})
+
+
+def _around(before: str, after: str) -> tuple[Repair, ...]:
+    outside = f"{before.strip(_NOTHING)}\n{after.strip(_NOTHING)}".strip()
+    if not outside:
+        return ()
+    return (Repair.FENCE if _FENCES.fullmatch(outside) else Repair.TEXT_AROUND,)
+
+
+_NOTHING = "\ufeff \t\r\n"
+
+
+def _may_be_deep(text: str, start: int, end: int) -> bool:
+    return text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH
+
+
+def _depth(value: Json) -> int:
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        inner: list[Json] = []
+        for item in level:
+            if isinstance(item, dict | list):
+                inner += item.values() if isinstance(item, dict) else item
+        depth += any(isinstance(item, dict | list) for item in level)
+        level = inner
+    return depth

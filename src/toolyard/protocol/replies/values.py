@@ -1,0 +1,149 @@
+"""A structured reply as a value. ``to_dict`` is what programs see; the names in the enums are part of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from toolyard.protocol.json import Json, JsonObject
+
+MAX_BYTES = 2 * 1024 * 1024
+MAX_ATTACHMENTS = 64
+MAX_ATTACHMENT_BYTES = 1024 * 1024
+
+
+class AttachmentType(StrEnum):
+    MERMAID = "mermaid"
+    CODE = "code"
+    LATEX = "latex"
+    IMAGE = "image"
+    TABLE = "table"
+    CHART = "chart"
+    AUDIO = "audio"
+    VIDEO = "video"
+
+
+TYPES = frozenset(map(str, AttachmentType))
+
+
+class Repair(StrEnum):
+    """What was forgiven. The reply is what was most likely meant."""
+
+    FENCE = "fence"
+    TEXT_AROUND = "text_around"
+    THINK_TAGS = "think_tags"
+    DOUBLE_ENCODED = "double_encoded"
+    SEVERAL_OBJECTS = "several_objects"
+    MISSING_BRACE = "missing_brace"
+    MISMATCHED_BRACKET = "mismatched_bracket"
+    COMMENTS = "comments"
+    TRAILING_COMMA = "trailing_comma"
+    MISSING_COMMA = "missing_comma"
+    EXTRA_COMMA = "extra_comma"
+    MISSING_COLON = "missing_colon"
+    FULL_WIDTH = "full_width"
+    QUOTES = "quotes"
+    INNER_QUOTES = "inner_quotes"
+    MISSING_QUOTE = "missing_quote"
+    UNQUOTED = "unquoted"
+    LITERALS = "literals"
+    RAW_CONTROL = "raw_control"
+    ESCAPES = "escapes"
+    LATEX = "latex"
+    SURROGATES = "surrogates"
+    CONCATENATION = "concatenation"
+    STRAY_TEXT = "stray_text"
+    TRUNCATED = "truncated"
+
+
+class ProblemCode(StrEnum):
+    """What is wrong with a reply that could be read all the same."""
+
+    MISSING_ATTACHMENT = "MISSING_ATTACHMENT"
+    MISMATCHED_TYPE = "MISMATCHED_TYPE"
+    UNUSED_ATTACHMENT = "UNUSED_ATTACHMENT"
+    UNKNOWN_TYPE = "UNKNOWN_TYPE"
+    DUPLICATE_KEY = "DUPLICATE_KEY"
+    WRONG_TYPE = "WRONG_TYPE"
+    INVALID_ATTACHMENT = "INVALID_ATTACHMENT"
+    TOO_LARGE = "TOO_LARGE"
+    TOO_MANY = "TOO_MANY"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    code: ProblemCode
+    message: str
+    id: str | None = None  # of the attachment it is about
+
+    def to_dict(self) -> JsonObject:
+        named: JsonObject = {} if self.id is None else {"id": self.id}
+        return {"code": self.code.value, "message": self.message, **named}
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """``type`` is in lower case and may be one we do not know; ``content`` is data only for tables and charts."""
+
+    id: str
+    type: str
+    content: Json
+    language: str | None = None
+    title: str | None = None
+
+    @property
+    def kind(self) -> AttachmentType | None:
+        return AttachmentType(self.type) if self.type in TYPES else None
+
+    def to_dict(self) -> JsonObject:
+        named = {"language": self.language, "title": self.title}
+        return {"type": self.type, "content": self.content, **{k: v for k, v in named.items() if v is not None}}
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    content: str
+    think: str | None = None
+    attachments: Mapping[str, Attachment] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return True
+
+    @property
+    def is_truncated(self) -> bool:
+        return Repair.TRUNCATED in self.repairs
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "ok": True,
+            "think": self.think,
+            "content": self.content,
+            "attachments": {id_: attachment.to_dict() for id_, attachment in self.attachments.items()},
+            "problems": [problem.to_dict() for problem in self.problems],
+            "repairs": [repair.value for repair in self.repairs],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyError:
+    """Why a text is no reply. ``line`` and ``column`` count from 1, in code points."""
+
+    message: str
+    line: int
+    column: int
+    raw: str
+
+    @property
+    def ok(self) -> bool:
+        return False
+
+    @classmethod
+    def at(cls, raw: str, position: int, message: str) -> "ReplyError":
+        before = raw.rfind("\n", 0, position)
+        return cls(message, raw.count("\n", 0, position) + 1, position - before, raw)
+
+    def to_dict(self) -> JsonObject:
+        error: JsonObject = {"message": self.message, "line": self.line, "column": self.column}
+        return {"ok": False, "error": error, "raw": self.raw}

@@ -1,0 +1,124 @@
+"""The tolerant reader: what models write instead of JSON, read as it was meant."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.protocol.json import MAX_DEPTH, Json
+from toolyard.protocol.replies.escapes import decode, without_cut_escape
+from toolyard.protocol.replies.lenient_json import Reader, Reading, TooDeep
+from toolyard.protocol.replies.values import Repair
+
+pytestmark = pytest.mark.requirement("reply:lenient", "reply:repaired")
+REPAIRS: list[tuple[str, dict[str, Any]]] = json.loads(
+    (Path(__file__).parents[1] / "vectors/reply_repairs.json").read_text("utf-8")
+)
+
+
+def read(text: str) -> Reading:
+    return Reader(text).read(text.index("{"))
+
+
+@pytest.mark.parametrize(("text", "value"), REPAIRS)
+def test_what_two_repair_libraries_mend_is_mended_alike(text: str, value: dict[str, Any]) -> None:
+    assert read(text).value == value
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "repairs"),
+    [
+        ('{"a": 1, // one\n /* two */ "b": 2 # three\n}', {"a": 1, "b": 2}, [Repair.COMMENTS]),
+        ('{"a": [1, 2,], }', {"a": [1, 2]}, [Repair.TRAILING_COMMA]),
+        ('{"a": 1 "b": [1 2]}', {"a": 1, "b": ["1 2"]}, [Repair.MISSING_COMMA, Repair.UNQUOTED]),
+        ('{"a": "x"\n"b": "y"}', {"a": "x", "b": "y"}, [Repair.MISSING_COMMA]),
+        ('{"a": 1,, "b": 2}', {"a": 1, "b": 2}, [Repair.EXTRA_COMMA]),
+        ('{"b" {"a" "x"}}', {"b": {"a": "x"}}, [Repair.MISSING_COLON]),
+        ("{'a': 'it\\'s', 'b': 'it's'}", {"a": "it's", "b": "it's"}, [Repair.QUOTES, Repair.ESCAPES]),
+        ("{“a”: “x”, ‘b’: ‘y’}", {"a": "x", "b": "y"}, [Repair.QUOTES]),
+        ('{"a"："x"，"b"：1}', {"a": "x", "b": 1}, [Repair.FULL_WIDTH]),
+        ("{a: hello world, b: True}", {"a": "hello world", "b": True}, [Repair.UNQUOTED, Repair.LITERALS]),
+        ('{"a": None, "b": NaN, "c": undefined}', {"a": None, "b": None, "c": None}, [Repair.LITERALS]),
+        ('{"a": "one\ntwo\tthree"}', {"a": "one\ntwo\tthree"}, [Repair.RAW_CONTROL]),
+        ('{"a": "he said "yes", "no" and left"}', {"a": 'he said "yes", "no" and left'}, [Repair.INNER_QUOTES]),
+        ('{"a": "print("hi")", "b": 1}', {"a": 'print("hi")', "b": 1}, [Repair.INNER_QUOTES]),
+        ('{"a": "json is {"k": "v"} ok"}', {"a": 'json is {"k": "v"} ok'}, [Repair.INNER_QUOTES]),
+        ('{"a": "x, "b": "y"}', {"a": "x", "b": "y"}, [Repair.MISSING_QUOTE, Repair.MISSING_COMMA]),
+        ('{"a": "x" + "y"}', {"a": "xy"}, [Repair.CONCATENATION]),
+        ('{"a": """x "y" z"""}', {"a": 'x "y" z'}, [Repair.QUOTES]),
+        ('{"a": [1, 2}, "b": 3}', {"a": [1, 2], "b": 3}, [Repair.MISMATCHED_BRACKET]),
+        ('{"a": 1}, "b": 2}', {"a": 1, "b": 2}, [Repair.MISMATCHED_BRACKET]),
+        ('{"a": [1, ...], ...}', {"a": [1]}, [Repair.STRAY_TEXT, Repair.TRAILING_COMMA]),
+        ('{"a": "x", "b": [1, {"c": "d', {"a": "x", "b": [1, {"c": "d"}]}, [Repair.TRUNCATED]),
+        ('{"a": "x", "b": tr', {"a": "x", "b": True}, [Repair.LITERALS, Repair.TRUNCATED]),
+        ('{"a": "x", "b', {"a": "x"}, [Repair.TRUNCATED]),
+    ],
+)
+def test_each_fault_is_mended_and_named(text: str, value: dict[str, Json], repairs: list[Repair]) -> None:
+    reading = read(text)
+    assert reading.value == value
+    assert set(repairs) <= set(reading.repairs)
+    assert reading.complete is (Repair.TRUNCATED not in repairs)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r"\frac{1}{2} \times \nabla \beta \theta \rho \neq \right)", None),
+        (r"\alpha \( \[ \{ \, \_ \d+ C:\Users \usepackage \xi", None),
+        (r"$\nu$ and $x \to 0$, \tan(x), \text{if}", None),
+        (r"\\frac \\nabla", r"\frac \nabla"),
+        (r"one\nnext\ttab\r\nto \"you\" \/ \u00e9", 'one\nnext\ttab\r\nto "you" / é'),
+        (r"a\nu = 1\nto be\nnot", "a\nu = 1\nto be\nnot"),
+        (r"\ud83d\ude00 \x41 \u{1F600} it\'s", "😀 A 😀 it's"),
+        (r"\ud83d \ude00", "\ufffd \ufffd"),
+        ("a\\\nb", "ab"),
+    ],
+)
+def test_backslashes_mean_what_their_writer_meant(written: str, meant: str | None) -> None:
+    assert decode(written, {}) == (written if meant is None else meant)
+
+
+@pytest.mark.parametrize("end", ["\\", "\\u", "\\u00e"])
+def test_half_an_escape_at_a_cut_end_is_dropped(end: str) -> None:
+    assert without_cut_escape("a\\\\" + end) == "a\\\\"
+
+
+def test_depth_is_bounded_without_recursion() -> None:
+    assert read('{"a":' + "[" * (MAX_DEPTH - 1)).complete is False
+    with pytest.raises(TooDeep) as raised:
+        read('{"a":' + "[" * 100_000)
+    assert raised.value.position == len('{"a":') + MAX_DEPTH - 1
+
+
+scalars = st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.text(st.sampled_from("ab \"\\{}[]:,'/中\n"))
+values = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text("abc"), inner), max_leaves=12)
+plain = st.text(st.sampled_from("ab {}[]:/中\n\\"))
+plain_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | plain,
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("abc"), inner),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text("abc"), plain_values), st.sampled_from([None, 1]))
+def test_json_is_read_as_json(value: dict[str, Json], indent: int | None) -> None:
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    reading = Reader(text).read(0)
+    assert (reading.value, reading.end, reading.complete) == (value, len(text), True)
+
+
+@given(st.dictionaries(st.text("abc"), values), st.data())
+def test_any_prefix_of_json_is_read(value: dict[str, Json], data: st.DataObject) -> None:
+    text = json.dumps(value)
+    cut = data.draw(st.integers(1, len(text)))
+    assert Reader(text[:cut]).read(0).end <= cut
+
+
+@given(st.text(st.sampled_from("ab1 \"'“”`\\{}[]:：,，/*#.+-\n\ttn")))
+def test_any_text_is_read(text: str) -> None:
+    reading = Reader("{" + text).read(0)
+    assert json.loads(json.dumps(reading.value)) == reading.value

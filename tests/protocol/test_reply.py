@@ -1,0 +1,343 @@
+"""Structured replies: found in what a model really writes, mended, checked, and never an exception."""
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import toolyard
+from toolyard.protocol.json import MAX_DEPTH, Json
+from toolyard.protocol.replies.values import MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, MAX_BYTES
+from toolyard.protocol.reply import Attachment, AttachmentType, Repair, Reply, ReplyError, ReplyStream, parse_reply
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+CASES: list[dict[str, Any]] = json.loads((VECTORS / "reply_parsing.json").read_text("utf-8"))
+EXAMPLES: list[dict[str, Any]] = json.loads((VECTORS / "reply_examples.json").read_text("utf-8"))
+FLOW = '{"content": "见 {{mermaid:f}}", "attachments": {"f": {"type": "mermaid", "content": "graph TD\\nA-->B"}}}'
+
+
+def reply(text: str) -> Reply:
+    result = parse_reply(text)
+    assert isinstance(result, Reply), result
+    return result
+
+
+def error(text: str) -> ReplyError:
+    result = parse_reply(text)
+    assert isinstance(result, ReplyError), result
+    return result
+
+
+def problems(text: str) -> list[tuple[str, str | None]]:
+    return [(problem.code.value, problem.id) for problem in reply(text).problems]
+
+
+def with_content(content: str, **attachments: object) -> str:
+    return json.dumps({"content": content, "attachments": attachments}, ensure_ascii=False)
+
+
+@pytest.mark.requirement("reply:parse", "reply:fences", "reply:lenient", "reply:repaired", "reply:truncated")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['id']}-{case['category']}")
+def test_replies_of_real_models_are_read(case: dict[str, Any]) -> None:
+    result = parse_reply(case["raw"])
+    if "expected" in case:
+        expected = {"think": None, "attachments": {}, **case["expected"]}
+        assert {key: result.to_dict()[key] for key in expected} == expected
+    elif case["expected_error"] in ("MISSING_CONTENT", "NOT_JSON"):
+        assert isinstance(result, ReplyError)
+    elif case["category"] == "truncated" and isinstance(result, Reply):
+        assert result.is_truncated
+
+
+@pytest.mark.requirement("reply:parse")
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example["expected"]["content"][:20])
+def test_every_example_of_the_guide_is_read_with_nothing_to_mend_or_to_complain_about(example: dict[str, Any]) -> None:
+    result: dict[str, Any] = reply(example["raw"]).to_dict()
+    unused = ["UNUSED_ATTACHMENT"] * 2 if "id1" in example["expected"]["attachments"] else []  # it shows the form only
+    assert [problem["code"] for problem in result.pop("problems")] == unused
+    assert result == {"ok": True, **example["expected"], "repairs": []}
+    assert reply(f"```json\n{example['raw']}```").content == example["expected"]["content"]
+
+
+@pytest.mark.requirement("reply:parse")
+def test_the_result_has_a_fixed_form() -> None:
+    result = reply(FLOW)
+    assert isinstance(result, Reply)
+    assert result.attachments["f"].kind is AttachmentType.MERMAID
+    assert toolyard.parse_reply(FLOW) == result.to_dict()
+    assert list(result.to_dict()) == ["ok", "think", "content", "attachments", "problems", "repairs"]
+    assert toolyard.parse_reply("no reply") == {
+        "ok": False,
+        "error": {"message": "There is no JSON object in the text.", "line": 1, "column": 1},
+        "raw": "no reply",
+    }
+
+
+@pytest.mark.requirement("reply:fields")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"think": "x"}', "has no"),
+        ('{"content": null}', "has no"),
+        ('{"content": ""}', "is empty"),
+        ('{"content": 5}', "is a number"),
+        ('{"content": ["a"]}', "is a list"),
+    ],
+)
+def test_a_reply_needs_a_content(text: str, message: str) -> None:
+    assert message in error(text).message
+
+
+@pytest.mark.requirement("reply:failure")
+def test_an_error_has_its_place_in_code_points_and_the_original_text() -> None:
+    text = '😀😀\n文 {"think": "x"}'
+    assert error(text) == ReplyError('The reply has no "content".', 2, 3, text)
+    deep = '{"content": "x",\n "e": ' + "[" * 300
+    assert (error(deep).line, error(deep).column) == (2, 7 + MAX_DEPTH - 1)
+    assert error("[" * 100_000).message
+    assert error(json.dumps({"content": "x" * MAX_BYTES})).message == f"The reply is larger than {MAX_BYTES} bytes."
+
+
+@pytest.mark.requirement("reply:fences")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '```json\n{"content": "a ```py\\nx\\n``` b"}\n```',
+        '```JSON\n{"content": "a ```py\\nx\\n``` b"}\n```',
+        '````\n{"content": "a ```py\\nx\\n``` b"}\n````',
+        '~~~json\n{"content": "a ```py\\nx\\n``` b"}\n~~~',
+        '```json\n{"content": "a ```py\\nx\\n``` b"}',
+        'Look:\n```py\nd = {x: 1}\n```\nso\n```json\n{"content": "a ```py\\nx\\n``` b"}\n```\nBye {name}',
+        '```json\n{"content": "a ```py\nx\n``` b"}\n```',
+    ],
+)
+def test_fences_are_passed_over_and_those_inside_strings_are_kept(text: str) -> None:
+    assert reply(text).content == "a ```py\nx\n``` b"
+
+
+@pytest.mark.requirement("reply:repaired")
+@pytest.mark.parametrize(
+    ("text", "content", "think", "repair"),
+    [
+        ('Sure! {"content": "c"} Bye', "c", None, Repair.TEXT_AROUND),
+        ('\ufeff{"content": "c",}', "c", None, Repair.TRAILING_COMMA),
+        ('<think>is {"content": "no"}?</think>{"content": "c"}', "c", 'is {"content": "no"}?', Repair.THINK_TAGS),
+        ('so {"content": "no"}</think>{"content": "c"}', "c", 'so {"content": "no"}', Repair.THINK_TAGS),
+        ('<think>a</think>{"content": "c", "think": "b"}', "c", "b", Repair.THINK_TAGS),
+        ('{"content": "a <think>b</think> c",}', "a <think>b</think> c", None, Repair.TRAILING_COMMA),
+        ('<think>{"content": "c"}</think>', "c", None, Repair.TEXT_AROUND),
+        ('{"think": "t"}\n{"content": "c"}', "c", "t", Repair.SEVERAL_OBJECTS),
+        (json.dumps('{"content": "c"}'), "c", None, Repair.DOUBLE_ENCODED),
+        (json.dumps(json.dumps('{"content": "c"}')), "c", None, Repair.DOUBLE_ENCODED),
+        ('{\\"content\\": \\"c\\", \\"think\\": \\"t\\"}', "c", "t", Repair.DOUBLE_ENCODED),
+        ('"content": "c", "think": "t"}', "c", "t", Repair.MISSING_BRACE),
+        ('{"response": {"content": "c"}}', "c", None, Repair.TEXT_AROUND),
+        ('{"content": "c"}, "think": "t"}', "c", "t", Repair.MISMATCHED_BRACKET),
+        ('in {x: y we have\n{"content": "c"}', "c", None, Repair.TEXT_AROUND),
+        ('{"content": "c\nd"}', "c\nd", None, Repair.RAW_CONTROL),
+        ("{'content': 'c'}", "c", None, Repair.QUOTES),
+        ('{"content": "c", think: "t"}', "c", "t", Repair.UNQUOTED),
+        ('{"content": "$\\frac12 \\times \\nabla$\\nnext"}', "$\\frac12 \\times \\nabla$\nnext", None, Repair.LATEX),
+        ('{"content": "\\alpha"}', "\\alpha", None, Repair.ESCAPES),
+        ('{"content": "\\ud83d"}', "\ufffd", None, Repair.SURROGATES),
+        ('{"content": "\ud83d"}', "\ufffd", None, Repair.SURROGATES),
+        ('{"content": "c", "n": NaN}', "c", None, Repair.LITERALS),
+    ],
+)  # fmt: skip
+def test_the_object_is_found_and_mended_and_the_repair_is_named(
+    text: str, content: str, think: str | None, repair: Repair
+) -> None:
+    result = reply(text)
+    assert (result.content, result.think) == (content, think)
+    assert repair in result.repairs
+
+
+@pytest.mark.requirement("reply:repaired")
+def test_valid_escapes_are_no_repair() -> None:
+    assert reply('{"content": "\\\\frac \\n \\ud83d\\ude00"}') == Reply("\\frac \n 😀")
+
+
+@pytest.mark.requirement("reply:truncated")
+def test_the_best_prefix_of_a_cut_reply_is_kept_and_marked() -> None:
+    result = reply(FLOW[:-8])
+    assert result.attachments == {"f": Attachment("f", "mermaid", "graph TD\nA")}
+    assert result.is_truncated
+    assert not reply(FLOW).is_truncated
+    assert reply('```json\n{"content": "a\nb\n```').content == "a\nb"
+    assert problems(FLOW[:60]) == [("INVALID_ATTACHMENT", "f"), ("MISSING_ATTACHMENT", "f")]
+
+
+@pytest.mark.requirement("reply:lenient")
+def test_keys_are_read_in_any_case_and_ids_as_they_are() -> None:
+    text = (
+        '{"Content": "{{CODE: A }}", "CONTENT": "{{Code:A}}", "ATTACHMENTS": {"A": {"TYPE": "Code", "Content": "1"}}}'
+    )
+    result = reply(text)
+    assert (result.content, result.attachments["A"]) == ("{{Code:A}}", Attachment("A", "code", "1"))
+    assert problems(text) == [("DUPLICATE_KEY", None)]
+
+
+@pytest.mark.requirement("reply:parse")
+def test_placeholders_and_attachments_that_do_not_fit_are_reported() -> None:
+    code = {"type": "code", "content": "1", "language": "py"}
+    assert problems(with_content("{{code:a}} {{ Code : a }}", a=code)) == []
+    assert problems(with_content("{{code:b}} {{code:b}}")) == [("MISSING_ATTACHMENT", "b")]
+    assert problems(with_content("{{latex:a}}", a=code)) == [("MISMATCHED_TYPE", "a")]
+    assert problems(with_content("text", a=code)) == [("UNUSED_ATTACHMENT", "a")]
+    assert problems(with_content("{{user:name}}")) == [("UNKNOWN_TYPE", "name")]
+    assert problems(with_content("{{poem:a}}", a={"type": "poem", "content": "x"})) == [("UNKNOWN_TYPE", "a")]
+    assert problems(with_content("{{code:a}}", a={**code, "content": "{{code:b}}"})) == []
+
+
+@pytest.mark.requirement("reply:parse")
+@pytest.mark.parametrize(
+    "content",
+    [
+        "`{{code:a}}`",
+        "``x ` {{code:a}}``",
+        "```\n{{code:a}}\n```",
+        "~~~\n```\n{{code:a}}\n~~~",
+        "````\n```\n{{code:a}}",
+    ],
+)
+def test_a_placeholder_inside_code_is_text(content: str) -> None:
+    assert problems(with_content(content)) == []
+
+
+@pytest.mark.requirement("reply:parse")
+@pytest.mark.parametrize("content", ["`a` {{code:a}} `b`", "` {{code:a}}", "`\n\n{{code:a}}`", "```\n```\n{{code:a}}"])
+def test_a_placeholder_beside_code_is_one(content: str) -> None:
+    assert problems(with_content(content)) == [("MISSING_ATTACHMENT", "a")]
+
+
+@pytest.mark.requirement("reply:parse")
+@pytest.mark.parametrize("type_", list(AttachmentType))
+def test_every_type_is_known_with_its_fields(type_: AttachmentType) -> None:
+    given = {"type": type_.value, "content": "x", "language": "l", "title": "t"}
+    result = reply(with_content(f"{{{{{type_}:a}}}}", a=given))
+    assert result.attachments == {"a": Attachment("a", type_.value, "x", "l", "t")}
+    assert (result.attachments["a"].to_dict(), result.problems) == (given, ())
+
+
+@pytest.mark.requirement("reply:parse")
+def test_tables_and_charts_may_be_data() -> None:
+    table: dict[str, Json] = {"columns": ["a"], "rows": [[1]]}
+    text = with_content("{{table:t}}{{table:u}}", t={"type": "table", "content": table}, u={"type": "table", **table})
+    assert [item.content for item in reply(text).attachments.values()] == [table, table]
+    assert reply(with_content("{{chart:c}}", c={"type": "chart", "content": {"type": "bar"}})).problems == ()
+
+
+@pytest.mark.requirement("reply:fields")
+@pytest.mark.parametrize(
+    ("attachments", "found", "kept"),
+    [
+        ("null", [("WRONG_TYPE", None)], []),
+        ("[]", [("WRONG_TYPE", None)], []),
+        ('[{"id": "a", "type": "code", "content": "1"}]', [("WRONG_TYPE", None)], ["a"]),
+        ('{"a": null}', [("INVALID_ATTACHMENT", "a"), ("MISSING_ATTACHMENT", "a")], []),
+        ('{"a": {"content": "1"}}', [("INVALID_ATTACHMENT", "a"), ("MISSING_ATTACHMENT", "a")], []),
+        ('{"a": {"type": "code", "content": 5}}', [("WRONG_TYPE", "a")], ["a"]),
+        ('{"a": {"type": "chart", "content": 1e999}}', [("INVALID_ATTACHMENT", "a"), ("MISSING_ATTACHMENT", "a")], []),
+    ],
+)  # fmt: skip
+def test_attachments_of_the_wrong_form_are_a_problem_and_no_error(
+    attachments: str, found: list[tuple[str, str | None]], kept: list[str]
+) -> None:
+    used = "{{code:a}}" if '"a"' in attachments else "x"
+    text = f'{{"content": "{used}", "attachments": {attachments}}}'
+    assert (problems(text), list(reply(text).attachments)) == (found, kept)
+
+
+@pytest.mark.requirement("reply:parse")
+def test_attachments_are_bounded_in_number_and_size() -> None:
+    many = {f"a{number}": {"type": "code", "content": "x"} for number in range(MAX_ATTACHMENTS + 1)}
+    result = reply(json.dumps({"content": "x", "attachments": many}))
+    assert len(result.attachments) == MAX_ATTACHMENTS
+    assert result.problems[0].code == "TOO_MANY"
+    large = {"type": "code", "content": "x" * (MAX_ATTACHMENT_BYTES + 1)}
+    assert problems(with_content("x", a=large)) == [("TOO_LARGE", "a")]
+
+
+@pytest.mark.requirement("reply:parse")
+def test_a_stream_shows_what_has_come() -> None:
+    stream = ReplyStream()
+    text = "<think>hm</think>Sure: ```json\n" + FLOW.replace("见", "one\\ntwo \\frac ")
+    seen = set()
+    for char in text:
+        stream.feed(char)
+        seen.add(stream.so_far.content)
+    assert {"", "one", "one\ntwo ", "one\ntwo \\frac "} <= seen
+    assert stream.so_far.think == "hm"
+    assert stream.so_far.attachments == {"f": Attachment("f", "mermaid", "graph TD\nA-->B")}
+    assert stream.result() == parse_reply(text)
+
+
+@pytest.mark.requirement("reply:parse")
+@pytest.mark.parametrize(
+    "unit", ['{"a":', '"', "{", "\\", '",', '{"content":"', "{/*", "<think>", "```\n", "{{a:", " ", "`"]
+)
+def test_time_is_linear_on_hostile_text(unit: str) -> None:
+    def seconds(count: int) -> float:
+        text = '{"content": "x' + unit * (count // len(unit))
+        begin = time.process_time()
+        parse_reply(text)
+        return time.process_time() - begin
+
+    small = min(seconds(20_000) for _ in range(3))
+    assert seconds(160_000) < 40 * max(small, 0.002)  # 8 times the text; 64 times the time if it were quadratic
+
+
+keys = st.sampled_from(["think", "title", "x"])
+words = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\n{}\"'\\:,` "))
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | words,
+    lambda inner: st.lists(inner) | st.dictionaries(words, inner),
+    max_leaves=8,
+)
+objects = st.builds(
+    lambda more, content: {**more, "content": content}, st.dictionaries(keys, values), words.filter(bool)
+)
+pieces = st.sampled_from([*"ab\"'\\{}[]:：,，/*`~<>tn \n", "content", '"content":', "<think>", "{{code:a}}", '{"'])
+texts = st.lists(pieces).map("".join)
+
+
+@pytest.mark.requirement("reply:parse")
+@given(objects, st.booleans())
+def test_any_object_with_a_content_survives(value: dict[str, Json], escaped: bool) -> None:
+    result = reply(json.dumps(value, ensure_ascii=escaped))
+    think = value.get("think")
+    assert (result.content, result.think) == (value["content"], think if isinstance(think, str) else None)
+    assert result.repairs == ()
+
+
+@pytest.mark.requirement("reply:truncated", "reply:parse")
+@given(objects, st.data())
+def test_any_prefix_is_read_or_refused(value: dict[str, Json], data: st.DataObject) -> None:
+    text = json.dumps(value)
+    result = parse_reply(text[: data.draw(st.integers(0, len(text)))])
+    assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+
+
+@pytest.mark.requirement("reply:parse", "reply:failure")
+@given(st.one_of(texts, st.text()))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    result = parse_reply(text)
+    assert isinstance(result, Reply) or result.raw == text
+    assert json.loads(json.dumps(result.to_dict())) == result.to_dict()
+
+
+@pytest.mark.requirement("reply:parse")
+@given(st.one_of(texts, objects.map(json.dumps)), st.data())
+def test_any_chunking_of_a_stream_gives_the_same_result(text: str, data: st.DataObject) -> None:
+    stream = ReplyStream()
+    rest = text
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        stream.feed(rest[:size])
+        rest = rest[size:]
+        assert stream.so_far.repairs == (Repair.TRUNCATED,)
+    assert stream.result() == parse_reply(text)
