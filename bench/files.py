@@ -106,9 +106,10 @@ def editing(yard: BlockingYard, root: Path) -> list[Row]:
         os.close(fd)
 
     def many(run: int) -> None:
-        mark = "abcdefgh"[run]
-        edits = [{"old_string": LINE.format(n)[:-1] if run == 0 else f"{n:07d} {'abcdefgh'[run - 1]}",
-                  "new_string": f"{n:07d} {mark}"} for n in range(1000)]  # fmt: skip
+        """Each run turns a thousand lines back and forth."""
+        animals = ("dog", "cat") if run % 2 == 0 else ("cat", "dog")
+        old, new = (LINE[:-1].replace("dog", animal) for animal in animals)
+        edits = [{"old_string": old.format(n), "new_string": new.format(n)} for n in range(1000)]
         assert yard.call("MultiEdit", {"path": "many.txt", "edits": edits}).error is None
 
     return [

@@ -14,7 +14,7 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.patching.text import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, ChangingTool, remark
+from toolyard.tools.change import DRY_RUN, ChangingTool, checksum, remark
 from toolyard.tools.text import description
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
@@ -65,7 +65,10 @@ class ApplyPatch(ChangingTool):
             writes = [write for file in planned for write in _contents(file, found)]
             checkpoint()
             if not wanted["dry_run"]:
-                self._files.commit(call, [(w.target, w.old, w.content) for w in writes])
+                self._files.commit([(w.target, w.old, w.content) for w in writes])
+                for w in writes:
+                    if w.content is not None:
+                        self._files.remember(call, w.target.path, checksum(w.content))
             return _result(planned, found, applied=not wanted["dry_run"])
 
     def _planned(

@@ -44,11 +44,8 @@ class Changed:
     path: str
     before: Document | None
     after: Document
+    hash: str  # of the new bytes
     applied: bool
-
-    @property
-    def hash(self) -> str:
-        return checksum(self.after.raw)
 
     def result(self, done: str, data: JsonObject) -> Result:
         """The result of a tool that changed this file: its own data, the hash, the hunks, what the checkers say."""
@@ -103,12 +100,12 @@ class FileChanger:
             except Failure as failure:
                 raise self.explained(failure, call, {target.path: raw}) from failure
             after = Document.known(content, before.encoding if before else UTF8)
-            changed = Changed(target.path, before, after, not wanted["dry_run"])
+            changed = Changed(target.path, before, after, checksum(content), not wanted["dry_run"])
             checkpoint()
             if changed.applied and content != raw:
-                self.commit(call, [(target, raw, content)])
-            elif changed.applied:
-                self._reads.remember(call.caller, target.path, changed.hash)
+                self.commit([(target, raw, content)])
+            if changed.applied:
+                self.remember(call, target.path, changed.hash)
             return changed
 
     @contextmanager
@@ -129,17 +126,18 @@ class FileChanger:
         raw = target.read(MAX_BYTES)
         return Document.of(raw, target.path, self._fallbacks) if raw is not None else None
 
-    def commit(self, call: ToolCall, contents: Sequence[tuple[Target, bytes | None, bytes | None]]) -> None:
-        """Targets with their old and new bytes: all or none. What was written counts as read by the caller."""
+    def remember(self, call: ToolCall, path: str, checksum: str) -> None:
+        """What a caller wrote counts as read by it."""
+        self._reads.remember(call.caller, path, checksum)
+
+    def commit(self, contents: Sequence[tuple[Target, bytes | None, bytes | None]]) -> None:
+        """Targets with their old and new bytes: all or none."""
         try:
             self._transactions.commit([Write(*target.make(), target.path, old, new) for target, old, new in contents])
         except BaseException:
             for target, _, _ in contents:
                 target.unmake()
             raise
-        for target, _, content in contents:
-            if content is not None:
-                self._reads.remember(call.caller, target.path, checksum(content))
 
     def _require_fresh(self, call: ToolCall, path: str, raw: bytes | None, *, overwrites: bool) -> None:
         expected = call.arguments.get("expected_hash")

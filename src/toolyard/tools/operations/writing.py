@@ -50,7 +50,7 @@ class Writing:
         done = f"Created '{placed.path}' ({size_in_words(len(document.raw))})."
         if placed.renamed:
             done = f"'{placed.wanted}' exists already and was not changed: {done[0].lower()}{done[1:]}"
-        result = Changed(placed.path, None, document, applied=True).result(
+        result = Changed(placed.path, None, document, checksum(document.raw), applied=True).result(
             done,
             {
                 "operation": "create",
