@@ -103,12 +103,6 @@ def _match(text: str, places: list[Splice], edit: Edit, strategy: Strategy) -> M
 
 def _occurrences(text: str, wanted: str) -> list[int]:
     """Every place, overlapping ones too: counting only disjoint ones would call an ambiguous edit unique."""
-    pieces = text.split(wanted, 2)  # one pass tells whether there is one, and only one
-    if len(pieces) < 3:
-        first = len(pieces[0])
-        again = text.find(wanted, first + 1, first + 2 * len(wanted) - 1) if len(pieces) == 2 else -1
-        if again < 0:
-            return [first] if len(pieces) == 2 else []
     found, at = [], text.find(wanted)
     while at >= 0:
         found.append(at)
