@@ -20,6 +20,14 @@ hypothesis.settings.register_profile("soak", **PATIENT, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test writes to the home of whoever runs them."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("TOOLYARD_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """An empty project root."""
