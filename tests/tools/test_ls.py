@@ -16,7 +16,7 @@ from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
-from toolyard.tools import ls
+from toolyard.tools import ls, searching
 
 WHEN = 1_700_000_000  # 2023-11-14T22:13:20Z
 
@@ -374,7 +374,7 @@ def test_a_page_has_at_most_two_thousand_entries(yard: BlockingYard, project: Pa
     for number in range(MAX_LINES + 1):
         (project / f"{number:x}").symlink_to("x")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ls, "MAX_BYTES", 10_000_000)
+        patch.setattr(searching, "MAX_BYTES", 10_000_000)
         page = yard.call("LS", {"limit": MAX_LINES})
     assert (len(entries(page)), page.data["truncated"]) == (MAX_LINES, True)
 

@@ -1,6 +1,5 @@
 """LS: the entries of a folder."""
 
-import json
 import os
 import stat
 import time
@@ -13,12 +12,14 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.protocol.truncation import MAX_LINES
+from toolyard.tools.searching import fitting, segments
 from toolyard.tools.text import description
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.ignore import Ignores, read_rules
 from toolyard.workspace.names import to_text
 from toolyard.workspace.private import is_private
+from toolyard.workspace.search.walk import rules_above
 from toolyard.workspace.workspace import Workspace
 
 DEFAULT_LIMIT = 100
@@ -85,12 +86,12 @@ class LS:
     def _list(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         offset, limit = wanted["offset"], wanted["limit"]
         with self._workspace.folder(wanted["path"]) as folder:
-            base = _segments(folder.path)
+            base = segments(folder.path)
             survey = _Survey(wanted, checkpoint, Ignores().with_lines(wanted["ignore"], len(base)))
-            survey.look(folder.fd, base, self._rules_above(base), wanted["depth"])
+            survey.look(folder.fd, base, rules_above(self._workspace, base), wanted["depth"])
             where = folder.path
         entries = sorted(survey.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
-        page = _that_fit(entries[offset : offset + limit])
+        page = fitting(entries[offset : offset + limit])
         more = offset + len(page) < len(entries)
         stats: dict[str, int | float | str] = {
             "total_entries": len(entries),
@@ -108,14 +109,6 @@ class LS:
             stats=stats,
             context={"path_resolved": where, "truncation_skip": True},
         )
-
-    def _rules_above(self, segments: tuple[str, ...]) -> Ignores:
-        """The ignore rules of the folders from the root down to the one listed, which brings its own."""
-        rules = Ignores()
-        for depth in range(len(segments)):
-            with self._workspace.folder("/".join(segments[:depth]) or ".") as above:
-                rules = rules.with_lines(read_rules(above.fd), depth)
-        return rules
 
 
 @dataclass(slots=True)
@@ -201,16 +194,6 @@ def _entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
     return found
 
 
-def _that_fit(entries: list[dict[str, Json]]) -> list[dict[str, Json]]:
-    """As many entries as an answer can hold, at least one."""
-    size = 0
-    for count, entry in enumerate(entries):
-        size += len(json.dumps(entry, ensure_ascii=False).encode()) + 2
-        if size > MAX_BYTES and count:
-            return entries[:count]
-    return entries
-
-
 def _text(where: str, offset: int, shown: int, total: int, survey: _Survey) -> str:
     after = offset + shown
     if offset and not shown:
@@ -239,7 +222,3 @@ def _left_out(survey: _Survey) -> str:
 
 def _count(entries: int) -> str:
     return "1 entry" if entries == 1 else f"{entries} entries"
-
-
-def _segments(path: str) -> tuple[str, ...]:
-    return () if path == "." else tuple(path.split("/"))

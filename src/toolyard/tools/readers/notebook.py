@@ -9,6 +9,7 @@ from typing import Any
 
 from toolyard.protocol.content import SNIFF_BYTES, Media, Part, Text, sniff
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.notebook_text import language_of
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.truncation import MAX_BYTES
 from toolyard.tools.readers.page import Page
@@ -41,7 +42,7 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
         data={
             "cells": list(shown),
             "truncated": next_cell is not None or cut,
-            "language": _language(notebook),
+            "language": language_of(notebook),
             "encoding": "utf-8",
             "next_line": next_cell,
             "total_cells": len(cells),
@@ -126,15 +127,6 @@ def _images(cell: dict[str, Any]) -> Iterator[Media]:
                 found = sniff(raw[:SNIFF_BYTES])
                 if found and found.startswith("image/"):
                     yield Media(found, raw)
-
-
-def _language(notebook: dict[str, Any]) -> str:
-    metadata = notebook.get("metadata")
-    for key, field in (("language_info", "name"), ("kernelspec", "language")):
-        info = metadata.get(key) if isinstance(metadata, dict) else None
-        if isinstance(info, dict) and isinstance(info.get(field), str):
-            return _joined(info[field])
-    return "python"
 
 
 def _joined(value: Any, separator: str = "") -> str:
