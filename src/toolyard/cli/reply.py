@@ -1,5 +1,6 @@
 """``toolyard reply``: structured replies of models."""
 
+import shutil
 import sys
 
 import click
@@ -9,6 +10,15 @@ from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
 from toolyard.protocol.replies.prompt import Language, prompt
 from toolyard.protocol.reply import parse_reply
+from toolyard.render.render import DEFAULT_WIDTH, Target, render_parsed
+
+_language = click.option(
+    "--lang",
+    type=click.Choice([language.value for language in Language]),
+    default=Language.ENGLISH.value,
+    show_default=True,
+    help="The language of what Toolyard says itself.",
+)
 
 
 @click.group("reply", short_help="Read the structured replies of models, or ask for them.")
@@ -30,14 +40,32 @@ def parse(common: Common, file: str) -> None:  # noqa: ARG001 it prints JSON wha
     sys.exit(0 if reply.ok else 1)
 
 
-@command.command("prompt")
+@command.command("render")
+@click.argument("file", default="-")
 @click.option(
-    "--lang",
-    type=click.Choice([language.value for language in Language]),
-    default=Language.ENGLISH.value,
-    show_default=True,
-    help="The language of the prompt.",
+    "--to",
+    type=click.Choice([target.value for target in Target]),
+    help="What to print.  [default: terminal on a terminal, else markdown; json with --json]",
 )
+@_language
+@common_options
+def render(common: Common, file: str, to: str | None, lang: str) -> None:
+    """Read a reply from FILE or stdin and print it with its attachments.
+
+    HTML is a fragment for a page of yours. Exits with 1 when the text is no reply, after showing why.
+    """
+    usual = Target.JSON if common.json else Target.TERMINAL if sys.stdout.isatty() else Target.MARKDOWN
+    target = Target(to) if to else usual
+    reply = parse_reply(_text(file))
+    colour = target is Target.TERMINAL and _has_colour()
+    width = shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns
+    shown = render_parsed(reply, target, Language(lang), width=width, colour=colour)
+    click.echo(shown.rstrip("\n"), color=colour)
+    sys.exit(0 if reply.ok else 1)
+
+
+@command.command("prompt")
+@_language
 @common_options
 def prompt_(common: Common, lang: str) -> None:  # noqa: ARG001
     """Print the system prompt that asks a model for this format."""
@@ -52,3 +80,11 @@ def _text(file: str) -> str:
     except OSError as error:
         raise UsageError(f"cannot read '{file}': {error.strerror or error}") from error
     return data.decode("utf-8", errors="replace")
+
+
+def _has_colour() -> bool:
+    """Whether stdout is a terminal that knows colours, and nobody asked for none."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout)
+    return console.is_terminal and console.color_system is not None and not console.no_color

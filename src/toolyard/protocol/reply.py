@@ -8,9 +8,10 @@ without its attachment, lists that in ``problems``. At most 2 MiB, 200 levels, 6
 
 from toolyard.protocol.replies.escapes import Repairs, without_surrogates
 from toolyard.protocol.replies.fields import reply_of
-from toolyard.protocol.replies.find import Found, find, strictly, unescaped
-from toolyard.protocol.replies.lenient_json import TooDeep
+from toolyard.protocol.replies.find import Found, find, unescaped
+from toolyard.protocol.replies.reading import TooDeep
 from toolyard.protocol.replies.stream import View
+from toolyard.protocol.replies.strict import NOTHING, strictly
 from toolyard.protocol.replies.values import (
     MAX_BYTES,
     Attachment,
@@ -34,24 +35,29 @@ __all__ = [
     "parse_reply",
 ]
 
+_NARROW = str.maketrans("｛｝［］＂", '{}[]"')
 _MAX_ENCODINGS = 3  # JSON in a string in a string is the most that has been seen
 
 
 def parse_reply(text: str) -> Reply | ReplyError:
     """The reply in ``text``, or why there is none."""
-    if len(text) > MAX_BYTES or len(text.encode(errors="surrogatepass")) > MAX_BYTES:
+    if _is_too_large(text):
         return ReplyError.at(text, 0, f"The reply is larger than {MAX_BYTES} bytes.")
     repairs: Repairs = {}
-    clean = without_surrogates(text, repairs)
     try:
-        found = _search(clean, repairs)
+        found = _search(text, repairs)
     except TooDeep as error:
         return ReplyError.at(text, error.position, str(error))
     if found is None:
-        brace = max(0, clean.find("{"))
-        return ReplyError.at(text, brace, "There is no JSON object in the text.")
+        return ReplyError.at(text, max(0, text.find("{")), "There is no JSON object in the text.")
     reply = reply_of(found.value, found.think, tuple(dict.fromkeys((*repairs, *found.repairs))))
     return ReplyError.at(text, found.start, reply) if isinstance(reply, str) else reply
+
+
+def _is_too_large(text: str) -> bool:
+    if len(text) <= MAX_BYTES // 4 or len(text) > MAX_BYTES or text.isascii():  # a character has 4 bytes at most
+        return len(text) > MAX_BYTES
+    return len(text.encode(errors="surrogatepass")) > MAX_BYTES
 
 
 def _search(text: str, repairs: Repairs) -> Found | None:
@@ -63,14 +69,23 @@ def _search(text: str, repairs: Repairs) -> Found | None:
         except ValueError:
             value = None
         if isinstance(value, dict) and "content" in map(str.lower, value):
-            return Found(value, len(text) - len(text.lstrip("\ufeff \t\r\n")), tuple(odd))
-        found = None if isinstance(value, str) else find(text)
+            return Found(value, len(text) - len(text.lstrip(NOTHING)), tuple(odd))
+        text = without_surrogates(text, repairs)
+        found = None if isinstance(value, str) else find(text) or _find_wide(text, repairs)
         inner = value if isinstance(value, str) else unescaped(text) if found is None else None
         if inner is None:
             return found
         repairs[Repair.DOUBLE_ENCODED] = None
         text = inner
     return None
+
+
+def _find_wide(text: str, repairs: Repairs) -> Found | None:
+    """The object of a text whose very braces are full-width ones."""
+    found = find(text.translate(_NARROW)) if "｛" in text else None
+    if found is not None:
+        repairs[Repair.FULL_WIDTH] = None
+    return found
 
 
 class ReplyStream:

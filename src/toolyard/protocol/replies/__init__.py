@@ -2,7 +2,12 @@
 
 values        Reply, ReplyError and what they hold
 escapes       the inside of a JSON string, mended: backslashes, LaTeX, surrogates
-lenient_json  a tolerant reader of one JSON object
+strict        JSON as it should be
+lenient_json  a tolerant reader of one JSON object, with
+  reading       what it gives
+  strings       its strings
+  quotes        where a string ends
+  scalars       what has no quotes
 find          which object of a text is the reply
 fields        an object as a Reply
 placeholders  the ``{{type:id}}`` of a content, and what is wrong with them

@@ -11,15 +11,23 @@ import re
 
 from toolyard.protocol.replies.values import Repair
 
-_COMMANDS = (
-    "n(?:abla|eq|mid|ot|otin|subseteq|leq|geq|exists|parallel|ewcommand|ewline|olimits|onumber|ormalsize)"
-    "|t(?:imes|heta|ilde|frac|binom|au|herefore|riangle[a-z]*|ext(?:bf|it|rm|tt|sf|sc|style|color|width))"
-    "|r(?:ho|ight[a-z]*|angle|ceil|floor|brace|brack|[vV]ert|enewcommand)"
-)
-_IN_FORMULA = "n[uei]|t(?:op?|anh?|ag|ext)|r(?:ef|m)"  # also begin words: they need a sign of a formula beside them
-_LATEX = (
-    rf"[bf][A-Za-z]|(?:{_COMMANDS})(?![A-Za-z])|(?:t(?:ext|ag)|ref)(?=\{{)|t(?:o(?=[ ]?[0-9+\-\\])|anh?(?=[(^\\]))"
-    rf"|(?:{_IN_FORMULA})(?=[$^])|(?<=\$\\)(?:{_IN_FORMULA})(?![A-Za-z])"
+_COMMANDS = {
+    "n": "abla|eq|mid|ot|otin|subseteq|leq|geq|exists|parallel|ewcommand|ewline|olimits|onumber|ormalsize",
+    "t": "imes|heta|ilde|frac|binom|au|herefore|riangle[a-z]*|ext(?:bf|it|rm|tt|sf|sc|style|color|width)",
+    "r": "ho|ight[a-z]*|angle|ceil|floor|brace|brack|[vV]ert|enewcommand",
+}
+_BEFORE_SIGN = {"n": "(?!)", "t": r"(?:ext|ag)(?=\{)|o(?=[ ]?[0-9+\-\\])|anh?(?=[(^\\])", "r": r"ef(?=\{)"}
+_IN_FORMULA = {"n": "[uei]", "t": "op?|anh?|ag|ext", "r": "ef|m"}  # also begin words: they need a sign of a formula
+
+
+def _rest(letter: str) -> str:
+    """What follows ``\\n``, ``\\t`` or ``\\r`` when it begins a command."""
+    return f"(?:{_COMMANDS[letter]})(?![A-Za-z])|{_BEFORE_SIGN[letter]}|(?:{_IN_FORMULA[letter]})(?=[$^])"
+
+
+_LATEX = "|".join(
+    ["[bf][A-Za-z]", *(f"{letter}(?:{_rest(letter)})" for letter in _COMMANDS)]
+    + [rf"(?<=\$\\){letter}(?:{rest})(?![A-Za-z])" for letter, rest in _IN_FORMULA.items()]
 )
 _HIGH, _LOW, _HEX = r"[dD][89abAB][0-9a-fA-F]{2}", r"[dD][c-fC-F][0-9a-fA-F]{2}", "[0-9a-fA-F]"
 _ODD = re.compile(
@@ -32,6 +40,14 @@ _ODD = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SUSPECT = re.compile(rf"\\(?:{_LATEX}|u[dD][89a-fA-F])")  # also after a backslash that is escaped itself
+_READ = {  # the same in a text that was read already, by its control characters
+    "\b": re.compile("\b[A-Za-z]"),
+    "\f": re.compile("\f[A-Za-z]"),
+    **{control: re.compile(f"{control}(?:{_rest(letter)})") for control, letter in zip("\n\t\r", "ntr", strict=True)},
+    "$": re.compile(rf"\$(?:\n(?:{_IN_FORMULA['n']})|\t(?:{_IN_FORMULA['t']})|\r(?:{_IN_FORMULA['r']}))(?![A-Za-z])"),
+}
+_RARE = {sign: pattern for sign, pattern in _READ.items() if sign != "\n"}
+_LONG = 4 * 1024
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CUT = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -72,6 +88,15 @@ def _bad(escape: str) -> str:
 def suspicious(text: str) -> bool:
     """Whether JSON's own reading of the escapes in ``text`` may not be what was meant."""
     return _SUSPECT.search(text) is not None
+
+
+def spells_latex(text: str) -> bool:
+    """Whether control characters of ``text``, which was read as JSON, come from LaTeX commands.
+
+    A long text has many newlines. It is looked through for those in commands only if it shows another sign of LaTeX.
+    """
+    signs = _READ if len(text) < _LONG or "$" in text or "\\" in text else _RARE
+    return any(sign in text and pattern.search(text) is not None for sign, pattern in signs.items())
 
 
 def decode(body: str, repairs: Repairs) -> str:

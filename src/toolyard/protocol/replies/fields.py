@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 
+import orjson
+
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.replies.placeholders import placeholder_problems
 from toolyard.protocol.replies.values import (
@@ -106,20 +108,29 @@ def _fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
         return ProblemCode.INVALID_ATTACHMENT, "has no type: left out."
     if content is None:
         return ProblemCode.INVALID_ATTACHMENT, "has no content: left out."
-    wrong = json_problem(content, "content")
-    if wrong:
-        return ProblemCode.INVALID_ATTACHMENT, f"cannot be written as JSON: {wrong}. Left out."
-    if _size(content) > MAX_ATTACHMENT_BYTES:
+    size = _size(content)
+    if isinstance(size, str):
+        return ProblemCode.INVALID_ATTACHMENT, f"cannot be written as JSON: {size}. Left out."
+    if size > MAX_ATTACHMENT_BYTES:
         return ProblemCode.TOO_LARGE, f"is larger than {MAX_ATTACHMENT_BYTES} bytes: left out."
     return None
 
 
+def _size(content: Json) -> int | str:
+    """In bytes, or why it cannot be written at all."""
+    if isinstance(content, str):
+        return len(content) if content.isascii() else len(content.encode())
+    try:
+        written = orjson.dumps(content)
+    except orjson.JSONEncodeError:  # an integer of more than 64 bits, perhaps
+        written = b"null"
+    if b"null" not in written:  # which is how it writes what is no number
+        return len(written)
+    return json_problem(content, "content") or len(json.dumps(content, ensure_ascii=False).encode())
+
+
 def _text(value: Json) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _size(content: Json) -> int:
-    return len((content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)).encode())
 
 
 def _name(value: Json) -> str:

@@ -5,26 +5,30 @@ the first with a content is the reply; those without one may give it what it lac
 the other, and a brace that begins none is left behind.
 """
 
-import json
 import re
 from dataclasses import dataclass
 
-from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
-from toolyard.protocol.replies.escapes import Repairs, decode, mend, suspicious
-from toolyard.protocol.replies.lenient_json import Reader, Reading, closed_too_soon
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.replies.escapes import decode, suspicious
+from toolyard.protocol.replies.lenient_json import Reader, closed_too_soon
 from toolyard.protocol.replies.quotes import KEY_AHEAD
+from toolyard.protocol.replies.reading import Reading
+from toolyard.protocol.replies.strict import NOTHING, strict_at
 from toolyard.protocol.replies.values import Repair
 
 _BLANKS = r"(?:\s++|\ufeff|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
 _OWN = r"(?:think|content|attachments)"
-_TAG = r"<(?P<end>/?)think(?:ing)?>"
+_TAG = r"<\s{0,9}+(?P<end>/?)\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>"
 _ANY_OBJECT = re.compile(rf"{_TAG}|\{{{_BLANKS}(?:{KEY_AHEAD}|[^\W\d][\w$-]{{0,100}}+\s*+[:：])", re.IGNORECASE)
-_OWN_OBJECT = re.compile(rf"\{{{_BLANKS}[\"'“”‘’]?{_OWN}[\"'“”‘’]?\s*+[:：=\"'“]", re.IGNORECASE)
+_OWN_OBJECT = re.compile(rf"\{{{_BLANKS}[\"'“”‘’`]?{_OWN}[\"'“”‘’`]?\s*+[:：=\"'“]", re.IGNORECASE)
 _BRACELESS = re.compile(rf"[\s\ufeff]*+(?:`{{3,}}\w{{0,20}}+\s*+)?(?=[\"'“]{_OWN}[\"'”]\s*+[:：])", re.IGNORECASE)
 _ESCAPED = re.compile(r"\{\s*+(?:\\[nrt]\s*+){0,20}\\+\"")
 _FENCE_BEFORE = re.compile(r"(?:`{3,}|~{3,})[\w+-]{0,20}\s*\Z")
 _FENCE_AFTER = re.compile(r"\n[ \t]*(?:`{3,}|~{3,})\s*\Z")
 _FENCES = re.compile(r"\s*(?:`{3,}|~{3,})[\w+-]{0,20}\s*(?:(?:`{3,}|~{3,})\s*)?")
+
+
+_MAX_FAILURES = 8  # of the strict reader: each costs time in proportion to all that stands before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +44,6 @@ class _Scan:
     readings: tuple[Reading, ...]
     think: str | None = None
     begin: int = 0  # what stands before it is thinking
-
-
-def strictly(text: str, repairs: Repairs) -> Json:
-    """A text that is JSON and nothing else but odd escapes. Raises ValueError when it is not."""
-    text = text.strip(_NOTHING)
-    try:
-        value = _loads(text, repairs)
-    except ValueError as error:
-        if "escape" not in str(error):
-            raise
-        value = _loads(mend(text, repairs), repairs)
-    else:
-        if suspicious(text):
-            value = _loads(mend(text, repairs), repairs)
-    if _may_be_deep(text, 0, len(text)) and _depth(value) > MAX_DEPTH:
-        raise ValueError("nested too deeply")
-    return value
-
-
-def _loads(text: str, repairs: Repairs) -> Json:
-    def constant(_: str) -> None:
-        repairs[Repair.LITERALS] = None
-
-    try:
-        value: Json = json.loads(text, parse_constant=constant)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    return value
 
 
 def find(text: str) -> Found | None:
@@ -97,13 +73,14 @@ def unescaped(text: str) -> str | None:
 
 
 def _scan(text: str, starts: re.Pattern[str], *, tags: bool = True) -> _Scan:
-    reader, plain = Reader(text), not suspicious(text)
+    reader, tries = Reader(text), 0 if suspicious(text) else _MAX_FAILURES
     readings: list[Reading] = []
     think: str | None = None
     at, begin, closing = 0, 0, True
     while match := starts.search(text, at):
         if match[0][0] == "{":
-            reading = _strict_at(text, match.start()) if plain else None
+            reading = _strict_at(text, match.start()) if tries > 0 else None
+            tries -= reading is None
             readings.append(reading or reader.read(match.start()))
             at = max(readings[-1].end, match.start() + 1)
             continue
@@ -123,18 +100,14 @@ def _scan(text: str, starts: re.Pattern[str], *, tags: bool = True) -> _Scan:
     return _Scan(tuple(readings), think, begin)
 
 
-_CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
+_CLOSING = re.compile(r"<\s{0,9}+/\s{0,9}+think(?:ing)?\s{0,9}+>", re.IGNORECASE)
 
 
 def _strict_at(text: str, start: int) -> Reading | None:
-    try:
-        value, end = _decode(text, start)
-    except (ValueError, RecursionError):
+    strict = strict_at(text, start)
+    if strict is None or not isinstance(strict[0], dict) or closed_too_soon(text, strict[1]):
         return None
-    if closed_too_soon(text, end) or (_may_be_deep(text, start, end) and _depth(value) > MAX_DEPTH):
-        return None
-    return Reading(value, start, end, complete=True, repairs=())
+    return Reading(strict[0], start, strict[1], complete=True, repairs=())
 
 
 def _with_content(scan: _Scan) -> Reading | None:
@@ -166,26 +139,7 @@ _FIELDS = frozenset({"think", "attachments"})
 
 
 def _around(before: str, after: str) -> tuple[Repair, ...]:
-    outside = f"{before.strip(_NOTHING)}\n{after.strip(_NOTHING)}".strip()
+    outside = f"{before.strip(NOTHING)}\n{after.strip(NOTHING)}".strip()
     if not outside:
         return ()
     return (Repair.FENCE if _FENCES.fullmatch(outside) else Repair.TEXT_AROUND,)
-
-
-_NOTHING = "\ufeff \t\r\n"
-
-
-def _may_be_deep(text: str, start: int, end: int) -> bool:
-    return text.count("[", start, end) + text.count("{", start, end) > MAX_DEPTH
-
-
-def _depth(value: Json) -> int:
-    depth, level = 0, [value]
-    while level and depth <= MAX_DEPTH:
-        inner: list[Json] = []
-        for item in level:
-            if isinstance(item, dict | list):
-                inner += item.values() if isinstance(item, dict) else item
-        depth += any(isinstance(item, dict | list) for item in level)
-        level = inner
-    return depth

@@ -5,67 +5,37 @@ words, Python's literals, full-width punctuation, raw newlines, brackets that do
 What it forgave is in ``repairs``. One pass: every look ahead is bounded, nothing is read twice, nothing recurses.
 """
 
-import json
 import re
-from dataclasses import dataclass
 
 from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
-from toolyard.protocol.replies.escapes import Repairs, decode, without_cut_escape
-from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, closes, key_without_quote
+from toolyard.protocol.replies.escapes import Repairs, decode
+from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, lost_brackets
+from toolyard.protocol.replies.reading import Frame, Reading, TooDeep
+from toolyard.protocol.replies.scalars import bare_word, scalar
+from toolyard.protocol.replies.strings import Place, String, Strings
 from toolyard.protocol.replies.values import Repair
 
-_BLANKS = re.compile(r"(?:[\s\ufeff\u200b]++|//[^\n]*+|\#[^\n]*+|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z))*+")
+_BLANK = r"[\s\ufeff\u180e\u200b-\u200d\u2060]++|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
+_BLANKS = re.compile(rf"(?:{_BLANK}|(?://|\#)[^\n]*+)*+")
+_BLANKS_OF_LAST_LINE = re.compile(rf"(?:{_BLANK}|(?://|\#)[^\n,，}}\]]*+)*+")
+_NO_COMMENT = "\ufeff\u180e\u200b\u200c\u200d\u2060 \t\r\n\f\v\u00a0\u3000"
 _FENCE = re.compile(r"`{3,}|~{3,}")
-_BARE_KEY = re.compile(r"[^\s:：,，{}\[\]\"'“”‘’`]+")
+_BARE_KEY = re.compile(r"[^\s:：,，;=>{}\[\]\"'“”‘’`]+")
+_PLAIN_KEY = re.compile(r'"([^"\\\x00-\x1f:：]{0,200}+)"\s*+:')
+_PLAIN_VALUE = re.compile(  # as most are: nothing in them or after them gives cause for doubt
+    r"(?P<number>-?(?:0|[1-9][0-9]{0,17}+))(?=\s*+[,}\]])"
+    r'|"(?P<text>[^"\\\x00-\x1f]*+)"(?=\s*+(?:[}\]]\s*+(?:[,}\]]|\Z)|,\s*+"[^"\\\n]{0,200}+"\s*+:))'
+)
 _COLON = re.compile(r"[:：]|=>?")
-_BARE_VALUE = re.compile(r"[^,，}\]\n]+")
-_COMMENT = re.compile(r"\s(?://|\#|/\*)|/\*")
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
-_KEY_INSIDE = re.compile(rf"\s(?={KEY_AHEAD})")
+_VALUE_AHEAD = re.compile(r"[\"'“”‘’`＂{\[]|(?:-?[0-9.]{1,40}+|true|false|null|none)\s*+(?=[,，}\]]|\Z)", re.IGNORECASE)
+_KEY_IN_STRING = re.compile(r"([\w$-]{1,100}+)\s*+[:：]\s*+")
+_QUOTED_KEY = re.compile(KEY_AHEAD)
+_TO_QUOTE = re.compile(r"[^\"\n{}\[\]:：]{1,500}+(?=\")")
+_PREFIX = re.compile(r"[bBfFrRuU]{1,2}(?=[\"'][^,，}\]])")
 _MORE = re.compile(rf"\s*+[,，]\s*+{KEY_AHEAD}")
-_PLUS = re.compile(r"\s*+\+\s*+(?=[\"'])")
-_WORDS: dict[str, Json] = {
-    "true": True, "false": False, "null": None, "none": None, "undefined": None, "nil": None, "nan": None,
-    "infinity": None, "-infinity": None,
-}  # fmt: skip
+_ITEM_AHEAD = re.compile(r"\s*+[,，]\s*+[{\[]")
+_SIGNS = frozenset({"-", "+", "."})  # of a number that was cut off
 _ELLIPSES = frozenset({"...", "…"})
-_STRICT_WORDS = frozenset({"true", "false", "null"})
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """``value`` stands in the text from ``start`` to ``end``; not ``complete`` when the text ended before it did."""
-
-    value: JsonObject
-    start: int
-    end: int
-    complete: bool
-    repairs: tuple[Repair, ...]
-
-
-class TooDeep(Exception):
-    def __init__(self, position: int) -> None:
-        super().__init__(f"The JSON is nested deeper than {MAX_DEPTH} levels.")
-        self.position = position
-
-
-class _Frame:
-    """A container that is being filled. ``key`` waits for its value; ``comma`` says that one has just been read."""
-
-    __slots__ = ("comma", "container", "key")
-
-    def __init__(self, container: "JsonObject | list[Json]") -> None:
-        self.container = container
-        self.key: str | None = None
-        self.comma = False
-
-    def put(self, value: Json) -> None:
-        if isinstance(self.container, list):
-            self.container.append(value)
-        elif self.key is not None:
-            self.container[self.key] = value
-        self.key = None
-        self.comma = False
 
 
 class Reader:
@@ -74,15 +44,17 @@ class Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.repairs: Repairs = {}
-        self._stack: list[_Frame] = []
+        self._stack: list[Frame] = []
         self._bare_keys = False
         self._cut = False
+        self._strings = Strings(text)
+        self._last_line = text.rfind("\n") + 1
 
     def read(self, start: int, *, brace: bool = True) -> Reading:
         """The object at ``start``; without ``brace`` its first key stands there. Raises TooDeep, and nothing else."""
         root: JsonObject = {}
         self.repairs = {} if brace else {Repair.MISSING_BRACE: None}
-        self._stack, self._bare_keys, self._cut = [_Frame(root)], False, False
+        self._stack, self._bare_keys, self._cut = [Frame(root)], False, False
         at = start + brace
         while self._stack:
             at = self._skip(at)
@@ -95,15 +67,16 @@ class Reader:
         return Reading(root, start, at, not self._cut, tuple(self.repairs))
 
     def _skip(self, at: int) -> int:
-        match = _BLANKS.match(self.text, at)
+        blanks = _BLANKS if at < self._last_line else _BLANKS_OF_LAST_LINE  # a comment there must not hide the end
+        match = blanks.match(self.text, at)
         end = match.end() if match else at
-        if end > at and self.text[at:end].strip("\ufeff\u200b \t\r\n\f\v\u00a0\u3000"):
+        if end > at and self.text[at:end].strip(_NO_COMMENT):
             self.repairs[Repair.COMMENTS] = None
         return end
 
     def _step(self, at: int) -> int:
         char, frame = self.text[at], self._stack[-1]
-        if char in ",，":
+        if char in ",，;":
             return self._comma(at, frame)
         if char in "}]":
             return self._close(at, frame)
@@ -113,9 +86,9 @@ class Reader:
             self.repairs[Repair.MISSING_COMMA] = None
         return self._key(at, frame) if isinstance(frame.container, dict) else self._value(at, frame)
 
-    def _comma(self, at: int, frame: _Frame) -> int:
-        if self.text[at] == "，":
-            self.repairs[Repair.FULL_WIDTH] = None
+    def _comma(self, at: int, frame: Frame) -> int:
+        if self.text[at] != ",":
+            self.repairs[Repair.FULL_WIDTH if self.text[at] == "，" else Repair.MISSING_COMMA] = None
         if frame.key is not None:
             self.repairs[Repair.STRAY_TEXT] = None
             frame.put(None)
@@ -124,13 +97,16 @@ class Reader:
         frame.comma = True
         return at + 1
 
-    def _close(self, at: int, frame: _Frame) -> int:
+    def _close(self, at: int, frame: Frame) -> int:
         if frame.key is not None:
             self.repairs[Repair.STRAY_TEXT] = None
             frame.put(None)
         elif frame.comma:
             self.repairs[Repair.TRAILING_COMMA] = None
         wanted = dict if self.text[at] == "}" else list
+        if wanted is dict and _is_list_of_objects(frame.container) and _ITEM_AHEAD.match(self.text, at + 1):
+            self.repairs[Repair.MISMATCHED_BRACKET] = None  # one too many
+            return at + 1
         fitting = [number for number, other in enumerate(self._stack) if isinstance(other.container, wanted)]
         if not fitting or fitting[-1] != len(self._stack) - 1:
             self.repairs[Repair.MISMATCHED_BRACKET] = None
@@ -141,28 +117,57 @@ class Reader:
             del self._stack[fitting[-1] :]
         return at + 1
 
-    def _key(self, at: int, frame: _Frame) -> int:
-        if self.text[at] in PAIRS:
-            key, end = self._string(at, is_key=True)
-        else:
-            match = _BARE_KEY.match(self.text, at)
-            if match is None:
-                self.repairs[Repair.STRAY_TEXT] = None
-                return at + 1
-            key, end = match[0], match.end()
-            self._bare_keys = True
-        if self._cut:
-            return end
-        return self._colon(key, end, self._skip(end), frame, bare=self.text[at] not in PAIRS)
+    # --- keys
 
-    def _colon(self, key: str, end: int, at: int, frame: _Frame, *, bare: bool) -> int:
-        colon = _COLON.match(self.text, at)
-        if colon is None and (bare or self.text[at : at + 1] not in {*PAIRS, "{", "["}):
-            if at < len(self.text):
-                self.repairs[Repair.STRAY_TEXT] = None
-            return end
-        if bare:
+    def _key(self, at: int, frame: Frame) -> int:
+        if self.text[at] in PAIRS:
+            return self._quoted_key(at, frame)
+        match = _BARE_KEY.match(self.text, at)
+        if match is None:
+            return self._no_key(at, frame)
+        self._bare_keys = True
+        end = match.end() + self.text.startswith(('"', "'"), match.end())
+        at = self._skip(end)
+        if end > match.end() and not _COLON.match(self.text, at):  # the quote is no slip of the key
+            end, at = match.end(), self._skip(match.end())
+        if _COLON.match(self.text, at) or self._opens_value(at):
             self.repairs[Repair.UNQUOTED] = None
+            return self._colon(match[0], at, frame)
+        self.repairs[Repair.STRAY_TEXT] = None
+        return end
+
+    def _quoted_key(self, at: int, frame: Frame) -> int:
+        plain = _PLAIN_KEY.match(self.text, at)
+        if plain:
+            frame.key = plain[1]
+            return plain.end()
+        string = self._strings.key(at, self.repairs)
+        after = self._skip(string.end)
+        lost = _KEY_IN_STRING.match(self.text, at + 1)
+        if lost and self._lost_its_quote(at, string, lost.end(), after):
+            self.repairs[Repair.MISSING_QUOTE] = None
+            frame.key = lost[1]
+            return lost.end()
+        if string.is_cut:
+            self._cut = True
+        elif _COLON.match(self.text, after) or _VALUE_AHEAD.match(self.text, after):
+            return self._colon(string.text, after, frame)
+        elif after < len(self.text):
+            self.repairs[Repair.STRAY_TEXT] = None
+        return string.end
+
+    def _lost_its_quote(self, at: int, string: String, colon: int, after: int) -> bool:
+        """Whether a key that holds a colon lost its last quote: ``{"key:"value"}`` or ``{"key: value}``."""
+        if string.is_cut:
+            return lost_brackets(self.text[at:], len(self._stack)) > 0
+        return colon == string.end - 1 and _COLON.match(self.text, after) is None
+
+    def _opens_value(self, at: int) -> bool:
+        """Whether a text begins at ``at``, and no key: then the word before it is a key without its colon."""
+        return self.text[at : at + 1] in PAIRS and not _QUOTED_KEY.match(self.text, at)
+
+    def _colon(self, key: str, at: int, frame: Frame) -> int:
+        colon = _COLON.match(self.text, at)
         frame.key = key
         if colon is None:
             self.repairs[Repair.MISSING_COLON] = None
@@ -171,87 +176,85 @@ class Reader:
             self.repairs[Repair.FULL_WIDTH if colon[0] == "：" else Repair.MISSING_COLON] = None
         return colon.end()
 
-    def _value(self, at: int, frame: _Frame) -> int:
+    def _no_key(self, at: int, frame: Frame) -> int:
+        """No key: a list that goes on after its bracket, the next item of a list, or nothing we know."""
+        last = next(reversed(frame.container.values()), None) if isinstance(frame.container, dict) else None
+        outer = self._stack[-2] if len(self._stack) > 1 else frame
+        if self.text[at] == "[" and isinstance(last, list) and len(self._stack) < MAX_DEPTH:
+            self.repairs[Repair.MISMATCHED_BRACKET] = None
+            frame.comma = False
+            self._stack.append(Frame(last))
+        elif self.text[at] == "{" and isinstance(outer.container, list):
+            self.repairs[Repair.MISMATCHED_BRACKET] = None
+            self._stack.pop()
+            self._open(at, {}, outer)
+        else:
+            self.repairs[Repair.STRAY_TEXT] = None
+        return at + 1
+
+    # --- values
+
+    def _value(self, at: int, frame: Frame) -> int:
+        plain = _PLAIN_VALUE.match(self.text, at)
+        if plain:
+            frame.put(int(plain["number"]) if plain["number"] else plain["text"])
+            return plain.end()
         char = self.text[at]
         if char in "{[":
-            if len(self._stack) >= MAX_DEPTH:
-                raise TooDeep(at)
-            inner: JsonObject | list[Json] = {} if char == "{" else []
-            frame.put(inner)
-            self._stack.append(_Frame(inner))
+            self._open(at, {} if char == "{" else [], frame)
             return at + 1
-        if char in PAIRS:
-            value, end = self._joined(at)
-            frame.put(value)
-            return end
-        return self._bare(at, frame)
+        if char not in PAIRS:
+            return self._bare(at, frame)
+        string = self._strings.value(at, self._place(), self.repairs)
+        self._cut = string.is_cut
+        colon = self._skip(string.end) if isinstance(frame.container, list) else len(self.text)
+        if self.text[colon : colon + 1] in {":", "："}:
+            self.repairs[Repair.MISSING_BRACE] = None  # ["key": "value"]
+            self._open(at, {}, frame)
+            return self._colon(string.text, colon, self._stack[-1])
+        frame.put(string.text)
+        return string.end
 
-    def _bare(self, at: int, frame: _Frame) -> int:
+    def _open(self, at: int, inner: "JsonObject | list[Json]", frame: Frame) -> None:
+        if len(self._stack) >= MAX_DEPTH:
+            raise TooDeep(at)
+        frame.put(inner)
+        self._stack.append(Frame(inner))
+
+    def _bare(self, at: int, frame: Frame) -> int:
         """A number, a literal or words without quotes, up to a comma, a bracket, a comment or the next key."""
-        match = _BARE_VALUE.match(self.text, at)
-        word = match[0] if match else self.text[at]
-        for end in (_COMMENT.search(word), _KEY_INSIDE.search(word)):
-            word = word[: end.start()] if end else word
+        prefix = _PREFIX.match(self.text, at)
+        if prefix:
+            self.repairs[Repair.QUOTES] = None
+            return prefix.end()
+        word = bare_word(self.text, at)
         end_of_text = at + len(word) >= len(self.text)
-        if word.strip() in _ELLIPSES:
+        if word.strip() in _ELLIPSES or (end_of_text and word.rstrip() in _SIGNS):
             self.repairs[Repair.STRAY_TEXT] = None
-        else:
-            frame.put(self._literal(word.rstrip(), cut=end_of_text))
+            return at + len(word)
+        value = scalar(word.rstrip(), self.repairs, cut=end_of_text)
+        quote = _TO_QUOTE.match(self.text, at)
+        if (
+            value == word.rstrip()
+            and quote
+            and quote.end() > at + len(word)
+            and self._strings.ends(quote.end(), self._place())
+        ):
+            self.repairs[Repair.MISSING_QUOTE] = None
+            frame.put(decode(quote[0], self.repairs))
+            return quote.end() + 1
+        frame.put(value)
         return at + max(1, len(word))
 
-    def _literal(self, word: str, *, cut: bool) -> Json:
-        if _NUMBER.fullmatch(word):
-            number: Json = json.loads(word)
-            return number
-        low = word.lower()
-        if cut and len(word) > 1:
-            low = next((name for name in _WORDS if name.startswith(low)), low)
-        if low in _WORDS:
-            if word not in _STRICT_WORDS:
-                self.repairs[Repair.LITERALS] = None
-            return _WORDS[low]
-        self.repairs[Repair.UNQUOTED] = None
-        return word[:-1] if word.find('"') == len(word) - 1 else word
-
-    def _joined(self, at: int) -> tuple[str, int]:
-        """A string, or several with ``+`` between them."""
-        text, end = self._string(at)
-        pieces = [text]
-        plus = _PLUS.match(self.text, end)
-        while plus is not None and not self._cut:
-            self.repairs[Repair.CONCATENATION] = None
-            text, end = self._string(plus.end())
-            pieces.append(text)
-            plus = _PLUS.match(self.text, end)
-        return "".join(pieces), end
-
-    def _string(self, at: int, *, is_key: bool = False) -> tuple[str, int]:
-        text, start = self.text, at + 1
-        if text[at] != '"':
-            self.repairs[Repair.QUOTES] = None
-        triple = text.find('"""', at + 3) if text.startswith('"""', at) else -1
-        if triple >= 0:
-            self.repairs[Repair.QUOTES] = None
-            return decode(text[at + 3 : triple], self.repairs), triple + 3
-        run, position, inner = PAIRS[text[at]], start, False
-        while True:
-            match = run.match(text, position)
-            quote = match.end() if match else position
-            if quote >= len(text) or text[quote] == "\\":
-                self._cut = True
-                return decode(without_cut_escape(text[start:]), self.repairs), len(text)
-            if is_key or closes(text, quote, self._inside(), inner=inner, bare_keys=self._bare_keys):
-                return decode(text[start:quote], self.repairs), quote + 1
-            if key_without_quote(text, start, quote, inner=inner):
-                self.repairs[Repair.MISSING_QUOTE] = None
-                return decode(text[start:quote].rstrip().removesuffix(",").rstrip(), self.repairs), quote
-            self.repairs[Repair.INNER_QUOTES] = None
-            position, inner = quote + 1, True
-
-    def _inside(self) -> str:
-        return "{" if isinstance(self._stack[-1].container, dict) else "["
+    def _place(self) -> Place:
+        inside = "{" if isinstance(self._stack[-1].container, dict) else "["
+        return Place(inside, len(self._stack), self._bare_keys)
 
 
 def closed_too_soon(text: str, end: int) -> bool:
     """Whether an object that ended at ``end`` goes on with another key: ``{"a": 1}, "b": 2}``."""
     return _MORE.match(text, end) is not None
+
+
+def _is_list_of_objects(container: "JsonObject | list[Json]") -> bool:
+    return isinstance(container, list) and bool(container) and isinstance(container[-1], dict)

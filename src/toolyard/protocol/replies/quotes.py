@@ -1,7 +1,8 @@
-"""Where a string ends when the quotes inside it may not be escaped.
+"""Where a string ends when the quotes inside it may not be escaped, or the last one is lost.
 
 A quote ends its string when what follows could follow a string there: a comma and then a key, a closing bracket, the
-next key on a new line, the end. Any other quote belongs to the text. Every look ahead is bounded.
+next key on a new line, the end; also when only words without quotes stand between it and one of these. Any other quote
+belongs to the text. ``inner`` says that one did: from then on less is taken for an end. Every look ahead is bounded.
 """
 
 import re
@@ -9,70 +10,133 @@ import re
 PAIRS = {
     '"': re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL),
     "'": re.compile(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL),
-    "`": re.compile(r"[^`\\]*+(?:\\.[^`\\]*+)*+", re.DOTALL),
+    "`": re.compile(r"[^`´\\]*+(?:\\.[^`´\\]*+)*+", re.DOTALL),
     "“": re.compile(r"[^“”\"\\]*+(?:\\.[^“”\"\\]*+)*+", re.DOTALL),
     "”": re.compile(r"[^”\"\\]*+(?:\\.[^”\"\\]*+)*+", re.DOTALL),
     "‘": re.compile(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
     "’": re.compile(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
+    "＂": re.compile(r"[^＂\"\\]*+(?:\\.[^＂\"\\]*+)*+", re.DOTALL),
 }
 """What a string may begin with, and all that comes before the next quote that could end it."""
 
-KEY_AHEAD = r"""(?:"[^"\\\n]{0,200}+"|'[^'\\\n]{0,200}+'|[“”][^“”\n]{0,200}+[“”]|[‘’][^‘’\n]{0,200}+[‘’])\s*+[:：]"""
+INNER = re.compile(
+    r'[^"\\]*+(?:(?:\\.|(?<=[^\s,])"(?=[\w.!?()]|[ ][^\WtclaTCLA])|(?<=[^\s,][ ])"(?=\w))[^"\\]*+)*+', re.DOTALL
+)
+"""The same for ``"`` once one belonged to the text: passes over those that ``closes`` and the others would not take."""
+
+KEY_AHEAD = (
+    r"""(?:""[^"\\\n]{1,200}+""|"[^"\\\n]{0,200}+"|'[^'\\\n]{0,200}+'"""
+    r"""|[“”][^“”\n]{0,200}+[“”]|[‘’][^‘’\n]{0,200}+[‘’])\s*+[:：]"""
+)
 _KEY = re.compile(KEY_AHEAD)
-_CUT_KEY = re.compile(r"[\"'“][^\"'“”\n]{0,200}+[\"'”]?\s*+\Z")
-_BARE_KEY = re.compile(r"[A-Za-z_$][\w$-]{0,100}+\s*+[:：]")
+_CUT_KEY = re.compile(r"[\"'“](?:[\w$][^\"'“”\n]{0,200}+)?+[\"'”]?\s*+\Z")
+_WORD = r"[\w$][\w$-]{0,100}+[\"']?\s*+[:：]"
+_BARE_KEY = re.compile(_WORD)
+_BARE_KEY_AND_VALUE = re.compile(rf"{_WORD}\s*+(?:[\"'“{{\[\d]|-\d|(?:true|false|null|none)\b)", re.IGNORECASE)
+_WORD_AND_KEY = re.compile(rf"\w{{1,60}}+\s++{KEY_AHEAD}")
 _OWN = "(?:think|content|attachments|type|language|title)"
 _OWN_KEY = re.compile(rf'"{_OWN}"\s*+[:：]', re.IGNORECASE)
+_OWN_LETTERS = frozenset("tclaTCLA")
 _OWN_BARE_KEY = re.compile(rf"{_OWN}\s*+[:：]", re.IGNORECASE)
 _BLANKS = re.compile(r"\s*+")
 _COMMENT = re.compile(r"//|/\*|\#")
+_WHOLE_COMMENT = re.compile(r"/\*|(?://|\#)[^\n]{0,500}+(?:\n\s*+(?:[\]}\"',/#]|\Z)|\Z)")
 _END = re.compile(r"[\]}]\s*+(?:[}\]]|[,，]\s*+[\"'“{\[]|\Z|`{3}|~{3}|</|//|/\*)|[\]}][ \t]*+\r?\n")
+_STRAY = re.compile(rf"[^\"'“”{{}}\[\]:：\n]{{1,200}}?(?=(?:[,，]\s*+{KEY_AHEAD})|[}}\]])")
 _LAST_FENCE = re.compile(r"`{3,}\s*+\Z")
 _PLUS = re.compile(r"\+\s*+[\"']")
-_NEW_ENTRY = re.compile(r"[,\n]\s*\Z")
+_NEW_LINE = re.compile(r"\A[^\n]*,[ \t\r]*\n\s*\Z")
+_NUMBER_ITEM = re.compile(r"-?[0-9][0-9.eE+-]{0,40}+\s*+(?:[,\]]|\Z)")
+_NEAR = 32
+_FAR = 2048
+_OPENS = {"{": "}", "[": "]"}
 
 
 def closes(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bool) -> bool:
     """Whether the quote at ``quote`` ends a value in an object or an array (``inside``, its bracket)."""
+    if text[quote + 1 : quote + 2].isalnum():
+        return False
     at = _skip(text, quote + 1)
     if at >= len(text):
         return True
     char = text[at]
-    if char in ",，":
-        return _begins_entry(text, _skip(text, at + 1), inside, bare_keys=bare_keys)
+    if inner and char.isalnum() and char not in _OWN_LETTERS and "\n" not in text[quote:at]:
+        return False
+    if char in ",，;":
+        return _begins_entry(text, quote, at, inside, inner=inner, bare_keys=bare_keys)
     if char in "}]":
-        return not inner or _END.match(text, at) is not None
+        fits = char == _OPENS[inside]
+        return (fits and not inner) or ((fits or not inner) and _END.match(text, at) is not None)
     if _COMMENT.match(text, at) or text.startswith("```", at):
-        return at > quote + 1 or text.startswith("/*", at) or _LAST_FENCE.match(text, at) is not None
+        fence = _LAST_FENCE.match(text, at) is not None
+        return at > quote + 1 or fence or (not inner and _WHOLE_COMMENT.match(text, at) is not None)
     if char == "+":
         return _PLUS.match(text, at) is not None
-    if inside == "[":
-        return at > quote + 1 and (char in PAIRS or char in "{[")
-    return _is_key(text, at, bare_keys=bare_keys and "\n" in text[quote:at])
+    if inside == "[" and _begins_item(text, at, next_to=at == quote + 1, inner=inner):
+        return True
+    if inside == "{" and _is_key(text, at, bare_keys=(bare_keys or not inner) and "\n" in text[quote:at]):
+        return True
+    return not inner and at > quote + 1 and _ends_after_stray(text, at)
 
 
-def key_without_quote(text: str, start: int, quote: int, *, inner: bool) -> bool:
-    """Whether the next key begins at ``quote``, so that the string from ``start`` lost the quote at its end.
+def next_without_quote(text: str, start: int, quote: int, inside: str, *, inner: bool) -> bool:
+    """Whether the next key or item begins at ``quote``, so that the string from ``start`` lost the quote at its end.
 
     After other quotes inside the string only a key of ours counts: the string may well hold JSON that is not escaped.
     """
-    if not (_OWN_KEY if inner else _KEY).match(text, quote):
+    before = text[max(start, quote - _NEAR) : quote]
+    shown = before.rstrip()
+    if not shown.endswith(",") and "\n" not in before[len(shown) :]:
         return False
-    return _NEW_ENTRY.search(text[max(start, quote - 32) : quote]) is not None
+    if inside == "[":
+        return not inner and _NEW_LINE.search(before) is not None and text.find("\n", start, quote - len(before)) < 0
+    return (_OWN_KEY if inner else _KEY).match(text, quote) is not None
 
 
-def _begins_entry(text: str, at: int, inside: str, *, bare_keys: bool) -> bool:
+def lost_brackets(body: str, depth: int) -> int:
+    """How many characters at the end of an unclosed string are the brackets that close what it stands in.
+
+    At most ``depth`` of them, and only those that nothing in the string opens: a string that was cut after ``f() {}``
+    keeps them.
+    """
+    loose = min(depth, body.count("}") - body.count("{") + body.count("]") - body.count("["))
+    tail = body[-_FAR:].rstrip()
+    kept = tail
+    while loose > 0 and kept.endswith(("}", "]")):
+        kept, loose = kept[:-1].rstrip(), loose - 1
+    return len(body[-_FAR:]) - len(kept) if len(kept) < len(tail) else 0
+
+
+def _ends_after_stray(text: str, at: int) -> bool:
+    """Whether words without quotes stand between a string and what may follow it: ``"a" oops, "b": 1``."""
+    stray = _STRAY.match(text, at)
+    return stray is not None and (text[stray.end()] in ",，" or _END.match(text, stray.end()) is not None)
+
+
+def _begins_item(text: str, at: int, *, next_to: bool, inner: bool) -> bool:
+    """Whether another item, or the value of a key, stands after a string in an array."""
+    if text[at] in ":：":
+        return not inner
+    if next_to:
+        return False
+    return text[at] in PAIRS or text[at] in "{[" or (not inner and _NUMBER_ITEM.match(text, at) is not None)
+
+
+def _begins_entry(text: str, quote: int, comma: int, inside: str, *, inner: bool, bare_keys: bool) -> bool:
+    at = _skip(text, comma + 1)
     if at >= len(text) or text[at] in "}],，" or text.startswith("...", at) or _COMMENT.match(text, at):
         return True
     if inside == "[":
         return text[at] in PAIRS or text[at] in "{[-0123456789tfnTFN"
-    return _is_key(text, at, bare_keys=bare_keys)
+    if not inner and (text[at] in "{[" or _BARE_KEY_AND_VALUE.match(text, at) or _WORD_AND_KEY.match(text, at)):
+        return True
+    return _is_key(text, at, bare_keys=bare_keys or (not inner and "\n" in text[quote:at]))
 
 
 def _is_key(text: str, at: int, *, bare_keys: bool) -> bool:
-    if _KEY.match(text, at) or _CUT_KEY.match(text, at) or _OWN_BARE_KEY.match(text, at):
-        return True
-    return bare_keys and _BARE_KEY.match(text, at) is not None
+    if text[at] in PAIRS:
+        return (_KEY.match(text, at) or _CUT_KEY.match(text, at)) is not None
+    return (_OWN_BARE_KEY.match(text, at) or (bare_keys and _BARE_KEY.match(text, at)) or None) is not None
 
 
 def _skip(text: str, at: int) -> int:

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from toolyard.protocol.replies.escapes import decode
 from toolyard.protocol.replies.values import Attachment, Repair, Reply
 
-_TAG_OR_BRACE = re.compile(r"\{|<think(?:ing)?>", re.IGNORECASE)
-_TAG_END = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_LONGEST_TAG = len("</thinking>")
+_TAG_OR_BRACE = re.compile(r"\{|<\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>", re.IGNORECASE)
+_TAG_END = re.compile(r"<\s{0,9}+/\s{0,9}+think(?:ing)?\s{0,9}+>", re.IGNORECASE)
+_LONGEST_TAG = 240
+_CUT_TAG = re.compile(r"<[\s/]{0,19}(?:t|th|thi|thin|think(?:i|in|ing)?(?:[\s/][^<>]*)?)?\Z", re.IGNORECASE)
 _FILLER = re.compile(r"[^{}\[\]\"'“:：,，/]+")
 _COMMENTS = {"//": "\n", "/*": "*/"}
 _DEEPEST = 3  # attachments, an id, a field
@@ -70,15 +71,13 @@ class View:
     def _seek(self, text: str, at: int) -> int:
         match = _TAG_OR_BRACE.search(text, at)
         if match is None:
-            cut = text.rfind("<", max(at, len(text) - _LONGEST_TAG))
-            return cut if cut >= 0 else len(text)
+            return _before_cut_tag(text, at)
         self._state = self._begin if match[0] == "{" else self._think
         return match.end()
 
     def _think(self, text: str, at: int) -> int:
         match = _TAG_END.search(text, at)
-        cut = text.rfind("<", max(at, len(text) - _LONGEST_TAG))
-        end = match.start() if match else cut if cut >= 0 else len(text)
+        end = match.start() if match else _before_cut_tag(text, at)
         self._thought.append(text[at:end])
         if match is None:
             return end
@@ -161,3 +160,9 @@ class View:
         piece = escape[0] if escape else text[at : at + _LONGEST_ESCAPE]
         self._sink.append(decode(piece, {}))
         return at + len(piece)
+
+
+def _before_cut_tag(text: str, at: int) -> int:
+    """The end of ``text``, or where a tag begins that has not come as a whole."""
+    cut = _CUT_TAG.search(text, max(at, len(text) - _LONGEST_TAG))
+    return cut.start() if cut else len(text)

@@ -1,0 +1,106 @@
+"""JSON as it should be, read by a fast reader where that loses nothing.
+
+orjson reads the common case. The standard reader takes over for what orjson refuses but models write (NaN, half a
+surrogate pair, a backslash that JSON does not know, 1e999), for integers of more than 64 bits, which orjson makes
+inexact, and for escapes that spell LaTeX. With both the last of equal keys counts. At most ``MAX_DEPTH`` levels.
+"""
+
+import json
+
+import orjson
+
+from toolyard.protocol.json import MAX_DEPTH, Json
+from toolyard.protocol.replies.escapes import Repairs, mend, spells_latex, suspicious, without_surrogates
+from toolyard.protocol.replies.values import Repair
+
+NOTHING = "\ufeff \t\r\n"  # what may stand around JSON unseen
+
+_AS_DIGITS = bytes(ord("0") if chr(code) in "0123456789" else 0 for code in range(256))
+_SHORT = 4 * 1024
+_LONG_INTEGER = b"0" * 19
+
+_decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
+
+
+def strictly(text: str, repairs: Repairs) -> Json:
+    """A text that is JSON and nothing else but odd escapes. Raises ValueError when it is not."""
+    text = text.strip(NOTHING)
+    try:
+        value: Json = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = _carefully(without_surrogates(text, repairs), repairs)
+    else:
+        texts = _texts(value)
+        if texts is not None and not any(map(spells_latex, texts)):
+            return value
+        if texts is not None or suspicious(text) or _LONG_INTEGER in text.encode().translate(_AS_DIGITS):
+            value = _carefully(text, repairs)
+    if _is_too_deep(text, 0, len(text), value):
+        raise ValueError("nested too deeply")
+    return value
+
+
+def strict_at(text: str, start: int) -> tuple[Json, int] | None:
+    """The JSON value that begins at ``start`` and where it ends, if there is one."""
+    try:
+        value, end = _decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return None if _is_too_deep(text, start, end, value) else (value, end)
+
+
+def _texts(value: Json) -> list[str] | None:
+    """The texts of a value that is made of few objects and texts, as most replies are; None for any other.
+
+    Short ones come as one text: they are looked through together.
+    """
+    texts: list[str] = []
+    pending, objects = [value], 0
+    while pending:
+        item = pending.pop()
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict) and objects < MAX_DEPTH:
+            pending += item.values()
+            objects += 1
+        elif item is not None:
+            return None
+    return ["\0".join(texts)] if len(texts) > 1 and sum(map(len, texts)) < _SHORT else texts
+
+
+def _carefully(text: str, repairs: Repairs) -> Json:
+    try:
+        value = _loads(text, repairs)
+    except ValueError as error:
+        if "escape" not in str(error):
+            raise
+        return _loads(mend(text, repairs), repairs)
+    return _loads(mend(text, repairs), repairs) if suspicious(text) else value
+
+
+def _loads(text: str, repairs: Repairs) -> Json:
+    def constant(_: str) -> None:
+        repairs[Repair.LITERALS] = None
+
+    try:
+        value: Json = json.loads(text, parse_constant=constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    return value
+
+
+def _is_too_deep(text: str, start: int, end: int, value: Json) -> bool:
+    brackets = text.count("[", start, end) + text.count("{", start, end)
+    return brackets > MAX_DEPTH and _depth(value) > MAX_DEPTH
+
+
+def _depth(value: Json) -> int:
+    depth, level = 0, [value]
+    while level and depth <= MAX_DEPTH:
+        inner: list[Json] = []
+        for item in level:
+            if isinstance(item, dict | list):
+                inner += item.values() if isinstance(item, dict) else item
+        depth += any(isinstance(item, dict | list) for item in level)
+        level = inner
+    return depth

@@ -1,0 +1,118 @@
+"""The strings of a tolerant reader: any quotes, quotes inside quotes, and an end that is lost.
+
+Where a string ends is decided in ``quotes``; here it is read up to there and its inside decoded. One pass: a string is
+gone through once by patterns that cannot backtrack, and every look ahead is bounded.
+"""
+
+import re
+from dataclasses import dataclass
+
+from toolyard.protocol.replies.escapes import Repairs, decode, without_cut_escape
+from toolyard.protocol.replies.quotes import INNER, PAIRS, closes, lost_brackets, next_without_quote
+from toolyard.protocol.replies.values import Repair
+
+_LAST_FENCE = re.compile(r"\s*+(?:`{3,}|~{3,})\s*\Z")
+_DOUBLED = re.compile(r"([\"'])\1(?=[\w+-])")  # quotes written twice, as in CSV
+_PLUS = re.compile(r"\s*+\+\s*+(?=[\"'])")
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    text: str
+    end: int
+    is_cut: bool = False  # the text ended before it did
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a value stands: the bracket it is in, how many brackets are open, whether keys have no quotes there."""
+
+    inside: str
+    depth: int
+    bare_keys: bool
+
+
+class Strings:
+    """Reads the strings of ``text``."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._last_quote = text.rfind('"')
+
+    def key(self, at: int, repairs: Repairs) -> String:
+        """The key at ``at``: its first quote ends it."""
+        start, twice = self._begin(at, repairs)
+        quote = self._run(PAIRS[self._text[at]], start)
+        if quote < 0:
+            return self._cut(start, repairs)
+        return String(decode(self._text[start:quote], repairs), self._behind(quote, twice=twice))
+
+    def value(self, at: int, place: Place, repairs: Repairs) -> String:
+        """The string at ``at``, or several with ``+`` between them."""
+        string = self._value(at, place, repairs)
+        plus = _PLUS.match(self._text, string.end)
+        if plus is None or string.is_cut:
+            return string
+        pieces = [string.text]
+        while plus is not None and not string.is_cut:
+            repairs[Repair.CONCATENATION] = None
+            string = self._value(plus.end(), place, repairs)
+            pieces.append(string.text)
+            plus = _PLUS.match(self._text, string.end)
+        return String("".join(pieces), string.end, string.is_cut)
+
+    def ends(self, quote: int, place: Place, *, inner: int = 0) -> bool:
+        """Whether a string ends here. The last quote of all is its end unless it ends a pair inside the string."""
+        last = quote == self._last_quote and inner % 2 == 0
+        return closes(self._text, quote, place.inside, inner=inner > 0 and not last, bare_keys=place.bare_keys)
+
+    def _value(self, at: int, place: Place, repairs: Repairs) -> String:
+        text, mark = self._text, self._text[at]
+        triple = text.find(mark * 3, at + 3) if mark in "\"'" and text.startswith(mark * 3, at) else -1
+        if triple >= 0:
+            repairs[Repair.QUOTES] = None
+            return String(decode(text[at + 3 : triple], repairs), triple + 3)
+        start, twice = self._begin(at, repairs)
+        run, position, inner = PAIRS[mark], start, 0
+        while True:
+            quote = self._run(run, position)
+            if quote < 0:
+                return self._unclosed(start, place, repairs)
+            if inner and mark == '"':
+                inner += text.count('"', position, quote) - text.count('\\"', position, quote)
+            if self.ends(quote + twice, place, inner=inner):
+                return String(decode(text[start:quote], repairs), self._behind(quote, twice=twice))
+            if next_without_quote(text, start, quote, place.inside, inner=inner > 0):
+                repairs[Repair.MISSING_QUOTE] = None
+                return String(decode(text[start:quote].rstrip().removesuffix(",").rstrip(), repairs), quote)
+            repairs[Repair.INNER_QUOTES] = None
+            run, position, inner = INNER if mark == '"' else run, quote + 1, inner + 1
+
+    def _begin(self, at: int, repairs: Repairs) -> tuple[int, bool]:
+        """Where the inside begins, and whether the quotes are written twice."""
+        twice = _DOUBLED.match(self._text, at) is not None
+        if self._text[at] != '"' or twice:
+            repairs[Repair.QUOTES] = None
+        return at + 1 + twice, twice
+
+    def _behind(self, quote: int, *, twice: bool) -> int:
+        return quote + 1 + (twice and self._text.startswith(self._text[quote], quote + 1))
+
+    def _run(self, run: re.Pattern[str], position: int) -> int:
+        """The next quote that may end the string, or -1."""
+        match = run.match(self._text, position)
+        quote = match.end() if match else position
+        return -1 if quote >= len(self._text) or self._text[quote] == "\\" else quote
+
+    def _unclosed(self, start: int, place: Place, repairs: Repairs) -> String:
+        """A string without an end: the text was cut, or only the quote is lost and the brackets after it are there."""
+        fence = _LAST_FENCE.search(self._text, max(start, len(self._text) - 64))
+        body = self._text[start : fence.start() if fence else len(self._text)]
+        lost = lost_brackets(body, place.depth)
+        if not lost:
+            return self._cut(start, repairs)
+        repairs[Repair.MISSING_QUOTE] = None
+        return String(decode(body[:-lost].rstrip(), repairs), start + len(body) - lost)
+
+    def _cut(self, start: int, repairs: Repairs) -> String:
+        return String(decode(without_cut_escape(self._text[start:]), repairs), len(self._text), is_cut=True)

@@ -1,0 +1,1 @@
+"""A structured reply as something to look at: HTML, Markdown, terminal text."""

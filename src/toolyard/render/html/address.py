@@ -1,0 +1,55 @@
+"""Addresses in a reply: where one leads, or that it leads nowhere we would go.
+
+Only http, https and mailto. The host is the one a browser would go to, in ASCII, so that a name in look-alike letters
+does not pass for another; an address that browsers and we might read differently is none.
+"""
+
+import re
+from dataclasses import dataclass
+
+MAX_ADDRESS = 4096
+_WEB = re.compile(r"(https?)://([^/?#]*)((?:[/?#].*)?)", re.IGNORECASE)
+_MAIL = re.compile(r"mailto:([^?]+@[^?]+)(?:\?.*)?", re.IGNORECASE)
+_UNSAFE = re.compile(r"[\x00-\x20\x7f-\xa0\\<>\"`{}|^\u200b-\u200f\u2028-\u202f\u2060-\u206f\u3000\ufeff\ud800-\udfff]")
+_HOST = re.compile(r"(?:[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_.])?|\[[0-9a-f:.]{2,45}\])(?::[0-9]{1,5})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    href: str
+    host: str  # of a mail address, the whole of it
+
+    @property
+    def is_web(self) -> bool:
+        return not self.href.startswith("mailto:")
+
+
+def address(url: str) -> Address | None:
+    url = url.strip()
+    if len(url) > MAX_ADDRESS or _UNSAFE.search(url):
+        return None
+    mail = _MAIL.fullmatch(url)
+    if mail:
+        return Address(f"mailto:{url[7:]}", mail[1])
+    web = _WEB.fullmatch(url)
+    host = _ascii(web[2].rpartition("@")[2]) if web else None
+    return Address(f"{web[1].lower()}://{host}{web[3]}", host) if web and host else None
+
+
+def remote(url: str) -> Address | None:
+    """The address of a picture or sound elsewhere; one without a scheme means https."""
+    found = address(f"https:{url.strip()}" if url.strip().startswith("//") else url)
+    return found if found and found.is_web else None
+
+
+def _ascii(host: str) -> str | None:
+    if "xn--" in host.lower() or not host.isascii():
+        name, colon, port = host.partition(":")
+        try:
+            name = name[:253].encode("idna").decode("ascii")
+            name.encode("ascii").decode("idna")  # one that is in ASCII already may still be no name
+        except UnicodeError:
+            return None
+        host = name + colon + port
+    host = host.lower()
+    return host if _HOST.fullmatch(host) else None

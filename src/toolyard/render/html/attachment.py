@@ -1,0 +1,114 @@
+"""One attachment as HTML, by its type and the place where it stands."""
+
+import json
+from collections.abc import Callable
+from typing import TypeAlias
+
+from toolyard.protocol.replies.placeholders import Placeholder
+from toolyard.protocol.replies.values import TYPES
+from toolyard.protocol.reply import Attachment, AttachmentType
+from toolyard.render.html.card import note, warning
+from toolyard.render.html.chart import chart
+from toolyard.render.html.code import code_block, inline_code, source_block
+from toolyard.render.html.diagram import diagram
+from toolyard.render.html.formula import formula
+from toolyard.render.html.media import media
+from toolyard.render.html.placeholder import Form
+from toolyard.render.html.sheet import Sheet
+from toolyard.render.html.table import table
+from toolyard.render.html.visible import shown
+
+_SHORT = 120  # characters of code that fit in a sentence
+_MAX_NAME = 200
+
+_Draw: TypeAlias = Callable[[Sheet, Attachment], str]
+
+
+def can_be_inline(sheet: Sheet, found: Placeholder) -> bool:
+    """Whether what the placeholder asks for can stand in a sentence; a warning can."""
+    attachment = sheet.attachments.get(found.id)
+    match attachment.kind if attachment else AttachmentType.IMAGE:
+        case AttachmentType.LATEX | AttachmentType.IMAGE:
+            return True
+        case AttachmentType.CODE:
+            source = _text(attachment) if attachment else ""
+            return len(source) <= _SHORT and "\n" not in source.strip("\n")
+    return False
+
+
+def placed(sheet: Sheet, found: Placeholder, form: Form) -> str:
+    """What stands in place of the placeholder."""
+    attachment = sheet.attachments.get(found.id)
+    inline = form is not Form.BLOCK
+    if attachment is None:
+        text = sheet.texts.missing if found.type in TYPES else sheet.texts.unknown_placeholder
+        return warning(text.format(type=found.type, id=found.id), inline=inline)
+    fault = ""
+    if attachment.type != found.type:
+        text = sheet.texts.mismatched.format(type=found.type, id=found.id, other=attachment.type)
+        fault = warning(text, inline=inline)
+    if form is Form.REFERENCE:
+        return fault + _reference(sheet, attachment)
+    key = attachment.id, inline
+    html = sheet.drawn.get(key) or (_inline(sheet, attachment) if inline else block(sheet, attachment))
+    sheet.drawn[key] = html
+    if attachment.id in sheet.shown and not sheet.repeats.take(len(html)):
+        return fault + _reference(sheet, attachment)
+    sheet.shown.add(attachment.id)
+    return fault + html
+
+
+def block(sheet: Sheet, attachment: Attachment) -> str:
+    if attachment.kind is not None:
+        return _BLOCKS[attachment.kind](sheet, attachment)
+    unknown = warning(sheet.texts.unknown.format(type=attachment.type[:_MAX_NAME]))
+    return unknown + source_block(sheet, _text(attachment))
+
+
+def _inline(sheet: Sheet, attachment: Attachment) -> str:
+    match attachment.kind:
+        case AttachmentType.LATEX:
+            return formula(sheet, _text(attachment), display=False)
+        case AttachmentType.IMAGE:
+            return media(sheet, AttachmentType.IMAGE, _text(attachment), attachment.title, inline=True)
+    return inline_code(_text(attachment).strip("\n"))
+
+
+def _reference(sheet: Sheet, attachment: Attachment) -> str:
+    name = (attachment.title or attachment.id)[:_MAX_NAME]
+    return f'<span class="reference">{shown(sheet.texts.elsewhere.format(name=name))}</span>'
+
+
+def _text(attachment: Attachment) -> str:
+    content = attachment.content
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+
+
+def _formula(sheet: Sheet, attachment: Attachment) -> str:
+    title = f'<div class="title">{shown(attachment.title)}</div>' if attachment.title else ""
+    return title + formula(sheet, _text(attachment), display=True) + "\n"
+
+
+def _media(kind: AttachmentType) -> _Draw:
+    return lambda sheet, attachment: media(sheet, kind, _text(attachment), attachment.title)
+
+
+_BLOCKS: dict[AttachmentType, _Draw] = {
+    AttachmentType.MERMAID: lambda sheet, it: diagram(sheet, _text(it), it.title),
+    AttachmentType.CODE: lambda sheet, it: code_block(sheet, _text(it), it.language, it.title),
+    AttachmentType.LATEX: _formula,
+    AttachmentType.IMAGE: _media(AttachmentType.IMAGE),
+    AttachmentType.TABLE: lambda sheet, it: table(sheet, it.content, it.title),
+    AttachmentType.CHART: lambda sheet, it: chart(sheet, it.content, it.title),
+    AttachmentType.AUDIO: _media(AttachmentType.AUDIO),
+    AttachmentType.VIDEO: _media(AttachmentType.VIDEO),
+}
+
+
+def rest(sheet: Sheet) -> str:
+    """The attachments that have not been shown in the text."""
+    left = [attachment for id_, attachment in sheet.attachments.items() if id_ not in sheet.shown]
+    if not left:
+        return ""
+    named = (f'<div class="attachment-id">{shown(one.id[:_MAX_NAME])}</div>{block(sheet, one)}' for one in left)
+    return f'<section class="rest">{note(sheet.texts.rest)}{"".join(named)}</section>\n'

@@ -1,0 +1,58 @@
+"""Mermaid diagrams: their source, as text, which the console draws.
+
+Settings (``%%{init}%%`` and front matter) and actions (``click``) could loosen the drawing or lead elsewhere: they are
+taken out of what is drawn and counted in a note. More than 50,000 characters or 2,000 lines are shown, not drawn.
+"""
+
+import re
+
+from toolyard.render.html.card import figure, note
+from toolyard.render.html.code import source_block
+from toolyard.render.html.sheet import Sheet
+from toolyard.render.html.visible import shown
+
+_MAX_DRAWN = 50_000
+_MAX_LINES = 2_000
+_KINDS_TEXT = """
+architecture architecture-beta block block-beta c4component c4container c4context c4deployment c4dynamic classdiagram
+classdiagram-v2 erdiagram flowchart gantt gitgraph graph journey kanban mindmap packet packet-beta pie quadrantchart
+radar-beta requirementdiagram sankey sankey-beta sequencediagram statediagram statediagram-v2 timeline treemap
+treemap-beta xychart xychart-beta zenuml
+"""
+_KINDS = frozenset(_KINDS_TEXT.split())
+_COMMENT = re.compile(r"^[ \t]*%%.*\n?", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,29}")
+_FRONT_MATTER = re.compile(r"\s*---[ \t]*\r?\n(?:.*\n)*?[ \t]*---[ \t]*(?:\r?\n|$)")
+_DOING = r"""(?:click[ \t]+\S+[ \t]+(?:href\b|call\b|["'])|(?:links?|callback)[ \t]+[^\s:"]+[ \t]*[:"'])"""
+_ACTION = re.compile(rf"^[ \t]*{_DOING}.*\n?", re.MULTILINE)
+_ACTION_AFTER = re.compile(rf";[ \t]*{_DOING}[^\n;]*")
+
+
+def diagram(sheet: Sheet, source: str, title: str | None = None) -> str:
+    if len(source) > _MAX_DRAWN or source.count("\n") > _MAX_LINES:
+        return figure("mermaid", title, note(sheet.texts.not_drawn) + source_block(sheet, source))
+    drawn, count = without_settings(source)
+    kind = _WORD.search(_COMMENT.sub("", drawn))
+    name = kind[0].lower() if kind and kind[0].lower() in _KINDS else "other"
+    left_out = note(sheet.texts.directives.format(count=count)) if count else ""
+    return figure("mermaid", title, f'<pre class="mermaid-source" data-kind="{name}">{shown(drawn)}</pre>{left_out}')
+
+
+def without_settings(source: str) -> tuple[str, int]:
+    """The source without directives, front matter and actions, and how many there were."""
+    front = _FRONT_MATTER.match(source)
+    count = int(front is not None)
+    source = source[front.end() :] if front else source
+    kept: list[str] = []
+    position = 0
+    while (start := source.find("%%{", position)) >= 0:
+        kept.append(source[position:start])
+        end = source.find("}%%", start)
+        position = len(source) if end < 0 else end + 3
+        count += 1
+    source = "".join((*kept, source[position:]))
+    for pattern in (_ACTION, _ACTION_AFTER):
+        source, found = pattern.subn("", source)
+        count += found
+    loose = source.count("%%{")  # what was taken out may have stood between two halves of another
+    return source.replace("%%{", "%% {"), count + loose

@@ -1,0 +1,192 @@
+"""Markdown as HTML: CommonMark with tables, strikethrough, footnotes, task lists and ``$`` formulas.
+
+HTML in the text is text. Links show where they lead; pictures elsewhere are not fetched. At most 200,000 characters and
+32 levels are read as Markdown; what is longer or deeper is shown as it was written.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+from urllib.parse import unquote
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.dollarmath.index import math_block_dollar
+from mdit_py_plugins.footnote import footnote_plugin
+
+from toolyard.protocol.reply import AttachmentType
+from toolyard.render.html.address import address
+from toolyard.render.html.attachment import can_be_inline, placed
+from toolyard.render.html.bare_link import bare_link_rule
+from toolyard.render.html.card import note
+from toolyard.render.html.code import code_block, inline_code, source_block
+from toolyard.render.html.diagram import diagram
+from toolyard.render.html.formula import formula
+from toolyard.render.html.media import media
+from toolyard.render.html.placeholder import Form, core_rule, inline_rule, placeholder_in
+from toolyard.render.html.sheet import Sheet
+from toolyard.render.html.visible import plain, prose, shown
+
+_MAX_TEXT = 200_000
+_MAX_LEVELS = 32
+_MAX_FORMULA_LINES = 100
+_MAX_SHOWN_ADDRESS = 500
+
+_FORMULA_BLOCK = math_block_dollar(allow_labels=False, allow_blank_lines=False)
+_BOX = re.compile(r"\[([ xX])\]\s")
+
+_Rule: TypeAlias = Callable[[Sequence[Token], int, Sheet], str]
+
+
+def markdown(sheet: Sheet, text: str, prefix: str, *, placeholders: bool = True) -> str:
+    """``prefix`` keeps the footnotes of one text apart from those of others on the page."""
+    head, tail = _cut(text)
+    env: dict[str, Any] = {"sheet": sheet, "can_be_inline": partial(can_be_inline, sheet), "prefix": prefix}
+    parser = _parser()
+    if not placeholders:
+        parser.disable("placeholder")
+    try:
+        tokens = parser.parse(head, env)
+    except RecursionError:
+        return note(sheet.texts.too_deep) + source_block(sheet, text)
+    if any(token.level >= _MAX_LEVELS - 1 for token in tokens):
+        return note(sheet.texts.too_deep) + source_block(sheet, text)
+    html = str(parser.renderer.render(tokens, parser.options, env)).replace("<p></p>\n", "")
+    return html + (note(sheet.texts.too_long) + source_block(sheet, tail) if tail else "")
+
+
+def _cut(text: str) -> tuple[str, str]:
+    if len(text) <= _MAX_TEXT:
+        return text, ""
+    end = text.rfind("\n", 0, _MAX_TEXT) + 1 or _MAX_TEXT
+    return text[:end], text[end:]
+
+
+def _parser() -> MarkdownIt:
+    """A new one each time: one that is shared would be one more thing for threads to trip over, and it takes 1 ms."""
+    parser = MarkdownIt("js-default", {"html": False})
+    parser.options.maxNesting = _MAX_LEVELS
+    parser.use(footnote_plugin, inline=False)
+    parser.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
+    parser.block.ruler.at("math_block", _formula_rule)
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - ``address`` judges, once
+    parser.inline.ruler.before("escape", "placeholder", inline_rule)
+    parser.inline.ruler.at("linkify", bare_link_rule)
+    parser.core.ruler.push("tasks", _mark_tasks)
+    parser.core.ruler.push("placeholders", core_rule)
+    for name, rule in _RULES.items():
+        parser.add_render_rule(name, _as_method(rule))
+    parser.add_render_rule("footnote_anchor_name", _footnote)
+    return parser
+
+
+def _formula_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+    """The plug-in's own rule, for each beginning, looks for the end of a formula to the end of the text."""
+    return _FORMULA_BLOCK(state, start, min(end, start + _MAX_FORMULA_LINES), silent)
+
+
+def _mark_tasks(state: StateCore) -> None:
+    """``[ ]`` and ``[x]`` at the beginning of list items; the plug-in for it takes time with the square of a list."""
+    for before, opening, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        is_item = (before.type, opening.type, inline.type) == ("list_item_open", "paragraph_open", "inline")
+        first = inline.children[0] if is_item and inline.children else None
+        found = _BOX.match(first.content) if first and first.type == "text" else None
+        if first and found and inline.children:
+            before.attrSet("class", "task-list-item")
+            first.content = first.content[3:]
+            inline.children.insert(0, Token("task", "", 0, meta={"checked": found[1] != " "}))
+
+
+def _as_method(rule: _Rule) -> Callable[..., str]:
+    def method(_: object, tokens: Sequence[Token], number: int, __: object, env: dict[str, Any]) -> str:
+        return rule(tokens, number, env["sheet"])
+
+    return method
+
+
+def _footnote(_: object, tokens: Sequence[Token], number: int, __: object, env: dict[str, Any]) -> str:
+    return f"-{env['prefix']}-{tokens[number].meta['id'] + 1}"
+
+
+def _text(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    return prose(tokens[number].content)
+
+
+def _fence(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
+    language = (tokens[number].info.split() or [""])[0]
+    if language.lower() == AttachmentType.MERMAID:
+        return diagram(sheet, tokens[number].content)
+    return code_block(sheet, tokens[number].content, language)
+
+
+def _image(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
+    source = str(tokens[number].attrs.get("src", ""))
+    named = placeholder_in(unquote(source)) if source.lower().startswith("%7b%7b") else None
+    if named and can_be_inline(sheet, named):
+        return placed(sheet, named, Form.INLINE)
+    return media(sheet, AttachmentType.IMAGE, source, tokens[number].content, inline=True)
+
+
+def _link_open(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    target = address(str(tokens[number].attrs.get("href", "")))
+    return f'<a href="{plain(target.href)}" target="_blank">' if target else '<span class="unlinked">'
+
+
+def _link_close(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    start = _opening(tokens, number)
+    href = str(tokens[start].attrs.get("href", ""))
+    target = address(href)
+    if target is None:
+        return f'</span> <bdi class="host">({shown(href[:_MAX_SHOWN_ADDRESS])})</bdi>'
+    text = "".join(token.content for token in tokens[start:number]).strip().rstrip("/")
+    address_text = target.href.removeprefix("mailto:").rstrip("/")
+    if text in (address_text, address_text.partition("://")[2]):
+        return "</a>"
+    return f'</a> <bdi class="host">({shown(target.host)})</bdi>'
+
+
+def _opening(tokens: Sequence[Token], number: int) -> int:
+    """Where the link that ends at ``number`` begins; an address in angle brackets may stand inside another link."""
+    inner = 0
+    for at in range(number - 1, 0, -1):
+        if tokens[at].type == "link_open" and inner == 0:
+            return at
+        inner += {"link_close": 1, "link_open": -1}.get(tokens[at].type, 0)
+    return 0
+
+
+def _cell_open(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    align = str(tokens[number].attrs.get("style", "")).removeprefix("text-align:")
+    return f'<{tokens[number].tag} class="align-{align}">' if align else f"<{tokens[number].tag}>"
+
+
+def _task(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    checked = tokens[number].meta["checked"]
+    return f'<span class="task" role="checkbox" aria-checked="{str(checked).lower()}">{"☑" if checked else "☐"}</span>'
+
+
+def _placeholder(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
+    meta = tokens[number].meta
+    return placed(sheet, meta["placeholder"], meta["form"])
+
+
+_RULES: dict[str, _Rule] = {
+    "text": _text,
+    "code_inline": lambda tokens, number, _: inline_code(tokens[number].content),
+    "code_block": lambda tokens, number, sheet: code_block(sheet, tokens[number].content, None),
+    "fence": _fence,
+    "image": _image,
+    "link_open": _link_open,
+    "link_close": _link_close,
+    "th_open": _cell_open,
+    "td_open": _cell_open,
+    "task": _task,
+    "math_inline": lambda tokens, number, sheet: formula(sheet, tokens[number].content, display=False),
+    "math_inline_double": lambda tokens, number, sheet: formula(sheet, tokens[number].content, display=False),
+    "math_block": lambda tokens, number, sheet: formula(sheet, tokens[number].content, display=True),
+    "placeholder": _placeholder,
+}

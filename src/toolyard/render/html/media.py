@@ -1,0 +1,139 @@
+"""Pictures, sounds and films: shown when their data is in the reply, and never fetched.
+
+Data is shown when its declared type is on the list and its first bytes say the same, within 1.5 MB, and for pictures
+40 million pixels. SVG is shown as a picture only, where its scripts do not run. An address elsewhere becomes a card
+with the whole address, its host and a button that does nothing of its own.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote_to_bytes
+
+from toolyard.protocol.content import SNIFF_BYTES, Media, sniff
+from toolyard.protocol.reply import AttachmentType
+from toolyard.render.html.address import MAX_ADDRESS, remote
+from toolyard.render.html.card import figure, warning
+from toolyard.render.html.pixels import pixels
+from toolyard.render.html.sheet import Sheet
+from toolyard.render.html.texts import Reason
+from toolyard.render.html.visible import plain, shown
+
+_MAX_BYTES = 1_500_000
+_MAX_PIXELS = 40_000_000
+_MAX_SIDE = 16_384
+_MAX_USES = 30  # of one part of an SVG by another: they multiply
+_DATA = re.compile(r"\s*data:([^,;]{0,100})((?:;[^,;]{0,100}){0,5}),", re.IGNORECASE)
+_SVG = "image/svg+xml"
+_SAME = {"image/jpg": "image/jpeg", "audio/mp3": "audio/mpeg", "audio/x-wav": "audio/wav", "audio/wave": "audio/wav",
+         "audio/x-m4a": "audio/mp4", "audio/m4a": "audio/mp4"}  # fmt: skip
+_ALLOWED: dict[str, frozenset[str]] = {  # what is declared, and what the bytes may say
+    **{mime: frozenset({mime}) for mime in ("image/png", "image/jpeg", "image/gif", "image/webp")},
+    **{mime: frozenset({mime}) for mime in ("audio/mpeg", "audio/wav", "audio/ogg", "video/mp4", "video/webm")},
+    "audio/mp4": frozenset({"audio/mp4", "video/mp4"}),
+    "audio/webm": frozenset({"video/webm"}),
+}
+
+
+class Refused(Exception):
+    """A piece of media is not shown."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    media: Media
+    size: tuple[int, int] | None
+
+
+def media(sheet: Sheet, kind: AttachmentType, source: str, title: str | None, *, inline: bool = False) -> str:
+    """A ``figure``, or with ``inline`` something that can stand in a sentence."""
+    elsewhere = remote(source)
+    if elsewhere:
+        body = _remote(sheet, kind, elsewhere.href, elsewhere.host, source)
+    else:
+        try:
+            body = _element(kind, _read(kind, source), title)
+        except Refused as refusal:
+            body = warning(f"{sheet.texts.refused[refusal.reason]} {_short(source)}", inline=True)
+    if not inline:
+        return figure(kind.value, title, body)
+    return body if body.startswith("<img") or not title else f'<span class="title">{shown(title)}</span> {body}'
+
+
+def _remote(sheet: Sheet, kind: AttachmentType, href: str, host: str, source: str) -> str:
+    button = (
+        f'<button type="button" class="load" data-kind="{kind}" data-src="{plain(href)}">{sheet.texts.load}</button>'
+    )
+    return (
+        f'<span class="card remote">{sheet.texts.remote} <bdi class="host">{shown(host)}</bdi> '
+        f'<bdi class="address">{shown(source.strip()[:MAX_ADDRESS])}</bdi> {button}</span>'
+    )
+
+
+def _element(kind: AttachmentType, picture: _Picture, title: str | None) -> str:
+    uri = picture.media.data_uri()
+    if kind is not AttachmentType.IMAGE:
+        return f'<{kind} controls="" preload="metadata" src="{uri}"></{kind}>'
+    size = ' width="{}" height="{}"'.format(*picture.size) if picture.size else ""
+    return f'<img src="{uri}" alt="{plain(title or "")}"{size}>'
+
+
+def _read(kind: AttachmentType, source: str) -> _Picture:
+    if kind is AttachmentType.IMAGE and re.match(r"\s*(?:<\?xml|<svg)", source):
+        return _Picture(_svg(source.encode("utf-8", "replace")), None)
+    found = _DATA.match(source)
+    if not found:
+        raise Refused(Reason.NO_MEDIA)
+    mime = _SAME.get(found[1].strip().lower(), found[1].strip().lower())
+    data = _decoded(source[found.end() :], is_base64=found[2].lower().endswith(";base64"))
+    if mime == _SVG and kind is AttachmentType.IMAGE:
+        return _Picture(_svg(data), None)
+    if mime not in _ALLOWED or not mime.startswith(f"{kind}/"):
+        raise Refused(Reason.TYPE)
+    if sniff(data[:SNIFF_BYTES]) not in _ALLOWED[mime]:
+        raise Refused(Reason.BYTES)
+    return _Picture(Media(mime, data), _bounded(mime, data) if kind is AttachmentType.IMAGE else None)
+
+
+def _decoded(text: str, *, is_base64: bool) -> bytes:
+    if len(text) > _MAX_BYTES * 4 // 3 + 4:
+        raise Refused(Reason.TOO_LARGE)
+    data = unquote_to_bytes(text)
+    if not is_base64:
+        return data
+    packed = re.sub(rb"\s+", b"", data).translate(bytes.maketrans(b"-_", b"+/"))
+    try:
+        return base64.b64decode(packed + b"=" * (-len(packed) % 4), validate=True)
+    except binascii.Error as error:
+        raise Refused(Reason.BASE64) from error
+
+
+def _bounded(mime: str, data: bytes) -> tuple[int, int]:
+    size = pixels(mime, data)
+    if size is None:
+        raise Refused(Reason.NO_SIZE)
+    width, height = size
+    if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE) or width * height > _MAX_PIXELS:
+        raise Refused(Reason.PIXELS)
+    return size
+
+
+def _svg(data: bytes) -> Media:
+    if len(data) > _MAX_BYTES:
+        raise Refused(Reason.TOO_LARGE)
+    if not re.match(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--[^>]*-->\s*){0,5}<svg[\s>]", data):
+        raise Refused(Reason.BYTES)
+    grows = re.search(rb"<!(?:DOCTYPE|ENTITY)", data, re.IGNORECASE)
+    if grows or len(re.findall(rb"<(?:\w+:)?use\b", data)) > _MAX_USES:
+        raise Refused(Reason.SVG)
+    return Media(_SVG, data)
+
+
+def _short(source: str) -> str:
+    text = source.strip()
+    return text if len(text) <= 200 else f"{text[:200]}…"

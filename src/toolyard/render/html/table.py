@@ -1,0 +1,125 @@
+"""Tables: ``{columns, rows}``, lists, CSV or Markdown as one value, and that value as HTML. Cells are text only.
+
+At most 1,000 rows and 50 columns are shown.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from toolyard.protocol.json import Json
+from toolyard.render.html.card import figure, note
+from toolyard.render.html.code import source_block
+from toolyard.render.html.sheet import Sheet
+from toolyard.render.html.visible import shown
+
+_MAX_ROWS = 1_000
+_MAX_COLUMNS = 50
+_MAX_CELL = 10_000
+_RULE = re.compile(r"[ \t]*\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*){0,200}\|?[ \t]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    row_count: int  # of the whole
+
+
+def table(sheet: Sheet, content: Json, title: str | None) -> str:
+    read = read_table(content)
+    if read is None:
+        source = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
+        return figure("table", title, source_block(sheet, source))
+    cut = sheet.texts.rows_cut.format(shown=len(read.rows), all=read.row_count)
+    return figure("table", title, table_html(read) + (note(cut) if read.row_count > len(read.rows) else ""))
+
+
+def table_html(read: Table) -> str:
+    head = "".join(f'<th scope="col">{shown(name)}</th>' for name in read.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in read.rows)
+    head = f"<thead><tr>{head}</tr></thead>" if read.columns else ""
+    return f"<table>{head}<tbody>{rows}</tbody></table>"
+
+
+def read_table(content: Json) -> Table | None:
+    """The table in ``content``, or None where there is none."""
+    if isinstance(content, str):
+        text = content.strip()
+        if text[:1] in ("{", "["):
+            try:
+                return read_table(_parsed(text))
+            except ValueError:
+                pass
+        return _markdown(text) or _csv(text)
+    if isinstance(content, dict):
+        rows, columns = content.get("rows"), content.get("columns")
+        return _of(rows, columns if isinstance(columns, list) else []) if isinstance(rows, list) else None
+    return _of(content, []) if isinstance(content, list) else None
+
+
+def _parsed(text: str) -> Json:
+    try:
+        value: Json = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    if isinstance(value, str):
+        raise ValueError("a text is no table")
+    return value
+
+
+def _of(rows: list[Json], columns: list[Json]) -> Table:
+    keys = [_first(column, ("key", "field", "name", "id", "title")) for column in columns[:_MAX_COLUMNS]]
+    names = [_first(column, ("title", "label", "name", "header", "key")) for column in columns[:_MAX_COLUMNS]]
+    if not keys:
+        found = dict.fromkeys(key for row in rows[:_MAX_ROWS] if isinstance(row, dict) for key in row)
+        keys = names = list(found)[:_MAX_COLUMNS]
+    cells = [
+        [row.get(key, "") for key in keys] if isinstance(row, dict) else row if isinstance(row, list) else [row]
+        for row in rows[:_MAX_ROWS]
+    ]
+    return _table(names, cells, len(rows))
+
+
+def _first(column: Json, names: Sequence[str]) -> str:
+    if isinstance(column, dict):
+        return next((_cell(column[name]) for name in names if name in column), "")
+    return _cell(column)
+
+
+def _csv(text: str) -> Table | None:
+    first = text.partition("\n")[0]
+    mark = max(",;\t|", key=first.count)
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), delimiter=mark, skipinitialspace=True) if row]
+    except csv.Error:
+        return None
+    return _table(rows[0], rows[1:], len(rows) - 1) if rows and first.count(mark) else None
+
+
+def _markdown(text: str) -> Table | None:
+    lines = text.splitlines()
+    if len(lines) < 2 or "|" not in lines[0] or len(lines[1]) > _MAX_CELL or not _RULE.fullmatch(lines[1]):
+        return None
+    return _table(_split(lines[0]), [_split(line) for line in lines[2:] if line.strip()], len(lines) - 2)
+
+
+def _split(line: str) -> list[str]:
+    cells = re.split(r"(?<!\\)\|", line.strip())
+    cells = cells[1:] if not cells[0] else cells
+    cells = cells[:-1] if cells and not cells[-1] else cells
+    return [cell.strip().replace("\\|", "|") for cell in cells]
+
+
+def _table(columns: Sequence[Json], rows: Sequence[Iterable[Json]], count: int) -> Table:
+    names = tuple(_cell(name) for name in columns[:_MAX_COLUMNS])
+    kept = (tuple(_cell(cell) for cell in list(row)[:_MAX_COLUMNS]) for row in rows[:_MAX_ROWS])
+    return Table(names, tuple(row + ("",) * (len(names) - len(row)) for row in kept), count)
+
+
+def _cell(value: Json) -> str:
+    text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+    return text[:_MAX_CELL]

@@ -1,0 +1,41 @@
+"""Text as HTML: escaped, and with nothing in it that the eye cannot see or that turns its order around.
+
+``shown`` is for code and other exact text and marks every invisible character; ``prose`` is for running text, where
+joiners and direction marks belong to the writing of some languages; ``plain`` is for attributes.
+"""
+
+import re
+from html import escape
+
+_CONTROLS = r"\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff"
+_DIRECTIONS = r"\u202a-\u202e\u2066-\u2069"
+_UNSEEN = r"\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028\u2029\u2060-\u206f\u3164"
+_UNSEEN += r"\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
+_IN_CODE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}{_UNSEEN}]+")
+_IN_PROSE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]+")
+_NAMES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "␡"}  # the pictures that Unicode has
+
+
+def shown(text: str) -> str:
+    return marked(escape(text))
+
+
+def prose(text: str) -> str:
+    return _IN_PROSE.sub(_mark, escape(text))
+
+
+def plain(text: str) -> str:
+    return _IN_CODE.sub(_name, escape(text))
+
+
+def marked(html: str) -> str:
+    """``html``, made from text that may hold such characters, with each of them named."""
+    return _IN_CODE.sub(_mark, html)
+
+
+def _mark(match: re.Match[str]) -> str:
+    return f'<span class="control">{_name(match)}</span>'
+
+
+def _name(match: re.Match[str]) -> str:
+    return "".join(_NAMES.get(sign) or f"⟨U+{ord(sign):04X}⟩" for sign in match[0])

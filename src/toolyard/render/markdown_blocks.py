@@ -1,0 +1,157 @@
+"""Attachments as Markdown.
+
+Text of an attachment stands in a fence longer than any run of backticks in it. A picture, sound or film becomes a link
+that a viewer follows only when asked; data in the reply itself becomes a line with its type and size.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from toolyard.protocol.json import Json
+from toolyard.protocol.replies.prompt import Language
+from toolyard.protocol.reply import Attachment, AttachmentType
+from toolyard.render.markdown_data import Table, chart_of, media_of, table_of
+from toolyard.render.markdown_inert import escaped
+from toolyard.render.terminal_formula import readable
+
+_TICKS = re.compile("`+")
+_LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#._-]{0,39}")
+_DELIMITERS = re.compile(r"\A\s*(?:\$\$(.*)\$\$|\$(.*)\$|\\\[(.*)\\\]|\\\((.*)\\\))\s*\Z", re.DOTALL)
+_URL_SAFE = "/:?#@$&'*+,;=%~-._[]"
+_MEDIA = frozenset({AttachmentType.IMAGE, AttachmentType.AUDIO, AttachmentType.VIDEO})
+MAX_NAME = 200
+_MAX_IN_LINE = 100  # of a formula that may stand in a sentence, as often as it likes
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    image: str
+    audio: str
+    video: str
+    unknown: str
+    embedded: str
+    no_link: str
+
+
+_WORDS = {
+    Language.ENGLISH: Words("Image", "Audio", "Video", "type {} is not known", "{}, {} bytes, in the reply", "no link"),
+    Language.CHINESE: Words("图片", "音频", "视频", "未知类型 {}", "{}，{} 字节，内嵌数据", "不是链接"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """``is_for_terminal``: formulas in fences, and no source below a chart that is a table."""
+
+    language: Language
+    is_for_terminal: bool = False
+
+    @property
+    def words(self) -> Words:
+        return _WORDS[self.language]
+
+
+def fence(text: str, language: str = "") -> str:
+    ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    body = text if not text or text.endswith("\n") else text + "\n"
+    return f"{ticks}{language}\n{body}{ticks}"
+
+
+def code_span(text: str) -> str:
+    text = " ".join(text.split())
+    ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
+    return f"{ticks} {text} {ticks}" if "`" in text else f"{ticks}{text or ' '}{ticks}"
+
+
+def name_of(attachment: Attachment) -> str:
+    name = (attachment.title or "").strip() or attachment.id.strip() or attachment.type
+    return f"**{escaped(name[:MAX_NAME])}**"
+
+
+def block(attachment: Attachment, style: Style) -> str:
+    """The attachment on lines of its own, with its title."""
+    in_line = inline(attachment, style) if attachment.kind in _MEDIA else None
+    if in_line is not None:
+        return in_line
+    title = f"{name_of(attachment)}\n\n" if attachment.title and attachment.title.strip() else ""
+    return title + _body(attachment, style)
+
+
+def inline(attachment: Attachment, style: Style) -> str | None:
+    """The attachment inside a sentence, or None for one that needs lines of its own."""
+    if attachment.kind in _MEDIA:
+        return _media(attachment, style)
+    formula = formula_of(attachment.content)
+    simple = len(formula) <= _MAX_IN_LINE and not re.search(r"[$`<\n]", formula)
+    if attachment.kind is AttachmentType.LATEX and simple and formula:
+        return escaped(readable(formula)) if style.is_for_terminal else f"${formula}$"
+    return None
+
+
+def formula_of(content: Json) -> str:
+    """TeX without the signs around it that say that it is TeX."""
+    text = _text(content)
+    found = _DELIMITERS.match(text)
+    return (next((inner for inner in found.groups() if inner is not None), "") if found else text).strip()
+
+
+def _body(attachment: Attachment, style: Style) -> str:
+    content = attachment.content
+    match attachment.kind:
+        case AttachmentType.MERMAID:
+            return fence(_text(content), "mermaid")
+        case AttachmentType.CODE:
+            return fence(_text(content), _language(attachment.language))
+        case AttachmentType.LATEX:
+            return _formula(formula_of(content), style)
+        case AttachmentType.TABLE:
+            table = table_of(content)
+            return _table(table) if table else _source(content)
+        case AttachmentType.CHART:
+            numbers = chart_of(content)
+            parts = [*([_table(numbers)] if numbers else []), *([] if numbers and style.is_for_terminal else [""])]
+            return "\n\n".join(part or _source(content) for part in parts)
+        case _:
+            return f"⚠️ {style.words.unknown.format(escaped(attachment.type))}\n\n{fence(_text(content))}"
+
+
+def _media(attachment: Attachment, style: Style) -> str:
+    words = style.words
+    kinds = {AttachmentType.IMAGE: words.image, AttachmentType.AUDIO: words.audio, AttachmentType.VIDEO: words.video}
+    kind = kinds[AttachmentType(attachment.type)]
+    media, title = media_of(attachment.content), escaped(attachment.title or "")
+    if media.url:
+        return f"{kind}: [{title or escaped(media.url)}]({quote(media.url, safe=_URL_SAFE)})"
+    name = title or escaped(attachment.id)
+    if media.mime:
+        return f"{kind}: {name} ({words.embedded.format(escaped(media.mime), media.size)})"
+    return f"{kind}: {name} ({words.no_link}: {code_span(media.text[:MAX_NAME])})"
+
+
+def _formula(formula: str, style: Style) -> str:
+    is_plain = formula and not re.search(r"\$|`|<|\n\s*\n|^\s*(?:[-+*>#=]|\d+[.)])", formula, re.MULTILINE)
+    if style.is_for_terminal or not is_plain:
+        return fence(formula, "latex")
+    return f"$$\n{formula}\n$$"
+
+
+def _table(table: Table) -> str:
+    rows = [table.columns, ("---",) * len(table.columns)]
+    lines = [f"| {' | '.join(map(escaped, rows[0]))} |", f"| {' | '.join(rows[1])} |"]
+    return "\n".join([*lines, *(f"| {' | '.join(map(escaped, row))} |" for row in table.rows)])
+
+
+def _source(content: Json) -> str:
+    is_json = not isinstance(content, str) or content.lstrip().startswith(("{", "["))
+    return fence(_text(content), "json" if is_json else "")
+
+
+def _language(name: str | None) -> str:
+    word = (name or "").strip()
+    return word if _LANGUAGE.fullmatch(word) else ""
+
+
+def _text(content: Json) -> str:
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)

@@ -1,0 +1,146 @@
+"""The content of a reply as Markdown with its placeholders filled, in one pass.
+
+What is filled in is never looked at again. Fences of the content are not touched; nor is any line without placeholders.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from toolyard.protocol.replies.placeholders import Placeholder, placeholders
+from toolyard.protocol.replies.prompt import Language
+from toolyard.protocol.replies.values import TYPES
+from toolyard.protocol.reply import Attachment, Reply
+from toolyard.render.markdown_blocks import MAX_NAME, Style, block, code_span, inline, name_of
+from toolyard.render.markdown_inert import Span, escaped, layout
+
+_CONTAINER = re.compile(r"(?:[ \t]{0,20}(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t])))*+[ \t]*")
+_MARKER = re.compile(r"[^>\s]")
+_WORDS = {  # a placeholder without attachment, and one with another
+    Language.ENGLISH: ("there is no such attachment", "the attachment is of the type {}"),
+    Language.CHINESE: ("找不到该附件", "附件的类型是 {}"),
+}
+
+
+def filled(reply: Reply, style: Style) -> tuple[str, frozenset[str]]:
+    """The content, and the ids of the attachments that stand in it."""
+    choice, page = _Choice(reply, style), _Page()
+    found = layout(reply.content)
+    ends = {end for _, end in found.blocks}
+    fenced, indented = _numbers(found.fences), _numbers(found.indented)
+    places = list(placeholders(reply.content))
+    waiting: list[str] = []
+    at = number = 0
+    for line_number, line in enumerate(reply.content.split("\n")):
+        if waiting and line_number in ends:
+            page.apart(waiting)
+            waiting = []
+        here: list[Placeholder] = []
+        while number < len(places) and places[number].start < at + len(line):
+            here += [places[number]] if line_number not in fenced else []
+            number += 1
+        if _stand_alone(line, at, here):
+            lead = "" if line_number in indented else _lead(line)
+            page.apart([part for place in here for part in choice.in_place(place)], lead)
+        else:
+            page.add("".join(_in_line(choice, line, at, here, waiting)))
+        at += len(line) + 1
+    page.apart(waiting)
+    return "\n".join(page.lines).strip("\n"), frozenset(choice.written)
+
+
+@dataclass(slots=True)
+class _Page:
+    """Lines, with one blank line around what stands apart."""
+
+    lines: list[str] = field(default_factory=list)
+    gap: str | None = None  # the blank line to come before the next one that is not blank
+
+    def add(self, line: str) -> None:
+        if self.gap is not None and line.strip("> \t"):
+            self.lines.append(self.gap)
+        self.gap = None
+        self.lines.append(line)
+
+    def apart(self, parts: Sequence[str], lead: str = "") -> None:
+        """``parts`` inside the list items and quotes that ``lead`` begins or goes on with."""
+        if not parts:
+            return
+        rest = _MARKER.sub(" ", lead)
+        if self.gap is None and self.lines and self.lines[-1].strip("> \t") and lead == rest:
+            self.gap = rest.rstrip()
+        for number, text in enumerate("\n\n".join(parts).split("\n")):
+            self.add((lead if number == 0 else rest) + text if text else rest.rstrip())
+        self.gap = rest.rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """What stands for a placeholder: each attachment is written once, and named after that."""
+
+    reply: Reply
+    style: Style
+    written: set[str] = field(default_factory=set)
+    short: dict[str, str | None] = field(default_factory=dict)  # what may stand in a sentence, by id
+
+    def in_line(self, found: Placeholder, later: list[str]) -> str:
+        """In a sentence; what needs lines of its own comes ``later``."""
+        item = self.reply.attachments.get(found.id)
+        if item is None:
+            return self._fault(found, None)
+        if item.id not in self.short:
+            self.short[item.id] = inline(item, self.style)
+        short = self.short[item.id]
+        if short is None or (item.id in self.written and len(short) > MAX_NAME):
+            later += self._once(item)
+            short = name_of(item)
+        self.written.add(item.id)
+        return short + (f" ({self._fault(found, item)})" if item.type != found.type else "")
+
+    def in_place(self, found: Placeholder) -> Iterator[str]:
+        item = self.reply.attachments.get(found.id)
+        if item is None or item.type != found.type:
+            yield self._fault(found, item)
+        if item is not None:
+            yield from self._once(item) or [name_of(item)]
+
+    def _once(self, item: Attachment) -> list[str]:
+        if item.id in self.written:
+            return []
+        self.written.add(item.id)
+        return [block(item, self.style)]
+
+    def _fault(self, found: Placeholder, item: Attachment | None) -> str:
+        missing, mismatched = _WORDS[self.style.language]
+        shown = f"{{{{{found.type}:{found.id}}}}}"
+        if item is None:
+            return f"⚠️ {code_span(shown)}: {missing}" if found.type in TYPES else escaped(shown)
+        return f"⚠️ {code_span(shown)}: {mismatched.format(escaped(item.type[:MAX_NAME]))}"
+
+
+def _stand_alone(line: str, at: int, here: Sequence[Placeholder]) -> bool:
+    """Whether there is nothing on the line, which begins ``at``, but placeholders."""
+    texts, end = [], len(_lead(line))
+    for place in here:
+        texts.append(line[end : place.start - at])
+        end = place.end - at
+    return bool(here) and not "".join([*texts, line[end:]]).strip()
+
+
+def _in_line(choice: _Choice, line: str, at: int, here: Sequence[Placeholder], later: list[str]) -> Iterator[str]:
+    end = 0
+    for place in here:
+        yield line[end : place.start - at]
+        yield choice.in_line(place, later)
+        end = place.end - at
+    yield line[end:]
+
+
+def _lead(line: str) -> str:
+    """The signs of quotes and list items that a line begins with, and its indentation."""
+    match = _CONTAINER.match(line)
+    return match[0] if match else ""
+
+
+def _numbers(spans: Sequence[Span]) -> set[int]:
+    return {number for start, end in spans for number in range(start, end)}

@@ -1,0 +1,178 @@
+"""Markdown that does nothing but be read, and text in which every character can be seen.
+
+``inert`` changes a document as little as it can: outside code a tag becomes text, a picture becomes a link to it, and
+a link that leads elsewhere than http, https, mailto or the document itself becomes text. It holds for every viewer
+that follows CommonMark or GFM, with or without HTML: what such a viewer takes for code is found with a parser, and
+where viewers may differ (indented code, tables, deep nesting) nothing is. Time in proportion to the text.
+"""
+
+import html
+import re
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
+_MAX_PASSES = 4
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+                      r"|[\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]")  # fmt: skip
+_ACTIVE = re.compile(r"\\[\s\S]|`+|<(?=[A-Za-z/!?])|!+(?=\[)|\](?=[(:])|&#?[0-9A-Za-z]{1,40};")
+_AUTOLINK = re.compile(r"<(?:https?://|mailto:)[^\s<>`\"']{1,2000}+>", re.IGNORECASE)
+_PICTURE = re.compile(r"!\[([^\[\]`<!\\]{0,500}+)(?=\]\()")
+_SHORT_CODE = re.compile(r"(?<!`)`([^`|\n]{1,500}+)`(?!`)")
+_LINE_WITH_TAG = re.compile(r"(\n[ \t>]*+)<")  # a block of HTML, even in the middle of code between backticks
+_SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):")
+_SAFE_SCHEMES = frozenset({"http", "https", "mailto"})
+_SPECIAL = re.compile(r"([\\`*_\[\]<>#|~$&!])")
+
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Lines of a document, from and to: fences, indented code, each paragraph of text, and the outermost blocks."""
+
+    fences: tuple[Span, ...]
+    indented: tuple[Span, ...]
+    texts: tuple[Span, ...]
+    blocks: tuple[Span, ...]
+
+
+def visible(text: str) -> str:
+    """``text`` with line feeds as its only line ends, and each control or direction character by its name or sign."""
+    return _CONTROL.sub(_sign, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def escaped(text: str) -> str:
+    """``text`` as one line of Markdown that means nothing but itself."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def inert(document: str) -> str:
+    for _ in range(_MAX_PASSES):
+        found = layout(document)
+        once = _pass(document, found)
+        if once == document:
+            return document
+        document = once
+    return _guarded(document, is_code_known=False)  # what changes the layout with every pass is all text
+
+
+def layout(document: str) -> Layout:
+    found: dict[str, list[Span]] = {"fence": [], "code_block": [], "inline": []}
+    blocks: list[Span] = []
+    tables = 0
+    for token in _parser().parse(document):
+        tables += {"table_open": 1, "table_close": -1}.get(token.type, 0)
+        if token.map is None:
+            continue
+        span = (token.map[0], token.map[1])
+        if token.type in found and not tables:
+            found[token.type].append(span)
+        if token.level == 0:
+            blocks.append(span)
+    return Layout(tuple(found["fence"]), tuple(found["code_block"]), tuple(found["inline"]), tuple(blocks))
+
+
+@cache
+def _parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])  # what stands inside a line is looked at here
+    return parser
+
+
+def _pass(document: str, found: Layout) -> str:
+    lines = document.split("\n")
+    pieces: list[str] = []
+    at = 0
+    for start, end, is_text in _regions(found):
+        pieces += [_guarded("\n".join(lines[at:start]), is_code_known=False)] if start > at else []
+        region = "\n".join(lines[start:end])
+        pieces += [_guarded(region, is_code_known=True) if is_text else region] if end > start else []
+        at = max(at, end)
+    return "\n".join([*pieces, *([_guarded("\n".join(lines[at:]), is_code_known=False)] if at < len(lines) else [])])
+
+
+def _regions(found: Layout) -> Iterator[tuple[int, int, bool]]:
+    """Code and running text in order; nothing twice."""
+    last = 0
+    spans = [(*span, False) for span in found.fences] + [(*span, True) for span in found.texts]
+    for start, end, is_text in sorted(spans):
+        if start >= last:
+            yield start, end, is_text
+            last = end
+
+
+def _guarded(text: str, *, is_code_known: bool) -> str:
+    """``text`` without anything active; when it is one paragraph, code in it stays as it is."""
+    if not is_code_known:
+        text = _SHORT_CODE.sub(lambda match: escaped(match[1]) if "<" in match[1] else match[0], text)
+    ticks = _ticks(text) if is_code_known else {}
+    pieces: list[str] = []
+    at = 0
+    while match := _ACTIVE.search(text, at):
+        pieces.append(text[at : match.start()])
+        found, at = match[0], match.end()
+        if found[0] == "`":
+            end = _closing(ticks, match) if is_code_known else None
+            at = end or at
+            pieces.append(_LINE_WITH_TAG.sub(r"\1&lt;", text[match.start() : at]))
+        elif found == "<" and (link := _AUTOLINK.match(text, match.start())):
+            pieces.append(link[0])
+            at = link.end()
+        elif found == "!" and (picture := _PICTURE.match(text, match.start())):
+            pieces.append("[" + (picture[1] if picture[1].strip() else "image"))
+            at = picture.end()
+        else:
+            pieces.append(_harmless(text, match))
+    return "".join([*pieces, text[at:]])
+
+
+def _harmless(text: str, match: re.Match[str]) -> str:
+    found = match[0]
+    if found in {"<", "\\<"}:
+        return "&lt;"
+    if found[0] == "&":
+        return "&amp;" + found[1:] if _CONTROL.search(html.unescape(found)) else found
+    if found[0] == "!":
+        return found[:-1] + "\\!"
+    if found == "]" and _leads_elsewhere(text[match.end() + 1 : match.end() + 300]):
+        return "]\\"
+    return found
+
+
+def _leads_elsewhere(destination: str) -> bool:
+    word = destination.lstrip(" \t\n><").split(maxsplit=1)[:1]
+    plain = html.unescape("".join(word)).replace("\\", "")
+    scheme = _SCHEME.match("".join(char for char in plain if char > " ").lower())
+    return scheme is not None and scheme[1] not in _SAFE_SCHEMES
+
+
+def _ticks(text: str) -> dict[int, list[int]]:
+    """Where the runs of backticks begin, by their length."""
+    runs: dict[int, list[int]] = {}
+    for match in re.finditer("`+", text):
+        runs.setdefault(len(match[0]), []).append(match.start())
+    return runs
+
+
+def _closing(ticks: dict[int, list[int]], opening: re.Match[str]) -> int | None:
+    """Where the code ends that these backticks begin."""
+    length = len(opening[0])
+    same = ticks.get(length, [])
+    number = bisect_left(same, opening.end())
+    return same[number] + length if number < len(same) else None
+
+
+def _sign(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"⟨U+{code:04X}⟩"

@@ -1,0 +1,116 @@
+"""Markdown drawn by rich, with diagrams, formulas and tables as a terminal can show them.
+
+It is given Markdown that is inert and visible already. Of one piece of code 400 lines are shown, and it is coloured up
+to 20,000 characters without long lines: some grammars take time with the square of a line.
+"""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import CodeBlock, Heading, Markdown, MarkdownElement, TableElement
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+
+from toolyard.render.markdown_inert import visible
+from toolyard.render.terminal_diagram import Drawings
+from toolyard.render.terminal_formula import readable
+
+_MAX_LINES = 400
+_MAX_COLOURED = 20_000
+_MAX_LINE = 1_000
+_CELL = 8  # columns of the terminal that a column of a table needs at least
+
+
+class _Heading(Heading):
+    LEVEL_ALIGN: ClassVar = dict.fromkeys(("h1", "h2", "h3", "h4", "h5", "h6"), "left")
+
+
+class _Code(CodeBlock):
+    """A fence: a diagram, a formula or code."""
+
+    drawings: Drawings
+    more: str
+
+    @classmethod
+    def create(cls, markdown: Markdown, token: Token) -> "_Code":
+        made = cls((token.info or "").partition(" ")[0] or "text", "ansi_dark")
+        if isinstance(markdown, ReplyMarkdown):
+            made.drawings, made.more = markdown.drawings, markdown.more
+        return made
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        source = str(self.text).rstrip("\n")
+        name = self.lexer_name.lower()
+        drawing = self.drawings.draw(source, options.max_width) if name == "mermaid" else None
+        if drawing is not None:
+            yield Text(drawing, no_wrap=True)
+        elif name in {"latex", "math", "tex"} and source.count("\n") < _MAX_LINES:
+            yield Padding(Text(readable(source)), (0, 0, 0, 2))
+        else:
+            yield from self._code(source)
+
+    def _code(self, source: str) -> RenderResult:
+        lines = source.split("\n")
+        shown = "\n".join(lines[:_MAX_LINES])
+        is_coloured = len(shown) <= _MAX_COLOURED and all(len(line) <= _MAX_LINE for line in lines)
+        lexer = self.lexer_name if is_coloured else "text"
+        code = Syntax(shown, lexer, theme=self.theme, word_wrap=True, background_color="default", tab_size=4)
+        yield Padding(code, (0, 0, 0, 2))
+        if len(lines) > _MAX_LINES:
+            yield Text(self.more.format(len(lines) - _MAX_LINES), style="dim")
+
+
+class _Table(TableElement):
+    """A table; one with too many columns for the terminal as a list of its rows, so that nothing is cut off."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        heads = [cell.content for cell in self.header.row.cells] if self.header and self.header.row else []
+        if len(heads) * _CELL <= options.max_width:
+            yield from super().__rich_console__(console, options)
+            return
+        for row in self.body.rows if self.body else []:
+            yield from (Text.assemble(head, ": ", cell.content) for head, cell in zip(heads, row.cells, strict=False))
+            yield Text()
+
+
+class ReplyMarkdown(Markdown):
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "fence": _Code,
+        "code_block": _Code,
+        "heading_open": _Heading,
+        "table_open": _Table,
+    }
+
+    def __init__(self, markup: str, more: str) -> None:
+        """``more`` says that {} lines are left out."""
+        super().__init__("", hyperlinks=False)  # an address that can be seen, and no escape sequence around it
+        parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+        self.parsed = parser.parse(markup)
+        self.drawings = Drawings()
+        self.more = more
+        for token in self.parsed:
+            if token.children:
+                token.children = list(_without_echo(token.children))
+
+
+def _without_echo(tokens: list[Token]) -> Iterator[Token]:
+    """A link whose text is its address already is that text."""
+    skipped = 0
+    for number, token in enumerate(tokens):
+        if token.type == "link_open":
+            inside = tokens[number + 1 : number + 3]
+            if [item.type for item in inside] == ["text", "link_close"] and inside[0].content == token.attrs.get(
+                "href"
+            ):
+                skipped = 2
+                continue
+        if skipped and token.type == "link_close":
+            skipped = 0
+            continue
+        token.content = visible(token.content)  # entities are characters by now
+        yield token

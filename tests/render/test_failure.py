@@ -1,0 +1,59 @@
+"""What is said in place of a reply that cannot be read."""
+
+import re
+
+import pytest
+
+from toolyard.protocol.replies.prompt import Language
+from toolyard.protocol.reply import ReplyError, parse_reply
+from toolyard.render.failure import FailureTexts, failure_texts
+from toolyard.render.markdown import to_markdown
+from toolyard.render.terminal import to_terminal
+
+pytestmark = pytest.mark.requirement("reply:failure-shown")
+
+
+def error_of(text: str) -> ReplyError:
+    error = parse_reply(text)
+    assert isinstance(error, ReplyError)
+    return error
+
+
+def test_the_failure_is_said_in_the_words_of_the_format_with_line_and_column() -> None:
+    error = ReplyError("It broke.", 3, 7, "raw")
+    assert failure_texts(error, Language.CHINESE) == FailureTexts(
+        "⚠️ JSON 解析失败", "错误: It broke. (第 3 行第 7 列)", "原始内容:", "raw"
+    )
+    assert failure_texts(error, Language.ENGLISH) == FailureTexts(
+        "⚠️ The JSON could not be read", "Error: It broke. (line 3, column 7)", "Original text:", "raw"
+    )
+
+
+def test_markdown_shows_title_error_and_the_raw_text_in_a_fence_it_cannot_leave() -> None:
+    raw = "no JSON\n```\n<script>alert(1)</script>\n````"
+    assert to_markdown(error_of(raw), Language.CHINESE) == (
+        "⚠️ JSON 解析失败\n\n"
+        "错误: There is no JSON object in the text. (第 1 行第 1 列)\n\n"
+        f"原始内容:\n\n`````\n{raw}\n`````\n"
+    )
+
+
+def test_a_terminal_shows_the_same_with_nothing_it_would_obey() -> None:
+    shown = to_terminal(error_of("a\x1b]0;title\x07b\x9b31m"), width=80, colour=False)
+    assert shown == (
+        "⚠️ The JSON could not be read\n\n"
+        "Error: There is no JSON object in the text. (line 1, column 1)\n\n"
+        "Original text:\n\na␛]0;title␇b⟨U+009B⟩31m\n"
+    )
+
+
+def test_an_error_message_with_the_models_words_in_it_is_text_only() -> None:
+    error = ReplyError("bad <img src=x> ![a](http://evil) \x1b[2J", 1, 1, "")
+    assert not re.search(r"(?<!\\)<img|(?<!\\)!\[|\x1b", to_markdown(error))
+    assert "\x1b" not in to_terminal(error, width=80, colour=False)
+
+
+def test_a_raw_text_of_megabytes_is_cut_in_a_terminal_and_says_so() -> None:
+    shown = to_terminal(ReplyError("It broke.", 1, 1, "x" * 3_000_000), width=80, colour=False)
+    assert len(shown) < 110_000
+    assert "2900000 more characters" in shown
