@@ -1,11 +1,24 @@
-"""The text languages against a bare ``str.find`` over the same text, and against the promised rates."""
+"""The text languages: requests against a bare ``str.find`` and VCPToolBox's own parser, replies against orjson.
 
+VCPToolBox is not part of this project. With Node.js installed and its folder in ``TOOLYARD_BENCH_VCP`` its parser reads
+the same texts in the same run.
+"""
+
+import json
+import os
+import shutil
 import statistics
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
+from pathlib import Path
+
+import orjson
 
 from toolyard.protocol.markers import Scanner
 from toolyard.protocol.placeholders import fill
+from toolyard.protocol.reply import parse_reply
 from toolyard.protocol.request_text import format_request, neutralise
 from toolyard.protocol.requests.marks import START
 
@@ -17,7 +30,29 @@ BLOCK = format_request("FileOperator", {"command": "ReadFile", "filePath": "/hom
 CHUNK = 16  # characters, about what a model streams at once
 
 
+PARSER = Path("modules/vcpLoop/toolCallParser.js")
+TELL = "set TOOLYARD_BENCH_VCP to a folder of VCPToolBox (with Node.js installed) to measure its parser beside ours"
+THEIRS = """
+const parser = require(process.argv[1]);
+for (const text of JSON.parse(require('fs').readFileSync(process.argv[2], 'utf8'))) {
+  const times = [];
+  for (let run = 0; run < 3; run++) {
+    const begin = process.hrtime.bigint();
+    parser.parse(text);
+    times.push(Number(process.hrtime.bigint() - begin) / 1e9);
+  }
+  console.log('time ' + Math.min(...times));
+}
+"""
+
+
 def main() -> None:
+    requests()
+    replies()
+    beside_vcp()
+
+
+def requests() -> None:
     few = PROSE * 6_000 + BLOCK * 3
     lively = LIVELY * 22_000 + BLOCK * 3
     many = BLOCK * 12_000
@@ -45,6 +80,84 @@ def main() -> None:
         print(f"{name:<38} {size:>6.1f} {ours * 1000:>8.1f} {size / ours:>8.0f} {ours / bare:>8.1f}  {target}")
 
 
+def replies() -> None:
+    whole = reply(LIVELY, 1500)
+    quoted = json.dumps({"content": 'he "said" so, and on it goes. ' * 15_000})
+    data = {"type": "chart", "content": {"data": [number * 1.5 for number in range(40_000)]}}
+    rows = [
+        ("valid: 2 kB", reply(LIVELY, 10), "1.5 x orjson"),
+        ("valid: 200 kB", whole, "1.5 x orjson"),
+        ("valid: 200 kB of plain prose", reply(PLAIN, 2200), "1.5 x orjson"),
+        ("valid: all escaped", json.dumps(json.loads(whole)), "1.5 x orjson"),
+        ("valid: a chart of 40,000 numbers", json.dumps({"content": "x", "attachments": {"c": data}}), "1.5 x orjson"),
+        ("prose and a fence around", f"Here it is:\n```json\n{whole}\n```\nDone.", "5 MB/s"),
+        ("a trailing comma", whole[:-1] + ",}", "5 MB/s"),
+        ("raw newlines", whole.replace("\\n", "\n"), "5 MB/s"),
+        ("single quotes", str(json.loads(whole)), "5 MB/s"),
+        ("cut off", whole[:-40], "5 MB/s"),
+        ("LaTeX", whole.replace("prose", "\\frac{a}{b} \\alpha"), "5 MB/s"),
+        ("quotes not escaped", whole.replace('\\"', '"'), "5 MB/s"),
+        ("quotes not escaped, dense", quoted.replace('\\"', '"').replace('"he', '"he', 1), "5 MB/s"),
+        ("quotes without end", '{"content": "' + '"' * 400_000, "linear"),
+        ("braces without end", "{" * 400_000, "linear"),
+    ]
+    print(f"\n{'structured replies':<38} {'MB':>6} {'ms':>8} {'MB/s':>8} {'x orjson':>8}  target")
+    for name, text, target in rows:
+        size = len(text.encode()) / 1e6
+        ours, bare = in_turn(parse_reply, orjson.loads if target.endswith("orjson") else None, text)
+        ratio = f"{ours / bare:>8.1f}" if bare else f"{'':>8}"
+        print(f"{name:<38} {size:>6.2f} {ours * 1000:>8.2f} {size / ours:>8.0f} {ratio}  {target}")
+
+
+def reply(line: str, lines: int) -> str:
+    code = {"type": "code", "language": "python", "content": "def f(x):\n    return x + 1\n\n\n" * (lines // 8)}
+    flow = {"type": "mermaid", "content": "flowchart TD\n    A[Start] --> B{Done?}\n" * (lines // 8)}
+    content = 'See {{mermaid:m}} and {{code:c}}, and so "on".\n\n' + line * lines
+    return json.dumps({"think": "Hm. ", "content": content, "attachments": {"m": flow, "c": code}}, ensure_ascii=False)
+
+
+def beside_vcp() -> None:
+    folder, node = os.environ.get("TOOLYARD_BENCH_VCP"), shutil.which("node")
+    if folder is None or node is None or not (Path(folder) / PARSER).is_file():
+        print(f"\nVCPToolBox's parser: not measured; {TELL}.")
+        return
+    short = format_request("T", {"a": "1"}) + "\n"
+    texts = {
+        "1,000 blocks in 100 KB": short * 1000,
+        "8,000 blocks": short * 8000,
+        "1,000 blocks in 10 MB": (PLAIN * 125 + short) * 1000,
+        "one `<` and 60,000 blanks": "<" + " " * 60_000,
+        "prose, 3 blocks": PROSE * 6_000 + BLOCK * 3,
+    }
+    theirs = timed_in_node(node, Path(folder).resolve() / PARSER, list(texts.values()))
+    print(f"\n{'requests, beside VCPToolBox':<38} {'MB':>6} {'ours ms':>9} {'its ms':>9} {'faster':>8}  target")
+    for (name, text), its in zip(texts.items(), theirs, strict=True):
+        ours, size = timed(scan, text), len(text.encode()) / 1e6
+        print(f"{name:<38} {size:>6.1f} {ours * 1000:>9.2f} {its * 1000:>9.1f} {its / ours:>7.1f}x  10x on many blocks")
+
+
+def timed_in_node(node: str, parser: Path, texts: list[str]) -> list[float]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "texts.json"
+        path.write_text(json.dumps(texts), "utf-8")
+        ran = subprocess.run(
+            [node, "-e", THEIRS, parser, path], capture_output=True, text=True, check=True, timeout=600
+        )
+    return [float(line.removeprefix("time ")) for line in ran.stdout.splitlines() if line.startswith("time ")]
+
+
+def in_turn(work: Callable[[str], object], bare: Callable[[str], object] | None, text: str) -> tuple[float, float]:
+    """The median times of both in seconds, one run after the other; each run has a text that nobody has read yet."""
+    found: tuple[list[float], list[float]] = ([], [])
+    for _ in range(max(RUNS, min(500, 2_000_000 // len(text)))):
+        for times, read in zip(found, (work, bare or len), strict=True):
+            fresh = text.encode().decode()
+            started = time.perf_counter()
+            read(fresh)
+            times.append(time.perf_counter() - started)
+    return statistics.median(found[0]), statistics.median(found[1]) if bare else 0.0
+
+
 def timed(work: Callable[[str], object], text: str) -> float:
     """The median time of one run in seconds."""
     found = []
@@ -56,7 +169,7 @@ def timed(work: Callable[[str], object], text: str) -> float:
 
 
 def scan(text: str) -> None:
-    scanner = Scanner(max_chars=len(text))
+    scanner = Scanner(max_chars=len(text), max_calls=len(text))
     scanner.feed(text)
     scanner.finish()
 

@@ -1,8 +1,6 @@
 """The tolerant reader: what models write instead of JSON, read as it was meant."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,22 +8,15 @@ from hypothesis import strategies as st
 
 from toolyard.protocol.json import MAX_DEPTH, Json
 from toolyard.protocol.replies.escapes import decode, without_cut_escape
-from toolyard.protocol.replies.lenient_json import Reader, Reading, TooDeep
+from toolyard.protocol.replies.lenient_json import Reader
+from toolyard.protocol.replies.reading import Reading, TooDeep
 from toolyard.protocol.replies.values import Repair
 
 pytestmark = pytest.mark.requirement("reply:lenient", "reply:repaired")
-REPAIRS: list[tuple[str, dict[str, Any]]] = json.loads(
-    (Path(__file__).parents[1] / "vectors/reply_repairs.json").read_text("utf-8")
-)
 
 
 def read(text: str) -> Reading:
     return Reader(text).read(text.index("{"))
-
-
-@pytest.mark.parametrize(("text", "value"), REPAIRS)
-def test_what_two_repair_libraries_mend_is_mended_alike(text: str, value: dict[str, Any]) -> None:
-    assert read(text).value == value
 
 
 @pytest.mark.parametrize(
@@ -47,6 +38,30 @@ def test_what_two_repair_libraries_mend_is_mended_alike(text: str, value: dict[s
         ('{"a": "print("hi")", "b": 1}', {"a": 'print("hi")', "b": 1}, [Repair.INNER_QUOTES]),
         ('{"a": "json is {"k": "v"} ok"}', {"a": 'json is {"k": "v"} ok'}, [Repair.INNER_QUOTES]),
         ('{"a": "x, "b": "y"}', {"a": "x", "b": "y"}, [Repair.MISSING_QUOTE, Repair.MISSING_COMMA]),
+        ('{"a": "x}', {"a": "x"}, [Repair.MISSING_QUOTE]),
+        ('{"a": ["x]}', {"a": ["x"]}, [Repair.MISSING_QUOTE]),
+        ('{"a": {"b": "f() {x} }}', {"a": {"b": "f() {x}"}}, [Repair.MISSING_QUOTE]),
+        ('{"a": "f() {x}', {"a": "f() {x}"}, [Repair.TRUNCATED]),
+        ('{"a": "x" oops, "b": 1 oops}', {"a": "x", "b": "1 oops"}, [Repair.STRAY_TEXT]),
+        ('{"a:"x", "b: 1}', {"a": "x", "b": 1}, [Repair.MISSING_QUOTE]),
+        ('{a":"x",b":"y"}', {"a": "x", "b": "y"}, [Repair.UNQUOTED]),
+        ('{"a": x, y.", "b": z"}', {"a": "x, y.", "b": "z"}, [Repair.MISSING_QUOTE]),
+        ('{""a"": ""x"", "b": \'\'y\'\'}', {"a": "x", "b": "y"}, [Repair.QUOTES]),
+        ("{'a': '''x'y''', 'b': u'y'}", {"a": "x'y", "b": "y"}, [Repair.QUOTES]),
+        ('{"a": [1], [2], "b": 3}', {"a": [1, 2], "b": 3}, [Repair.MISMATCHED_BRACKET]),
+        ('{"a": [{"b": 1, {"b": 2}]}', {"a": [{"b": 1}, {"b": 2}]}, [Repair.MISMATCHED_BRACKET]),
+        ('{"a": [{"b": 1}}, {"b": 2}]}', {"a": [{"b": 1}, {"b": 2}]}, [Repair.MISMATCHED_BRACKET]),
+        ('{"a": ["b": 1, "c": 2]}', {"a": [{"b": 1, "c": 2}]}, [Repair.MISSING_BRACE]),
+        (
+            '{"a": .5, "b": 1., "c": +1, "d": 1_000, "e": 1e}',
+            {"a": 0.5, "b": 1, "c": 1, "d": 1000, "e": 1},
+            [Repair.LITERALS],
+        ),
+        ('{"a" 1, "b" true}', {"a": 1, "b": True}, [Repair.MISSING_COLON]),
+        ('{"a": "x"// note\n}', {"a": "x"}, [Repair.COMMENTS]),
+        ('{"a": 1 // note, "b": 2}', {"a": 1, "b": 2}, [Repair.COMMENTS]),
+        ('{"a": "x"; "b": 2}', {"a": "x", "b": 2}, [Repair.MISSING_COMMA]),
+        ('{"a": ObjectId("7"), "b": Long(7)}', {"a": "7", "b": 7}, [Repair.UNQUOTED]),
         ('{"a": "x" + "y"}', {"a": "xy"}, [Repair.CONCATENATION]),
         ('{"a": """x "y" z"""}', {"a": 'x "y" z'}, [Repair.QUOTES]),
         ('{"a": [1, 2}, "b": 3}', {"a": [1, 2], "b": 3}, [Repair.MISMATCHED_BRACKET]),

@@ -61,12 +61,16 @@ def calls(text: str) -> list[str]:
 
 @pytest.mark.requirement("request:seed-examples", "request:strings")
 def test_the_first_example_of_the_manual() -> None:
+    when = (
+        "(可选) 设置一个未来时间点定时调用工具，格式为 YYYY-MM-DD-HH:mm (例如 2025-07-05-14:00)。"
+        "如果提供此字段，工具调用将被安排在指定时间调用。"
+    )
     text = (
         f"{START}\n"
         "maid:「始」Agent的署名「末」, // 重要字段，以进行任务追踪了解工具由谁发起\n"
         "tool_name:「始」工具名「末」, // 必要字段，以了解你要调用什么工具\n"
         "arg:「始」工具参数「末」, // 具体视不同工具需求而定\n"
-        "timely_contact:「始」(可选) 格式为 YYYY-MM-DD-HH:mm (例如 2025-07-05-14:00)。「末」\n"
+        f"timely_contact:「始」{when}「末」\n"
         f"{END}"
     )
     assert parse_requests(text) == [
@@ -74,7 +78,7 @@ def test_the_first_example_of_the_manual() -> None:
             "tool": "工具名",
             "args": {"maid": "Agent的署名", "arg": "工具参数"},
             "maid": "Agent的署名",
-            "timely_contact": "(可选) 格式为 YYYY-MM-DD-HH:mm (例如 2025-07-05-14:00)。",
+            "timely_contact": when,
             "archery": None,
             "ok": True,
             "problem": None,
@@ -104,6 +108,23 @@ def test_the_numbered_example_of_the_manual(margin: str) -> None:
         ("command2", "ReadFile"),
         ("filePath2", "/home/user/docs/report.txt"),
     ]
+
+
+@pytest.mark.requirement("request:seed-examples", "request:strings")
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        (
+            f"调用格式:\n{START}\ntool_name:「始」EchoPlugin「末」,\ntext:「始」你好，世界！「末」\n{END}",
+            "你好，世界！",
+        ),
+        (f"{START}\ntool_name:「始」EchoPlugin「末」,\ntext:「始」这是一个测试。「末」\n{END}", "这是一个测试。"),
+    ],
+)
+def test_the_examples_in_the_manifest_of_the_manual(text: str, value: str) -> None:
+    call = one(text)
+    assert (call.tool, call.args, call.repaired) == ("EchoPlugin", {"text": value}, ())
+    assert text[slice(*call.span)] == text[text.index(START) :]
 
 
 # --- values
@@ -227,6 +248,8 @@ WRAPPERS = {
     "THINK": f"<THINK>\n{BLOCK}\n</Think>",
     "think with attributes": f'<think budget="3">\n{BLOCK}\n</think>',
     "think with blanks": f"< think >\n{BLOCK}\n</ think >",
+    "think over two lines": f"<think\n>\n{BLOCK}\n</think\n>",
+    "think with attributes over two lines": f'<thinking budget="3"\n  level="2">\n{BLOCK}\n</thinking>',
     "nested think": f"<think><thinking></thinking>\n{BLOCK}\n</think>",
     "unclosed think": f"<think>\n{BLOCK}",
     "unclosed nested think": f"<think><think></think>\n{BLOCK}",
@@ -293,6 +316,9 @@ def test_a_block_from_elsewhere_is_no_call(name: str) -> None:
         f"</think>\n{BLOCK}",
         f"<think/>\n{BLOCK}",
         f"<thinker>\n{BLOCK}",
+        f"<think\n{BLOCK}",
+        f"<think\n\n>\n{BLOCK}",
+        f"<think\n>a</think\n>\n{BLOCK}",
         f"a < b and << c\n{BLOCK}",
     ],
 )
@@ -420,6 +446,7 @@ SAMPLES = [
     f"say\n{BLOCK}\n```\n{BLOCK}\n```\n<think>{BLOCK}</think>{BLOCK}\n> {BLOCK}",
     f"a `\n{BLOCK}\n` b\n\n` c\n{BLOCK}\n",
     f"{START}\na:「始」x\n{BLOCK}\n「末」\n{END}",
+    f"<think\n>\n{BLOCK}</think\n>{BLOCK}\n<think\n<think\n>{BLOCK}\n</think a\n>\n{BLOCK}",
     block(NAMED, "a：{始ESCAPE}\r\n「始ESCAPEESCAPE」\r\n{末ESCAPE}", "b:", "「始」2{末}").replace("\n", "\r\n"),
 ]
 
@@ -495,9 +522,9 @@ def test_twice_the_text_takes_twice_the_time(name: str) -> None:
     def least(size: int) -> float:
         text, times = HOSTILE[name](size), []
         for _ in range(5):
-            started = time.perf_counter()
+            started = time.process_time()
             scan(text)
-            times.append(time.perf_counter() - started)
+            times.append(time.process_time() - started)
         return min(times)
 
     assert least(1_600_000) < 2 * 2.5 * least(800_000) + 0.05

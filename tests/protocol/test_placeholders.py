@@ -28,6 +28,12 @@ pytestmark = pytest.mark.requirement("placeholder:one-pass")
         ("{{{{VCP_ASYNC_RESULT::Video::a1}}}}", Kind.ASYNC_RESULT, ("Video", "a1"), (0, 35)),
         ("{{{{{VCP_ASYNC_RESULT::Video::a1}}}}}", Kind.ASYNC_RESULT, ("Video", "a1"), (1, 36)),
         ("{{{VCP_ASYNC_RESULT::Video::a1}}", Kind.ASYNC_RESULT, ("Video", "a1"), (1, 32)),
+        (
+            "{{VCP_ASYNC_RESULT::Wan2.1VideoGen::some-request-id}}",
+            Kind.ASYNC_RESULT,
+            ("Wan2.1VideoGen", "some-request-id"),
+            (0, 53),
+        ),
         ("{{VCP_ASYNC_RESULT::Video}}", Kind.OTHER, (), (0, 27)),
         ("{{VCP_ASYNC_RESULT::::a1}}", Kind.OTHER, (), (0, 26)),
         ("{{{Date}}}", Kind.CLOCK, (), (1, 9)),

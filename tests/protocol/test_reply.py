@@ -63,6 +63,56 @@ def test_every_example_of_the_guide_is_read_with_nothing_to_mend_or_to_complain_
     assert reply(f"```json\n{example['raw']}```").content == example["expected"]["content"]
 
 
+@pytest.mark.requirement("reply:parse", "reply:failure")
+def test_the_form_and_the_failure_that_the_guide_shows_are_read() -> None:
+    form = reply(
+        """你是一个智能助手。请严格按照以下 JSON 格式返回你的回复：
+
+{
+  "think": "你的思考过程（可选）",
+  "content": "你的回复内容，使用 Markdown 格式。如果需要插入图表或代码，使用占位符：{{mermaid:id}} 或 {{code:id}}",
+  "attachments": {
+    "id": {
+      "type": "mermaid" 或 "code",
+      "content": "实际内容",
+      "language": "代码语言（仅 code 类型需要）"
+    }
+  }
+}"""
+    )
+    assert (form.think, form.content[:6]) == ("你的思考过程（可选）", "你的回复内容")
+    assert form.attachments["id"].to_dict() == {
+        "type": 'mermaid" 或 "code',
+        "content": "实际内容",
+        "language": "代码语言（仅 code 类型需要）",
+    }
+    assert error("{这里显示原始内容}").message == "There is no JSON object in the text."
+
+
+@pytest.mark.requirement("reply:parse")
+def test_the_fast_reader_changes_nothing() -> None:
+    """What it reads differently, or not at all, is read by the other one."""
+    assert reply('{"content": "a", "content": "b"}') == Reply("b")
+    assert reply('\ufeff \n{"content": "c"}\n\ufeff') == Reply("c")
+    huge = 12345678901234567890123
+    chart = reply(with_content("{{chart:c}}", c={"type": "chart", "content": [huge, 2**63, 0.5, None]}))
+    assert (chart.attachments["c"].content, chart.repairs) == ([huge, 2**63, 0.5, None], ())
+    assert reply('{"content": "c", "n": [NaN, Infinity]}').repairs == (Repair.LITERALS,)
+    for brackets in ("[]", '{"a":}'):
+        inside = brackets[:-1] * (MAX_DEPTH - 1) + "0" + brackets[-1] * (MAX_DEPTH - 1)
+        assert reply(f'{{"content": "c", "deep": {inside}}}').repairs == ()
+        assert "deeper" in error(f'{{"content": "c", "deep": {brackets[:-1]}{inside}{brackets[-1]}}}').message
+
+
+@pytest.mark.requirement("reply:repaired")
+@pytest.mark.parametrize("around", ["", "A sentence of the reply.\n" * 1000])
+def test_latex_that_is_valid_json_keeps_its_backslashes(around: str) -> None:
+    formula = r"$a \neq b \times \theta \frac12 \rho$"
+    result = reply('{"content": "' + around.replace("\n", "\\n") + formula + '"}')
+    assert (result.content, result.repairs) == (around + formula, (Repair.LATEX,))
+    assert reply(json.dumps({"content": around + formula})).content == around + formula
+
+
 @pytest.mark.requirement("reply:parse")
 def test_the_result_has_a_fixed_form() -> None:
     result = reply(FLOW)

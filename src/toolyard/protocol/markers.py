@@ -14,7 +14,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.requests.block import Block, End
 from toolyard.protocol.requests.events import Call, Event, Malformed, Text
 from toolyard.protocol.requests.marks import ESCAPE_CLOSE, ESCAPE_OPEN, marks
-from toolyard.protocol.requests.prose import Prose, Verdict
+from toolyard.protocol.requests.prose import OPEN_TAG, Prose, Verdict
 
 MAX_CALLS = 32
 MAX_CHARS = 2 * 1024 * 1024
@@ -29,7 +29,7 @@ class Scanner:
         self._prose = Prose(self._marks)
         self._room, self._max_chars = max_chars, max_chars
         self._calls, self._max_calls = 0, max_calls
-        self._partial: list[str] = []  # the line that has not ended yet
+        self._partial: list[str] = []  # the line that has not ended yet, and those that ended in a tag
         self._scanned = 0  # how many characters came before the text at hand
         self._block: Block | None = None
         self._began = 0
@@ -45,12 +45,15 @@ class Scanner:
             return [Text(text)] if text else []
         taken, rest = text[: self._room], text[self._room :]
         self._room -= len(taken)
-        head, newline, tail = taken.rpartition("\n")
-        if newline:
-            self._scan("".join([*self._partial, head, newline]))
-            self._partial = [tail]
-        elif tail:
-            self._partial.append(tail)
+        lines = taken.rfind("\n") + 1
+        if lines and self._ends_in_tag(taken, lines - 1):
+            lines = 0
+        if lines:
+            whole = taken if lines == len(taken) else taken[:lines]  # a long text is not copied
+            self._scan("".join([*self._partial, whole]) if self._partial else whole)
+            self._partial = []
+        if lines < len(taken):
+            self._partial.append(taken[lines:])
         return [*self._give(), *self._too_long(rest)] if rest else self._give()
 
     def finish(self) -> list[Event]:
@@ -64,6 +67,18 @@ class Scanner:
             self._complete(self._block, self._scanned)
         self._release()
         return self._give()
+
+    def _ends_in_tag(self, text: str, end: int) -> bool:
+        """Whether the line that ends at ``end`` breaks off in a tag: then it is read together with the next."""
+        begin = text.rfind("\n", 0, end) + 1
+        pieces = [text[begin:end]]
+        for piece in reversed(self._partial if begin == 0 else ()):
+            pieces.append(piece[piece.rfind("\n") + 1 :])
+            if "\n" in piece:
+                break
+        line = "".join(reversed(pieces))
+        tag = line.rfind("<")
+        return tag >= 0 and OPEN_TAG.fullmatch(line, tag) is not None
 
     def _too_long(self, rest: str) -> list[Event]:
         problem = (

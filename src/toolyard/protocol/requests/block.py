@@ -17,6 +17,7 @@ from toolyard.protocol.requests.marks import (
     ESCAPE_OPEN,
     FIELD_IN_VALUE,
     OPEN,
+    SHORT_BLOCK,
     SHORT_FIELD,
     Marks,
     escape_close,
@@ -43,6 +44,7 @@ class End(Enum):
 class Block:
     def __init__(self, marks: Marks, marker: str) -> None:
         self.end: End | None = None
+        self._begun = False
         self._marks = marks
         self._name: str | None = None  # of the field whose value is expected or open
         self._expected = False  # the name stands where a field begins: without a value it is a mistake
@@ -55,6 +57,10 @@ class Block:
 
     def read(self, text: str, at: int) -> int:
         """Read on from ``at`` until the block or the text ends; give where that is."""
+        short = None if self._begun else SHORT_BLOCK.match(text, at)
+        self._begun = True
+        if short and self._take_short(short[1]):
+            return short.end()
         while self.end is None and at < len(text):
             if not self._opened:
                 at = self._between(text, at)
@@ -63,6 +69,15 @@ class Block:
             else:
                 at = self._escaped(text, at)
         return at
+
+    def _take_short(self, text: str) -> bool:
+        """The fields of a block that raises no question, as most blocks are; False when a name comes twice."""
+        fields = SHORT_FIELD.findall(text)
+        values = {name: value.strip() for name, value in fields}
+        if len(values) < len(fields):
+            return False
+        self._fields, self.end = values, End.MARKER
+        return True
 
     def cut(self) -> None:
         """The reply ends here."""
@@ -76,8 +91,9 @@ class Block:
         self.end = End.TEXT
 
     def event(self, span: Span) -> Call | Malformed:
-        fields = {name: value for name, value in self._fields.items() if not is_reserved(name)}
-        for name in self._fields.keys() - fields.keys():
+        fields = self._fields
+        for name in [name for name in fields if is_reserved(name)]:
+            del fields[name]
             self._repaired[f"left out the reserved key {name}"] = None
         special = {name: fields.pop(name, None) for name in SPECIAL}
         tool, repaired = special["tool_name"], tuple(self._repaired)

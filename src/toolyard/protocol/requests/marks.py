@@ -15,6 +15,9 @@ START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"
 _NAME = r"[\w.\-]++"
 NAME = re.compile(_NAME)
 SHORT_FIELD = re.compile(rf"[\s,，]*+({_NAME})[ \t]*+:[ \t]*+「始」([^「{{<\n]*+)「末」")  # as most fields are
+SHORT_BLOCK = re.compile(  # a whole block of such fields
+    rf"((?:[\s,，]*+{_NAME}[ \t]*+:[ \t]*+「始」[^「{{<\n]*+「末」)++)[\s,，]*+{re.escape(END)}(?!>)"
+)
 FIELD_IN_VALUE = re.compile(rf"\n[ \t]*+({_NAME})[ \t]*+[:：][ \t]*+「始")
 _AFTER_VALUE = rf"[ \t]*+[,，]?[ \t]*+(?:\r?$|//|<{{2,4}}\[END_TOOL_REQUEST|{_NAME}[ \t]*+[:：][ \t]*+[「{{]始)"
 AFTER_VALUE = re.compile(_AFTER_VALUE, re.MULTILINE)

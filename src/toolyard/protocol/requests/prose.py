@@ -12,9 +12,11 @@ from enum import Enum, auto
 
 from toolyard.protocol.requests.marks import Marks
 
-_TAG = r"<[ \t]*+(?P<slash>/?)[ \t]*+(?i:think(?:ing)?)(?=[\s/>])(?P<rest>[^<>\n]*+)>"
-_THINK = re.compile(_TAG)
-_LIVELY = re.compile(rf"<<|```|~~~|{_TAG}")
+_TAG = r"[ \t]*+(?P<slash>/?)[ \t]*+(?i:think(?:ing)?)(?=[\s/>])(?P<rest>[^<>\n]*+(?:\n[^<>\n]*+)?+)>"
+OPEN_TAG = re.compile(r"<[ \t]*+/?[ \t]*+(?i:think(?:ing)?)(?:[\s/][^<>\n]*+)?+")  # what the next line may end
+_THINK = re.compile(f"<{_TAG}")
+_ANGLE = re.compile(f"<(?:<|{_TAG})")
+_FENCE_MARKS = ("```", "~~~")
 _RUN = re.compile(r"`++")
 _RUN_OR_BLANK_LINE = re.compile(r"\\`|(?P<run>`++)|(?P<blank>^[ \t\r]*+\n)", re.MULTILINE)
 _QUOTE = re.compile(r" {0,3}>")
@@ -41,10 +43,38 @@ class _Fence:
         return found[2][0] == self.sort and len(found[2]) >= self.length and len(found[1]) <= deepest
 
 
+class _Ahead:
+    """The next thing in a text that may matter; what is far away is looked for once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._angle: re.Match[str] | None = None
+        self._angle_at = -1
+        self._marks = dict.fromkeys(_FENCE_MARKS, -1)
+
+    def next(self, at: int) -> tuple[int, int, re.Match[str] | None]:
+        """Where it begins and ends, and the match if it is a tag; at the end of the text if there is none."""
+        none = len(self.text)
+        if self._angle_at < at:
+            self._angle = _ANGLE.search(self.text, at)
+            self._angle_at = self._angle.start() if self._angle else none
+        begin, end = self._angle_at, self._angle.end() if self._angle else none
+        tag = self._angle if self._angle and self._angle["rest"] is not None else None
+        for mark in _FENCE_MARKS:
+            if self._marks[mark] < at:
+                sign = self.text.find(mark[0], at)  # one character is found much faster than three
+                found = self.text.find(mark, sign) if sign >= 0 else -1
+                self._marks[mark] = found if found >= 0 else none
+            if self._marks[mark] < begin:
+                begin, end, tag = self._marks[mark], self._marks[mark] + len(mark), None
+        return begin, end, tag
+
+
 class Prose:
     def __init__(self, marks: Marks) -> None:
         self.verdict: Verdict | None = None
         self._marks = marks
+        self._ahead = _Ahead("")
         self._fence: _Fence | None = None
         self._depth = 0  # of reasoning
         self._leads = False  # only blanks and reasoning stand before this place of the line
@@ -61,6 +91,8 @@ class Prose:
 
     def read(self, text: str, at: int) -> tuple[int, re.Match[str] | None]:
         """Pass over prose from ``at``; give where it ends, and the start marker there if one counts."""
+        if text is not self._ahead.text:
+            self._ahead = _Ahead(text)
         begins = at == 0 or text[at - 1] == "\n"
         self._line, self._looked, self._counted = at, -1 if begins else at, at
         while at < len(text):
@@ -98,10 +130,10 @@ class Prose:
             self._line = at
         if begin >= 0 and (marker := self._marks.start.match(text, at)):
             return marker.start(1), marker
-        lively = _LIVELY.search(text, at)
-        if lively is None:
+        lively, end, tag = self._ahead.next(at)
+        if lively >= len(text):
             return len(text), None
-        self._line = text.rfind("\n", at, lively.start()) + 1 or self._line
+        self._line = text.rfind("\n", at, lively) + 1 or self._line
         if self._line != self._looked:
             begin = self._looked = self._line
             if marker := self._marks.start.match(text, self._line):
@@ -109,11 +141,11 @@ class Prose:
             if _QUOTE.match(text, self._line) or self._opens_fence(text):
                 self._count(text, self._line)
                 self._end_paragraph()
-                self._counted = text.find("\n", lively.start()) + 1 or len(text)
+                self._counted = text.find("\n", lively) + 1 or len(text)
                 return self._counted, None
-        if lively["rest"] is None or lively["slash"] or lively["rest"].endswith("/"):
-            return lively.end(), None
-        return self._tag(text, lively, begin), None
+        if tag is None or tag["slash"] or tag["rest"].endswith("/"):
+            return end, None
+        return self._tag(text, tag, begin), None
 
     def _opens_fence(self, text: str) -> bool:
         found = _FENCE.match(text, self._line)
