@@ -1,0 +1,1 @@
+"""The plugins that ship with Toolyard, run as the child processes they are."""
