@@ -35,7 +35,7 @@ format: $(DEV) ## write the code in the house's format
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
 
-bench: $(RUN) ## measure against peers and limits, as ratios
+bench: $(DEV) ## measure against peers and limits, as ratios
 	@$(BIN)/python -m bench
 
 lock: $(DEV) ## resolve the dependencies anew

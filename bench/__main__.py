@@ -2,9 +2,15 @@
 
 import sys
 
-from bench import files, files_search, protocols, startup
+from bench import engine, files, files_search, protocols, startup
 
-ALL = {"startup": startup.main, "files": files.main, "search": files_search.main, "protocols": protocols.main}
+ALL = {
+    "startup": startup.main,
+    "files": files.main,
+    "search": files_search.main,
+    "protocols": protocols.main,
+    "engine": engine.main,
+}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or ALL:

@@ -751,28 +751,30 @@ REQUESTS: Final = _later(
      "A marker in reasoning, in a tool message, in alt text, in a file name or in stderr is never executed."),
 )
 
-PLACEHOLDERS: Final = _later(
-    Area.TEXT_LANGUAGES,
-    ("placeholder:plugin", "001 §2.1, contract §5",
-     "In a system message {{VCPName}} becomes the text of the plugin Name, and {{VCPAllTools}} those of all tools."),
+PLACEHOLDERS: Final = _now(
     ("placeholder:plugin-text", "001 §2.1, contract §5",
      ("A plugin's text has display name, name, command, description and example of each command as VCPToolBox lays "
       "them out.")),
+    ("placeholder:async", "001 §5.2, contract §5",
+     ("The async result placeholder is filled with 2, 3 or 4 braces, in system and assistant messages, and only for "
+      "tasks of this caller.")),
+)
+
+PLACEHOLDERS_TO_COME: Final = _later(
+    Area.TEXT_LANGUAGES,
+    ("placeholder:plugin", "001 §2.1, contract §5",
+     "In a system message {{VCPName}} becomes the text of the plugin Name, and {{VCPAllTools}} those of all tools."),
     ("placeholder:values", "contract §5",
      ("{{Date}}, {{Time}} and {{Today}} are filled in the configured zone, and a static plugin's placeholder with "
       "its latest value.")),
     ("placeholder:system-only", "contract §5",
      "Tool, clock and static placeholders are filled in system messages only."),
-    ("placeholder:async", "001 §5.2, contract §5",
-     ("The async result placeholder is filled with 2, 3 or 4 braces, in system and assistant messages, and only for "
-      "tasks of this caller.")),
     ("placeholder:async:text", "001 §5.1, contract §5",
      ("The async result placeholder says that a pending task is still running, and becomes a finished one's callback "
       "message, else its body as JSON.")),
 )
 
-REPLIES: Final = _later(
-    Area.TEXT_LANGUAGES,
+REPLIES: Final = _now(
     ("reply:placeholders", "003 placeholder syntax, contract §7",
      "{{type:id}} in content is replaced by that attachment in one pass, and not inside code."),
     ("reply:placeholder-faults", "003 common errors, contract §7",
@@ -800,27 +802,36 @@ REPLIES: Final = _later(
      "Links keep only http, https and mailto, carry noopener noreferrer nofollow and show their host."),
     ("s:S-62", "security S-62",
      "Remote images in any form cause no request: a card shows the whole URL and a button to load it."),
-    ("s:S-63", "security S-63",
-     ("Diagrams are drawn at the strict level within size, node and 3 s caps with directives removed, and a failure "
-      "shows the source.")),
-    ("s:S-64", "security S-64",
-     "Formulas are drawn without trust and with caps on input, expansion and size, and errors are escaped."),
+    ("s:S-63:rendered", "security S-63",
+     "A rendered diagram is inert source within size caps, with directives and click lines removed."),
+    ("s:S-64:rendered", "security S-64",
+     "A rendered formula is allow-listed MathML within caps on input and depth, and errors are escaped."),
+    ("s:S-66:rendered", "security S-66", "A rendered SVG stands in an image element only."),
+    ("s:S-69:rendered", "security S-69", "Titles, ids, problems and error messages of a reply are rendered as text only."),
     ("s:S-65", "security S-65",
      "A code block's class comes from an allow-list, long code is capped and bidirectional controls are made visible."),
-    ("s:S-66", "security S-66",
-     "SVG is shown through an image element only and is downloaded as an attachment with a sandbox policy."),
     ("s:S-67", "security S-67",
      "Media are shown only with an allowed type that their first bytes confirm, within size and pixel caps."),
     ("s:S-68", "security S-68",
      ("Attachments are inert: a placeholder or HTML inside one is not expanded, ids keep to their character set and "
       "a missing one shows a warning.")),
+)
+
+REPLIES_TO_COME: Final = _later(
+    Area.TEXT_LANGUAGES,
+    ("s:S-63", "security S-63",
+     ("Diagrams are drawn at the strict level within size, node and 3 s caps with directives removed, and a failure "
+      "shows the source.")),
+    ("s:S-64", "security S-64",
+     "Formulas are drawn without trust and with caps on input, expansion and size, and errors are escaped."),
+    ("s:S-66", "security S-66",
+     "SVG is shown through an image element only and is downloaded as an attachment with a sandbox policy."),
     ("s:S-69", "security S-69", "Manifest texts, file names, error messages and stderr are shown as text only."),
 )
 
 # --- Waits for PLUGINS ---
 
-MANIFESTS: Final = _later(
-    Area.PLUGINS,
+MANIFESTS: Final = _now(
     ("envelope:status:legacy-error", "002 §3.3, contract §1",
      ("A legacy result whose error is a string becomes status error with code EXECUTION_ERROR and that string as "
       "message.")),
@@ -832,15 +843,11 @@ MANIFESTS: Final = _later(
     ("plugin:disabled", "contract §6", "A plugin is disabled by plugin-manifest.json.block or by command."),
     ("plugin:unknown-fields", "contract §6", "Unknown manifest fields are kept."),
     ("plugin:name", "001 §2.1", "A plugin is called by its manifest name and shown by its displayName."),
-    ("plugin:required-fields", "001 §2.1",
-     ("A manifest without name, displayName, pluginType, entryPoint, communication or invocationCommands is refused, "
-      "and the message names the field.")),
+    ("plugin:required-fields", "001 §2.1, contract §6",
+     ("A manifest without name, pluginType, entryPoint or a command to run is refused, a missing displayName, "
+      "communication or invocationCommands is a warning, and each message names the field, its place and a fix.")),
     ("plugin:type:synchronous", "001 §1, contract §6",
      "A synchronous plugin is started for each call and its result ends the call."),
-    ("plugin:type:asynchronous", "001 §5.1, 001 §5.2, contract §6",
-     "An asynchronous plugin gives a receipt at once and its process lives on."),
-    ("plugin:type:static", "contract §6",
-     "A static plugin gives the value of a placeholder, refreshed by refreshIntervalCron."),
     ("plugin:type:unsupported", "contract §6",
      "messagePreprocessor, service and hybridservice plugins are listed as not supported with the reason."),
     ("plugin:commands", "001 §2.1, 001 §3.3",
@@ -852,8 +859,6 @@ MANIFESTS: Final = _later(
      "parameters as JSON Schema, risk, idempotent, maxConcurrency, limits and permissions of a manifest take effect."),
     ("plugin:seed-manifests", "001 §2.1, 001 §5.2",
      "The seed's EchoPlugin and Wan2.1VideoGen manifests load with all their fields."),
-    ("plugin:async-description", "001 §5.2",
-     "Lint warns when the submit command of an asynchronous plugin does not tell the model to repeat the placeholder."),
     ("plugin:documented", "architecture rules", "Every manifest field appears in docs."),
     ("r:R30", "reliability R30",
      ("A broken, half-written, huge, looping or duplicate manifest skips only that plugin, keeps its last good "
@@ -870,8 +875,17 @@ MANIFESTS: Final = _later(
      "A second plugin of the same name is refused, and names of built-in tools are reserved."),
 )
 
-CHILDREN: Final = _later(
+MANIFESTS_TO_COME: Final = _later(
     Area.PLUGINS,
+    ("plugin:type:asynchronous", "001 §5.1, 001 §5.2, contract §6",
+     "An asynchronous plugin gives a receipt at once and its process lives on."),
+    ("plugin:type:static", "contract §6",
+     "A static plugin gives the value of a placeholder, refreshed by refreshIntervalCron."),
+    ("plugin:async-description", "001 §5.2",
+     "Lint warns when the submit command of an asynchronous plugin does not tell the model to repeat the placeholder."),
+)
+
+CHILDREN: Final = _now(
     ("plugin:config:file", "001 §2.2",
      "config.env in the plugin's folder holds KEY=VALUE lines, and each key is in the child's environment."),
     ("plugin:config:cascade", "001 §2.1, contract §6",
@@ -946,9 +960,6 @@ CHILDREN: Final = _later(
     ("r:R28", "reliability R28",
      ("A command that cannot start is START_FAILED with a message that names the file and suggests a fix, and other "
       "plugins are fine.")),
-    ("r:R29", "reliability R29",
-     ("A long-lived plugin that crashes 5 times in 60 s restarts with backoff from 1 s to 60 s, then stays failed "
-      "until started by hand.")),
     ("r:R32", "reliability R32",
      ("200 calls to a plugin of maxConcurrency 4 queue in order, and beyond the queue limit they are BUSY with a "
       "retry hint.")),
@@ -962,28 +973,29 @@ CHILDREN: Final = _later(
       "interpreter, and the review shows the command untruncated.")),
     ("s:S-82", "security S-82", "Argument values reach a plugin only as JSON on stdin."),
     ("s:S-88", "security S-88", "Resource limits bound what any plugin can use."),
-    ("s:S-89", "security S-89",
-     "A plugin gets only its callback token, or a scoped token when its manifest's permissions ask for it."),
     ("s:S-90", "security S-90",
      "config.env and state files are mode 0600, isolation is used where available, and its level is shown."),
     ("s:S-91", "security S-91",
      "A planted secret appears in no journal, log, event or upstream body: it is masked, and masking fails closed."),
 )
 
-PLUGIN_COMMANDS: Final = _later(
+CHILDREN_TO_COME: Final = _later(
     Area.PLUGINS,
-    ("cli:trust", "contract §8",
-     "--plugins DIR, which may be repeated, adds a plugin folder, and --trust accepts its plugins for this run only."),
-    ("plugin:cli:new", "contract §8", "toolyard plugin new makes a plugin that passes lint and test."),
-    ("plugin:cli:lint", "contract §8", "toolyard plugin lint names each fault of a manifest with its place."),
-    ("plugin:cli:test", "contract §8", "toolyard plugin test runs the plugin's own cases and reports each."),
-    ("plugin:cli:run", "contract §8", "toolyard plugin run runs one plugin by its folder and shows its raw output."),
+    ("plugin:warm:same", "contract §6", "A plugin started warm gives the same result as one started cold."),
+    ("plugin:warm:bounded", "reliability P6",
+     "Warm processes are bounded in number and memory, end when idle, and never outlive the host."),
+    ("plugin:warm:fallback", "contract §6", "Whatever goes wrong with a warm start ends in a cold one."),
+    ("r:R29", "reliability R29",
+     ("A long-lived plugin that crashes 5 times in 60 s restarts with backoff from 1 s to 60 s, then stays failed "
+      "until started by hand.")),
+    ("s:S-89", "security S-89",
+     "A plugin gets only its callback token, or a scoped token when its manifest's permissions ask for it."),
+)
+
+PLUGIN_COMMANDS: Final = _now(
     ("plugin:cli:state", "contract §6, contract §8",
      ("toolyard plugin list shows each plugin's state, allow records trust in exactly the present content, and "
       "enable and disable switch it without touching its manifest.")),
-    ("plugin:cli:install", "contract §8",
-     ("toolyard plugin install takes an archive, a folder or a git address and runs nothing from it, and remove "
-      "takes the plugin away.")),
     ("shipped:echo", "001 §2.1", "The shipped Echo plugin returns its text with the configured prefix."),
     ("shipped:calculator", "001 §3.1",
      "The shipped SciCalculator evaluates an expression and answers in the seed's wording."),
@@ -991,6 +1003,23 @@ PLUGIN_COMMANDS: Final = _later(
      "The shipped ImageGen returns text and an image and takes size for resolution."),
     ("shipped:video", "001 §5",
      "The shipped VideoGen gives a receipt with the placeholder and then calls back, with submit and query."),
+    ("shipped:plotter", "001 §3.2",
+     "The shipped Plotter draws functions and data to a picture, offline."),
+    ("shipped:timelapse", "001 §5",
+     "The shipped Timelapse renders an animation over many seconds with progress and then calls back, offline."),
+)
+
+PLUGIN_COMMANDS_TO_COME: Final = _later(
+    Area.PLUGINS,
+    ("cli:trust", "contract §8",
+     "--plugins DIR, which may be repeated, adds a plugin folder, and --trust accepts its plugins for this run only."),
+    ("plugin:cli:new", "contract §8", "toolyard plugin new makes a plugin that passes lint and test."),
+    ("plugin:cli:lint", "contract §8", "toolyard plugin lint names each fault of a manifest with its place."),
+    ("plugin:cli:test", "contract §8", "toolyard plugin test runs the plugin's own cases and reports each."),
+    ("plugin:cli:run", "contract §8", "toolyard plugin run runs one plugin by its folder and shows its raw output."),
+    ("plugin:cli:install", "contract §8",
+     ("toolyard plugin install takes an archive, a folder or a git address and runs nothing from it, and remove "
+      "takes the plugin away.")),
     ("s:S-86", "security S-86",
      ("Hostile archives (paths, links, devices, sizes, names, modes) are refused and leave nothing behind; only "
       "regular files and folders within the caps are extracted.")),
@@ -1001,8 +1030,7 @@ PLUGIN_COMMANDS: Final = _later(
 
 # --- Waits for ENGINE ---
 
-CALLBACKS_AND_TASKS: Final = _later(
-    Area.ENGINE,
+CALLBACKS_AND_TASKS: Final = _now(
     ("callback:address", "001 §5.3, contract §6",
      ("CALLBACK_BASE_URL is http://127.0.0.1:PORT/plugin-callback/~TOKEN, so that base, plugin and id make the "
       "address with a token per call.")),
@@ -1020,8 +1048,6 @@ CALLBACKS_AND_TASKS: Final = _later(
     ("task:readopted", "contract §6",
      ("A child after its receipt outlives a restart of the host: it is found by pid and start time, its token stays "
       "valid and its total limit holds.")),
-    ("task:call-waits", "contract §6",
-     "toolyard call of an asynchronous plugin waits for the task and shows progress, unless --detach is given."),
     ("task:states", "architecture flow, reliability §3",
      ("A task moves through the states of the table by compare and set, a terminal state is final, and each move and "
       "its numbered event are in one transaction.")),
@@ -1053,8 +1079,13 @@ CALLBACKS_AND_TASKS: Final = _later(
      "Ids of tasks, calls and approvals are random with at least 122 bits and never sequential."),
 )
 
-SCHEDULES_AND_APPROVALS: Final = _later(
+CALLBACKS_AND_TASKS_TO_COME: Final = _later(
     Area.ENGINE,
+    ("task:call-waits", "contract §6",
+     "toolyard call of an asynchronous plugin waits for the task and shows progress, unless --detach is given."),
+)
+
+SCHEDULES_AND_APPROVALS: Final = _now(
     ("schedule:run", "001 §4.1, contract §6",
      ("timely_contact as YYYY-MM-DD-HH:mm in the configured zone or ISO 8601 with offset runs the call at that time, "
       "and the model gets a receipt with its id and the time with offset.")),
@@ -1063,8 +1094,6 @@ SCHEDULES_AND_APPROVALS: Final = _later(
      ("Calls from the command line, Python and a key with scope tools run without asking; calls from chat, MCP and "
       "schedules ask before write, execute and network in the default mode ask.")),
     ("approval:refused", "contract §1", "A refused approval is ACCESS_DENIED with reason DENIED."),
-    ("caller:identity", "contract §9",
-     "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),
     ("r:R40", "reliability R40",
      "After the clock jumps 2 h ahead, due schedules fire once each in due order and no timeout fires early."),
     ("r:R41", "reliability R41", "After the clock jumps 2 h back nothing fires twice."),
@@ -1095,16 +1124,39 @@ SCHEDULES_AND_APPROVALS: Final = _later(
     ("s:S-96", "security S-96",
      "An always rule is never offered for the protected class or wider than tool and command."),
     ("s:S-97", "security S-97", "The deny list beats the allow list, which beats the mode."),
+)
+
+SCHEDULES_AND_APPROVALS_TO_COME: Final = _later(
+    Area.ENGINE,
+    ("caller:identity", "contract §9",
+     "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),
     ("s:S-98", "security S-98",
      ("An approval shows its full arguments as plain text with hidden characters visible, focuses Deny and ignores "
       "Enter for the first 500 ms.")),
     ("s:S-99", "security S-99", "Nothing said in chat text or in a tool result approves anything."),
 )
 
-STORAGE_AND_HOSTS: Final = _later(
-    Area.ENGINE,
+STORAGE_AND_HOSTS: Final = _now(
     ("store:twins", "architecture rules",
      "The in-memory, SQLite and PostgreSQL stores pass the same contract tests, and the in-memory one is public."),
+    ("hosts:runner", "architecture rules", "Schedules and workers run tools through the same runner as everyone."),
+    ("p:P2", "reliability P2",
+     ("One call runs at most once by itself: a run cut by a crash ends as interrupted and is rerun only by an "
+      "explicit retry or when idempotent.")),
+    ("p:P8", "reliability P8",
+     ("The first terminal state wins: later callbacks change nothing, are recorded and answer 200 when equal and 409 "
+      "when different.")),
+    ("p:P9", "reliability P9",
+     "A client that reconnects with its last event number gets each later event exactly once or is told of a gap."),
+    ("r:R02", "reliability R02",
+     ("After kill -9 of the host children of synchronous calls die within 2 s, and asynchronous children after their "
+      "receipt are adopted again.")),
+    ("r:R07", "reliability R07",
+     "A plugin killed for memory fails as EXECUTION_ERROR that names signal 9, and the host lives."),
+)
+
+STORAGE_AND_HOSTS_TO_COME: Final = _later(
+    Area.ENGINE,
     ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
     ("cli:records", "contract §8",
      ("toolyard task list, show, cancel and retry, schedule list, add and cancel, approval list, allow, deny and "
@@ -1123,34 +1175,22 @@ STORAGE_AND_HOSTS: Final = _later(
      ("toolyard serve and any number of toolyard worker on one PostgreSQL database share all state, and a call goes "
       "to a host whose plugins have the tool.")),
     ("hosts:killed-worker", "contract §10", "The calls of a killed worker are found and end as the promises say."),
-    ("hosts:runner", "architecture rules", "Schedules and workers run tools through the same runner as everyone."),
     ("make:soak", "contract §11",
      "make soak runs the full sweeps: every crash point, kill sweep, long fuzz and browser matrix."),
     ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
     ("make:test-time", "contract §11", "make test ends within 10 minutes on 2 cores, with long sweeps sampled."),
     ("p:P1", "reliability P1",
      "What an HTTP call acknowledged with 2xx is on disk and survives kill -9 and power loss."),
-    ("p:P2", "reliability P2",
-     ("One call runs at most once by itself: a run cut by a crash ends as interrupted and is rerun only by an "
-      "explicit retry or when idempotent.")),
     ("p:P3", "reliability P3",
      "Each started call reaches a terminal state within its total limit plus 10 s, also across restarts."),
     ("p:P6", "reliability P6",
      "Memory, disk, open files, queues and event backlog are bounded, and over a limit comes a clear error."),
     ("p:P7", "reliability P7",
      "Every file we write (user file, configuration, state) is the old or the new bytes after any crash."),
-    ("p:P8", "reliability P8",
-     ("The first terminal state wins: later callbacks change nothing, are recorded and answer 200 when equal and 409 "
-      "when different.")),
-    ("p:P9", "reliability P9",
-     "A client that reconnects with its last event number gets each later event exactly once or is told of a gap."),
     ("p:P10", "reliability P10", "When an outcome is unknown, the state says unknown."),
     ("r:R01", "reliability R01",
      ("After kill -9 at every crash point the invariants hold, acknowledged work is there and cut calls are "
       "INTERRUPTED.")),
-    ("r:R02", "reliability R02",
-     ("After kill -9 of the host children of synchronous calls die within 2 s, and asynchronous children after their "
-      "receipt are adopted again.")),
     ("r:R03", "reliability R03",
      ("SIGTERM stops new work with 503, still takes callbacks, waits 20 s, kills the rest and exits 0 with every row "
       "terminal.")),
@@ -1160,8 +1200,6 @@ STORAGE_AND_HOSTS: Final = _later(
     ("r:R06", "reliability R06",
      ("A corrupt, truncated, read-only or newer database refuses to start with its path and a restore hint, and is "
       "never overwritten.")),
-    ("r:R07", "reliability R07",
-     "A plugin killed for memory fails as EXECUTION_ERROR that names signal 9, and the host lives."),
     ("r:R08", "reliability R08", "After a simulated power cut everything acknowledged is there."),
     ("r:R60", "reliability R60",
      "With 10000 pending tasks start takes under 3 s, a list page under 200 ms and memory under 200 MiB."),
@@ -1407,13 +1445,21 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     FILE_OPERATOR,
     REQUESTS,
     PLACEHOLDERS,
+    PLACEHOLDERS_TO_COME,
     REPLIES,
+    REPLIES_TO_COME,
     MANIFESTS,
+    MANIFESTS_TO_COME,
     CHILDREN,
+    CHILDREN_TO_COME,
     PLUGIN_COMMANDS,
+    PLUGIN_COMMANDS_TO_COME,
     CALLBACKS_AND_TASKS,
+    CALLBACKS_AND_TASKS_TO_COME,
     SCHEDULES_AND_APPROVALS,
+    SCHEDULES_AND_APPROVALS_TO_COME,
     STORAGE_AND_HOSTS,
+    STORAGE_AND_HOSTS_TO_COME,
     CHAT,
     ROUTES,
     INTEROP,

@@ -36,15 +36,15 @@ def test_the_home_is_the_one_named_else_toolyard_home_else_the_data_folder(
 def test_the_environment_beats_the_file_and_the_file_beats_the_default(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load(project, tmp_path).truncation_direction is Direction.HEAD
+    assert load(project, tmp_path)["truncation_direction"] is Direction.HEAD
     file = tmp_path / "config.toml"
     file.write_text('truncation_direction = "tail"\nfallback_encodings = ["shift_jis", "gb18030"]\n')
     config = load(project, tmp_path)
-    assert (config.truncation_direction, config.fallback_encodings) == (Direction.TAIL, ("shift_jis", "gb18030"))
+    assert (config["truncation_direction"], config["fallback_encodings"]) == (Direction.TAIL, ("shift_jis", "gb18030"))
     monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "head")
     monkeypatch.setenv("TOOLYARD_FALLBACK_ENCODINGS", "big5, gb18030")
     config = load(project, tmp_path)
-    assert (config.truncation_direction, config.fallback_encodings) == (Direction.HEAD, ("big5", "gb18030"))
+    assert (config["truncation_direction"], config["fallback_encodings"]) == (Direction.HEAD, ("big5", "gb18030"))
     assert config.sources["truncation_direction"] == "TOOLYARD_TRUNCATION_DIRECTION"
 
 
@@ -68,7 +68,7 @@ def test_the_providers_key_is_a_secret_under_either_name(
             "\ntruncation_dir = 'head'",
             "{file}, line 2: unknown setting 'truncation_dir': did you mean 'truncation_dire",
         ),
-        ("[server]\nport = 1", "{file}, line 1: unknown setting 'server': the settings are fallback_encodings"),
+        ("[server]\nport = 1", "{file}, line 1: unknown setting 'server': the settings are approval_mode, fallback_encodings"),
         ("a = = 1", "{file}: Invalid value (at line 1, column 5)"),
     ],
 )

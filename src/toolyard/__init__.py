@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from toolyard.protocol.json import JsonObject
     from toolyard.protocol.patch import Hunk
 
-__all__ = ["open", "open_async", "parse_reply", "parse_requests", "structured_patch"]
+__all__ = ["open", "open_async", "parse_reply", "parse_requests", "render_reply", "structured_patch"]
 __version__ = "0.1.0"
 
 
@@ -54,3 +54,18 @@ def parse_reply(text: str) -> "JsonObject":
     from toolyard.protocol.reply import parse_reply
 
     return parse_reply(text).to_dict()
+
+
+def render_reply(text: str, to: str = "html", lang: str = "en") -> str:
+    """The structured reply in a model's text as ``html``, ``markdown``, ``terminal`` or ``json``.
+
+    A text that is no reply gives its error and itself in the same form. ``lang`` is ``en`` or ``zh``: the language of
+    what is not the model's.
+    """
+    from toolyard.protocol.replies.prompt import Language
+    from toolyard.render.render import Target, render
+
+    for name, value, choices in (("target", to, list(Target)), ("language", lang, list(Language))):
+        if value not in choices:
+            raise ValueError(f"unknown {name} {value!r}: choose one of {', '.join(choices)}")
+    return render(text, Target(to), Language(lang))

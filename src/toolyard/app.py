@@ -1,48 +1,63 @@
 """The composition root: a Config becomes a Yard. The only module that knows everyone."""
 
+import asyncio
 from collections.abc import Mapping
+from functools import cached_property, partial
 from types import TracebackType
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 from uuid import uuid4
 
+from toolyard.built_in import built_in_tools
 from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
+from toolyard.engine.approvals import Approvals, Ask
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.journal import Journal, Unrecorded
+from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
+from toolyard.engine.ownership import boot
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
+from toolyard.engine.stop import Stop
+from toolyard.engine.tasks import Tasks
 from toolyard.errors import UsageError
-from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import Envelope
+from toolyard.plugin_source import Outside, PluginSource
+from toolyard.protocol.arguments import accept
+from toolyard.protocol.call import Origin, ToolCall, split_batch
+from toolyard.protocol.envelope import Envelope, ErrorCode
+from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.tool import Tool
-from toolyard.tools.apply_patch import ApplyPatch
-from toolyard.tools.change import FileChanger
-from toolyard.tools.edit import Edit
-from toolyard.tools.file_operator import FileOperator
-from toolyard.tools.glob import Glob
-from toolyard.tools.grep import Grep
-from toolyard.tools.ls import LS
-from toolyard.tools.multi_edit import MultiEdit
-from toolyard.tools.notebook_edit import NotebookEdit
-from toolyard.tools.read import Read
-from toolyard.tools.write import Write
-from toolyard.workspace.arrange import Arranger
+from toolyard.protocol.store import Store
+from toolyard.protocol.tool import ToolSpec
+from toolyard.storage.sqlite import SqliteStore
+from toolyard.storage.state_file import STATE, used_bytes
+from toolyard.tools.thread import in_thread
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private import keep_private
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.safe_fetch import SafeFetch
+from toolyard.workspace.protected import is_protected
 from toolyard.workspace.transaction import Transactions
-from toolyard.workspace.trash import Trash
 from toolyard.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from toolyard.engine.recovery import Report
+    from toolyard.engine.retention import Swept
+    from toolyard.engine.schedules import Schedules
+
+_UNDO_S = 60.0  # to wait for other writers, all in all
 
 
 class Yard:
     """The assembled program, for one event loop. Use it as ``async with``, or close it."""
 
-    def __init__(self, config: Config, *, clock: Clock | None = None, journal: Journal | None = None) -> None:
-        clock = clock or SystemClock()
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        store: Store | None = None,
+        outside: Outside = Outside(),  # noqa: B008 it is frozen
+    ) -> None:
+        self.config = config
+        self._clock = clock = clock or SystemClock()
         self._workspace = workspace = Workspace(config.project)
         keep_private(config.home, workspace.root)
         transactions = Transactions(config.home / "transactions", workspace.root)
@@ -51,15 +66,27 @@ class Yard:
         except BaseException:
             workspace.close()
             raise
-        self.tools = Registry(_built_in(config, workspace, transactions, clock))
+        self._mask = mask = Mask(config.secrets)
+        self.boot = boot()
+        self.store: Store = store or SqliteStore(config.home / STATE)
+        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
+        self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
+        self.approvals = Approvals(self.store, clock, mode=config["approval_mode"], owner=self.boot.name, mask=mask)
+        built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
+        names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
+        self.plugins = PluginSource(
+            config, self.tasks, reserved=names, keep_secret=mask.add, now=clock.now, outside=outside
+        )
+        self.tools = Registry(built_in, [self.plugins])
         self._runner = Runner(
             self.tools,
             root=str(workspace.root),
             outputs=Outputs(workspace),
             clock=clock,
-            journal=journal or Unrecorded(),
-            mask=Mask(config.secrets),
-            direction=config.truncation_direction,
+            journal=self.journal,
+            mask=mask,
+            permit=self._permit,
+            direction=config["truncation_direction"],
         )
         self._caller = f"yard:{uuid4().hex}"
         self._closed = False
@@ -81,19 +108,79 @@ class Yard:
         return outcome.envelope if dialect is None else self.express(call, outcome, dialect)
 
     def request(
-        self, tool: str, arguments: Mapping[str, Any], *, caller: str | None = None, force: bool = False
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        *,
+        caller: str | None = None,
+        origin: Origin = Origin.PYTHON,
+        force: bool = False,
     ) -> ToolCall:
         _require_call(tool, arguments)
-        own = f"call_{uuid4().hex}"
-        return ToolCall(id=own, tool=tool, arguments=dict(arguments), caller=caller or self._caller, force=force)
+        return ToolCall(
+            id=f"call_{uuid4().hex}",
+            tool=tool,
+            arguments=dict(arguments),
+            caller=caller or self._caller,
+            origin=origin,
+            force=force,
+        )
 
     async def settle(self, call: ToolCall) -> Outcome:
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
         return await self._runner.settle(call)
 
+    @cached_property
+    def schedules(self) -> "Schedules":
+        from toolyard.engine.schedules import Schedules
+
+        return Schedules(
+            self.store, self._clock, zone=self.config.zone, owner=self.boot.name, settle=self.settle,
+            approve=self._approve_later, mask=self._mask,
+        )  # fmt: skip
+
+    async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Outcome:
+        """Run a call later, as ``timely_contact`` asks for: the receipt, or why not."""
+        envelope = await self.schedules.receipt(call, at=at, cron=cron)
+        return Outcome(envelope=envelope, root=str(self._workspace.root), arguments=call.arguments)
+
+    async def recover(self) -> "Report":
+        """Settle what processes that are gone left behind."""
+        from toolyard.engine.recovery import Recovery
+
+        recovery = Recovery(
+            store=self.store, clock=self._clock, journal=self.journal, schedules=self.schedules,
+            approvals=self.approvals, tasks=self.tasks, is_detached=self._is_detached,
+        )  # fmt: skip
+        return await recovery.recover()
+
+    async def sweep(self) -> "Swept":
+        """Forget what has been kept long enough."""
+        from toolyard.engine.retention import Retention
+
+        used = partial(asyncio.to_thread, used_bytes, self.config.home / STATE)
+        embedded = isinstance(self.store, SqliteStore)
+        return await Retention(self.store, self._clock, used=used if embedded else None).sweep()
+
     def cancel(self, call_id: str) -> bool:
         return self._runner.cancel(call_id)
+
+    async def undo(self, call_id: str) -> list[str]:
+        """Put the files that a call changed back as they were; the paths. Raises Failure, and then nothing changed.
+
+        It is refused when one of them was changed since. ``undo:CALL`` undoes the undoing.
+        """
+        if self._closed:
+            raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
+        stop = Stop("undo", self._clock, _UNDO_S)
+        try:
+            return await in_thread(lambda: self._undo.restore(call_id, stop))
+        except Failure as failure:
+            if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
+                hint = "List the calls with: toolyard journal list"
+                raise Failure(ErrorCode.NOT_FOUND, f"No call has the id '{call_id}'.", hint=hint) from failure
+            raise
 
     def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
         """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result."""
@@ -102,10 +189,13 @@ class Yard:
             outcome = self._runner.shown(call, outcome)
         return encode(dialect, call, outcome, uuid=str(uuid4()))
 
-    def close(self) -> None:
-        """Let go of the project. Closing twice is harmless."""
+    async def close(self) -> None:
+        """Stop what still runs and let go of the project. Closing twice is harmless."""
         if not self._closed:
             self._closed = True
+            await self._runner.stop()
+            await self.plugins.close()
+            await self.store.close()
             self._workspace.close()
 
     async def __aenter__(self) -> "Yard":
@@ -114,7 +204,24 @@ class Yard:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        await self.close()
+
+    async def _approve_later(self, call: ToolCall) -> str:
+        """What a schedule asks for a call that it is to run: that it would run now."""
+        spec = self.tools.get(call.tool).spec
+        names = (*spec.parameter_names, *spec.synonyms)
+        batch = split_batch(call.arguments, names) if spec.splits_batches else None
+        if batch is None and not spec.verbatim:
+            accept(spec, call.arguments)
+        return await self._permit(call, spec)
+
+    def _is_detached(self, plugin: str) -> bool:
+        found = self.plugins.plugins.get(plugin)
+        return bool(found and found.manifest and found.manifest.detached)
+
+    async def _permit(self, call: ToolCall, spec: ToolSpec) -> str:
+        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint, protected=is_protected(call.arguments))
+        return await self.approvals.require(ask, approved=call.approved)
 
 
 def require_dialect(dialect: str) -> None:
@@ -125,23 +232,3 @@ def require_dialect(dialect: str) -> None:
 def _require_call(tool: object, arguments: object) -> None:
     if not isinstance(tool, str) or not isinstance(arguments, Mapping):
         raise UsageError("a call takes the tool's name as a string and its arguments as a mapping")
-
-
-def _built_in(config: Config, workspace: Workspace, transactions: Transactions, clock: Clock) -> list[Tool]:
-    encodings = config.fallback_encodings
-    reads = Reads(config.home / "reads")
-    files = FileChanger(workspace, transactions, reads, encodings)
-    arranger = Arranger(workspace, transactions)
-    trash = Trash(config.home / "trash", workspace, transactions, clock.now)
-    return [
-        LS(workspace),
-        Glob(workspace),
-        Grep(workspace, fallback_encodings=encodings),
-        Read(workspace, reads, fallback_encodings=encodings),
-        Write(files),
-        Edit(files),
-        MultiEdit(files),
-        NotebookEdit(files),
-        ApplyPatch(files),
-        FileOperator(workspace, files, arranger, trash, reads, SafeFetch(), fallback_encodings=encodings),
-    ]

@@ -8,75 +8,18 @@ import os
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import ConfigError, UsageError
-from toolyard.protocol.truncation import Direction
+from toolyard.settings import SETTINGS, Setting
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 FILE_NAME = "config.toml"
-
-
-def _encodings(value: object) -> tuple[str, ...]:
-    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError('expected a list of encodings, such as ["gb18030", "shift_jis"]')
-    for name in names:
-        try:
-            "".encode(name)
-        except (LookupError, ValueError) as error:
-            raise ValueError(f"'{name}' is not a text encoding: use names such as gb18030 or shift_jis") from error
-    return tuple(names)
-
-
-def _direction(value: object) -> Direction:
-    if value not in list(Direction):
-        raise ValueError('expected "head" or "tail"')
-    return Direction(str(value))
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError("expected a text")
-    return value
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    name: str
-    about: str
-    default: Any
-    parse: Callable[[object], Any]
-    environment: tuple[str, ...]  # the first one that is set counts
-    secret: bool = False
-
-
-SETTINGS = (
-    Setting(
-        "fallback_encodings",
-        "Encodings tried, in this order, for a file that is not valid UTF-8, before a statistical guess.",
-        ("gb18030",),
-        _encodings,
-        ("TOOLYARD_FALLBACK_ENCODINGS",),
-    ),
-    Setting(
-        "truncation_direction",
-        "Which end of a result too long for a model is shown: head or tail.",
-        Direction.HEAD,
-        _direction,
-        ("TOOLYARD_TRUNCATION_DIRECTION",),
-    ),
-    Setting(
-        "upstream_key",
-        "The key of the model provider. It is masked where arguments, texts and errors would repeat it.",
-        None,
-        _text,
-        ("OPENAI_API_KEY", "API_Key"),
-        secret=True,
-    ),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,20 +29,35 @@ class Config:
     values: Mapping[str, Any]
     sources: Mapping[str, str]  # where each value comes from: "default", the file, or an environment variable
 
-    @property
-    def fallback_encodings(self) -> tuple[str, ...]:
-        return tuple(self.values["fallback_encodings"])
+    environ: Mapping[str, str] = field(default_factory=dict)  # as it was when the settings were read
+    plugin_folders: tuple[Path, ...] = ()  # given for this run
+    trusts_given: bool = False  # whether their plugins run without a review
+
+    def __getitem__(self, setting: str) -> Any:
+        return self.values[setting]
 
     @property
-    def truncation_direction(self) -> Direction:
-        return Direction(self.values["truncation_direction"])
+    def zone(self) -> "ZoneInfo":
+        from zoneinfo import ZoneInfo
+
+        return ZoneInfo(self.values["time_zone"] or _system_zone(self.environ))
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        return tuple(variable for setting in SETTINGS if setting.secret for variable in setting.environment)
 
     @property
     def secrets(self) -> tuple[str, ...]:
         return tuple(str(self.values[s.name]) for s in SETTINGS if s.secret and self.values[s.name])
 
 
-def load(project: str | os.PathLike[str], home: str | os.PathLike[str] | None = None) -> Config:
+def load(
+    project: str | os.PathLike[str],
+    home: str | os.PathLike[str] | None = None,
+    *,
+    plugin_folders: Sequence[str | os.PathLike[str]] = (),
+    trusts_given: bool = False,
+) -> Config:
     """The settings that hold for a project and a home; raises ConfigError with every problem."""
     try:
         folder = Path(project).absolute()
@@ -123,7 +81,23 @@ def load(project: str | os.PathLike[str], home: str | os.PathLike[str] | None = 
                 problems.append(f"{source}: {setting.name}: {error}")
     if problems:
         raise ConfigError("\n".join(problems))
-    return Config(folder, place, values, sources)
+    given = tuple(Path(one).absolute() for one in plugin_folders)
+    missing = next((one for one in given if not one.is_dir()), None)
+    if missing is not None:
+        raise UsageError(f"the plugin folder '{missing}' is not a folder: name one with --plugins")
+    return Config(folder, place, values, sources, dict(os.environ), given, trusts_given)
+
+
+def _system_zone(environ: Mapping[str, str]) -> str:
+    """The zone of the machine; UTC when it cannot be told."""
+    from zoneinfo import TZPATH
+
+    named = environ.get("TZ", "").lstrip(":")
+    linked = os.path.realpath("/etc/localtime").partition("zoneinfo/")[2]
+    for name in (named, linked):
+        if name and any(Path(place, name).is_file() for place in TZPATH):
+            return name
+    return "UTC"
 
 
 def _default_home(environ: Mapping[str, str]) -> Path:

@@ -1,5 +1,6 @@
 """What is wrong here, and how to mend it."""
 
+import asyncio
 import os
 import platform
 import sys
@@ -10,7 +11,8 @@ from pathlib import Path
 
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, load
-from toolyard.errors import ConfigError, ToolyardError, UsageError
+from toolyard.errors import ConfigError, StorageError, ToolyardError, UsageError
+from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find
 
 
@@ -43,6 +45,7 @@ def examine(project: str, home: str | None) -> Iterator[Check]:
     used = [source for source in config.sources.values() if source != "default"]
     yield Check("settings", Health.OK, f"{len(used)} set, the others have their defaults")
     yield _home(config.home)
+    yield _state(config.home / STATE)
     yield _project(config.project)
     try:
         yard = Yard(config)
@@ -53,7 +56,7 @@ def examine(project: str, home: str | None) -> Iterator[Check]:
         return
     yield _ripgrep()
     yield Check("tools", Health.OK, f"{', '.join(tool.spec.name for tool in yard.tools)} are ready")
-    yard.close()
+    asyncio.run(yard.close())
 
 
 def _python() -> Check:
@@ -89,6 +92,14 @@ def _home(home: Path) -> Check:
         fix = f"Run: chmod 600 '{file}'"
         return Check("home", Health.WARN, f"{file} can be read by other users of this machine", fix)
     return Check("home", Health.OK, str(home))
+
+
+def _state(file: Path) -> Check:
+    try:
+        check(file)
+    except StorageError as error:
+        return Check("state", Health.FAIL, str(error), f"Run: toolyard restore --force BACKUP --home '{file.parent}'")
+    return Check("state", Health.OK, f"{file} is whole" if file.exists() else f"{file} (made by the first call)")
 
 
 def _project(project: Path) -> Check:

@@ -6,7 +6,9 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     ├── UsageError           the request makes no sense: a flag, an argument, a file that cannot be read      (2)
     ├── ConfigError          a setting is wrong: says where it stands and how to write it right              (1)
     ├── InvalidEnvelope      a value that claims to be an envelope breaks its rules                          (1)
-    └── DuplicateTool        two tools want one name                                                         (1)
+    ├── DuplicateTool        two tools want one name                                                         (1)
+    ├── AlreadyOwned         another Toolyard runs on this home                                               (3)
+    └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
 """
 
 from collections.abc import Sequence
@@ -39,3 +41,13 @@ class InvalidEnvelope(ToolyardError):
 
 class DuplicateTool(ToolyardError):
     """Two tools want one name."""
+
+
+class AlreadyOwned(ToolyardError):
+    """Another Toolyard runs on this home."""
+
+    exit_code = 3
+
+
+class StorageError(ToolyardError):
+    """The state cannot be read or written."""

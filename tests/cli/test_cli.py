@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from toolyard.settings import SETTINGS
+
 TOOLYARD = [sys.executable, "-m", "toolyard"]
 WAIT_S = 30
 NAMES = [
@@ -183,9 +185,11 @@ def test_the_project_may_be_named_before_or_after_the_command(shell: Shell) -> N
 
 
 @pytest.mark.requirement("cli:home")
-def test_a_call_makes_no_home(shell: Shell) -> None:
+def test_a_call_leaves_the_project_alone_and_keeps_its_state_in_the_home(shell: Shell) -> None:
     shell.run("call", "LS")
-    assert not Path(shell.environment["TOOLYARD_HOME"]).exists()
+    home = Path(shell.environment["TOOLYARD_HOME"])
+    assert [path.name for path in home.iterdir()] == ["state.db"]
+    assert (home.stat().st_mode & 0o777, (home / "state.db").stat().st_mode & 0o777) == (0o700, 0o600)
     assert sorted(path.name for path in shell.project.iterdir()) == ["README.md", "src"]
 
 
@@ -193,8 +197,9 @@ def test_a_call_makes_no_home(shell: Shell) -> None:
 def test_tools_are_listed_for_people_and_as_json(shell: Shell) -> None:
     plain, words = shell.run("tools"), shell.run("tools", "list")
     assert plain.stdout == words.stdout
-    assert [line.split()[0] for line in plain.stdout.splitlines() if not line.startswith(" ")] == NAMES
-    assert [tool["name"] for tool in shell.json("tools", "list", "--json")] == NAMES
+    listed = [line.split()[0] for line in plain.stdout.splitlines() if not line.startswith(" ")]
+    assert listed == [tool["name"] for tool in shell.json("tools", "list", "--json")] == sorted(listed)
+    assert set(NAMES) < set(listed)
 
 
 @pytest.mark.requirement("cli:tools:show", "cli:json", "spec:tool", "params:defaults")
@@ -260,11 +265,17 @@ def test_config_show_prints_values_and_sources_with_secrets_masked(shell: Shell)
     as_json = shell.run("config", "show", "--json", OPENAI_API_KEY=secret)
     assert secret not in plain.stdout + plain.stderr + as_json.stdout
     assert 'upstream_key = "[masked]"  (OPENAI_API_KEY)' in plain.stdout
-    assert json.loads(as_json.stdout)["settings"] == {
-        "fallback_encodings": {"value": ["gb18030"], "source": "default"},
-        "truncation_direction": {"value": "head", "source": "default"},
-        "upstream_key": {"value": "[masked]", "source": "OPENAI_API_KEY"},
-    }
+    settings = json.loads(as_json.stdout)["settings"]
+    assert list(settings) == [setting.name for setting in SETTINGS]
+    assert (
+        settings
+        | {
+            "fallback_encodings": {"value": ["gb18030"], "source": "default"},
+            "truncation_direction": {"value": "head", "source": "default"},
+            "upstream_key": {"value": "[masked]", "source": "OPENAI_API_KEY"},
+        }
+        == settings
+    )
 
 
 @pytest.mark.requirement("cli:config:check", "cli:exit:failure", "cli:quiet")
@@ -300,7 +311,6 @@ def test_a_call_imports_nothing_heavy(shell: Shell) -> None:
         "aiohttp",
         "mcp",
         "rich",
-        "sqlite3",
         "pypdf",
         "charset_normalizer",
         "jsonschema",

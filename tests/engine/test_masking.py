@@ -36,3 +36,12 @@ def test_ordinary_names_are_left_alone(name: str) -> None:
 
 def test_numbers_are_never_secrets() -> None:
     assert Mask().json({"token": 5, "secret": None}) == {"token": 5, "secret": None}
+
+
+@pytest.mark.requirement("s:S-91")
+def test_known_secrets_go_out_of_a_value_and_names_alone_hide_nothing() -> None:
+    mask = Mask()
+    value = {"token": "harmless", "list": ["has sk-12345678 in it"]}
+    assert mask.known(value) is value
+    mask.add(["sk-12345678", "no"])
+    assert mask.known(value) == {"token": "harmless", "list": ["has [masked] in it"]}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolyard.protocol.call import ToolCall, fold, number_batch, split_batch
+from toolyard.protocol.call import Origin, ToolCall, fold, number_batch, split_batch
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -25,8 +25,11 @@ def test_a_call_carries_its_id_tool_arguments_signer_and_caller() -> None:
         "arguments": {"path": "a"},
         "maid": "小克",
         "caller": "cli:/srv/app",
+        "origin": Origin.PYTHON,
         "timeout_s": None,
         "force": False,
+        "approved": "",
+        "metadata": {},
     }
 
 

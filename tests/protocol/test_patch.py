@@ -10,13 +10,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolyard
-from toolyard.protocol import patch
+from toolyard.protocol import line_runs, patch
 from toolyard.protocol.patch import NO_NEWLINE, Hunk, changes, split_lines, structured_patch
 
 pytestmark = pytest.mark.requirement("hunk:shape", "patch:npm")
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/structured_patch.json").read_text("utf-8"))
 
 few_lines = st.lists(st.sampled_from(["a\n", "b\n", "c\n", "\n", "d", "e\r\n"]), max_size=14).map("".join)
+
+
+few_words = st.lists(st.sampled_from(["", "a", "b", "ab", "c\r", "same"]), max_size=14).map("\n".join)
+LINES = [f"line {number}\n" for number in range(200)]
+
+
+def of_the_whole_texts(old: str, new: str, context: int = 3) -> list[Hunk]:
+    """The hunks as they come out when no part of the texts is left out."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(patch, "_around_the_change", lambda old, new, _: (0, old, new))
+        return structured_patch(old, new, context)
 
 
 def applied(old: str, hunks: list[Hunk]) -> str:
@@ -62,8 +73,8 @@ def test_equal_texts_have_no_hunks(text: str) -> None:
 @given(old=few_lines, new=few_lines)
 def test_hunks_of_texts_too_different_for_the_exact_search_are_still_true(old: str, new: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(patch, "_MAX_STEPS", 0)
-        patched.setattr(patch, "_GAP_STEPS", 2)
+        patched.setattr(line_runs, "_MAX_STEPS", 0)
+        patched.setattr(line_runs, "_GAP_STEPS", 2)
         assert applied(old, structured_patch(old, new)) == new
 
 
@@ -77,3 +88,40 @@ def test_a_text_with_thousands_of_changed_lines_ends_in_true_hunks() -> None:
     old = "".join(f"line {number}\n" for number in range(20_000))
     new = "".join(f"line {number if number % 3 else -number}\n" for number in range(20_000))
     assert applied(old, structured_patch(old, new)) == new
+
+
+@given(old=few_words, new=few_words, context=st.integers(0, 4))
+@settings(deadline=None)
+def test_two_texts_give_the_hunks_of_the_whole_texts(old: str, new: str, context: int) -> None:
+    assert structured_patch(old, new, context) == of_the_whole_texts(old, new, context)
+
+
+@given(old=few_words, start=st.integers(0, 30), length=st.integers(0, 12), put=few_words, stride=st.integers(1, 8))
+@settings(max_examples=1000, deadline=None)
+def test_one_changed_place_gives_the_hunks_of_the_whole_texts(
+    old: str, start: int, length: int, put: str, stride: int
+) -> None:
+    new = old[:start] + put + old[start + length :]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(patch, "_STRIDE", stride)
+        assert structured_patch(old, new) == of_the_whole_texts(old, new)
+
+
+@pytest.mark.requirement("edit:data")
+@pytest.mark.parametrize("at", [0, 1, 100, 198, 199])
+@pytest.mark.parametrize("put", [["changed\n"], [], ["one\n", "two\n"], ["no newline"]])
+def test_only_the_lines_around_one_changed_place_are_split(
+    monkeypatch: pytest.MonkeyPatch, at: int, put: list[str]
+) -> None:
+    old, new = "".join(LINES), "".join([*LINES[:at], *put, *LINES[at + 1 :]])
+    whole = of_the_whole_texts(old, new)
+    split: list[str] = []
+
+    def watched(text: str) -> list[str]:
+        split.append(text)
+        return split_lines(text)
+
+    monkeypatch.setattr(patch, "split_lines", watched)
+    assert structured_patch(old, new) == whole
+    if at or put:  # else the new text is the end of the old one
+        assert max(map(len, split)) < 100

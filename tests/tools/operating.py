@@ -23,6 +23,7 @@ from toolyard.workspace.reads import Reads
 from toolyard.workspace.safe_fetch import SafeFetch
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.trash import Trash
+from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
 
@@ -33,11 +34,14 @@ class Operator:
         clock = FakeClock()
         transactions, reads = Transactions(home / "transactions", workspace.root), Reads(home / "reads")
         self.trash = Trash(home / "trash", workspace, transactions, clock.now)
+        arranger = Arranger(workspace, transactions)
+        undo = Undo(home / "undo", workspace, transactions, arranger, self.trash, clock.now)
         self.tool = FileOperator(
             workspace,
-            FileChanger(workspace, transactions, reads, ("gb18030",)),
-            Arranger(workspace, transactions),
+            FileChanger(workspace, undo, reads, ("gb18030",)),
+            arranger,
             self.trash,
+            undo,
             reads,
             SafeFetch(resolve=here, allowed=loopback_too, max_bytes=100_000, max_s=max_s),
             fallback_encodings=("gb18030",),

@@ -5,19 +5,23 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from toolyard.app import Yard
+from toolyard.cli.detach import detached
 from toolyard.cli.options import Common, common_options
-from toolyard.cli.output import print_json
+from toolyard.cli.output import json_text
+from toolyard.cli.waiting import task_ids, waited
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
 from toolyard.protocol.arguments import coerce, schema_of
+from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.outcome import Outcome
 from toolyard.workspace.names import to_text
 
 
@@ -30,11 +34,23 @@ from toolyard.workspace.names import to_text
 )
 @click.option("--shown", is_flag=True, help="The result as a model sees it, cut when it is too long.")
 @click.option("--force", is_flag=True, help="Let a write replace a file that was not read before.")
+@click.option("--detach", is_flag=True, help="Do not wait for the task of an asynchronous plugin.")
 @common_options
 def command(
-    common: Common, tool: str, pairs: tuple[str, ...], source: str | None, dialect: str, shown: bool, force: bool
+    common: Common,
+    tool: str,
+    pairs: tuple[str, ...],
+    source: str | None,
+    dialect: str,
+    shown: bool,
+    force: bool,
+    detach: bool,
 ) -> None:
     """Run one tool and print its result as JSON.
+
+    With timely_contact=TIME the call runs at that time, if a server runs then.
+
+    The call of an asynchronous plugin waits for its task and tells its progress on stderr.
 
     \b
     toolyard call LS path=src limit=20
@@ -42,23 +58,46 @@ def command(
     toolyard call Read --args '{"path": "README.md", "start_line": 10}'
     """
     written = _from_json(source) if source is not None else {}
-    outcome = asyncio.run(_run(common, tool, written, pairs, dialect, shown, force))
-    sys.exit(1 if outcome.envelope.error else 0)
+    request = Request(common, tool, written, pairs, dialect, shown, force)
+    sys.exit(detached(request.run) if detach else asyncio.run(request.run(click.echo, wait=True)))
 
 
-async def _run(
-    common: Common, tool: str, written: JsonObject, pairs: tuple[str, ...], dialect: str, shown: bool, force: bool
-) -> Outcome:
-    async with Yard(common.config()) as yard:
-        arguments = {**written, **_from_pairs(yard, tool, pairs)}
-        call = yard.request(tool, arguments, caller=f"cli:{common.config().project.resolve()}", force=force)
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, yard.cancel, call.id)
-        outcome = await yard.settle(call)
-        print_json(yard.express(call, outcome, dialect, shown=shown))
-        return outcome
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One call as it was typed."""
+
+    common: Common
+    tool: str
+    written: JsonObject
+    pairs: tuple[str, ...]
+    dialect: str
+    shown: bool
+    force: bool
+
+    async def run(self, say: Callable[[str], None], *, wait: bool) -> int:
+        """Run it, say its result, and give the exit code. Without ``wait`` the result is the receipt of a task."""
+        async with Yard(self.common.config()) as yard:
+            arguments = {**self.written, **from_pairs(yard, self.tool, self.pairs)}
+            later = arguments.pop("timely_contact", None)
+            call = request_of(yard, self.tool, arguments, force=self.force)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, yard.cancel, call.id)
+            outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
+            tasks = task_ids(outcome.envelope)
+            if tasks and wait:
+                outcome = await waited(yard, outcome, tasks, quiet=self.common.quiet)
+            say(json_text(yard.express(call, outcome, self.dialect, shown=self.shown)))
+            if tasks and not wait:
+                await waited(yard, outcome, tasks, quiet=True)
+            return 1 if outcome.envelope.error else 0
 
 
-def _from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
+def request_of(yard: Yard, tool: str, arguments: JsonObject, *, force: bool = False) -> ToolCall:
+    """A call as the command line makes it: its caller is the project, whichever process asks."""
+    caller = f"cli:{yard.config.project.resolve()}"
+    return yard.request(tool, arguments, caller=caller, origin=Origin.CLI, force=force)
+
+
+def from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
     """``key=value`` words, typed by the tool's schema; a key given twice, or meant to be a list, is one."""
     arguments: JsonObject = {}
     for pair in pairs:

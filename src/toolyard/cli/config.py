@@ -6,8 +6,9 @@ import click
 
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json, print_table
-from toolyard.config import FILE_NAME, SETTINGS, Config, Setting
+from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
+from toolyard.settings import SETTINGS, Setting
 
 
 @click.group("config", short_help="Show or check the settings.")
@@ -38,7 +39,8 @@ def show(common: Common) -> None:
         value = json.dumps(_value(config, setting))
         click.echo(f"\n{click.style(setting.name, bold=True)} = {value}  ({config.sources[setting.name]})")
         click.echo(f"  {setting.about}")
-        click.echo(f"  Set it in {FILE_NAME}, or with {' or '.join(setting.environment)}.")
+        by = f", or with {' or '.join(setting.environment)}" if setting.environment else ""
+        click.echo(f"  Set it in {FILE_NAME}{by}.")
 
 
 @command.command("check")
@@ -57,4 +59,4 @@ def _value(config: Config, setting: Setting) -> object:
     value = config.values[setting.name]
     if setting.secret and value:
         return MASK
-    return list(value) if isinstance(value, tuple) else value
+    return list(map(str, value)) if isinstance(value, tuple) else value

@@ -18,18 +18,25 @@ class Common:
     json: bool = False
     quiet: bool = False
     verbose: bool = False
+    plugins: tuple[str, ...] = ()
+    trust: bool = False
 
     def config(self) -> Config:
-        return load(self.project, self.home)
+        return load(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
 
 
 _OPTIONS = (
     click.option("--project", metavar="DIR", help="The project root.  [default: .]"),
     click.option("--home", metavar="DIR", help="Where state is kept.  [default: $TOOLYARD_HOME or the data folder]"),
+    click.option("--plugins", metavar="DIR", multiple=True, help="One more folder of plugins; may be repeated."),
+    click.option("--trust", is_flag=True, help="Run the plugins of --plugins without a review, this time."),
     click.option("--json", "json", is_flag=True, help="Print the result as JSON."),
     click.option("--quiet", "-q", is_flag=True, help="Print nothing but the result and errors."),
     click.option("--verbose", "-v", is_flag=True, help="Say more on stderr."),
 )
+
+
+_NAMES = ("project", "home", "plugins", "trust", "json", "quiet", "verbose")
 
 
 def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -38,7 +45,7 @@ def common_options(command: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(command)
     @click.pass_context
     def with_common(ctx: click.Context, /, *args: Any, **kwargs: Any) -> Any:
-        said = {name: kwargs.pop(name) for name in ("project", "home", "json", "quiet", "verbose")}
+        said = {name: kwargs.pop(name) for name in _NAMES}
         before = ctx.obj if isinstance(ctx.obj, Common) else Common()
         ctx.obj = replace(before, **{name: value for name, value in said.items() if value})
         logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s", force=True)

@@ -9,8 +9,12 @@ from typing import Any
 import click
 
 
+def json_text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
 def print_json(value: Any) -> None:
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(json_text(value))
 
 
 def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:

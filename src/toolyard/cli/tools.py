@@ -1,6 +1,8 @@
 """``toolyard tools``: what there is to call."""
 
+import asyncio
 import json
+import re
 from typing import Any
 
 import click
@@ -33,13 +35,7 @@ def list_(common: Common) -> None:
 @common_options
 def show(common: Common, name: str) -> None:
     """One tool: what a model reads about it, and its parameters."""
-    yard = Yard(common.config())
-    try:
-        spec = yard.tools.get(name).spec
-    except Failure as failure:
-        raise ToolyardError(f"{failure.message} {failure.hint}") from failure
-    finally:
-        yard.close()
+    spec = asyncio.run(_spec(common, name))
     if common.json:
         print_json(describe(spec))
         return
@@ -60,17 +56,30 @@ def describe(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _print_list(common: Common) -> None:
-    yard = Yard(common.config())
-    specs = [tool.spec for tool in yard.tools]
-    yard.close()
+    specs = asyncio.run(_specs(common))
     if common.json:
         print_json([describe(spec) for spec in specs])
     else:
         print_table([(spec.name, spec.risk.value, _first_sentence(spec)) for spec in specs])
 
 
+async def _specs(common: Common) -> list[ToolSpec]:
+    async with Yard(common.config()) as yard:
+        return [tool.spec for tool in yard.tools]
+
+
+async def _spec(common: Common, name: str) -> ToolSpec:
+    async with Yard(common.config()) as yard:
+        try:
+            return yard.tools.get(name).spec
+        except Failure as failure:
+            raise ToolyardError(f"{failure.message} {failure.hint}") from failure
+
+
 def _first_sentence(spec: ToolSpec) -> str:
-    return " ".join(spec.description.split()).partition(". ")[0].rstrip(".") + "."
+    text = " ".join(spec.description.strip().split("\n\n")[0].split())
+    found = re.match(r".*?(?:[.!?](?=\s|$)|[。！？])", text)
+    return found[0] if found else text
 
 
 def _properties(spec: ToolSpec) -> dict[str, Any]:

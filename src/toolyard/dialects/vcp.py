@@ -6,6 +6,7 @@ from typing import Any
 from toolyard.dialects.content import content_of
 from toolyard.protocol.content import Part, Text
 from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
@@ -37,3 +38,18 @@ def _part(part: Part) -> dict[str, Any]:
 def _first_sentence(envelope: Envelope) -> str:
     match = _SENTENCE.search(envelope.text)
     return match[0].strip() if match else envelope.text
+
+
+def timed_call(*, task_id: str, requested: str, due: str, triggered: str, original: str, late: bool) -> JsonObject:
+    """What VCPToolBox tells a plugin that runs on schedule."""
+    return {
+        "__vcp_timed_call": {
+            "taskId": task_id,
+            "requestedAt": requested,
+            "scheduledFor": due,
+            "triggeredAt": triggered,
+            "originalTimelyContact": original,
+            "source": "schedule",
+            "late": late,
+        }
+    }

@@ -1,12 +1,40 @@
-"""The journal as the runner sees it: told before a call runs and after it has ended, whatever the end."""
+"""The journal: every call, told before it runs and after it has ended, whatever the end.
 
-from typing import Protocol
+A call is one small record; what it came to is another, which is read only when somebody asks for it. Secrets are masked
+before anything is written. A result over ``MAX_STORED`` bytes is kept without its data. The journal is no promise: a
+power cut may take the last moments of it, a crash of the process takes nothing.
+"""
 
+import asyncio
+from dataclasses import replace
+from typing import Final, Protocol
+
+import orjson
+
+from toolyard.engine.clock import Clock
+from toolyard.engine.masking import Mask
+from toolyard.engine.ownership import IsAlive, is_alive, orphans
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.failure import Reason, code_of
+from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
+from toolyard.protocol.truncation import shorten, shorten_params
+
+CALL: Final = "call"
+RESULT: Final = "result"
+RUNNING: Final = "running"
+INTERRUPTED: Final = "interrupted"
+ENDED: Final = (*(status.value for status in Status), INTERRUPTED)
+KEPT: Final = "kept"  # the state of a result
+MAX_STORED: Final = 2**20
+_SEARCHED = 2000  # characters of arguments and of the text that a search looks at
 
 
-class Journal(Protocol):
+class Recorder(Protocol):
+    """What the runner tells."""
+
     async def started(self, call: ToolCall) -> None: ...
 
     async def finished(self, call: ToolCall, outcome: Outcome) -> None: ...
@@ -20,3 +48,110 @@ class Unrecorded:
 
     async def finished(self, call: ToolCall, outcome: Outcome) -> None:
         pass
+
+
+class Journal:
+    def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask) -> None:
+        self._store, self._clock, self._owner, self._mask = store, clock, owner, mask
+
+    async def started(self, call: ToolCall) -> None:
+        now = self._now()
+        arguments = self._arguments(call)
+        record = Record(
+            kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
+            owner=self._owner, text=f"{call.tool} {excerpt(arguments)}",
+            body={"arguments": shorten(arguments), "origin": call.origin.value, "maid": call.maid},
+        )  # fmt: skip
+        event = NewEvent(type="call.started", at=now, data=_told(record))
+        await self._store.commit([record], [event], lasting=False)
+
+    async def finished(self, call: ToolCall, outcome: Outcome) -> None:
+        record = await self._store.get(CALL, call.id)
+        if record is None or record.state != RUNNING:
+            return
+        now = self._now()
+        envelope = outcome.envelope
+        body: JsonObject = {
+            **record.body,
+            "text": envelope.text[:_SEARCHED],
+            "time_ms": envelope.stats["time_ms"],
+            "reason": envelope.context.get("reason"),
+            "error": {"code": envelope.error.code.value, "message": envelope.error.message} if envelope.error else None,
+        }
+        ended = replace(
+            record, state=envelope.status.value, updated=now, owner="", body=body,
+            text=f"{record.text} {envelope.text[:_SEARCHED]}",
+        )  # fmt: skip
+        whole = Record(
+            kind=RESULT, id=call.id, state=KEPT, created=record.created, updated=now, body=self._whole(call, envelope)
+        )
+        event = NewEvent(type="call.finished", at=now, data=_told(ended))
+        await self._store.commit([ended, whole], [event], lasting=False)
+
+    async def get(self, call_id: str) -> JsonObject | None:
+        """One call with the whole of its result."""
+        record = await self._store.get(CALL, call_id)
+        if record is None:
+            return None
+        whole = await self._store.get(RESULT, call_id)
+        return {**shown(record), **(whole.body if whole else {"envelope": None})}
+
+    async def page(self, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+        return await self._store.find(CALL, query, limit=limit, after=after)
+
+    async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
+        """End the calls of hosts that are gone, as interrupted; how many there were."""
+        settled = 0
+        async for page in orphans(self._store, CALL, (RUNNING,), alive):
+            settled += sum(await asyncio.gather(*map(self._interrupt, page)))
+        return settled
+
+    async def _interrupt(self, record: Record) -> bool:
+        now = self._now()
+        text = f"{record.tool} was cut off when its host went down: what it had done by then is not known."
+        body: JsonObject = {**record.body, "text": text, "reason": Reason.INTERRUPTED.value}
+        body["error"] = {"code": code_of(Reason.INTERRUPTED).value, "message": text}
+        ended = replace(record, state=INTERRUPTED, updated=now, owner="", body=body)
+        event = NewEvent(type="call.finished", at=now, data=_told(ended))
+        return await self._store.commit([ended], [event], lasting=False)
+
+    def _arguments(self, call: ToolCall) -> Json:
+        problem = json_problem(call.arguments, "arguments")
+        return {"unreadable": problem} if problem else self._mask.json(call.arguments)
+
+    def _whole(self, call: ToolCall, envelope: Envelope) -> JsonObject:
+        """Everything about a call; its data, and then its arguments, only as far as there is room."""
+        said = shorten_params(envelope).to_dict()
+        whole: JsonObject = {"arguments": self._arguments(call), "envelope": self._mask.json(said)}
+        if len(orjson.dumps(whole)) > MAX_STORED:
+            whole["envelope"] = self._mask.json({**said, "data": {"cut": f"more than {MAX_STORED} bytes"}})
+        if len(orjson.dumps(whole)) > MAX_STORED:
+            whole["arguments"] = shorten(whole["arguments"])
+        return whole
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+def shown(record: Record) -> JsonObject:
+    """A call of the journal as people and programs see it."""
+    return {
+        "id": record.id,
+        "tool": record.tool,
+        "state": record.state,
+        "caller": record.caller,
+        "started": record.created,
+        "ended": None if record.state == RUNNING else record.updated,
+        **record.body,
+    }
+
+
+def _told(record: Record) -> JsonObject:
+    told: JsonObject = {"id": record.id, "tool": record.tool, "caller": record.caller, "state": record.state}
+    brief = ("origin", "maid", "text", "time_ms", "reason", "error")
+    return told | {key: record.body[key] for key in brief if record.body.get(key) is not None}
+
+
+def excerpt(arguments: Json) -> str:
+    """As much of the arguments as a search looks at."""
+    return orjson.dumps(arguments).decode()[:_SEARCHED]

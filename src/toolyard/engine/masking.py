@@ -18,11 +18,31 @@ class Mask:
     """Replaces every configured secret wherever it stands, and texts under names that only secrets have."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        long = sorted({secret for secret in secrets if len(secret) >= _SHORTEST}, key=len, reverse=True)
-        self._known = re.compile("|".join(map(re.escape, long))) if long else None
+        self._secrets: set[str] = set()
+        self._known: re.Pattern[str] | None = None
+        self.add(secrets)
+
+    def add(self, secrets: Iterable[str]) -> None:
+        """Know some more, such as those of a plugin that is about to run."""
+        new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._secrets
+        if new:
+            self._secrets |= new
+            self._known = re.compile("|".join(map(re.escape, sorted(self._secrets, key=len, reverse=True))))
 
     def text(self, text: str) -> str:
         return self._known.sub(MASK, text) if self._known else text
+
+    def known(self, value: Json) -> Json:
+        """A value without the known secrets; whatever its names are, nothing else is touched."""
+        if self._known is None:
+            return value
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list):
+            return [self.known(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.known(inner) for key, inner in value.items()}
+        return value
 
     def json(self, value: Json) -> Json:
         if isinstance(value, str):
@@ -30,9 +50,12 @@ class Mask:
         if isinstance(value, list):
             return [self.json(item) for item in value]
         if isinstance(value, dict):
-            return {key: MASK if _is_secret(key, inner) else self.json(inner) for key, inner in value.items()}
+            return {
+                key: MASK if isinstance(inner, str) and _is_secret(key) else self.json(inner)
+                for key, inner in value.items()
+            }
         return value
 
 
-def _is_secret(name: str, value: Json) -> bool:
-    return isinstance(value, str) and bool(_SECRET_NAME.search(_CAMEL.sub("_", name)))
+def _is_secret(name: str) -> bool:
+    return bool(_SECRET_NAME.search(name if name.islower() else _CAMEL.sub("_", name)))

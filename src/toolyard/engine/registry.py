@@ -1,6 +1,7 @@
 """The tools of a Yard, by their exact names."""
 
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from toolyard.errors import DuplicateTool
 from toolyard.protocol.arguments import nearest
@@ -9,12 +10,24 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Tool
 
 
-class Registry:
-    """A name is matched letter by letter: a look-alike finds nothing but a suggestion (S-27)."""
+class Source(Protocol):
+    """Tools that come and go, such as plugins."""
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def find(self, name: str) -> Tool | None: ...
+
+    def all(self) -> Iterable[Tool]: ...
+
+
+class Registry:
+    """A name is matched letter by letter: a look-alike finds nothing but a suggestion (S-27).
+
+    Built-in tools come first; a source is only asked for a name that none of them has, so that it costs nothing else.
+    """
+
+    def __init__(self, tools: Iterable[Tool] = (), sources: Iterable[Source] = ()) -> None:
         self._tools: dict[str, Tool] = {}
         self._names: dict[str, Tool] = {}
+        self._sources = tuple(sources)
         for tool in tools:
             self.add(tool)
 
@@ -26,17 +39,27 @@ class Registry:
         self._names |= dict.fromkeys((tool.spec.name, *tool.spec.aliases), tool)
 
     def __iter__(self) -> Iterator[Tool]:
-        return iter(sorted(self._tools.values(), key=lambda tool: tool.spec.name))
+        found = dict(self._tools)
+        for source in self._sources:
+            for tool in source.all():
+                found.setdefault(tool.spec.name, tool)
+        return iter(sorted(found.values(), key=lambda tool: tool.spec.name))
 
     def get(self, name: str) -> Tool:
         tool = self._names.get(name)
         if tool is None:
-            said = name.encode(errors="replace").decode()[:100]
-            guess = nearest(said, list(self._names))
-            meant = f" Did you mean '{guess}'?" if guess else ""
-            raise Failure(
-                ErrorCode.NOT_FOUND,
-                f"There is no tool called '{said}'.{meant}",
-                hint=f"The tools are {', '.join(tool.spec.name for tool in self)}.",
-            )
+            tool = next((found for source in self._sources if (found := source.find(name))), None)
+        if tool is None:
+            raise self._unknown(name)
         return tool
+
+    def _unknown(self, name: str) -> Failure:
+        said = name.encode(errors="replace").decode()[:100]
+        names = [tool.spec.name for tool in self]
+        guess = nearest(said, [*names, *self._names])
+        meant = f" Did you mean '{guess}'?" if guess else ""
+        return Failure(
+            ErrorCode.NOT_FOUND,
+            f"There is no tool called '{said}'.{meant}",
+            hint=f"The tools are {', '.join(names)}.",
+        )

@@ -1,19 +1,20 @@
 """``settle``: the one way to run a tool.
 
-Resolve, check the arguments, run under a deadline, time, catch, make the envelope, journal. Whatever happens a call
-ends in exactly one Outcome: a tool's Failure, its bug, its deadline and a cancel are error envelopes, never exceptions.
-Only the cancellation of the task that awaits ``settle`` goes on as an exception, after the outcome is journalled.
+Resolve, check the arguments, get permission, run under a deadline, time, catch, make the envelope, journal. Whatever
+happens a call ends in exactly one Outcome: a tool's Failure, its bug, its deadline and a cancel are error envelopes,
+never exceptions. Only the cancellation of the task that awaits ``settle`` goes on as an exception, after the outcome is
+journalled.
 A tool that ignores its checkpoint is left behind at the deadline; it cannot hold up its call.
 """
 
 import asyncio
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import Journal
+from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.stop import Stop
@@ -24,11 +25,15 @@ from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_pa
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.outcome import BatchItem, Outcome, Result
-from toolyard.protocol.tool import Risk, Tool
+from toolyard.protocol.tool import Risk, Tool, ToolSpec
 from toolyard.protocol.truncation import Direction, cut, readable, shorten_params, too_long, truncated
 from toolyard.workspace.outputs import Outputs
 
+Permit = Callable[[ToolCall, ToolSpec], Awaitable[object]]
+"""Returns when the call may run; raises Failure when it may not."""
+
 _log = logging.getLogger(__name__)
+_STOP_S = 5.0  # for all calls together when the Yard closes
 _GRACE_S = 1.0  # for a stopped tool to put things in order before it is left behind
 
 
@@ -40,19 +45,31 @@ class Runner:
         root: str,
         outputs: Outputs,
         clock: Clock,
-        journal: Journal,
+        journal: Recorder,
         mask: Mask,
+        permit: Permit | None = None,
         direction: Direction = Direction.HEAD,
     ) -> None:
         self._registry, self._root, self._outputs, self._clock = registry, root, outputs, clock
+        self._permit = permit
         self._journal, self._mask, self._direction = journal, mask, direction
         self._running: dict[str, Stop] = {}
+        self._settling: set[asyncio.Future[None]] = set()
         self._batches: dict[str, bool] = {}  # running batches, and whether each was cancelled
 
     async def settle(self, call: ToolCall) -> Outcome:
         """Run one call to its end."""
         started = self._clock.monotonic()
         await self._journal.started(call)
+        settled = asyncio.get_running_loop().create_future()
+        self._settling.add(settled)
+        try:
+            return await self._settle(call, started)
+        finally:
+            self._settling.discard(settled)
+            settled.set_result(None)
+
+    async def _settle(self, call: ToolCall, started: float) -> Outcome:
         try:
             outcome = await self._attempt(call, started)
         except asyncio.CancelledError:
@@ -73,8 +90,17 @@ class Runner:
             stop.cancel()
         return bool(stops) or call_id in self._batches
 
+    async def stop(self) -> None:
+        """Cancel every call and wait until they have ended, as CANCELLED; bounded."""
+        ending = list(self._settling)
+        for call_id in list(self._running):
+            self.cancel(call_id.partition("#")[0])
+        if ending:
+            await asyncio.wait(ending, timeout=_STOP_S)
+
     def shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
-        """The outcome as a model sees it: long ones cut, with the whole stored first."""
+        """The outcome as a model sees it: no secrets, and long ones cut, with the whole stored first."""
+        outcome = self._masked(outcome)
         envelope = shorten_params(outcome.envelope)
         text = readable(outcome)
         if not too_long(text, skip=envelope.context.get("truncation_skip") is True):
@@ -92,15 +118,30 @@ class Runner:
         parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
         return replace(outcome, envelope=short, extras=replace(outcome.extras, parts=parts), batch=())
 
+    def _masked(self, outcome: Outcome) -> Outcome:
+        data = self._mask.known(outcome.envelope.data)
+        if data is outcome.envelope.data:  # no secret is known
+            return outcome
+        parts = tuple(Text(self._mask.text(p.text)) if isinstance(p, Text) else p for p in outcome.extras.parts)
+        return replace(
+            outcome,
+            envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}),
+            extras=replace(outcome.extras, parts=parts),
+            batch=tuple(replace(item, outcome=self._masked(item.outcome)) for item in outcome.batch),
+        )
+
     async def _attempt(self, call: ToolCall, started: float) -> Outcome:
         arguments = call.arguments
         try:
             tool = self._registry.get(call.tool)
             _require_json(call)
             items = split_batch(call.arguments, _names(tool)) if tool.spec.splits_batches else None
+            if items is None and not tool.spec.verbatim:
+                arguments = accept(tool.spec, call.arguments)
+            if self._permit is not None and "#" not in call.id:  # the items of a batch are permitted together
+                await self._permit(call, tool.spec)
             if items is not None:
                 return await self._batch(call, tool, items, started)
-            arguments = accept(tool.spec, call.arguments)
             result = await self._run(tool, replace(call, arguments=arguments))
             return self._done(call, arguments, result, started)
         except Failure as failure:
@@ -184,7 +225,7 @@ class Runner:
             text=self._mask.text(result.text),
             error=fault,
             stats={**measured, **result.stats, **measured},  # first, and never the tool's own word
-            context=self._context(call, result.context),
+            context=self._context(call.arguments, result.context),
         )
         return Outcome(envelope=envelope, root=self._root, arguments=arguments, extras=result.extras)
 
@@ -196,12 +237,12 @@ class Runner:
             text=self._mask.text(_sentences(failure.message, failure.hint)),
             error=Fault(failure.code, self._mask.text(failure.message)),
             stats={"time_ms": self._elapsed_ms(started)},
-            context=self._context(call, context),
+            context=self._context(_echo(call.arguments), context),
         )
         return Outcome(envelope=envelope, root=self._root, arguments=call.arguments)
 
-    def _context(self, call: ToolCall, extra: JsonObject) -> JsonObject:
-        return {"cwd": ".", "params_input": self._mask.json(_echo(call.arguments)), **extra}
+    def _context(self, echo: Json, extra: JsonObject) -> JsonObject:
+        return {"cwd": ".", "params_input": self._mask.json(echo), **extra}
 
     def _elapsed_ms(self, started: float) -> float:
         return round(max(0.0, self._clock.monotonic() - started) * 1000, 3)

@@ -3,10 +3,22 @@
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
+
+
+class Origin(StrEnum):
+    """The way a call came in: some ways ask a person first."""
+
+    CLI = "cli"
+    PYTHON = "python"
+    HTTP = "http"
+    CHAT = "chat"
+    MCP = "mcp"
+    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,8 +28,11 @@ class ToolCall:
     arguments: JsonObject = field(default_factory=dict)
     maid: str | None = None  # how the agent signs; a label, never an identity
     caller: str = "local"  # who asks: a key, a Yard, or cli:<project>
+    origin: Origin = Origin.PYTHON
     timeout_s: float | None = None  # tighter than the tool's own limit, never looser
     force: bool = False  # a person said so; no argument a model writes can set it
+    approved: str = ""  # the digest of this call as a person approved it earlier
+    metadata: JsonObject = field(default_factory=dict)  # what the host tells a plugin beside the arguments
 
 
 _NUMBER = re.compile(r"[1-9][0-9]*")

@@ -101,7 +101,7 @@ def _match(text: str, places: list[Splice], edit: Edit, strategy: Strategy) -> M
     return Match(tuple(chosen), strategy)
 
 
-def _occurrences(text: str, wanted: str) -> list[int]:
+def occurrences(text: str, wanted: str) -> list[int]:
     """Every place, overlapping ones too: counting only disjoint ones would call an ambiguous edit unique."""
     found, at = [], text.find(wanted)
     while at >= 0:
@@ -111,11 +111,11 @@ def _occurrences(text: str, wanted: str) -> list[int]:
 
 
 def _everywhere(text: str, edit: Edit) -> Iterator[Splice]:
-    yield from (Splice(at, at + len(edit.old), edit.new) for at in _occurrences(text, edit.old))
+    yield from (Splice(at, at + len(edit.old), edit.new) for at in occurrences(text, edit.old))
 
 
 def _look_alike(text: str, edit: Edit) -> Iterator[Splice]:
-    found = _occurrences(text.translate(ALIKE), edit.old.translate(ALIKE))
+    found = occurrences(text.translate(ALIKE), edit.old.translate(ALIKE))
     yield from (Splice(at, at + len(edit.old), edit.new) for at in found if edit.old.strip())
 
 

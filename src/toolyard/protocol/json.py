@@ -6,37 +6,44 @@ from typing import TypeAlias
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
 
+_CONTAINERS = (dict, list, tuple)
 MAX_DEPTH = 200  # deeper values come from attackers and break recursive readers on the other side
 MAX_INT_BITS = 4096  # Python refuses to write much longer ones, and no other reader expects them
 
 
 def json_problem(value: object, where: str) -> str | None:
     """Say why ``value`` cannot be written as JSON, or None when it can. Linear, and never recurses."""
-    pending: list[tuple[object, str, int]] = [(value, where, 0)]
+    pending: list[tuple[object, str, int]] = [(value, where, 0)]  # containers, and at first whatever it is
     while pending:
         item, path, depth = pending.pop()
-        if not isinstance(item, dict | list | tuple):
+        if not isinstance(item, _CONTAINERS):
             problem = _scalar_problem(item)
-            if problem:
-                return f"{path} {problem}"
-        elif depth >= MAX_DEPTH:
+            return f"{path} {problem}" if problem else None
+        if depth >= MAX_DEPTH:
             return f"{path} is nested deeper than {MAX_DEPTH} levels"
-        elif isinstance(item, dict):
-            for key, inner in item.items():
-                if not isinstance(key, str) or not _is_unicode(key):
-                    return f"{path} has the key {key!r}, which is not a text that JSON can write"
-                pending.append((inner, f"{path}.{key}", depth + 1))
-        else:
-            pending.extend((inner, f"{path}[{index}]", depth + 1) for index, inner in enumerate(item))
+        is_object = isinstance(item, dict)
+        for step, inner in item.items() if isinstance(item, dict) else enumerate(item):
+            if is_object and not (isinstance(step, str) and _is_unicode(step)):
+                return f"{path} has the key {step!r}, which is not a text that JSON can write"
+            if isinstance(inner, str) and inner.isascii():
+                continue  # as most are
+            if isinstance(inner, _CONTAINERS):
+                pending.append((inner, _inside(path, step), depth + 1))
+            elif problem := _scalar_problem(inner):
+                return f"{_inside(path, step)} {problem}"
     return None
+
+
+def _inside(path: str, step: str | int) -> str:
+    return f"{path}.{step}" if isinstance(step, str) else f"{path}[{step}]"
 
 
 def _scalar_problem(item: object) -> str | None:
     match item:
-        case None:
-            return None
         case str():
             return None if _is_unicode(item) else "holds an unpaired surrogate, which no UTF-8 text can carry"
+        case None:
+            return None
         case float():
             return None if math.isfinite(item) else f"is {item}, which JSON cannot write"
         case int():

@@ -1,21 +1,21 @@
 """What changed between two texts, as hunks: equal to ``structuredPatch`` of npm ``diff`` 7.
 
-The search is Myers' greedy one (An O(ND) Difference Algorithm, 1986). Many edit scripts are equally short; the one that
-npm ``diff`` gives comes out when, of two paths that got equally far, the one that removes a line is kept. The search is
-bounded: texts that differ in thousands of lines get hunks that are right but perhaps not the shortest, found around the
-lines that stand once in both texts.
+Most edits change one place, in lines that stand nowhere else. Then there is only one way to match all other lines, and
+the lines around that place are enough: to split two whole texts into lines would take longer than the edit. For all
+others the equal lines are searched for (``line_runs``); texts that differ in thousands of lines get hunks that are
+right but perhaps not the shortest.
 """
 
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias, TypedDict
+from collections.abc import Iterator
+from typing import AnyStr, NamedTuple, TypedDict
+
+from toolyard.protocol.line_runs import Run, equal_runs
 
 CONTEXT = 3
 NO_NEWLINE = "\\ No newline at end of file"
-_MAX_STEPS = 4_000_000  # diagonals the exact search may visit: about a second
 _FEW = 16  # changed lines that are looked up one by one
-_GAP_STEPS = 20_000  # the same for one gap between two anchors
+_STRIDE = 16 * 1024  # characters compared at once
 
 
 class Hunk(TypedDict):
@@ -37,27 +37,21 @@ class Change(NamedTuple):
     new_end: int
 
 
-class _Run(NamedTuple):
-    """Equal lines in both texts, counted from 0."""
-
-    old: int
-    new: int
-    length: int
-
-
-_Path: TypeAlias = "tuple[_Path, _Run] | None"  # the runs along a path, the last one first
-
-
 def structured_patch(old: str, new: str, context: int = CONTEXT) -> list[Hunk]:
     """The hunks that turn ``old`` into ``new``, with ``context`` unchanged lines around the changes."""
-    old_lines, new_lines = split_lines(old), split_lines(new)
+    first, old, new = _around_the_change(old, new, context)
+    return _hunks(split_lines(old), split_lines(new), first, context)
+
+
+def _hunks(old_lines: list[str], new_lines: list[str], first: int, context: int) -> list[Hunk]:
+    """The hunks of two texts that begin after ``first`` equal lines."""
     groups: list[list[Change]] = []
     for change in changes(old_lines, new_lines):
         if groups and change.old_start - groups[-1][-1].old_end <= 2 * context:
             groups[-1].append(change)
         else:
             groups.append([change])
-    return [_hunk(group, old_lines, new_lines, context) for group in groups]
+    return [_hunk(group, old_lines, new_lines, first, context) for group in groups]
 
 
 def split_lines(text: str) -> list[str]:
@@ -120,13 +114,13 @@ def _searched(old: list[str], new: list[str]) -> Iterator[Change]:
     a = [ids.setdefault(line, len(ids)) for line in old]
     b = [ids.setdefault(line, len(ids)) for line in new]
     x = y = 0
-    for run in (*_runs(a, b), _Run(len(a), len(b), 0)):
+    for run in (*equal_runs(a, b), Run(len(a), len(b), 0)):
         if run.old > x or run.new > y:
             yield Change(x, run.old, y, run.new)
         x, y = run.old + run.length, run.new + run.length
 
 
-def _hunk(group: list[Change], old: list[str], new: list[str], context: int) -> Hunk:
+def _hunk(group: list[Change], old: list[str], new: list[str], skipped: int, context: int) -> Hunk:
     first, last = group[0], group[-1]
     old_start = max(0, first.old_start - context)
     old_end = min(len(old), last.old_end + context)
@@ -141,9 +135,9 @@ def _hunk(group: list[Change], old: list[str], new: list[str], context: int) -> 
         at = change.old_end
     lines += _marked(" ", old[at:old_end])
     return {
-        "oldStart": old_start + 1,
+        "oldStart": skipped + old_start + 1,
         "oldLines": old_end - old_start,
-        "newStart": new_start + 1,
+        "newStart": skipped + new_start + 1,
         "newLines": new_end - new_start,
         "lines": lines,
     }
@@ -158,101 +152,56 @@ def _marked(mark: str, lines: list[str]) -> Iterator[str]:
             yield mark + line
 
 
-def _runs(a: list[int], b: list[int]) -> Iterable[_Run]:
-    """The equal runs of two lists of line numbers, in order."""
-    left, right = Counter(a), Counter(b)
-    certain = (left - right).total() + (right - left).total()  # so many lines differ at the least
-    if certain * certain // 4 <= _MAX_STEPS:
-        found = _shortest(a, b, _MAX_STEPS)
-        if found is not None:
-            return found
-    return _anchored(a, b)
+def common_start(old: AnyStr, new: AnyStr) -> int:
+    """How much is equal from the start."""
+    at, step, most = 0, _STRIDE, min(len(old), len(new))
+    while step:
+        if at + step <= most and new.startswith(old[at : at + step], at):
+            at += step
+        else:
+            step //= 2
+    return at
 
 
-def _shortest(a: list[int], b: list[int], max_steps: int) -> list[_Run] | None:
-    """The runs of the shortest edit script, or None when finding it takes more than ``max_steps``.
-
-    ``reach[k]`` is how many old lines the best path on diagonal k (old lines minus new lines) has used, ``paths[k]``
-    its runs. Odd and even diagonals take turns, so the same list holds the last round and this one.
-    """
-    n, m = len(a), len(b)
-    a, b = [*a, -1], [*b, -2]  # ends that differ, so that no run goes past them
-    middle, target = m + 1, n + 1
-    reach: list[int] = [-1] * (n + m + 3)
-    paths: list[_Path] = [None] * (n + m + 3)
-    x = 0
-    while a[x] == b[x]:
-        x += 1
-    reach[middle], paths[middle] = x, (None, _Run(0, 0, x)) if x else None
-    lowest, highest = -m, n  # diagonals beyond a path that has reached an end cannot win any more
-    distance = 0
-    while reach[target] != n:
-        distance += 1
-        low = max(-distance, lowest)
-        low += (low + distance) & 1
-        high = min(distance, highest)
-        max_steps -= (high - low) // 2 + 1
-        if max_steps < 0:
-            return None
-        for k in range(low, high + 1, 2):
-            at = middle + k
-            removed, added = reach[at - 1], reach[at + 1]
-            can_add = added >= 0 and added - k <= m
-            if 0 <= removed < n and not (can_add and removed < added):
-                x, path = removed + 1, paths[at - 1]
-            elif can_add:
-                x, path = added, paths[at + 1]
-            else:
-                reach[at] = -1
-                continue
-            begin, y = x, x - k
-            while a[x] == b[y]:
-                x += 1
-                y += 1
-            reach[at] = x
-            paths[at] = (path, _Run(begin, begin - k, x - begin)) if x > begin else path
-            if x == n:
-                highest = min(highest, k - 1)
-            if y == m:
-                lowest = max(lowest, k + 1)
-    return _in_order(paths[target])
+def common_end(old: AnyStr, new: AnyStr, start: int) -> int:
+    """How much is equal at the end, none of it before ``start``."""
+    at, step, most = 0, _STRIDE, min(len(old), len(new)) - start
+    while step:
+        if at + step <= most and new.startswith(old[len(old) - at - step : len(old) - at], len(new) - at - step):
+            at += step
+        else:
+            step //= 2
+    return at
 
 
-def _in_order(path: _Path) -> list[_Run]:
-    runs: list[_Run] = []
-    while path is not None:
-        path, run = path
-        runs.append(run)
-    return runs[::-1]
+def _around_the_change(old: str, new: str, context: int) -> tuple[int, str, str]:
+    """What is enough of two texts to find their hunks, and how many lines stand before it."""
+    start = old.rfind("\n", 0, common_start(old, new)) + 1
+    end = _equal_lines_at_the_end(old, new, start)
+    gone, come = split_lines(old[start : len(old) - end]), split_lines(new[start : len(new) - end])
+    if end in (len(old), len(new)) or len(gone) + len(come) > _FEW:
+        return 0, old, new
+    if _elsewhere(gone, come, new, end) or _elsewhere(come, gone, old, end):
+        return 0, old, new
+    first, last = start, len(old) - end
+    for _ in range(context):
+        first = old.rfind("\n", 0, max(0, first - 1)) + 1
+        last = old.find("\n", last) + 1 or len(old)
+    return old.count("\n", 0, first), old[first:last], new[first : len(new) - len(old) + last]
 
 
-def _anchored(a: list[int], b: list[int]) -> Iterator[_Run]:
-    """Runs around the lines that stand once in both texts, in the same order; small gaps are searched exactly."""
-    x = y = 0
-    for old, new in (*_anchors(a, b), (len(a), len(b))):
-        gap = _shortest(a[x:old], b[y:new], _GAP_STEPS) if x < old and y < new else None
-        yield from (_Run(run.old + x, run.new + y, run.length) for run in gap or ())
-        if old < len(a):
-            yield _Run(old, new, 1)
-        x, y = old + 1, new + 1
+def _equal_lines_at_the_end(old: str, new: str, start: int) -> int:
+    """How many characters of whole lines are equal at the end, none of them before ``start``."""
+    at = common_end(old, new, start)
+    if all(len(text) - at == start or text[len(text) - at - 1] == "\n" for text in (old, new)):
+        return at
+    newline = old.find("\n", len(old) - at)
+    return len(old) - newline - 1 if newline >= 0 else 0
 
 
-def _anchors(a: list[int], b: list[int]) -> list[tuple[int, int]]:
-    """The longest series of pairs of unique lines that grows in both texts (patience sorting)."""
-    counts_a, counts_b = Counter(a), Counter(b)
-    where = {line: at for at, line in enumerate(b) if counts_b[line] == 1}
-    pairs = [(at, where[line]) for at, line in enumerate(a) if counts_a[line] == 1 and line in where]
-    tops: list[int] = []  # the smallest new position that ends a series of each length
-    ends: list[int] = []  # the pair that does
-    before: list[int] = []
-    for number, (_, new) in enumerate(pairs):
-        length = bisect_left(tops, new)
-        tops[length : length + 1] = [new]
-        ends[length : length + 1] = [number]
-        before.append(ends[length - 1] if length else -1)
-    series = []
-    at = ends[-1] if ends else -1
-    while at >= 0:
-        series.append(pairs[at])
-        at = before[at]
-    return series[::-1]
+def _elsewhere(lines: list[str], others: list[str], text: str, end: int) -> bool:
+    """Whether one of ``lines`` is among ``others`` or a line of the last ``end`` characters of ``text``."""
+    return any(
+        line in others or text.find(f"\n{line}\n", len(text) - end - 1) >= 0 or text.endswith(f"\n{line}")
+        for line in lines
+    )

@@ -28,8 +28,11 @@ class ToolSpec:
     synonyms: Mapping[str, str] = field(default_factory=dict)  # another name -> the parameter it means
     aliases: tuple[str, ...] = ()  # other names of the tool
     risk: Risk = Risk.READ
+    reading_commands: tuple[str, ...] = ()  # of a tool with several: those that only look
+    fingerprint: str = ""  # of a plugin as it was reviewed
     timeout_s: float = 60.0
     splits_batches: bool = False  # built-in tools split numbered batches; plugins get them unchanged
+    verbatim: bool = False  # a plugin gets the arguments as they were written; the schema only checks them
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

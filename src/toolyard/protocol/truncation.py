@@ -103,16 +103,17 @@ def truncated(
 def shorten_params(envelope: Envelope) -> Envelope:
     """Cut long strings of ``context.params_input``: the model wrote them and need not read them again."""
     params = envelope.context.get("params_input")
-    return replace(envelope, context={**envelope.context, "params_input": _shorten(params)})
+    return replace(envelope, context={**envelope.context, "params_input": shorten(params)})
 
 
-def _shorten(value: Json) -> Json:
+def shorten(value: Json) -> Json:
+    """A value whose long strings are cut, with a mark that says so."""
     if isinstance(value, str):
         return _shorten_text(value)
     if isinstance(value, Mapping):
-        return {key: _shorten(inner) for key, inner in value.items()}
+        return {key: shorten(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_shorten(inner) for inner in value]
+        return [shorten(inner) for inner in value]
     return value
 
 

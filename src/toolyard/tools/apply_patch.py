@@ -14,12 +14,14 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.patching.text import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, ChangingTool, checksum, remark
+from toolyard.tools.change import DRY_RUN, ChangingTool, remark
 from toolyard.tools.text import description
 from toolyard.tools.validation import Finding, validate
+from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import printable
+from toolyard.workspace.undo import Content
 from toolyard.workspace.workspace import Target
 
 SPEC = ToolSpec(
@@ -65,10 +67,10 @@ class ApplyPatch(ChangingTool):
             writes = [write for file in planned for write in _contents(file, found)]
             checkpoint()
             if not wanted["dry_run"]:
-                self._files.commit([(w.target, w.old, w.content) for w in writes])
-                for w in writes:
-                    if w.content is not None:
-                        self._files.remember(call, w.target.path, checksum(w.content))
+                self._files.commit(call, writes)
+                for write in writes:
+                    if write.hash is not None:
+                        self._files.remember(call, write.target.path, write.hash)
             return _result(planned, found, applied=not wanted["dry_run"])
 
     def _planned(
@@ -83,13 +85,6 @@ class ApplyPatch(ChangingTool):
         except Failure as failure:
             known = {file.target.path: file.document.raw if file.document else None for file in found.values()}
             raise self._files.explained(failure, call, known) from failure
-
-
-@dataclass(frozen=True, slots=True)
-class _Content:
-    target: Target
-    old: bytes | None
-    content: bytes | None
 
 
 def _paths(changes: Sequence[FileChange]) -> list[str]:
@@ -110,18 +105,22 @@ def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None
             )
 
 
-def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[_Content]:
+def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[Content]:
     """The bytes each file is to have: a move writes the new one and removes the old one."""
     here = found[file.path]
     old = here.document.raw if here.document else None
     if file.after is None:
-        return [_Content(here.target, old, None)]
+        return [Content(here.target, old, None, None)]
     if here.document is None:
-        return [_Content(here.target, None, file.text.encode())]
+        return [_content(here.target, None, file.text.encode())]
     content = here.document.spliced(file.splices, here.target.path)
     if file.new_path is None or found[file.new_path].target.path == here.target.path:
-        return [_Content(here.target, old, content)]
-    return [_Content(found[file.new_path].target, None, content), _Content(here.target, old, None)]
+        return [_content(here.target, old, content)]
+    return [_content(found[file.new_path].target, None, content), Content(here.target, old, None, None)]
+
+
+def _content(target: Target, old: bytes | None, new: bytes) -> Content:
+    return Content(target, old, new, checksum(new))
 
 
 def _result(planned: Sequence[PlannedFile], found: Mapping[str, _Found], *, applied: bool) -> Result:

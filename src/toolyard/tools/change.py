@@ -4,7 +4,6 @@ Find the file, keep other writers out, read it, refuse what is stale, compute th
 remember them for the caller, look at what was written. A dry run does everything but the writing.
 """
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,12 +19,13 @@ from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import Finding, validate
+from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import printable
 from toolyard.workspace.protected import require_open
 from toolyard.workspace.reads import Reads
-from toolyard.workspace.transaction import Transactions, Write
+from toolyard.workspace.undo import Content, Undo
 from toolyard.workspace.workspace import Target, Workspace
 
 DRY_RUN: JsonObject = {"type": "boolean", "default": False, "description": "Show what would change; write nothing."}
@@ -55,13 +55,12 @@ class Changed:
         findings: list[Json] = [finding.to_json() for finding in validation.findings]
         text = done if self.applied else f"Dry run: nothing was written. Without dry_run: {done}"
         text += remark(validation.findings)
-        hunks = cast("list[Json]", structured_patch(before or "", after))
         return Result(
             data={
                 "applied": self.applied,
                 **data,
                 "hash": self.hash,
-                "structured_patch": hunks,
+                "structured_patch": cast("list[Json]", structured_patch(before or "", after)),
                 **({"validation": findings} if findings else {}),
             },
             text=text,
@@ -82,10 +81,8 @@ def remark(findings: Sequence[Finding]) -> str:
 class FileChanger:
     """One for all writing tools of a Yard."""
 
-    def __init__(
-        self, workspace: Workspace, transactions: Transactions, reads: Reads, fallback_encodings: Sequence[str]
-    ) -> None:
-        self._workspace, self._transactions, self._reads = workspace, transactions, reads
+    def __init__(self, workspace: Workspace, undo: Undo, reads: Reads, fallback_encodings: Sequence[str]) -> None:
+        self._workspace, self._undo, self._reads = workspace, undo, reads
         self._fallbacks = tuple(fallback_encodings)
 
     def change(self, call: ToolCall, checkpoint: Checkpoint, compute: Compute, *, overwrites: bool = False) -> Changed:
@@ -103,7 +100,7 @@ class FileChanger:
             changed = Changed(target.path, before, after, checksum(content), not wanted["dry_run"])
             checkpoint()
             if changed.applied and content != raw:
-                self.commit([(target, raw, content)])
+                self.commit(call, [Content(target, raw, content, changed.hash)])
             if changed.applied:
                 self.remember(call, target.path, changed.hash)
             return changed
@@ -130,14 +127,9 @@ class FileChanger:
         """What a caller wrote counts as read by it."""
         self._reads.remember(call.caller, path, checksum)
 
-    def commit(self, contents: Sequence[tuple[Target, bytes | None, bytes | None]]) -> None:
-        """Targets with their old and new bytes: all or none."""
-        try:
-            self._transactions.commit([Write(*target.make(), target.path, old, new) for target, old, new in contents])
-        except BaseException:
-            for target, _, _ in contents:
-                target.unmake()
-            raise
+    def commit(self, call: ToolCall, contents: Sequence[Content]) -> None:
+        """All or none, in a way that can be undone."""
+        self._undo.commit(call.id, contents)
 
     def _require_fresh(self, call: ToolCall, path: str, raw: bytes | None, *, overwrites: bool) -> None:
         expected = call.arguments.get("expected_hash")
@@ -185,10 +177,6 @@ class ChangingTool(ABC):
 
     @abstractmethod
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result: ...
-
-
-def checksum(raw: bytes) -> str:
-    return hashlib.sha256(raw).hexdigest()
 
 
 def _stale(path: str, why: str, raw: bytes | None) -> Failure:

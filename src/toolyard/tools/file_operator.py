@@ -25,6 +25,7 @@ from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, SafeFetch
 from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
 _MAX_ECHO = 100  # characters of an unknown command that are said back
@@ -73,6 +74,7 @@ SPEC = ToolSpec(
     },
     synonyms=CANONICAL,
     risk=Risk.WRITE,
+    reading_commands=("ListAllowedDirectories", "ReadFile", "ListDirectory", "FileInfo", "SearchFiles"),
     splits_batches=True,
 )
 
@@ -86,16 +88,17 @@ class FileOperator:
         files: FileChanger,
         arranger: Arranger,
         trash: Trash,
+        undo: Undo,
         reads: Reads,
         fetch: SafeFetch,
         *,
         fallback_encodings: Sequence[str],
     ) -> None:
         reading = Reading(workspace, reads, fallback_encodings)
-        writing = Writing(files, arranger, trash, reads)
+        writing = Writing(files, arranger, trash, reads, undo)
         listing, searching = Listing(workspace), Searching(workspace)
-        arranging = Arranging(arranger, trash)
-        fetching = Fetching(fetch, arranger, fallback_encodings)
+        arranging = Arranging(arranger, trash, undo)
+        fetching = Fetching(fetch, arranger, undo, fallback_encodings)
         special = Special(workspace.root, files, writing)
         file, folder, ends = ("filePath",), ("directoryPath",), ("sourcePath", "destinationPath")
         written, replaced = (*file, "content"), (*file, "searchString", "replaceString")

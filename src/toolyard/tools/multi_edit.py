@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.edit import Edit, Match, apply, locate
+from toolyard.protocol.edit import Edit
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -12,6 +12,7 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, new_file, require_existing
+from toolyard.tools.many_edits import EditedText
 from toolyard.tools.text import description
 from toolyard.workspace.document import UTF8, Document
 
@@ -60,15 +61,15 @@ class MultiEdit(ChangingTool):
                 applied.append(_report(1, edits[0], 1))
             else:
                 document = require_existing(before, path)
-            text = document.text
-            for number, edit in enumerate(edits[len(applied) :], len(applied) + 1):
+            rest = edits[len(applied) :]
+            edited = EditedText(document.text, rest)
+            for number, edit in enumerate(rest, len(applied) + 1):
                 checkpoint()
-                match = _located(text, edit, number, len(edits))
-                for splice in match.splices:
-                    document.encoded(splice.text, path)  # refused here, before anything is written
-                text = apply(text, match.splices)
-                applied.append(_report(number, edit, len(match.splices)))
-            return document.whole(text)
+                put = _made(edited, edit, number, len(edits))
+                for text in put:
+                    document.encoded(text, path)  # refused here, before anything is written
+                applied.append(_report(number, edit, len(put)))
+            return document.whole(edited.text)
 
         changed = self._files.change(call, checkpoint, compute)
         name = changed.path.rpartition("/")[2]
@@ -82,13 +83,13 @@ class MultiEdit(ChangingTool):
         return changed.result(f"Made {len(edits)} edits in '{changed.path}'.", data)
 
 
-def _located(text: str, edit: Edit, number: int, total: int) -> Match:
+def _made(edited: EditedText, edit: Edit, number: int, total: int) -> tuple[str, ...]:
     try:
         if not edit.old:
             raise Failure(
                 ErrorCode.INVALID_PARAM, "old_string is empty.", hint="Only the first edit may make a new file."
             )
-        return locate(text, edit)
+        return edited.make_next()
     except Failure as failure:
         raise Failure(
             failure.reason or failure.code,

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import TypeVar
 
 _GRACE_S = 1.0  # how long a cancelled call waits for its thread to see the checkpoint
@@ -11,7 +12,7 @@ T = TypeVar("T")
 
 async def in_thread(work: Callable[[], T]) -> T:
     """Run ``work`` in a thread. A cancelled caller waits a moment for the thread, so that nothing is left half done."""
-    thread = asyncio.ensure_future(asyncio.to_thread(work))
+    thread = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
     try:
         return await asyncio.shield(thread)
     except asyncio.CancelledError:

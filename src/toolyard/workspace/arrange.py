@@ -16,6 +16,7 @@ from secrets import token_hex
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.tool import Checkpoint
+from toolyard.workspace.changes import Change, Folder, Moved, checksum, mark_of, written
 from toolyard.workspace.document import MAX_BYTES
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import to_text
@@ -36,6 +37,7 @@ class Placed:
 
     path: str
     wanted: str
+    change: Change
 
     @property
     def renamed(self) -> bool:
@@ -49,6 +51,7 @@ class _Landing:
     folder: int
     path: str
     make: Callable[[], tuple[int, bytes]]
+    made: Callable[[], int]  # how many folders were made for it
 
     def named(self, name: bytes) -> str:
         return _joined(self.path.rpartition("/")[0], to_text(name))
@@ -91,23 +94,27 @@ class Arranger:
                         raise already_exists(landing.path)
                     with suppress(FileExistsError):
                         transfer(entry.folder, entry.name, folder, free)
-                        return Placed(landing.named(free), landing.path)
+                        where, mark = landing.named(free), mark_of(folder, free)
+                        moved = Moved(entry.path, where, os.fsdecode(entry.name), mark, landing.made())
+                        return Placed(where, landing.path, moved)
                 raise already_exists(landing.path)
 
-    def make_folder(self, path: str, *, force: bool = False) -> tuple[str, bool]:
-        """A folder with those on the way to it: its real path, and whether it is new."""
+    def make_folder(self, path: str, *, force: bool = False) -> Folder:
+        """A folder with those on the way to it, as far as they are new."""
         if self._is_folder(path):
             with self._workspace.folder(path) as there:
-                return there.path, False
+                return Folder(there.path, 0)
         with self._workspace.target(path) as target:
             require_open(target.path, force=force)
             if target.exists:
                 raise already_exists(target.path)
             folder, name = target.make()
+            made = target.made
             with suppress(FileExistsError):  # somebody else was as quick
                 os.mkdir(name, 0o777, dir_fd=folder)
+                made += 1
             os.fsync(folder)
-            return target.path, True
+            return Folder(target.path, made)
 
     def require_movable(self, entry: Entry, path: str, *, force: bool) -> None:
         """Not the project itself, no protected place, and no link that leads outside (S-12)."""
@@ -131,30 +138,28 @@ class Arranger:
             if _stands(folder, free):
                 continue
             try:
-                self._transactions.commit([Write(folder, free, path, None, content)])
+                self._transactions.commit([Write(folder, free, path, None, content, mode)])
             except Failure as failure:
                 if failure.code is not ErrorCode.CONFLICT:
                     raise
                 continue  # somebody was quicker
-            if mode is not None:
-                _set_mode(folder, free, mode)
-            return Placed(path, landing.path)
+            change = written(path, os.fsdecode(free), None, content, checksum(content), None, landing.made())
+            return Placed(path, landing.path, change)
         raise already_exists(landing.path)
 
     @contextmanager
     def _landing(self, path: str, own: bytes | None = None, *, force: bool) -> Iterator[_Landing]:
         """The place that ``path`` means; a folder means the place in it for something with the name ``own``."""
-        if own is not None and path.endswith("/"):
-            self.make_folder(path, force=force)
+        first = self.make_folder(path, force=force).made if own is not None and path.endswith("/") else 0
         if own is not None and self._is_folder(path):
             with self._workspace.folder(path) as folder:
                 inside, where = (folder.fd, own), _joined(folder.path, to_text(own))
                 require_open(where, force=force)
-                yield _Landing(folder.fd, where, lambda: inside)
+                yield _Landing(folder.fd, where, lambda: inside, lambda: first)
         else:
             with self._workspace.target(path) as target:
                 require_open(target.path, force=force)
-                yield _Landing(target.folder, target.path, target.make)
+                yield _Landing(target.folder, target.path, target.make, lambda: target.made)
 
     def _is_folder(self, path: str) -> bool:
         try:
@@ -232,14 +237,6 @@ def _stands(folder: int, name: bytes) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _set_mode(folder: int, name: bytes, mode: int) -> None:
-    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        os.fchmod(fd, mode)
-    finally:
-        os.close(fd)
 
 
 def _joined(folder: str, name: str) -> str:

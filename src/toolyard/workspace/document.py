@@ -29,7 +29,8 @@ class Document:
         encoding = detect(raw, whole=True, fallbacks=fallbacks)
         try:
             document = cls.known(raw, encoding)
-            faithful = document.whole(document.text) == raw and not _STATEFUL.match(encoding.name)
+            sure = encoding.name == "utf-8" and encoding.certain  # valid UTF-8 is the only way to write its text
+            faithful = sure or (document.whole(document.text) == raw and not _STATEFUL.match(encoding.name))
         except UnicodeError:
             document, faithful = cls(raw, encoding, ""), False
         if not faithful:
@@ -47,15 +48,20 @@ class Document:
 
     def spliced(self, splices: tuple[Splice, ...], path: str) -> bytes:
         """The file's bytes with the splices put in."""
-        name, errors = self.encoding.name, _errors(self.encoding)
-        pieces = [self.encoding.bom]
+        raw = memoryview(self.raw)  # its slices are no copies
+        pieces: list[bytes | memoryview] = [self.encoding.bom]
         at, offset = 0, len(self.encoding.bom)
         for splice in splices:
-            kept = len(self.text[at : splice.start].encode(name, errors))
-            gone = len(self.text[splice.start : splice.end].encode(name, errors))
-            pieces += [self.raw[offset : offset + kept], self.encoded(splice.text, path)]
+            kept, gone = self._size(at, splice.start), self._size(splice.start, splice.end)
+            pieces += [raw[offset : offset + kept], self.encoded(splice.text, path)]
             at, offset = splice.end, offset + kept + gone
-        return b"".join([*pieces, self.raw[offset:]])
+        return b"".join([*pieces, raw[offset:]])
+
+    def _size(self, start: int, end: int) -> int:
+        """How many bytes the characters ``start:end`` are."""
+        if self.encoding.name == "utf-8" and self.text.isascii():
+            return end - start
+        return len(self.text[start:end].encode(self.encoding.name, _errors(self.encoding)))
 
     def whole(self, text: str) -> bytes:
         """The file with another text; without states in the encoding, what is equal text is equal bytes."""

@@ -65,7 +65,7 @@ def detect(sample: bytes, *, whole: bool, fallbacks: Sequence[str]) -> Encoding:
     for bom, name in _BOMS:
         if sample.startswith(bom):
             return _marked(name, bom, sample, whole=whole)
-    if decodes(sample, "utf-8", whole=whole):
+    if sample.isascii() or decodes(sample, "utf-8", whole=whole):
         return Encoding("utf-8")
     if decodes(sample, "utf-8", whole=False) or _mostly_utf8(sample):
         return Encoding("utf-8", certain=False)

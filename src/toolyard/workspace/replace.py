@@ -16,6 +16,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+_PIECE = 64 * 1024  # bytes compared at once
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -44,7 +45,7 @@ class Draft:
         os.fsync(self.folder)
 
     def require_unchanged(self) -> None:
-        if read_or_none(self.folder, self.name) != self.expected:
+        if not holds(self.folder, self.name, self.expected):
             raise changed_meanwhile(self.path)
 
     def discard(self) -> None:
@@ -52,12 +53,24 @@ class Draft:
             os.unlink(self.draft, dir_fd=self.folder)
 
 
-def write_draft(folder: int, name: bytes, draft: bytes, content: bytes, expected: bytes | None, path: str) -> Draft:
-    """Write and sync ``content`` under ``draft``; nothing is visible under ``name`` yet."""
+def write_draft(
+    folder: int,
+    name: bytes,
+    draft: bytes,
+    content: bytes,
+    expected: bytes | None,
+    path: str,
+    *,
+    mode: int | None = None,
+) -> Draft:
+    """Write and sync ``content`` under ``draft``; nothing is visible under ``name`` yet. ``mode``: of a new file."""
     waiting = Draft(folder, name, draft, expected, path)
+    given = mode if expected is None else 0o600
     try:
-        fd = os.open(draft, _NEW, 0o666 if expected is None else 0o600, dir_fd=folder)
+        fd = os.open(draft, _NEW, 0o666 if given is None else given, dir_fd=folder)
         try:
+            if expected is None and mode is not None:
+                os.fchmod(fd, mode)  # what the umask took
             view = memoryview(content)
             while view:
                 view = view[os.write(fd, view) :]
@@ -80,6 +93,26 @@ def read_or_none(folder: int, name: bytes) -> bytes | None:
         return None
     with os.fdopen(fd, "rb") as file:
         return file.read()
+
+
+def holds(folder: int, name: bytes, expected: bytes | None) -> bool:
+    """Whether just these bytes stand under ``name``; None: nothing does."""
+    try:
+        fd = os.open(name, _READ, dir_fd=folder)
+    except FileNotFoundError:
+        return expected is None
+    if expected is None:
+        os.close(fd)
+        return False
+    try:
+        at = 0
+        while piece := os.read(fd, _PIECE):
+            if not expected.startswith(piece, at):
+                return False
+            at += len(piece)
+        return at == len(expected)
+    finally:
+        os.close(fd)
 
 
 def already_exists(path: str) -> Failure:

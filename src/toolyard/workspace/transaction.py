@@ -23,9 +23,10 @@ from uuid import uuid4
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.workspace.replace import Draft, already_exists, changed_meanwhile, read_or_none, write_draft
+from toolyard.workspace.replace import Draft, already_exists, changed_meanwhile, holds, read_or_none, write_draft
 
 _log = logging.getLogger(__name__)
+_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DRAFT = re.compile(r"\.toolyard-[0-9a-f]{32}-[0-9]+")
 
 
@@ -38,6 +39,7 @@ class Write:
     path: str  # real path relative to the root
     expected: bytes | None  # what stands there now
     content: bytes | None
+    mode: int | None = None  # of a new file; None: as the system makes them
 
 
 class Transactions:
@@ -88,10 +90,9 @@ class Transactions:
 
     @contextmanager
     def _record(self, own: str, content: dict[str, Any]) -> "Iterator[_Record]":
-        file = self._folder / f"{own}.json"
+        file, draft = f"{self._folder}/{own}.json", f"{self._folder}/{own}.new"
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            fd = os.open(file.with_suffix(".new"), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            fd = self._open_new(draft)
         except OSError as error:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
@@ -102,14 +103,22 @@ class Transactions:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)  # held while we live: who can take it knows that we do not
             os.write(fd, json.dumps(content).encode())
-            file.with_suffix(".new").rename(file)
+            os.rename(draft, file)
             try:
                 yield record
             finally:
                 if not record.binding:
-                    file.unlink(missing_ok=True)
+                    with suppress(FileNotFoundError):
+                        os.unlink(file)
         finally:
             os.close(fd)
+
+    def _open_new(self, file: str) -> int:
+        try:
+            return os.open(file, _NEW, 0o600)
+        except FileNotFoundError:  # the first record
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return os.open(file, _NEW, 0o600)
 
 
 class _Record:
@@ -132,15 +141,14 @@ class _Record:
 def _prepare(write: Write, draft: bytes) -> Draft:
     """Everything that can fail for want of rights or room fails here, before anything is promised."""
     if write.content is not None:
-        return write_draft(write.folder, write.name, draft, write.content, write.expected, write.path)
+        return write_draft(write.folder, write.name, draft, write.content, write.expected, write.path, mode=write.mode)
     # A second name for the file that goes: it shows that the folder can be written, and brings the file back.
     os.link(write.name, draft, src_dir_fd=write.folder, dst_dir_fd=write.folder, follow_symlinks=False)
     return Draft(write.folder, write.name, draft, write.expected, write.path)
 
 
 def _require_unchanged(write: Write) -> None:
-    now = read_or_none(write.folder, write.name)
-    if now != write.expected:
+    if not holds(write.folder, write.name, write.expected):
         raise already_exists(write.path) if write.expected is None else changed_meanwhile(write.path)
 
 

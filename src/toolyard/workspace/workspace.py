@@ -237,6 +237,11 @@ class Target:
             del self._way[0]
         return self.folder, self._way[0]
 
+    @property
+    def made(self) -> int:
+        """How many folders were made on the way."""
+        return len(self._made)
+
     def unmake(self) -> None:
         """Take back the folders that were made, when nothing came to stand in them."""
         for folder, name in reversed(self._made):

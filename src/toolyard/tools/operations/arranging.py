@@ -3,31 +3,34 @@
 from toolyard.protocol.outcome import Result
 from toolyard.tools.operations.request import Request
 from toolyard.workspace.arrange import Arranger, Placed
+from toolyard.workspace.changes import Deleted
 from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.undo import Undo
 
 
 class Arranging:
-    def __init__(self, arranger: Arranger, trash: Trash) -> None:
-        self._arranger, self._trash = arranger, trash
+    def __init__(self, arranger: Arranger, trash: Trash, undo: Undo) -> None:
+        self._arranger, self._trash, self._undo = arranger, trash, undo
 
     def copy_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.copy(source, destination, request.checkpoint, force=request.call.force)
-        return _placed(placed, source, f"Copied '{source}' to '{placed.path}'.")
+        return self._placed(request, placed, f"Copied '{source}' to '{placed.path}'.")
 
     def move_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, force=request.call.force)
-        return _placed(placed, source, f"Moved '{source}' to '{placed.path}'.")
+        return self._placed(request, placed, f"Moved '{source}' to '{placed.path}'.")
 
     def rename_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         force = request.call.force
         placed = self._arranger.move(source, destination, request.checkpoint, exactly=True, force=force)
-        return _placed(placed, source, f"Renamed '{source}' to '{placed.path}'.")
+        return self._placed(request, placed, f"Renamed '{source}' to '{placed.path}'.")
 
     def delete_file(self, request: Request) -> Result:
         trashed = self._trash.put(request["path"], request.checkpoint, force=request.call.force)
+        self._undo.keep(request.call.id, [Deleted(trashed.path, trashed.id)])
         return Result(
             data={"applied": True, "path": trashed.path, "trash_id": trashed.id},
             text=f"Deleted '{trashed.path}'. It is kept for {KEPT.days} days in the trash as {trashed.id}.",
@@ -35,25 +38,28 @@ class Arranging:
         )
 
     def create_directory(self, request: Request) -> Result:
-        path, made = self._arranger.make_folder(request["path"], force=request.call.force)
+        folder = self._arranger.make_folder(request["path"], force=request.call.force)
+        path, made = folder.path, folder.made > 0
+        if made:
+            self._undo.keep(request.call.id, [folder])
         return Result(
             data={"applied": True, "path": path, "created": made},
             text=f"Created the folder '{path}'." if made else f"The folder '{path}' exists already.",
             context={"path_resolved": path},
         )
 
-
-def _placed(placed: Placed, source: str, done: str) -> Result:
-    if placed.renamed:
-        done += f" The name '{placed.wanted}' was taken."
-    return Result(
-        data={
-            "applied": True,
-            "source": source,
-            "path": placed.path,
-            "originalPath": placed.wanted,
-            "renamed": placed.renamed,
-        },
-        text=done,
-        context={"path_resolved": placed.path},
-    )
+    def _placed(self, request: Request, placed: Placed, done: str) -> Result:
+        self._undo.keep(request.call.id, [placed.change])
+        if placed.renamed:
+            done += f" The name '{placed.wanted}' was taken."
+        return Result(
+            data={
+                "applied": True,
+                "source": request["source"],
+                "path": placed.path,
+                "originalPath": placed.wanted,
+                "renamed": placed.renamed,
+            },
+            text=done,
+            context={"path_resolved": placed.path},
+        )

@@ -14,6 +14,7 @@ from toolyard.tools.thread import in_thread
 from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.safe_fetch import Fetched, SafeFetch
+from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
 DOWNLOADS = "downloads"
@@ -21,8 +22,8 @@ _NO_NAME = "download"
 
 
 class Fetching:
-    def __init__(self, fetch: SafeFetch, arranger: Arranger, fallback_encodings: Sequence[str]) -> None:
-        self._fetch, self._arranger, self._fallbacks = fetch, arranger, fallback_encodings
+    def __init__(self, fetch: SafeFetch, arranger: Arranger, undo: Undo, fallback_encodings: Sequence[str]) -> None:
+        self._fetch, self._arranger, self._undo, self._fallbacks = fetch, arranger, undo, fallback_encodings
 
     async def web_read_file(self, request: Request) -> Result:
         """Read it as ReadFile would. Nothing is kept: who wants the file asks for DownloadFile."""
@@ -47,6 +48,7 @@ class Fetching:
         fetched = self._fetch.get(request["url"], request.checkpoint)
         path = f"{request.get('downloadDir') or DOWNLOADS}/{name or name_of(fetched)}"
         placed = self._arranger.create(path, fetched.content, request.checkpoint, force=request.call.force)
+        self._undo.keep(request.call.id, [placed.change])
         text = f"Downloaded '{placed.path}' ({size_in_words(len(fetched.content))}) from '{fetched.place.host}'."
         if placed.renamed:
             text += f" The name '{placed.wanted}' was taken."

@@ -9,16 +9,18 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.tools.change import Changed, FileChanger, checksum
+from toolyard.tools.change import Changed, FileChanger
 from toolyard.tools.operations.blocks import parse_blocks
 from toolyard.tools.operations.facts import size_in_words
 from toolyard.tools.operations.reading import encoding_name
 from toolyard.tools.operations.request import Request
 from toolyard.workspace.arrange import Arranger
+from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import UTF8, Document
 from toolyard.workspace.encoding import Encoding, named
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.trash import KEPT, Trash, Trashed
+from toolyard.workspace.undo import Undo
 
 _ESCAPED = {
     "「始ESCAPE」": "「始」",
@@ -30,8 +32,8 @@ _MARKED = {"utf-8-sig": ("utf-8", codecs.BOM_UTF8), "utf-16": ("utf-16-le", code
 
 
 class Writing:
-    def __init__(self, files: FileChanger, arranger: Arranger, trash: Trash, reads: Reads) -> None:
-        self._files, self._arranger, self._trash, self._reads = files, arranger, trash, reads
+    def __init__(self, files: FileChanger, arranger: Arranger, trash: Trash, reads: Reads, undo: Undo) -> None:
+        self._files, self._arranger, self._trash, self._reads, self._undo = files, arranger, trash, reads, undo
 
     def write_file(self, request: Request) -> Result:
         return self.create(request, request["path"], request["content"])
@@ -46,6 +48,7 @@ class Writing:
         """A new file; one that is there is not touched, and the new one gets a number."""
         document = _new(content, request.get("encoding"), path)
         placed = self._arranger.create(path, document.raw, request.checkpoint, force=request.call.force)
+        self._undo.keep(request.call.id, [placed.change])
         self._reads.remember(request.call.caller, placed.path, checksum(document.raw))
         done = f"Created '{placed.path}' ({size_in_words(len(document.raw))})."
         if placed.renamed:

@@ -1,0 +1,57 @@
+"""A command that goes on after it has answered."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+import click
+
+from toolyard.errors import ToolyardError
+
+
+class Work(Protocol):
+    def __call__(self, say: Callable[[str], None], *, wait: bool) -> Coroutine[Any, Any, int]: ...
+
+
+def detached(work: Work) -> int:
+    """Run ``work`` in a process of its own; its first answer is printed and its exit code given at once."""
+    ours, theirs = os.pipe()
+    if os.fork() == 0:
+        os.close(ours)
+        _go_on(work, theirs)
+    os.close(theirs)
+    with open(ours, encoding="utf-8") as answer:
+        said = answer.read()
+    told = json.loads(said) if said else {"error": "it ended before it had answered"}
+    if "error" in told:
+        raise ToolyardError(told["error"])
+    click.echo(told["text"])
+    return int(told["code"])
+
+
+def _go_on(work: Work, pipe: int) -> None:
+    """The process that stays: no terminal, no output; its answer goes through ``pipe``."""
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+
+    def say(text: str) -> None:
+        failed = '"status": "error"' in text.split("\n", 2)[1]
+        _tell(pipe, {"text": text, "code": int(failed)})
+
+    try:
+        asyncio.run(work(say, wait=False))
+    except ToolyardError as error:
+        _tell(pipe, {"error": str(error)})
+    finally:
+        os._exit(0)
+
+
+def _tell(pipe: int, value: dict[str, object]) -> None:
+    with open(pipe, "w", encoding="utf-8") as answer:
+        json.dump(value, answer)
+    sys.stdout.flush()

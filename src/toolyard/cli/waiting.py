@@ -1,0 +1,66 @@
+"""Waiting for tasks at a terminal."""
+
+import asyncio
+from dataclasses import replace
+
+import click
+
+from toolyard.app import Yard
+from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.task import Task, TaskState, result_text
+
+_BAR = 24
+
+
+def task_ids(envelope: Envelope) -> tuple[str, ...]:
+    """The tasks that a call has opened."""
+    tasks = envelope.data.get("tasks")
+    if envelope.error or not isinstance(tasks, list):
+        return ()
+    return tuple(str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task)
+
+
+async def waited(yard: Yard, outcome: Outcome, ids: tuple[str, ...], *, quiet: bool) -> Outcome:
+    """The outcome of a call once its tasks have ended: what they came to instead of the receipt."""
+    telling = None if quiet else asyncio.create_task(_tell(yard, ids))
+    try:
+        tasks = [await yard.tasks.wait(id_) for id_ in ids]
+    finally:
+        if telling is not None:
+            telling.cancel()
+            await asyncio.gather(telling, return_exceptions=True)
+            click.echo(err=True)
+    return replace(outcome, envelope=_together(outcome.envelope, tasks))
+
+
+def _together(receipt: Envelope, tasks: list[Task]) -> Envelope:
+    told: list[JsonObject] = [task.to_dict() for task in tasks]
+    text = "\n".join(result_text(task) for task in tasks)
+    failed = next((task for task in tasks if task.state is not TaskState.SUCCEEDED), None)
+    return replace(
+        receipt,
+        status=Status.ERROR if failed else receipt.status,
+        data={**receipt.data, "tasks": list(told)},
+        text=text,
+        error=Fault(_code(failed), result_text(failed)) if failed else None,
+    )
+
+
+def _code(task: Task) -> ErrorCode:
+    return ErrorCode.TIMEOUT if task.state is TaskState.TIMED_OUT else ErrorCode.EXECUTION_ERROR
+
+
+async def _tell(yard: Yard, ids: tuple[str, ...]) -> None:
+    """One line that is written over; a terminal shows a bar."""
+    seen = 0
+    click.echo("waiting for the task (Ctrl-C stops it)", nl=False, err=True)
+    while True:
+        await yard.store.next_event(seen)
+        for event in await yard.store.events(seen, limit=1000):
+            seen = event.seq
+            done = event.data.get("done")
+            if event.type == "task.progress" and event.data.get("id") in ids and isinstance(done, int | float):
+                bar = "█" * int(done * _BAR)
+                click.echo(f"\r\x1b[K{bar:<{_BAR}} {done:4.0%}  {event.data.get('text', '')}", nl=False, err=True)

@@ -1,0 +1,81 @@
+"""What VCPToolBox's server says and hears: its WebSocket channels, ``/v1/human/tool`` and ``/v1/schedule_task``."""
+
+from typing import Any, Final
+
+from toolyard.protocol.json import Json, JsonObject
+
+LOG: Final = "VCPLog"
+INFO: Final = "VCPInfo"
+_MAX_CONTENT = 500
+_BRIEF = ("status", "message")
+
+
+def connected(channel: str) -> JsonObject:
+    return {"type": "connection_ack", "message": f"WebSocket connection successful for {channel}."}
+
+
+def log_line(tool: str, *, failed: bool, content: str) -> JsonObject:
+    status = "error" if failed else "success"
+    return {"type": "vcp_log", "data": {"tool_name": tool, "status": status, "content": content[:_MAX_CONTENT]}}
+
+
+def approval_request(asked: JsonObject, at: float) -> JsonObject:
+    """``asked``: the data of an ``approval.requested`` event."""
+    expires = asked.get("expires")
+    data: JsonObject = {
+        "requestId": asked.get("id"),
+        "toolName": asked.get("tool"),
+        "maid": asked.get("maid"),
+        "args": asked.get("arguments"),
+        "timestamp": round(at * 1000),
+        "approvalTtlMs": round(max(0.0, expires - at) * 1000) if isinstance(expires, int | float) else 0,
+    }
+    return {"type": "tool_approval_request", "data": data}
+
+
+def approval_response(message: JsonObject) -> tuple[str, bool, str] | None:
+    """Id, whether it is allowed, and why; None when the message is no answer to an approval."""
+    data = message.get("data")
+    if message.get("type") != "tool_approval_response" or not isinstance(data, dict):
+        return None
+    id_, approved, reason = data.get("requestId"), data.get("approved"), data.get("reason")
+    if not isinstance(id_, str) or not isinstance(approved, bool):
+        return None
+    return id_, approved, reason if isinstance(reason, str) else ""
+
+
+def pushed(message_type: str, plugin: str, task_id: str, body: Json, *, whole: bool) -> JsonObject:
+    """A callback as clients hear of it: its body, or only what it is about."""
+    if whole:
+        return {"type": message_type, "data": body}
+    said = body if isinstance(body, dict) else {}
+    brief: JsonObject = {"plugin": plugin, "id": task_id}
+    return {"type": message_type, "data": brief | {name: said.get(name) for name in _BRIEF}}
+
+
+def human_answer(encoded: dict[str, Any], *, maid: str | None, at: str) -> JsonObject:
+    """The result of one block of ``/v1/human/tool``, or its error; ``encoded`` is the VCP dialect of its outcome."""
+    signed: JsonObject = {"timestamp": at} | ({"MaidName": maid} if maid else {})
+    if "error" in encoded:
+        return {"plugin_error": encoded["error"], **signed}
+    return {**encoded["result"], **signed}
+
+
+def human_scheduled(schedule_id: str, tool: str, *, requested: str, due: str) -> JsonObject:
+    return {
+        "status": "success",
+        "scheduled": True,
+        "taskId": schedule_id,
+        "tool_name": tool,
+        "requestedAt": requested,
+        "scheduledTime": due,
+    }
+
+
+def task_scheduled(schedule_id: str, tool: str, due: str) -> JsonObject:
+    details: JsonObject = {"taskId": schedule_id, "scheduledTime": due}
+    return {"status": "success", "message": f"{tool} is scheduled for {due}.", "details": details}
+
+
+def task_not_scheduled(problem: str) -> JsonObject:
+    return {"status": "error", "error": problem}

@@ -1,0 +1,129 @@
+"""Who looks after what: the name of this process, whether another one still lives, and the one owner of a home."""
+
+import fcntl
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import IO
+from uuid import uuid4
+
+from toolyard.errors import AlreadyOwned, StorageError
+from toolyard.protocol.store import Place, Query, Record, Store
+
+LOCK = "owner.lock"
+IsAlive = Callable[[str], bool]
+_PAGE = 500
+_TRIES = 10  # whoever only asks whether a home is owned holds its lock for a moment
+_TRY_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """One run of one process on one machine. Its name never comes again."""
+
+    name: str
+    machine: str
+
+
+def boot() -> Boot:
+    machine = socket.gethostname()
+    return Boot(f"{machine}/{os.getpid()}/{started(os.getpid())}/{uuid4().hex[:8]}", machine)
+
+
+def is_alive(owner: str) -> bool:
+    """Whether the process of that name still runs; one on another machine is for that machine to judge."""
+    machine, _, rest = owner.partition("/")
+    if machine != socket.gethostname():
+        return bool(owner)
+    pid, _, rest = rest.partition("/")
+    began, _, _ = rest.partition("/")
+    return pid.isdigit() and began.isdigit() and lives(int(pid), int(began))
+
+
+async def orphans(store: Store, kind: str, states: tuple[str, ...], alive: IsAlive) -> AsyncIterator[list[Record]]:
+    """The records in ``states`` whose owner is gone, newest first, page by page."""
+    alive = cache(alive)
+    after: Place | None = None
+    while page := await store.find(kind, Query(states=states), limit=_PAGE, after=after):
+        after = Place(created=page[-1].created, id=page[-1].id)
+        if orphaned := [record for record in page if not alive(record.owner)]:
+            yield orphaned
+
+
+def lives(pid: int, began: int) -> bool:
+    """Whether a process of this machine still runs, and is not another one with the same number."""
+    return _exists(pid) and started(pid) == began
+
+
+def started(pid: int) -> int:
+    """When a process began, as its kernel counts it; 0 when that cannot be told."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return 0
+    return int(stat.rpartition(")")[2].split()[19])
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def is_owned(home: Path) -> bool:
+    """Whether a running Toolyard owns this home."""
+    try:
+        with (home / LOCK).open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # there is no lock: nobody ever owned it
+    return False
+
+
+class OwnerLock:
+    """The lock of a home: held while its server runs, let go by the kernel when the process is gone."""
+
+    def __init__(self, file: IO[str]) -> None:
+        self._file = file
+
+    @classmethod
+    def take(cls, home: Path) -> "OwnerLock":
+        try:
+            home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            file = (home / LOCK).open("a+", encoding="utf-8")
+        except OSError as error:
+            raise StorageError(f"{home} cannot be written ({error.strerror}): use another --home") from error
+        if not _locked(file):
+            file.seek(0)
+            who = file.read().strip() or "another process"
+            file.close()
+            raise AlreadyOwned(f"{home} belongs to a running Toolyard ({who}): stop it first, or use another --home")
+        file.truncate(0)
+        file.write(f"process {os.getpid()}")
+        file.flush()
+        return cls(file)
+
+    def release(self) -> None:
+        self._file.close()
+
+
+def _locked(file: IO[str]) -> bool:
+    for tried in range(_TRIES):
+        if tried:
+            time.sleep(_TRY_S)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            continue
+        return True
+    return False

@@ -1,0 +1,89 @@
+"""What a host does about what dead ones left behind.
+
+A call, a schedule's run and a pending approval of a process that is gone end as ``interrupted``: nobody knows how far
+they came, so nobody says more, and none is repeated. A task is different, because its own process may have outlived the
+host: while that lives the task is left alone, to be adopted. When it is gone too, the task gets ``GRACE_S`` from its
+last sign of life, for a callback that is still on its way, and is then ``interrupted``. What runs on another machine,
+or has left its process by design, can only be judged by its total limit.
+
+Every step is a compare-and-set, so any number of processes may do this at the same time and again.
+"""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from toolyard.engine.approvals import Approvals
+from toolyard.engine.clock import Clock
+from toolyard.engine.journal import Journal
+from toolyard.engine.ownership import IsAlive, is_alive, lives, orphans
+from toolyard.engine.schedules import Schedules
+from toolyard.engine.tasks import Tasks
+from toolyard.protocol.store import Store
+from toolyard.protocol.task import KIND, Task, TaskState, from_record
+
+GRACE_S: Final = 30.0
+
+IsDetached = Callable[[str], bool]
+"""Whether the process of a plugin of that name may end before its work does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """How many of each were settled, and the tasks that go on without a host."""
+
+    calls: int = 0
+    schedules: int = 0
+    approvals: int = 0
+    tasks: int = 0
+    left: tuple[Task, ...] = ()
+
+    @property
+    def settled(self) -> int:
+        return self.calls + self.schedules + self.approvals + self.tasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recovery:
+    """The parts of one host, for the moment when it looks after what others left."""
+
+    store: Store
+    clock: Clock
+    journal: Journal
+    schedules: Schedules
+    approvals: Approvals
+    tasks: Tasks
+    is_detached: IsDetached
+
+    async def recover(self, alive: IsAlive = is_alive) -> Report:
+        """Settle what belongs to nobody. Costs four empty pages when there is nothing."""
+        approvals = await self.approvals.settle_orphans(alive)
+        schedules = await self.schedules.settle_orphans(alive)
+        calls = await self.journal.settle_orphans(alive)
+        tasks, left = 0, list[Task]()
+        async for page in orphans(self.store, KIND, (TaskState.WAITING,), alive):
+            orphaned = [from_record(record) for record in page]
+            verdicts = [self._verdict(task) for task in orphaned]
+            ends = [
+                self.tasks.end(task.id, verdict[0], message=verdict[1])
+                for task, verdict in zip(orphaned, verdicts, strict=True)
+                if verdict
+            ]
+            tasks += sum(await asyncio.gather(*ends))
+            left += [task for task, verdict in zip(orphaned, verdicts, strict=True) if not verdict]
+        return Report(calls=calls, schedules=schedules, approvals=approvals, tasks=tasks, left=tuple(left))
+
+    def _verdict(self, task: Task) -> tuple[TaskState, str] | None:
+        """How a task without a host has ended; None while it may go on."""
+        now, process = self.clock.now().timestamp(), task.process
+        here = process is None or process.host == socket.gethostname()
+        if process is not None and here and lives(process.pid, process.started):
+            return None
+        if not here or self.is_detached(task.plugin):
+            late = now > task.deadline + GRACE_S
+            return (TaskState.TIMED_OUT, "it ran past its limit, and no callback came") if late else None
+        if now < task.updated + GRACE_S:
+            return None
+        return TaskState.INTERRUPTED, "its process ended while its host was down: what it had done is not known"

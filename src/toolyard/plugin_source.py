@@ -1,0 +1,159 @@
+"""The plugins of a Yard, found when somebody asks for one: nothing of the plugin host is loaded before."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from toolyard.config import Config
+from toolyard.protocol.json import Json
+
+if TYPE_CHECKING:
+    from toolyard.engine.tasks import Answer, Tasks
+    from toolyard.plugins.callback import Address, Answered, CallbackListener
+    from toolyard.plugins.discovery import Plugins
+    from toolyard.plugins.environment import Surroundings
+    from toolyard.plugins.host import PluginHost, PluginTool
+    from toolyard.plugins.trust import Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Where the callbacks of this host's children go: a server's own address, or a listener of our own."""
+
+    callback_base: Callable[[], Awaitable[str]] | None = None
+    outlives: bool = False
+
+
+class PluginSource:
+    def __init__(
+        self,
+        config: Config,
+        tasks: "Tasks",
+        *,
+        reserved: tuple[str, ...],
+        keep_secret: Callable[[Iterable[str]], None],
+        now: Callable[[], datetime],
+        outside: Outside = Outside(),  # noqa: B008 it is frozen
+    ) -> None:
+        self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
+        self._keep_secret = keep_secret
+        self._host: PluginHost | None = None
+        self._listener: CallbackListener | None = None
+        self._trust: Trust | None = None
+
+    @property
+    def host(self) -> "PluginHost":
+        if self._host is None:
+            self._host = self._assemble()
+            self._host.plugins.refresh()
+        return self._host
+
+    @property
+    def plugins(self) -> "Plugins":
+        return self.host.plugins
+
+    @property
+    def trust(self) -> "Trust":
+        _ = self.host
+        if self._trust is None:
+            raise RuntimeError("a plugin host is assembled with its trust")
+        return self._trust
+
+    def find(self, name: str) -> "PluginTool | None":
+        found = next((tool for tool in self.host.tools() if tool.spec.name == name), None)
+        if found is None and self.host.plugins.refresh():
+            found = next((tool for tool in self.host.tools() if tool.spec.name == name), None)
+        return found
+
+    def all(self) -> "Iterator[PluginTool]":
+        return self.host.tools()
+
+    async def close(self) -> None:
+        if self._host is not None:
+            await self._host.close()
+        if self._listener is not None:
+            await self._listener.close()
+
+    def _assemble(self) -> "PluginHost":
+        from toolyard.plugins.cold import ColdStarter
+        from toolyard.plugins.command_line import Programs
+        from toolyard.plugins.discovery import Plugins
+        from toolyard.plugins.host import PluginHost
+        from toolyard.plugins.roots import roots_of
+        from toolyard.plugins.tree import Children
+        from toolyard.plugins.trust import Trust
+
+        config = self._config
+        given = config.plugin_folders if config.trusts_given else ()
+        self._trust = Trust(config.home, folders=(*config["trusted_folders"], *given))
+        plugins = Plugins(
+            roots_of(config.project, config.home, config.plugin_folders),
+            home=config.home,
+            trust=self._trust,
+            reserved=self._reserved,
+            programs=Programs(config.environ.get("PATH", ""), python=config["plugin_python"]),
+        )
+        children = Children()
+        return PluginHost(
+            plugins,
+            self._surroundings(),
+            self._tasks,
+            children=children,
+            starter=ColdStarter(children),
+            callback_base=self._outside.callback_base or self._listen,
+            keep_secret=self._keep_secret,
+            now=self._now,
+            at_once=config["plugins_at_once"],
+            outlives=self._outside.outlives,
+        )
+
+    def _surroundings(self) -> "Surroundings":
+        from toolyard.plugins.environment import Surroundings
+
+        config = self._config
+        return Surroundings(
+            environ=config.environ,
+            project=config.project.resolve(),
+            home=config.home,
+            port=config["port"],
+            secret_keys=config.secret_variables,
+            shared=config["shared_keys"],
+        )
+
+    async def _listen(self) -> str:
+        from toolyard.plugins.callback import CallbackListener
+
+        if self._listener is None:
+            self._listener = CallbackListener(self._admits, self._takes)
+        return await self._listener.open()
+
+    async def _admits(self, address: "Address") -> "Answered | None":
+        refused = await self._tasks.admits(address.token, address.plugin, address.task_id)
+        return answered(refused) if refused is not None else None
+
+    async def _takes(self, address: "Address", body: Json) -> "Answered":
+        taking = self._tasks.callback(address.token, address.plugin, address.task_id, body)
+        return answered(await asyncio.shield(taking))
+
+
+def answered(answer: "Answer") -> "Answered":
+    """What a callback is told over HTTP."""
+    from toolyard.engine.tasks import Answer
+    from toolyard.plugins.callback import Answered
+
+    match answer:
+        case Answer.STORED:
+            return Answered(HTTPStatus.OK, {"status": "success"})
+        case Answer.DUPLICATE:
+            return Answered(HTTPStatus.OK, {"status": "success", "duplicate": True})
+        case Answer.ALREADY_ENDED:
+            return Answered(HTTPStatus.CONFLICT, {"status": "error", "message": "the task has already ended"})
+        case Answer.UNKNOWN:
+            return Answered(HTTPStatus.NOT_FOUND, {"status": "error", "message": "this call has no such task"})
+        case Answer.FORBIDDEN:
+            return Answered(HTTPStatus.UNAUTHORIZED, {"status": "error", "message": "this address is not valid"})
+        case Answer.INVALID:
+            return Answered(HTTPStatus.BAD_REQUEST, {"status": "error", "message": "an id has letters, digits, _ . -"})

@@ -1,0 +1,1 @@
+"""Plugins: folders with a manifest whose commands run in child processes."""

@@ -1,0 +1,191 @@
+"""Asynchronous plugins: a receipt at once, a child that lives on, a callback that ends the task.
+
+A child that gives no receipt within ``RECEIPT_S`` is stopped. After its receipt it has until the total limit of its
+manifest; one that exits without having called back has ``CALLBACK_GRACE_S`` for a callback that is still on its way,
+unless its manifest says ``detached``. A child that has called back has ``EXIT_GRACE_S`` to end by itself. A line
+``PROGRESS 0.4 some text`` on its stderr tells how far it is.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from toolyard.plugins.adopted import AdoptedChild
+from toolyard.plugins.environment import per_call
+from toolyard.plugins.launch import Launch, Starter
+from toolyard.plugins.living import LivingChild
+from toolyard.plugins.timeout import run_limit
+from toolyard.plugins.tree import Children
+from toolyard.plugins.verdict import verdict
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.plugin_result import result_of
+from toolyard.protocol.task import Desk, Expected, Task, TaskState
+
+RECEIPT_S = 60.0
+CALLBACK_GRACE_S = 30.0
+EXIT_GRACE_S = 10.0
+MAX_LIVING = 256
+_LOOK_S = 0.5  # between two looks at the progress
+_PROGRESS = re.compile(r"^PROGRESS\s+([0-9.]+)%?[ \t]*(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Watch:
+    """A living child and what is expected of it."""
+
+    living: LivingChild | AdoptedChild
+    expected: Expected
+    tasks: tuple[Task, ...]
+    timeout_s: float
+    detached: bool
+
+
+class Submissions:
+    """The living children of asynchronous plugins."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        children: Children,
+        starter: Starter,
+        callback_base: Callable[[], Awaitable[str]],
+        *,
+        outlives: bool,
+    ) -> None:
+        self._desk, self._children, self._starter, self._callback_base = desk, children, starter, callback_base
+        self._outlives = outlives  # whether children go on when this host ends: somebody must take their callbacks
+        self._watches: dict[asyncio.Task[None], _Watch] = {}
+
+    async def submit(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
+        """Start the child and give back its receipt; the rest goes on behind."""
+        if len(self._watches) >= MAX_LIVING:
+            raise Failure(Reason.BUSY, f"{len(self._watches)} tasks are running already.", hint="Try again later.")
+        expected = self._desk.expect(call, timeout_s=manifest.timeout_s)
+        tasks: tuple[Task, ...] = ()
+        living: LivingChild | None = None
+        try:
+            async with run_limit(manifest.name, RECEIPT_S, "gave no receipt"):
+                base = await self._callback_base() + expected.token
+                extra = per_call(manifest, request_address="127.0.0.1", callback_base=base)
+                child = await self._starter.spawn(launch, extra)
+                living = LivingChild(
+                    child, stdin, children=self._children, limits=manifest.limits, detached=manifest.detached
+                )
+                ended = await living.receipt()
+            said = verdict(manifest.name, ended)
+            result = result_of(manifest.name, said, warnings=ended.warnings)
+            tasks = await self._desk.received(expected, json.dumps(said, ensure_ascii=False), living.pid)
+        finally:
+            if living is not None:
+                self._watch(
+                    _Watch(
+                        living=living,
+                        expected=expected,
+                        tasks=tasks,
+                        timeout_s=manifest.timeout_s,
+                        detached=manifest.detached,
+                    )
+                )
+            if not tasks:
+                self._desk.close(expected)
+        return _with_tasks(result, tasks)
+
+    def adopt(self, child: AdoptedChild, expected: Expected, tasks: tuple[Task, ...], *, left_s: float) -> None:
+        """Watch over a child of an earlier run again; ``left_s`` is what remains of its total limit."""
+        self._watch(_Watch(living=child, expected=expected, tasks=tasks, timeout_s=max(0.0, left_s), detached=False))
+
+    async def close(self) -> None:
+        """Children that outlive this host are let go; the others are stopped, and their tasks say so."""
+        for running, watch in list(self._watches.items()):
+            running.cancel()
+            await asyncio.wait({running})
+            if self._outlives:
+                await watch.living.leave()
+            else:
+                await self._desk.lost(watch.expected, TaskState.INTERRUPTED, "the host that took its callback ended")
+                await watch.living.terminate()
+
+    def _watch(self, watch: _Watch) -> None:
+        if watch.tasks and self._outlives:
+            watch.living.spare()
+        running = asyncio.create_task(self._supervise(watch) if watch.tasks else self._leave_in_peace(watch.living))
+        self._watches[running] = watch
+        running.add_done_callback(lambda done: self._watches.pop(done, None))
+
+    async def _supervise(self, watch: _Watch) -> None:
+        expected = watch.expected
+        ended = asyncio.ensure_future(expected.ended())
+        try:
+            try:
+                async with asyncio.timeout(watch.timeout_s):
+                    await self._follow(watch, ended)
+            except TimeoutError:
+                await self._desk.lost(expected, TaskState.TIMED_OUT, "it ran past its total limit")
+            if not ended.done():
+                await self._desk.lost(expected, TaskState.FAILED, "the process ended without callback")
+            if await expected.ended() in (TaskState.SUCCEEDED, TaskState.FAILED):
+                await self._leave_in_peace(watch.living)
+            else:
+                await watch.living.terminate()
+        finally:
+            ended.cancel()
+            self._desk.close(expected)
+
+    async def _follow(self, watch: _Watch, ended: "asyncio.Future[TaskState]") -> None:
+        """Until the task has ended, or the process has and nothing can come any more."""
+        exited = asyncio.ensure_future(watch.living.exited())
+        either: set[asyncio.Future[Any]] = {ended, exited}
+        told: JsonObject = {}
+        try:
+            while not ended.done() and not exited.done():
+                await asyncio.wait(either, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+                await self._desk.look(watch.expected)
+                told = await self._tell_progress(watch, told)
+            left = None if watch.detached else CALLBACK_GRACE_S
+            while not ended.done() and (left is None or left > 0):
+                await asyncio.wait({ended}, timeout=_LOOK_S)
+                await self._desk.look(watch.expected)
+                left = None if left is None else left - _LOOK_S
+        finally:
+            exited.cancel()
+
+    async def _tell_progress(self, watch: _Watch, told: JsonObject) -> JsonObject:
+        lines = _PROGRESS.findall(watch.living.stderr.last(4096))
+        if not lines:
+            return told
+        done, text = lines[-1]
+        now: JsonObject = {"done": _fraction(done), "text": text.strip()[:200]}
+        if now != told:
+            for task in watch.tasks:
+                await self._desk.progressed(task.id, now)
+        return now
+
+    async def _leave_in_peace(self, living: LivingChild | AdoptedChild) -> None:
+        try:
+            async with asyncio.timeout(EXIT_GRACE_S):
+                await living.exited()
+        except TimeoutError:
+            await living.terminate()
+
+
+def _fraction(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        return 0.0
+    return min(1.0, value / 100 if value > 1 else value)
+
+
+def _with_tasks(result: Result, tasks: tuple[Task, ...]) -> Result:
+    """The receipt, with the tasks it opened in its data."""
+    if not tasks:
+        return result
+    opened: JsonObject = {"tasks": [{"id": task.id, "plugin": task.plugin, "task_id": task.task_id} for task in tasks]}
+    return replace(result, data={**result.data, **opened})

@@ -1,0 +1,170 @@
+"""The loopback listener for callbacks: every process that starts asynchronous children has one.
+
+It takes ``POST /plugin-callback/~TOKEN/{plugin}/{id}`` and nothing else. The token is checked before a byte of the
+body is read. Bodies are JSON objects of at most 8 MiB that arrive within 30 s; at most 64 connections at a time, and
+each is closed after its one answer.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import unquote
+
+import h11
+
+from toolyard.protocol.json import Json, json_problem
+
+PATH: Final = "/plugin-callback/"
+MAX_BODY: Final = 8 * 2**20
+_BODY_S = 30.0
+_CONNECTIONS = 64
+_CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    token: str
+    plugin: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    status: HTTPStatus
+    body: Json
+
+
+Admits = Callable[[Address], Awaitable[Answered | None]]
+Takes = Callable[[Address, Json], Awaitable[Answered]]
+
+
+def address_of(path: str) -> Address | None:
+    """Token, plugin and id of a callback's path; each part is decoded once, after the path was split."""
+    parts = path.removeprefix(PATH).split("/")
+    if not path.startswith(PATH) or len(parts) != 3 or not parts[0].startswith("~"):
+        return None
+    token, plugin, task_id = (unquote(part) for part in parts)
+    return Address(token[1:], plugin, task_id)
+
+
+class CallbackListener:
+    """Listens on 127.0.0.1 while it is open."""
+
+    def __init__(self, admits: Admits, takes: Takes) -> None:
+        self._admits, self._takes = admits, takes
+        self._server: asyncio.Server | None = None
+        self._room = asyncio.Semaphore(_CONNECTIONS)
+        self._talks: set[asyncio.Task[None]] = set()
+
+    async def open(self, port: int = 0) -> str:
+        """Start to listen; the base address, which a token follows."""
+        if self._server is None:
+            self._server = await asyncio.start_server(self._connected, "127.0.0.1", port)
+        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{PATH}~"
+
+    async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+            for talk in self._talks:
+                talk.cancel()
+            await asyncio.gather(*self._talks, return_exceptions=True)
+            self._server = None
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        talk = asyncio.current_task()
+        if talk is not None:
+            self._talks.add(talk)
+            talk.add_done_callback(self._talks.discard)
+        async with self._room:
+            conversation = _Conversation(reader, writer)
+            try:
+                async with asyncio.timeout(_BODY_S):
+                    answered = await self._answer(conversation)
+            except TimeoutError:
+                answered = Answered(HTTPStatus.REQUEST_TIMEOUT, _error("the request took too long"))
+            except (h11.RemoteProtocolError, ConnectionError) as error:
+                answered = Answered(HTTPStatus.BAD_REQUEST, _error(f"not a valid HTTP request: {error}"))
+            await conversation.finish(answered)
+
+    async def _answer(self, conversation: "_Conversation") -> Answered:
+        request = await conversation.request()
+        if request is None:
+            return Answered(HTTPStatus.BAD_REQUEST, _error("no request"))
+        address = address_of(request.target.decode("ascii", "replace").partition("?")[0])
+        if address is None:
+            return Answered(HTTPStatus.NOT_FOUND, _error("this address takes callbacks of plugins only"))
+        if request.method != b"POST":
+            return Answered(HTTPStatus.METHOD_NOT_ALLOWED, _error("a callback is a POST"))
+        refused = await self._admits(address)
+        if refused is not None:
+            return refused
+        headers = dict(request.headers)
+        kind = headers.get(b"content-type", b"application/json").partition(b";")[0].strip().lower()
+        if kind not in (b"application/json", b"text/json"):
+            return Answered(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _error("send the result as application/json"))
+        size = headers.get(b"content-length", b"0")
+        body = None if int(size) > MAX_BODY else await conversation.body()
+        if body is None:
+            return Answered(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, _error(f"the body is larger than {MAX_BODY} bytes"))
+        value, problem = read_body(body)
+        return Answered(HTTPStatus.BAD_REQUEST, _error(problem)) if problem else await self._takes(address, value)
+
+
+def read_body(body: bytes) -> tuple[Json, str]:
+    """The JSON of a callback's body, or why there is none."""
+    try:
+        value: Json = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        return None, f"the body is not valid JSON: {error}"
+    problem = json_problem(value, "body")
+    return (None, problem) if problem else (value, "")
+
+
+class _Conversation:
+    """One HTTP exchange, after which the connection is closed."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self._http = h11.Connection(h11.SERVER)
+
+    async def request(self) -> h11.Request | None:
+        event = await self._next()
+        return event if isinstance(event, h11.Request) else None
+
+    async def body(self) -> bytes | None:
+        """The whole body; None when it is too large."""
+        if self._http.they_are_waiting_for_100_continue:
+            go_on = h11.InformationalResponse(status_code=100, headers=[])
+            self._writer.write(self._http.send(go_on) or b"")
+        found = bytearray()
+        while isinstance(event := await self._next(), h11.Data):
+            found += event.data
+            if len(found) > MAX_BODY:
+                return None
+        return bytes(found)
+
+    async def finish(self, answered: Answered) -> None:
+        text = json.dumps(answered.body, ensure_ascii=False).encode()
+        headers = [("content-type", "application/json"), ("content-length", str(len(text))), ("connection", "close")]
+        try:
+            if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                response = h11.Response(status_code=int(answered.status), headers=headers)
+                parts = (response, h11.Data(data=text), h11.EndOfMessage())
+                self._writer.write(b"".join(self._http.send(part) or b"" for part in parts))
+                await self._writer.drain()
+            self._writer.close()
+            await self._writer.wait_closed()
+        except (ConnectionError, h11.LocalProtocolError):
+            self._writer.close()  # whoever called has gone; the result is stored all the same
+
+    async def _next(self) -> object:
+        while (event := self._http.next_event()) is h11.NEED_DATA:
+            self._http.receive_data(await self._reader.read(_CHUNK))
+        return event
+
+
+def _error(message: str) -> Json:
+    return {"status": "error", "message": message}

@@ -1,0 +1,166 @@
+"""One run of one child, from its stdin to what it said.
+
+The contract of a plugin's child process:
+
+- It gets one JSON object on stdin, then the end of input. It need not read it.
+- stdin, stdout and stderr are moved at the same time; no order of reading and writing can block it or us.
+- Its result is decided when it exits, plus up to ``DRAIN_S`` while another process still holds its stdout. Not by the
+  end of the pipe: a background process may hold that for ever. Then whatever is left of the call is killed.
+- stdout may hold log lines: the last complete JSON object with a status is the answer (``protocol.plugin_output``).
+  More than ``limits.stdout_bytes`` ends the call, and nothing of it is used.
+- stderr is read to the end and never blocks the child; beginning and end are kept, the middle is counted.
+- When the caller gives up (its deadline, a cancel) the run returns at once, and behind it the child gets SIGTERM, then
+  ``GRACE_S``, then SIGKILL, with everything it started.
+- Lost: what is written to stdout after the decision, and the middle of a long stderr. Kept in memory: stdout up to its
+  limit, 320 KiB of stderr, and the answer.
+"""
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+
+from toolyard.plugins.launch import Spawned
+from toolyard.plugins.stderr import StderrRing
+from toolyard.plugins.talk import Talk
+from toolyard.plugins.tree import GRACE_S, Children
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Limits
+from toolyard.protocol.plugin_output import Output, Said
+
+DRAIN_S = 1.0
+HEAD = 2048  # bytes of stdout that a failure shows
+_LINE = 200  # characters of a noise line that a warning shows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """What is known of a child once its call is decided. Of a living one there is no exit yet."""
+
+    limits: Limits
+    stderr: StderrRing
+    said: JsonObject | None = None
+    warnings: tuple[str, ...] = ()
+    noise: str = ""
+    exit_code: int | None = None
+    signal: int | None = None
+    stdout_head: bytes = b""
+    stdout_bytes: int = 0
+    bad_utf8_at: int | None = None
+    too_large: bool = False
+    too_deep: bool = False
+    overrun: bool = False  # killed because it had too many processes
+
+
+async def run_child(
+    child: Spawned,
+    stdin: bytes,
+    *,
+    children: Children,
+    limits: Limits,
+    stderr: StderrRing | None = None,
+    drain_s: float = DRAIN_S,
+    grace_s: float = GRACE_S,
+    head: int = HEAD,
+) -> Ended:
+    """Run a child that was just started to its end. A ``stderr`` passed in is filled even when this is cancelled.
+
+    ``head`` is how much of stdout is given back as it was printed.
+    """
+    ring = StderrRing() if stderr is None else stderr
+    talk = Talk(child, stdin, limits.stdout_bytes, ring)
+    decided = False
+    try:
+        code = await exit_or(child.wait(), talk.flooded)
+        if code is not None:
+            await talk.drain(drain_s)
+        overrun = children.overrun(child.pid)
+        decided = True
+    finally:
+        talk.close()
+        if decided:
+            children.end(child.pid)
+        else:
+            children.stop(child, grace_s)
+    if talk.flooded.is_set():
+        return Ended(limits=limits, stderr=ring, stdout_head=talk.head(head), stdout_bytes=talk.size, too_large=True)
+    return ended(talk, await talk.finish(), code or 0, limits=limits, stderr=ring, overrun=overrun, head=head)
+
+
+async def exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:
+    """Wait for the exit or the event; None when the event came first."""
+    ending, happening = asyncio.ensure_future(exit_), asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((ending, happening), return_when=asyncio.FIRST_COMPLETED)
+        return ending.result() if ending.done() else None
+    finally:
+        ending.cancel()
+        happening.cancel()
+
+
+def ended(
+    talk: Talk,
+    output: Output,
+    code: int,
+    *,
+    limits: Limits,
+    stderr: StderrRing,
+    overrun: bool = False,
+    head: int = HEAD,
+) -> Ended:
+    """What a child that has exited with ``code`` comes to."""
+    said = output.last
+    return Ended(
+        limits=limits,
+        stderr=stderr,
+        said=said.value if said else None,
+        warnings=(*_remarks(output), *_mismatch(said, code)),
+        noise=output.noise,
+        exit_code=code if code >= 0 else None,
+        signal=-code if code < 0 else None,
+        stdout_head=talk.head(head),
+        stdout_bytes=output.size,
+        bad_utf8_at=said.bad_utf8_at if said else None,
+        too_deep=output.too_deep_at is not None,
+        overrun=overrun,
+    )
+
+
+def received(talk: Talk, said: Said, *, limits: Limits, stderr: StderrRing) -> Ended:
+    """What a child comes to that has given its receipt and lives on."""
+    return Ended(
+        limits=limits,
+        stderr=stderr,
+        said=said.value,
+        warnings=said.notes,
+        stdout_head=talk.head(HEAD),
+        stdout_bytes=talk.size,
+        bad_utf8_at=said.bad_utf8_at,
+    )
+
+
+def _remarks(output: Output) -> tuple[str, ...]:
+    if output.last is None:
+        return ()
+    remarks = list(output.last.notes)
+    if output.noise:
+        first = output.noise.splitlines()[0][:_LINE]
+        more = f" (and more, {output.noise_bytes} bytes in all)" if output.noise_bytes > len(first.encode()) else ""
+        remarks.append(f"STDOUT_NOISE: stdout is for the answer only; print this to stderr: {first}{more}")
+    if output.count > 1:
+        remarks.append(f"{output.count} JSON objects with a status were printed; the last one was used.")
+    if output.last.bad_utf8_at is not None:
+        at = output.last.bad_utf8_at
+        remarks.append(f"Byte {at} of stdout is not UTF-8; what could not be read was replaced.")
+    return tuple(remarks)
+
+
+def _mismatch(said: Said | None, code: int) -> tuple[str, ...]:
+    if said is None:
+        return ()
+    status = said.value["status"]
+    if code == 0 and status == "error":
+        return ("It reported an error but exited with code 0; the report counts.",)
+    if code != 0 and status != "error":
+        how = f"exited with code {code}" if code > 0 else f"was ended by signal {-code}"
+        return (f"It reported {status} but {how}; the report counts.",)
+    return ()

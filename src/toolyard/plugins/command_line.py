@@ -1,0 +1,205 @@
+"""``entryPoint.command`` as the argv of a program: split as a shell splits it, started without one (S-81).
+
+The program is a file of the plugin's own folder or one of a short list of interpreters; a script that is named to an
+interpreter is in the folder too, so that a review covers it. What only a shell understands is refused, unless the
+manifest says so; then the whole line goes to ``/bin/sh``.
+
+``python``, ``python3`` and ``py`` are, in this order: the plugin's own virtual environment, the interpreter that the
+owner chose, what PATH has (version managers' shims are looked through, since they cost more than the plugin), and the
+interpreter that runs Toolyard. Reads the file system, changes nothing.
+"""
+
+import os
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+_INTERPRETERS = re.compile(
+    r"(?:python|pypy|node|nodejs|ruby|perl|php|lua|luajit|tclsh)[\d.]*|bun|deno|bash|sh|dash|zsh|pwsh|java|dotnet|go|julia|Rscript"
+)
+_HAS_SUBCOMMANDS = re.compile(r"bun|deno|go|java|dotnet|julia")
+_SHELLS = frozenset({"bash", "sh", "dash", "zsh"})
+_PYTHON = frozenset({"python", "python3", "py"})
+# where a plugin keeps an interpreter of its own
+OWN_PYTHON = (".venv/bin/python", "venv/bin/python")
+_NO_SCRIPT = frozenset({"-c", "-m", "-e", "--eval", "--print"})  # what follows is no script
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_NEEDS_SHELL = re.compile(
+    r"""'[^']*'|\\.|"(?:[^"\\$`]|\\.)*"|(?P<syntax>&&|\|\||\$\(|\$\w*|>>|[;|&<>`()*?\[\n]|(?<!\S)[#~])""", re.DOTALL
+)
+_IN_QUOTES = re.compile(r'"(?:[^"\\$`]|\\.)*(?P<syntax>\$\(|\$\w*|`)', re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    argv: tuple[str, ...]  # argv[0] is an absolute path
+    files: tuple[str, ...] = ()  # what it names inside the folder, relative to it
+
+
+@dataclass(frozen=True, slots=True)
+class CommandProblem:
+    message: str
+    fix: str
+
+
+class Programs:
+    """The interpreters of this machine. What was found is remembered while it is there."""
+
+    def __init__(self, search: str, *, python: str | None = None) -> None:
+        """``search`` is the PATH of children, ``python`` the interpreter that the owner chose for plugins."""
+        self._search, self._chosen = search, python
+        self._found: dict[str, str] = {}
+
+    def with_our_python(self) -> "Programs":
+        """The same, but Python is the interpreter that runs Toolyard: what is shipped is made for it."""
+        return Programs(self._search, python=sys.executable)
+
+    def find(self, name: str) -> str | None:
+        known = self._found.get(name)
+        if known is None or not os.access(known, os.X_OK):
+            known = next(_on_path(name, self._search), None)
+            if known:
+                self._found[name] = known
+        return known
+
+    def python(self, folder: str) -> str:
+        """Never resolved through its links: a virtual environment is known by the path it is run by."""
+        for own in OWN_PYTHON:
+            path = f"{folder}/{own}"
+            if os.access(path, os.X_OK):
+                return os.path.abspath(path)
+        if self._chosen:
+            return self._chosen
+        found = (self.find(name) for name in ("python", "python3"))
+        return next((path for path in found if path and not _is_python_2(path)), sys.executable)
+
+
+def resolve(command: str, folder: Path, *, shell: bool, programs: Programs) -> CommandLine | CommandProblem:
+    """The argv for ``command`` in ``folder``."""
+    if "\0" in command or not command.strip():
+        return CommandProblem("the command is empty or holds a NUL", 'write it as "python main.py"')
+    if shell:
+        return CommandLine(("/bin/sh", "-c", command), _files(_words(command), folder))
+    syntax = _shell_syntax(command)
+    if syntax:
+        return _needs_shell(f"'{syntax}' in the command needs a shell")
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return CommandProblem(f"a quote in the command is never closed: {command}", "close it")
+    if _ASSIGNMENT.match(words[0]):
+        return _needs_shell(f"setting a variable in the command, '{words[0]}', needs a shell")
+    program = _program(words[0], folder, programs)
+    if isinstance(program, CommandProblem):
+        return program
+    problem = _script_problem(words, folder)
+    return problem or CommandLine((program, *words[1:]), _files([program, *words[1:]], folder))
+
+
+def _needs_shell(message: str) -> CommandProblem:
+    return CommandProblem(message, 'write it without, or say "shell": true in entryPoint')
+
+
+def _shell_syntax(command: str) -> str | None:
+    """The first part of the command that only a shell would understand."""
+    at = 0
+    while at < len(command):
+        found = _NEEDS_SHELL.match(command, at) or _IN_QUOTES.match(command, at)
+        if found and found.groupdict().get("syntax"):
+            return found["syntax"].replace("\n", "a new line")
+        at = found.end() if found else at + 1
+    return None
+
+
+def _words(command: str) -> list[str]:
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def _program(word: str, folder: Path, programs: Programs) -> str | CommandProblem:
+    if word in _PYTHON:
+        return programs.python(str(folder))
+    if "/" in word:
+        return _by_path(word, folder)
+    if not _INTERPRETERS.fullmatch(word):
+        own = os.path.isfile(folder / word)
+        fix = f'write "./{word}"' if own else f'put the program into the plugin\'s folder and write "./{word}"'
+        return CommandProblem(f"'{word}' is neither a file named by its path nor a known interpreter", fix)
+    return programs.find(word) or CommandProblem(f"'{word}' is not installed: it is nowhere on PATH", f"install {word}")
+
+
+def _by_path(word: str, folder: Path) -> str | CommandProblem:
+    path = folder / word  # an absolute word stays absolute
+    if not os.path.isfile(path):
+        return CommandProblem(f"the program '{word}' does not exist", "correct the path, or build the program")
+    if not os.access(path, os.X_OK):
+        return CommandProblem(f"the program '{word}' is not executable", f"chmod +x {shlex.quote(word)}")
+    known = _INTERPRETERS.fullmatch(path.name) is not None
+    if not known and not _inside(path, folder):
+        return CommandProblem(
+            f"the program '{word}' is outside the plugin's folder and no known interpreter", "copy it into the folder"
+        )
+    return os.path.abspath(path)
+
+
+def _script_problem(words: list[str], folder: Path) -> CommandProblem | None:
+    """Why what an interpreter is given to run is nothing that a review covers."""
+    name = os.path.basename(words[0])
+    if name not in _PYTHON and not _INTERPRETERS.fullmatch(name):
+        return None
+    for before, word in pairwise(words):
+        if name in _SHELLS and re.fullmatch(r"-[A-Za-z]*c", word):
+            return _needs_shell(f"'{name} {word}' is a shell")
+        if word in _NO_SCRIPT and name not in _SHELLS:
+            return None
+        if "://" in word:
+            return CommandProblem(f"'{word}' would run code from elsewhere", "copy it into the folder")
+        if os.path.isfile(folder / word) and not word.startswith("-"):
+            inside = _inside(folder / word, folder)
+            fault = CommandProblem(f"the script '{word}' is outside the plugin's folder", "copy it into the folder")
+            return None if inside else fault
+        if not before.startswith("-") and not word.startswith("-") and not _HAS_SUBCOMMANDS.fullmatch(name):
+            return CommandProblem(f"the command names '{word}', which is not a file of the plugin", "correct its name")
+    return None
+
+
+def _is_python_2(path: str) -> bool:
+    return os.path.basename(os.path.realpath(path)).startswith("python2")
+
+
+def _on_path(name: str, search: str) -> Iterator[str]:
+    for place in search.split(os.pathsep):
+        if not os.path.isabs(place):
+            continue  # the current folder, under any name, is not where interpreters are
+        shim = os.path.basename(place) == "shims"
+        found = _behind_shim(place, name) if shim else os.path.join(place, name)
+        if found and os.path.isfile(found) and os.access(found, os.X_OK):
+            yield found
+
+
+def _behind_shim(place: str, name: str) -> str | None:
+    """What a shim of pyenv and its likes would start for every user folder: the version set as global."""
+    root = Path(place).parent
+    try:
+        version = (root / "version").read_text(encoding="utf-8").split()[0]
+    except (OSError, ValueError, IndexError):
+        return None
+    return str(root / "versions" / version / "bin" / name)
+
+
+def _files(words: list[str], folder: Path) -> tuple[str, ...]:
+    """The words that name files of the folder, relative to it."""
+    base = os.path.abspath(folder)
+    named = [os.path.abspath(os.path.join(base, word)) for word in words if not word.startswith("-")]
+    inside = [path[len(base) + 1 :] for path in named if path.startswith(base + os.sep) and os.path.isfile(path)]
+    return tuple(dict.fromkeys(inside))
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))

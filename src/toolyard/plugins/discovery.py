@@ -1,0 +1,238 @@
+"""The plugins as the folders have them now.
+
+Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
+not at all.
+
+Of several plugins with one name, the first that may run has it; the others are listed as duplicates and do not run. So
+a folder that nobody has reviewed never takes a name away. The names of built-in tools are taken from the start (S-85).
+
+Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from toolyard.plugins.command_line import CommandLine, CommandProblem, Programs, resolve
+from toolyard.plugins.fingerprint import Fingerprint, fingerprint
+from toolyard.plugins.plugin import Origin, Plugin, Problem, State
+from toolyard.plugins.plugin_files import PluginFiles, Signature, read_files, signature_of
+from toolyard.plugins.roots import Root, folders_of
+from toolyard.plugins.state_file import StateFile
+from toolyard.plugins.trust import Trust
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Manifest
+
+DISABLED_FILE = "disabled.json"
+_REASONS = {
+    State.NEEDS_REVIEW: "nobody has allowed it yet: look at it with 'toolyard plugin allow {name}'",
+    State.CHANGED: "it has changed since it was allowed: look at it again with 'toolyard plugin allow {name}'",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a refresh found, by name."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed)
+
+
+class Plugins:
+    def __init__(
+        self,
+        roots: Sequence[Root],
+        *,
+        home: Path,
+        trust: Trust,
+        reserved: Collection[str] = (),
+        programs: Programs,
+    ) -> None:
+        self._roots = tuple(roots)
+        self._trust = trust
+        self._reserved = frozenset(name.casefold() for name in reserved)
+        self._programs, self._programs_of_shipped = programs, programs.with_our_python()
+        self._disabled = StateFile(home / DISABLED_FILE)
+        self._files: dict[Path, PluginFiles] = {}
+        self._all: tuple[Plugin, ...] = ()
+        self._by_name: dict[str, Plugin] = {}
+
+    @property
+    def all(self) -> tuple[Plugin, ...]:
+        return self._all
+
+    def get(self, name: str) -> Plugin | None:
+        """The plugin that has the name, as the last refresh found it; one that cannot run when there is no other."""
+        return self._by_name.get(name)
+
+    def current(self, name: str) -> Plugin | None:
+        """As ``get``, for a call that is about to start: everything is read again if anything of it was touched."""
+        plugin = self._by_name.get(name)
+        if plugin is not None and not self._is_current(plugin):
+            self.refresh()
+        return self._by_name.get(name)
+
+    def keys_of_others(self, name: str) -> frozenset[str]:
+        """The keys in the config.env of every other plugin."""
+        return frozenset(key for plugin in self._all if plugin.name != name for key in plugin.config)
+
+    def refresh(self) -> Changes:
+        """Read what has changed."""
+        before = {plugin.folder: plugin for plugin in self._all}
+        found: dict[Path, Plugin] = {}
+        files: dict[Path, PluginFiles] = {}
+        for folder, origin, fault in folders_of(self._roots):
+            if fault:
+                found[folder] = Plugin(
+                    name=folder.name, folder=folder, origin=origin, state=State.BROKEN, reason=fault.message,
+                    problems=(fault,),
+                )  # fmt: skip
+            elif signature := signature_of(folder):
+                files[folder] = self._read(folder, signature)
+                found[folder] = self._judged(folder, origin, files[folder], before.get(folder))
+        self._files = files
+        self._all = _named(tuple(found.values()))
+        self._by_name = {}
+        for plugin in sorted(self._all, key=lambda plugin: _claim(plugin.state)):
+            self._by_name.setdefault(plugin.name, plugin)
+        return _changes(before, {plugin.folder: plugin for plugin in self._all})
+
+    def disable(self, plugin: Plugin) -> None:
+        """Until it is enabled again, in every run with this home. Raises ConfigError."""
+        self._disabled.change(lambda value: value.update({str(plugin.folder): plugin.name}))
+
+    def enable(self, plugin: Plugin) -> None:
+        """Undo ``disable``; a manifest that is named .block stays so."""
+
+        def take(value: JsonObject) -> None:
+            value.pop(str(plugin.folder), None)
+
+        self._disabled.change(take)
+
+    def places(self) -> frozenset[Path]:
+        """The folders in which a change can matter; only those that exist."""
+        wanted = {root.folder if root.folder.is_dir() else root.folder.parent for root in self._roots}
+        wanted |= {self._disabled.path.parent}  # where commands leave what they change
+        wanted |= {Path(path) for p in self._all if p.fingerprint for path in p.fingerprint.folders}
+        wanted |= {plugin.folder for plugin in self._all}
+        return frozenset(place for place in wanted if place.is_dir())
+
+    def _read(self, folder: Path, signature: Signature) -> PluginFiles:
+        last = self._files.get(folder)
+        return last if last and last.signature == signature else read_files(folder, signature, last)
+
+    def _is_current(self, plugin: Plugin) -> bool:
+        files = self._files.get(plugin.folder)
+        if plugin.fingerprint is None or files is None or signature_of(plugin.folder) != files.signature:
+            return False
+        return (
+            plugin.fingerprint.still_holds()
+            and not self._disabled_because(plugin.folder, plugin.name, files)
+            and self._trust.state_of(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
+        )
+
+    def _disabled_because(self, folder: Path, name: str, files: PluginFiles) -> str:
+        """Why a plugin is disabled; empty when it is not. When nobody can tell, it is."""
+        if files.blocked:
+            return "its manifest is named .block: take that ending away to enable it"
+        if str(folder) in self._disabled.read():
+            return f"it was disabled: enable it with 'toolyard plugin enable {name}'"
+        return self._disabled.problem
+
+    def _judged(self, folder: Path, origin: Origin, files: PluginFiles, before: Plugin | None) -> Plugin:
+        manifest = files.manifest
+        plugin = Plugin(
+            name=manifest.name if manifest else folder.name,
+            folder=folder,
+            origin=origin,
+            state=State.BROKEN,
+            reason="; ".join(str(p) for p in files.problems if not p.warning)[:2000],
+            manifest=manifest,
+            raw_manifest=files.raw_manifest,
+            config=files.config or {},
+            problems=files.problems,
+        )
+        disabled = self._disabled_because(folder, plugin.name, files)
+        if disabled:
+            return replace(plugin, state=State.DISABLED, reason=disabled)
+        if manifest is None:
+            return plugin
+        if manifest.name.casefold() in self._reserved:
+            return replace(
+                plugin, state=State.SHADOWED, reason=f"{manifest.name} is a built-in tool: rename the plugin"
+            )
+        if manifest.unsupported:
+            return replace(plugin, state=State.UNSUPPORTED, reason=manifest.unsupported)
+        if files.config is None:
+            return plugin
+        return self._runnable(plugin, manifest, files, before)
+
+    def _runnable(self, plugin: Plugin, manifest: Manifest, files: PluginFiles, before: Plugin | None) -> Plugin:
+        """What remains to be seen of a plugin whose files are good: its command, and whether it is allowed."""
+        prepared = self._prepared(plugin, manifest, before)
+        if isinstance(prepared, CommandProblem):
+            fault = Problem(message=prepared.message, fix=prepared.fix, field="entryPoint.command")
+            return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
+        command, print_ = prepared
+        state = self._trust.state_of(plugin.folder, plugin.origin, print_)
+        reason = _REASONS.get(state, "").format(name=plugin.name)
+        if state is not State.READY and print_.problem:
+            reason = f"it cannot be reviewed: {print_.problem}"
+        elif state is State.READY and files.stale:
+            reason = f"its last good version is used: {plugin.reason}"
+        return replace(plugin, state=state, reason=reason, command=command, fingerprint=print_)
+
+    def _prepared(
+        self, plugin: Plugin, manifest: Manifest, before: Plugin | None
+    ) -> tuple[CommandLine, Fingerprint] | CommandProblem:
+        """The command and its fingerprint: those from before, while nothing that decides what would run was touched."""
+        same = before and (plugin.raw_manifest, plugin.config) == (before.raw_manifest, before.config)
+        if same and before and before.command and before.fingerprint and before.fingerprint.still_holds():
+            return before.command, before.fingerprint
+        programs = self._programs_of_shipped if plugin.origin is Origin.SHIPPED else self._programs
+        command = resolve(manifest.command_line, plugin.folder, shell=manifest.shell, programs=programs)
+        if isinstance(command, CommandProblem):
+            return command
+        return command, fingerprint(
+            plugin.folder,
+            manifest=plugin.raw_manifest,
+            command=manifest.command_line,
+            shell=manifest.shell,
+            named=command.files,
+            config=plugin.config,
+        )
+
+
+def _claim(state: State) -> int:
+    """Who has a name: a plugin that may run, else one that may after a review, else any."""
+    return 0 if state is State.READY else 1 if state in (State.NEEDS_REVIEW, State.CHANGED) else 2
+
+
+def _named(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
+    """All but the first of those that want one name are duplicates."""
+    holders: dict[str, Plugin] = {}
+    for plugin in sorted(plugins, key=lambda plugin: _claim(plugin.state)):
+        if _claim(plugin.state) < 2:
+            holders.setdefault(plugin.name, plugin)
+    return tuple(
+        replace(
+            p,
+            state=State.DUPLICATE,
+            reason=f"the name {p.name} is taken by {holders[p.name].folder}: rename it, or disable the other",
+        )
+        if _claim(p.state) < 2 and holders[p.name] is not p
+        else p
+        for p in plugins
+    )
+
+
+def _changes(before: dict[Path, Plugin], after: dict[Path, Plugin]) -> Changes:
+    return Changes(
+        added=tuple(p.name for folder, p in after.items() if folder not in before),
+        changed=tuple(p.name for folder, p in after.items() if folder in before and before[folder] != p),
+        removed=tuple(p.name for folder, p in before.items() if folder not in after),
+    )

@@ -1,0 +1,200 @@
+"""The whole environment of a plugin's child: what it needs, and nothing of the host's (S-80).
+
+A setting is found in the plugin's ``config.env``, else in the host's environment, else in the default of its schema. A
+key that is in the schema is typed by it: an integer is the digits the value begins with, a boolean is true only when
+the value is "true" in any case; a value that is neither counts as missing.
+
+From the host a plugin gets: the few variables every program needs; the keys of its schema, unless they look like a
+secret in name or value; and the keys that the owner shares with it by name. The keys of the host, of its upstream and
+of other plugins are never given, also when they are asked for or shared. What the host decides (its own place, the
+port, and for each call the caller's address and the callback) cannot be set by a plugin (S-73).
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import Json
+from toolyard.protocol.manifest import ConfigKey, Manifest, PluginType
+
+DATA_FOLDER = "plugin-data"
+# the names that Toolyard and VCPToolBox give to the keys of the host and its upstream, in lower case
+HOST_KEYS = frozenset({
+    "api_key", "key", "vcp_key", "adminpassword", "adminusername", "openai_api_key", "anthropic_api_key",
+    "decrypted_auth_code", "imageserver_image_key", "imageserver_file_key", "ssh_manager_token", "log_monitor_token",
+})  # fmt: skip
+_HOST_PREFIX = "toolyard_"
+_DECIDED = frozenset(
+    ("HOME", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK")
+)
+_SECRET_NAME = re.compile(
+    r"(?:^|_)(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|tokens?|keys?|apikeys?|auth|authorization|cookies?|credentials?|dsn|session)(?:_|$)"
+)
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_LOGIN_IN_URL = re.compile(r"://[^/\s@]*:[^/\s@]+@")
+_INTEGER = re.compile(r"\s*([+-]?\d+)")
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What of the host a child's environment is made from."""
+
+    environ: Mapping[str, str] = field(repr=False)  # the host's own environment
+    project: Path
+    home: Path
+    port: int
+    secret_keys: Collection[str] = ()  # variables that hold settings of the host which are secrets
+    shared: Mapping[str, Collection[str]] = field(default_factory=dict)  # plugin -> the keys its owner shares with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    values: Mapping[str, str] = field(repr=False)  # for every call
+    from_host: tuple[str, ...]  # which of them are taken from the host beyond what every program needs
+    secrets: tuple[str, ...] = field(repr=False)  # values to mask wherever they would be shown
+    problems: tuple[str, ...] = ()
+
+
+def environment_of(
+    manifest: Manifest, config: Mapping[str, str], around: Surroundings, *, keys_of_others: Collection[str] = ()
+) -> Environment:
+    """Everything but what a single call adds. ``keys_of_others`` are the keys in the config.env of other plugins."""
+    denied = frozenset(key.lower() for key in around.secret_keys) | HOST_KEYS
+    denied |= {key.lower() for key in keys_of_others if looks_secret(key)}
+    shared, problems = _shared(manifest.name, around, denied)
+    offered = shared | {key.name: v for key in manifest.config for v in _offered(key.name, around.environ, denied)}
+    schema = {key.name: key for key in manifest.config}
+    values = _needed(manifest.name, around)
+    values |= {name: value for key in schema.values() for name, value in _default(key)}
+    for source in (offered, config):
+        for name, value in source.items():
+            typed = _typed(value, schema[name].type) if name in schema else value
+            if typed is None:
+                problems.append(f"{name} is not of the type {schema[name].type}: {name} counts as not set")
+            elif name not in _DECIDED:
+                values[name] = typed
+    lacking = [key.name for key in manifest.config if key.required and not values.get(key.name)]
+    problems += [f"{name} is required and not set: write {name}=... into config.env" for name in lacking]
+    return Environment(
+        values=values,
+        from_host=tuple(sorted(name for name in offered if name not in config and name not in _DECIDED)),
+        secrets=tuple(v for name, v in {**offered, **config}.items() if looks_secret(name) or _LOGIN_IN_URL.search(v)),
+        problems=tuple(problems),
+    )
+
+
+def per_call(manifest: Manifest, *, request_address: str, callback_base: str | None = None) -> dict[str, str]:
+    """What one call adds: it comes last, so nothing that a plugin configures can stand in its place."""
+    values = {"VCP_REQUEST_IP": request_address}
+    if manifest.type is PluginType.ASYNCHRONOUS and callback_base is not None:
+        values |= {"CALLBACK_BASE_URL": callback_base, "PLUGIN_NAME_FOR_CALLBACK": manifest.name}
+    return values
+
+
+def data_folder(home: Path, plugin: str) -> Path:
+    """The folder that is HOME to a plugin: its own, and a good name under which to keep it, whatever its name is."""
+    plain = _PLAIN_NAME.fullmatch(plugin)
+    odd = hashlib.sha256(plugin.encode(errors="surrogatepass")).hexdigest()[:32]
+    return home / DATA_FOLDER / (plugin if plain else f"_{odd}")
+
+
+def make_data_folder(home: Path, plugin: str) -> Path:
+    """Make it, for nobody else to read, before the plugin is started. Raises Failure(START_FAILED)."""
+    folder = data_folder(home, plugin)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for place in (folder.parent, folder):
+            if place.stat().st_mode & 0o077:
+                place.chmod(0o700)
+    except OSError as error:
+        message = f"The plugin's data folder {folder} cannot be made: {error.strerror}."
+        raise Failure(Reason.START_FAILED, message, hint="Make its parent a folder that can be written.") from error
+    return folder
+
+
+def looks_secret(name: str) -> bool:
+    """Whether only secrets have such a name: DOUBAO_API_KEY, Image_Key, accessToken."""
+    return bool(_SECRET_NAME.search(_CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower()))
+
+
+def _needed(plugin: str, around: Surroundings) -> dict[str, str]:
+    host = around.environ
+    zone = host.get("TZ") or _zone()
+    return {
+        "PATH": host.get("PATH") or os.defpath,
+        "HOME": str(data_folder(around.home, plugin)),
+        "LANG": host.get("LANG") or "C.UTF-8",
+        **({"TZ": zone} if zone else {}),
+        "TMPDIR": host.get("TMPDIR") or "/tmp",  # noqa: S108 - the system's own place, which programs would take anyway
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONUNBUFFERED": "1",
+        "PROJECT_BASE_PATH": str(around.project),
+        "SERVER_PORT": str(around.port),
+    }
+
+
+def _zone() -> str | None:
+    """The name of the machine's zone; None when the system does not tell it, and then programs find it as we do."""
+    try:
+        target = os.readlink("/etc/localtime")
+    except OSError:
+        return None if os.path.exists("/etc/localtime") else "UTC"
+    return target.partition("zoneinfo/")[2] or None
+
+
+def _shared(plugin: str, around: Surroundings, denied: frozenset[str]) -> tuple[dict[str, str], list[str]]:
+    values, problems = {}, []
+    for name in around.shared.get(plugin, ()):
+        if _is_denied(name, denied):
+            problems.append(f"{name} is a key of the host, its upstream or another plugin: it cannot be shared")
+        elif name in around.environ:
+            values[name] = around.environ[name]
+    return values, problems
+
+
+def _offered(name: str, environ: Mapping[str, str], denied: frozenset[str]) -> Iterator[str]:
+    """The host's value for a key of the schema, when it is plainly no secret."""
+    value = environ.get(name)
+    if (
+        value is not None
+        and not _is_denied(name, denied)
+        and not looks_secret(name)
+        and not _LOGIN_IN_URL.search(value)
+    ):
+        yield value
+
+
+def _is_denied(name: str, denied: frozenset[str]) -> bool:
+    return name.lower() in denied or name.lower().startswith(_HOST_PREFIX)
+
+
+def _default(key: ConfigKey) -> Iterator[tuple[str, str]]:
+    text = _text(key.default)
+    typed = None if text is None else _typed(text, key.type)
+    if typed is not None and key.name not in _DECIDED:
+        yield key.name, typed
+
+
+def _text(value: Json) -> str | None:
+    if value is None or isinstance(value, str):
+        return None if value is None or "\0" in value else value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _typed(value: str, kind: str) -> str | None:
+    """``value`` as a child reads a setting of this type, or None when it is none."""
+    match kind:
+        case "boolean":
+            return "true" if value.strip().lower() == "true" else "false"
+        case "integer" | "number":
+            found = (_INTEGER if kind == "integer" else _NUMBER).match(value)
+            return found[1] if found else None
+        case _:
+            return value

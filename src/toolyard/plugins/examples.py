@@ -1,0 +1,40 @@
+"""The example calls in a manifest: the request blocks of its examples and descriptions, read as from a model."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Command, Manifest
+from toolyard.protocol.manifests.source import Path
+from toolyard.protocol.markers import parse_requests
+
+COMMANDS = ("capabilities", "invocationCommands")
+_FENCE = re.compile(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Example:
+    path: Path  # of the text that has it
+    command: Command
+    tool: str = ""
+    arguments: JsonObject = field(default_factory=dict)
+    problem: str = ""  # why it is no call
+
+    @property
+    def is_template(self) -> bool:
+        """Whether it stands in a description, where blocks often show the form only."""
+        return self.path[-1] == "description"
+
+
+def examples_of(manifest: Manifest) -> Iterator[Example]:
+    """Every block, in the order of the manifest."""
+    for number, command in enumerate(manifest.commands):
+        for name in ("description", "example"):
+            path: Path = (*COMMANDS, number, name)
+            for found in parse_requests(_FENCE.sub("", getattr(command, name))):
+                if found["ok"]:
+                    arguments = found["args"] if isinstance(found["args"], dict) else {}
+                    yield Example(path=path, command=command, tool=str(found["tool"]), arguments=arguments)
+                else:
+                    yield Example(path=path, command=command, tool=str(found["tool"]), problem=str(found["problem"]))

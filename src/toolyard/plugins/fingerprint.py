@@ -1,0 +1,151 @@
+"""What of a plugin's folder decides what would run, as one number: the same number, the same code (S-83).
+
+It covers the manifest, the command line, every file that the command line names, every file of code in the folder and
+below, where links lead, and settings that choose what an interpreter loads. It does not cover what plugins write while
+they run (data, caches, logs, other settings), nor installed dependencies and hidden folders (node_modules, .venv): a
+review of those would never end.
+
+Whether it still holds costs one ``stat`` for each file and folder. A folder with more code than the bounds has no
+number, and says so in ``problem``.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from toolyard.plugins.command_line import OWN_PYTHON
+
+MAX_FILES = 2000
+MAX_BYTES = 256 * 2**20
+_MAX_ENTRIES = 100_000
+_CODE = frozenset({
+    ".py", ".pyw", ".pyi", ".pyd", ".pyx", ".pth", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx",
+    ".node", ".wasm", ".sh", ".bash", ".zsh", ".rb", ".pl", ".pm", ".php", ".lua", ".tcl", ".ps1", ".psm1", ".bat",
+    ".cmd", ".r", ".jl", ".go", ".rs", ".c", ".cs", ".java", ".class", ".jar", ".exe", ".dll", ".so", ".dylib",
+})  # fmt: skip
+_NOT_THEIRS = frozenset({"node_modules", "venv", "__pycache__", "site-packages"})
+# settings that decide what code an interpreter or the loader takes in
+_STEERING = re.compile(
+    r"PATH|(?:LD|DYLD)_\w+|PYTHON\w+|NODE_(?:OPTIONS|PATH)|PERL5\w*|RUBY(?:LIB|OPT)|LUA_\w+|PHPRC|PHP_INI\w*|CLASSPATH"
+    r"|(?:_|JDK_)?JAVA_(?:TOOL_)?OPTIONS|DOTNET_STARTUP_HOOKS|GO(?:FLAGS|PATH|ROOT|ENV)|ENV|BASH_\w+|SHELLOPTS|IFS"
+)
+
+Seen: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fingerprint:
+    digest: str  # empty when there is a problem
+    files: Mapping[str, str] = field(default_factory=dict)  # path in the folder -> sha256 of its bytes, or "-> target"
+    problem: str = ""
+    seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)  # path -> its stat when it was read
+
+    def still_holds(self) -> bool:
+        """Whether nothing has been touched since; a clock that stands still for a write is the only way past it."""
+        return not self.problem and all(_seen(path) == seen for path, seen in self.seen.items())
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that were looked through."""
+        return tuple(path for path, seen in self.seen.items() if seen and stat.S_ISDIR(seen[0]))
+
+
+class _Unfit(Exception):
+    """A review cannot cover this."""
+
+
+def fingerprint(
+    folder: Path, *, manifest: bytes, command: str, shell: bool, named: Iterable[str], config: Mapping[str, str]
+) -> Fingerprint:
+    """``named`` are the files that the command line names; ``config`` the settings that the plugin has."""
+    files: dict[str, str] = {}
+    seen = {path: _seen(path) for path in (f"{folder}/{own}" for own in OWN_PYTHON)}  # it would be used if it came
+    try:
+        room = MAX_BYTES
+        for path in (*sorted(named), *_code(folder, seen)):
+            if path in files:
+                continue
+            if len(files) >= MAX_FILES:
+                raise _Unfit(f"there are more than {MAX_FILES} files of code")
+            files[path], size = _content(folder, path, seen, room)
+            room -= size
+    except _Unfit as error:
+        return Fingerprint(digest="", problem=f"{error}; dependencies belong into node_modules or .venv", seen=seen)
+    except OSError as error:
+        return Fingerprint(digest="", problem=f"{error.filename or folder} cannot be read: {error.strerror}", seen=seen)
+    whole = {
+        "manifest": hashlib.sha256(manifest).hexdigest(),
+        "command": command,
+        "shell": shell,
+        "files": dict(sorted(files.items())),
+        "steering": {key: value for key, value in sorted(config.items()) if _STEERING.fullmatch(key)},
+    }
+    digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+    return Fingerprint(digest=digest, files=files, seen=seen)
+
+
+def is_code(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in _CODE
+
+
+def is_looked_into(name: str) -> bool:
+    """Whether a folder of this name is the plugin's own work."""
+    return name not in _NOT_THEIRS and not name.startswith(".")
+
+
+def _code(folder: Path, seen: dict[str, Seen]) -> list[str]:
+    """Every file of code and every link to a folder, relative to the plugin's folder."""
+    found: list[str] = []
+    pending, entries = [""], 0
+    while pending:
+        inner = pending.pop()
+        place = os.path.join(folder, inner)
+        seen[place] = _seen(place)
+        with os.scandir(place) as listing:
+            for entry in listing:
+                entries += 1
+                if entries > _MAX_ENTRIES:
+                    raise _Unfit(f"there are more than {_MAX_ENTRIES} files")
+                path = os.path.join(inner, entry.name)
+                if not entry.is_dir():
+                    found += [path] if is_code(entry.name) else []
+                elif is_looked_into(entry.name):
+                    (found if entry.is_symlink() else pending).append(path)
+    return sorted(found)
+
+
+def _content(folder: Path, path: str, seen: dict[str, Seen], room: int) -> tuple[str, int]:
+    """What stands at ``path``, and how many bytes were read for it."""
+    full = os.path.join(folder, path)
+    seen[full] = _seen(full)
+    link = f"-> {os.readlink(full)}" if os.path.islink(full) else ""
+    if link and not os.path.isfile(full):
+        return link, 0
+    fd = os.open(full, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode):
+            raise _Unfit(f"{path} is no ordinary file")
+        if info.st_size > room:
+            raise _Unfit(f"there are more than {MAX_BYTES >> 20} MiB of code")
+        with open(fd, "rb", buffering=0, closefd=False) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() + link, info.st_size
+    finally:
+        os.close(fd)
+
+
+def _seen(path: str) -> Seen:
+    """What changes when a file is written, replaced or linked elsewhere: nobody can set the time of the change."""
+    try:
+        info = os.lstat(path)
+        there = os.stat(path) if stat.S_ISLNK(info.st_mode) else info
+    except OSError as error:
+        return (0, error.errno or 0)
+    own = (there.st_mode, there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns)
+    return own if there is info else (*own, info.st_ino, info.st_ctime_ns)

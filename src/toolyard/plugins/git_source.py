@@ -1,0 +1,137 @@
+"""A plugin out of a git repository: which addresses are taken, and how git is run so that nothing of it runs (S-87).
+
+Only https, only hosts on the list, no login and no port in the address. git gets no settings but ours, no terminal, no
+helper, no hook, no submodule and no filter; it fetches one commit without its history. The files are taken out as an
+archive, so the rules for archives hold for them: no file is checked out. A commit is named in full or by a branch or a
+tag; which one it was is told.
+"""
+
+import os
+import re
+import resource
+import signal
+import subprocess
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from toolyard.errors import ToolyardError, UsageError
+
+HOSTS = ("github.com", "gitlab.com", "gitee.com", "gitcode.com", "codeberg.org", "bitbucket.org")
+TIMEOUT_S = 300
+MAX_PACK = 400 * 2**20
+_PATH = re.compile(r"(?:/[A-Za-z0-9_~+%][A-Za-z0-9._~+%-]*)+/?")
+_REF = re.compile(r"(?!.*(?:\.\.|//|/\.|\.lock$))[A-Za-z0-9_][A-Za-z0-9_./-]{0,199}(?<![/.])")
+_SETTINGS = (
+    "protocol.allow=never",
+    "protocol.ext.allow=never",
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "credential.helper=",
+    "http.followRedirects=false",
+    "submodule.recurse=false",
+    "filter.lfs.smudge=",
+    "filter.lfs.process=",
+    "filter.lfs.required=false",
+    "fetch.fsckObjects=true",
+    "gc.auto=0",
+)
+_KEPT = ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+@dataclass(frozen=True, slots=True)
+class GitSource:
+    url: str
+    ref: str = "HEAD"  # a commit, a branch or a tag
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    commit: str
+    tree: str
+
+
+def git_source(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
+    """``https://host/owner/name`` or ``https://host/owner/name#commit``. Raises UsageError."""
+    url, _, ref = address.partition("#")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise UsageError(f"'{address}' is no address: {error}") from error
+    if not address.isascii() or not address.isprintable() or " " in address or parts.scheme != "https":
+        raise UsageError(f"'{address}' is not taken: only https addresses are, such as https://github.com/owner/name")
+    if parts.username is not None or parts.password is not None or port is not None or parts.query:
+        raise UsageError(f"'{address}' is not taken: leave out the login, the port and the query")
+    if parts.hostname not in hosts or parts.netloc.lower() != parts.hostname:
+        known = ", ".join(sorted(hosts))
+        raise UsageError(f"'{parts.hostname}' is not on the list of hosts ({known}): if you trust it, add --host")
+    if not _PATH.fullmatch(parts.path) or ".." in parts.path or re.search(r"%(?:[01]|2[ef]|7f)", parts.path, re.I):
+        raise UsageError(f"'{address}' is not taken: its path is not that of a repository")
+    if "#" in address and not _REF.fullmatch(ref):
+        raise UsageError(f"'{ref}' names no commit, branch or tag")
+    return GitSource(f"https://{parts.hostname}{parts.path}", ref or "HEAD")
+
+
+def git_command(*words: str, protocol: str = "https") -> tuple[str, ...]:
+    """The argv of git with nothing switched on but one protocol."""
+    settings = (*_SETTINGS, f"protocol.{protocol}.allow=always")
+    return ("git", *(word for setting in settings for word in ("-c", setting)), *words)
+
+
+def git_environment(environ: Mapping[str, str], home: Path, protocol: str = "https") -> dict[str, str]:
+    kept = {name: environ[name] for name in ("PATH", *_KEPT) if environ.get(name)}
+    return kept | {
+        "HOME": str(home),
+        "LC_ALL": "C",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ALLOW_PROTOCOL": protocol,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ASKPASS": "/bin/false",
+        "GIT_LFS_SKIP_SMUDGE": "1",
+        "GIT_ATTR_NOSYSTEM": "1",
+    }
+
+
+def fetch(
+    source: GitSource, folder: Path, archive: Path, environ: Mapping[str, str], *, protocol: str = "https"
+) -> Commit:
+    """One commit of a repository as the tar ``archive``; ``folder`` is a new one to work in. Raises ToolyardError."""
+    folder.mkdir(mode=0o700)
+    around = git_environment(environ, folder, protocol)
+
+    def git(*words: str) -> str:
+        return _run(git_command(*words, protocol=protocol), folder, around)
+
+    git("init", "--quiet", "--bare", "--template=", ".")
+    git("fetch", "--quiet", "--depth=1", "--no-tags", "--recurse-submodules=no", "--", source.url, source.ref)
+    commit = git("rev-parse", "--verify", "FETCH_HEAD^{commit}")
+    tree = git("rev-parse", "--verify", f"{commit}^{{tree}}")
+    git("archive", "--format=tar", f"--output={archive}", commit)
+    return Commit(commit, tree)
+
+
+def _run(argv: tuple[str, ...], folder: Path, around: Mapping[str, str]) -> str:
+    try:
+        with subprocess.Popen(  # noqa: S603
+            argv, cwd=folder, env=dict(around), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
+        ) as running:  # fmt: skip
+            if hasattr(resource, "prlimit"):
+                resource.prlimit(running.pid, resource.RLIMIT_FSIZE, (MAX_PACK, MAX_PACK))
+            try:
+                out, err = running.communicate(timeout=TIMEOUT_S)
+            except BaseException:
+                os.killpg(running.pid, signal.SIGKILL)  # its helpers too
+                raise
+    except FileNotFoundError as error:
+        raise ToolyardError("git is not installed: install it, or download the plugin as a zip") from error
+    except subprocess.TimeoutExpired as error:
+        raise ToolyardError(f"git took longer than {TIMEOUT_S} s: download the plugin as a zip") from error
+    if running.returncode:
+        said = " ".join(err.split())[-500:] or f"exit code {running.returncode}"
+        hint = " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in said else ""
+        raise ToolyardError(f"git could not fetch it: {said}{hint}")
+    return out.strip()

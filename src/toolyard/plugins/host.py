@@ -1,0 +1,148 @@
+"""The plugins of a Yard, ready to run: what they share, and each of them as a tool."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import datetime
+
+from toolyard.plugins.asynchronous import Submissions
+from toolyard.plugins.child import run_child
+from toolyard.plugins.discovery import Plugins
+from toolyard.plugins.environment import Environment, Surroundings, environment_of, make_data_folder, per_call
+from toolyard.plugins.launch import Launch, Starter
+from toolyard.plugins.plugin import Plugin, State
+from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN, Queue
+from toolyard.plugins.stderr import StderrLog, StderrRing
+from toolyard.plugins.timeout import run_limit
+from toolyard.plugins.tree import Children
+from toolyard.plugins.verdict import verdict
+from toolyard.protocol.arguments import accept
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_spec
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.plugin_result import result_of
+from toolyard.protocol.task import Desk
+from toolyard.protocol.tool import Checkpoint, ToolSpec
+
+QUEUE_S = 300.0  # how long a call may wait for its turn
+_CALLABLE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS)
+
+
+class PluginHost:
+    """Belongs to one event loop, except that ``tools`` may be asked before there is one."""
+
+    def __init__(
+        self,
+        plugins: Plugins,
+        around: Surroundings,
+        desk: Desk,
+        *,
+        children: Children,
+        starter: Starter,
+        callback_base: Callable[[], Awaitable[str]],
+        keep_secret: Callable[[Iterable[str]], None],
+        now: Callable[[], datetime],
+        at_once: int,
+        outlives: bool = False,
+    ) -> None:
+        self.plugins, self._around, self._now, self._keep_secret = plugins, around, now, keep_secret
+        self.children, self.starter = children, starter
+        self.queue = Queue(at_once=at_once)
+        self.logs: dict[str, StderrLog] = {}
+        self.submissions = Submissions(desk, children, starter, callback_base, outlives=outlives)
+
+    def tools(self) -> "Iterator[PluginTool]":
+        """Every plugin that can be called now."""
+        for plugin in self.plugins.all:
+            if plugin.is_ready and plugin.manifest and plugin.manifest.type in _CALLABLE:
+                yield PluginTool(self, plugin.manifest, plugin.fingerprint.digest if plugin.fingerprint else "")
+
+    def ready(self, name: str) -> tuple[Plugin, Manifest]:
+        """The plugin as it is at this moment; Failure when it may not run."""
+        plugin = self.plugins.current(name)
+        if plugin is None:
+            raise Failure(ErrorCode.NOT_FOUND, f"There is no plugin called '{name}' any more.", hint="List the tools.")
+        if not plugin.is_ready or plugin.manifest is None:
+            denied = plugin.state in (State.NEEDS_REVIEW, State.CHANGED)
+            cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
+            raise Failure(
+                cause, f"{name} cannot run: {plugin.reason}.", hint="The owner of this machine can mend that."
+            )
+        return plugin, plugin.manifest
+
+    def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
+        others = self.plugins.keys_of_others(plugin.name)
+        return environment_of(manifest, plugin.config, self._around, keys_of_others=others)
+
+    def launch(self, plugin: Plugin, manifest: Manifest) -> Launch:
+        if plugin.command is None or plugin.fingerprint is None:
+            raise Failure(Reason.START_FAILED, f"{plugin.name} has no command to run.")
+        environment = self.environment(plugin, manifest)
+        self._keep_secret(environment.secrets)
+        return Launch(
+            argv=plugin.command.argv,
+            cwd=plugin.folder,
+            environment=environment.values,
+            limits=manifest.limits,
+            warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
+            version=plugin.fingerprint.digest,
+        )
+
+    def make_data_folder(self, name: str) -> None:
+        make_data_folder(self._around.home, name)
+
+    def log(self, name: str, call_id: str, ring: StderrRing) -> None:
+        self.logs.setdefault(name, StderrLog()).add(call_id, self._now(), ring)
+
+    async def close(self) -> None:
+        await self.submissions.close()
+        await self.children.close()
+
+
+class PluginTool:
+    """A plugin as a tool."""
+
+    def __init__(self, host: PluginHost, manifest: Manifest, fingerprint: str) -> None:
+        self._host = host
+        spec = tool_spec(manifest)
+        self._spec = replace(spec, timeout_s=spec.timeout_s + QUEUE_S, fingerprint=fingerprint)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        plugin, manifest = self._host.ready(self._spec.name)
+        declared = command_spec(manifest, call.arguments)
+        if declared is not None:
+            accept(declared, call.arguments)
+        launch = self._host.launch(plugin, manifest)
+        self._host.make_data_folder(plugin.name)
+        stdin = _stdin(call)
+        async with self._host.queue.turn(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN):
+            checkpoint()
+            if manifest.type is PluginType.ASYNCHRONOUS:
+                return await self._host.submissions.submit(call, manifest, launch, stdin)
+            return await self._once(call, manifest, launch, stdin)
+
+    async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
+        name = manifest.name
+        ring = StderrRing()
+        try:
+            async with run_limit(name, manifest.timeout_s):
+                child = await self._host.starter.spawn(launch, per_call(manifest, request_address="127.0.0.1"))
+                ended = await run_child(child, stdin, children=self._host.children, limits=manifest.limits, stderr=ring)
+        finally:
+            self._host.log(name, call.id, ring)
+        return result_of(name, verdict(name, ended), warnings=ended.warnings)
+
+
+def _stdin(call: ToolCall) -> bytes:
+    """What the caller wrote, in the order it was written, and what the host adds: one JSON object."""
+    whole: JsonObject = {**call.arguments, **call.metadata}
+    if call.maid is not None:
+        whole.setdefault("maid", call.maid)
+    return json.dumps(whole, ensure_ascii=False).encode()

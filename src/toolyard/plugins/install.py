@@ -1,0 +1,174 @@
+"""Plugins come into the home and leave it. Nothing of a plugin is run, neither on the way in nor on the way out.
+
+A source is a folder, an archive or the https address of a git repository. It is put together beside its place under a
+hidden name and gets its own by one rename: a plugin is there whole or not at all. Installed dependencies and version
+control (``LEFT_OUT``) do not come along from a folder, and links are refused. What is removed goes to a folder of its
+own, from which a person can take it back.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from secrets import token_hex
+
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.plugins.archive import claim, extract, write_file
+from toolyard.plugins.archive_entries import Caps, Entry, Refused, judged
+from toolyard.plugins.git_source import HOSTS, fetch, git_source
+from toolyard.plugins.plugin_files import MANIFEST, PluginFiles, read_files, signature_of
+
+FOLDER = "plugins"
+REMOVED = ".removed"
+LEFT_OUT = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"})
+_DEPENDENCIES = ("node_modules", ".venv", "venv")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installed:
+    name: str
+    folder: Path
+    source: str
+    proof: str = ""  # what pins it: "sha256 ...", "commit ... tree ..."
+    left_out: tuple[str, ...] = ()  # dependencies that have to be installed anew
+
+
+def install(
+    source: str,
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    hosts: Collection[str] = (),
+    caps: Caps = Caps(),  # noqa: B008
+) -> Installed:
+    """Bring a plugin into the home; ``hosts`` are taken beside the usual ones. Raises ToolyardError."""
+    place = home / FOLDER
+    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+    stage = place / f".incoming-{token_hex(8)}"
+    stage.mkdir(mode=0o700)
+    try:
+        proof, left_out = _brought(source, stage, environ, (*HOSTS, *hosts), caps)
+        found = _plugin_folder(stage / "content", source)
+        name = _name(found, source)
+        target = place / name
+        try:
+            claim(found, target)
+        except Refused:
+            raise ToolyardError(
+                f"{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'"
+            ) from None
+        return Installed(name=name, folder=target, source=source, proof=proof, left_out=left_out)
+    except OSError as error:
+        raise ToolyardError(f"{source} cannot be installed: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def remove(folder: Path, home: Path, *, stamp: str) -> Path | None:
+    """Take a plugin out of the home. Where it is now; None when only a link to it was there. Raises ToolyardError."""
+    place = home / FOLDER
+    inside = place.iterdir() if place.is_dir() else ()
+    entry = next((path for path in inside if os.path.realpath(path) == str(folder)), None)
+    if entry is None:
+        raise ToolyardError(f"{folder} is not in {place}: only installed plugins are removed")
+    if entry.is_symlink():
+        entry.unlink()
+        return None
+    kept = place / REMOVED / f"{entry.name}-{stamp}-{token_hex(3)}"
+    kept.parent.mkdir(mode=0o700, exist_ok=True)
+    entry.rename(kept)
+    return kept
+
+
+def copy_folder(source: Path, target: Path, caps: Caps = Caps()) -> tuple[str, ...]:  # noqa: B008
+    """A folder by the rules for archives; which dependencies did not come along. Raises ToolyardError."""
+    try:
+        entries, left_out = _listed(source, caps)
+        planned = judged(entries, caps, caps.bytes)
+        target.mkdir(mode=0o700)
+        for entry in planned:
+            if entry.is_folder:
+                (target / entry.path).mkdir(parents=True, exist_ok=True)
+            else:
+                fd = os.open(source / entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+                with os.fdopen(fd, "rb") as stream:
+                    write_file(target / entry.path, stream, entry)
+    except Refused as refused:
+        raise ToolyardError(f"{source} is refused: {refused}") from refused
+    return left_out
+
+
+def _brought(
+    source: str, stage: Path, environ: Mapping[str, str], hosts: Collection[str], caps: Caps
+) -> tuple[str, tuple[str, ...]]:
+    """The source as ``stage/content``: what pins it, and what was left out."""
+    local = Path(source).expanduser()
+    if local.is_dir():
+        return "", copy_folder(local.resolve(), stage / "content", caps)
+    if local.is_file():
+        with local.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        extract(local, stage / "content", caps)
+        return f"sha256 {digest}", ()
+    if ":" not in source:
+        raise UsageError(f"there is no '{source}': name a folder, a zip or tar archive, or a git address")
+    pinned = fetch(git_source(source, hosts=hosts), stage / "git", stage / "tar", environ)
+    extract(stage / "tar", stage / "content", caps)
+    return f"commit {pinned.commit} tree {pinned.tree}", ()
+
+
+def _listed(source: Path, caps: Caps) -> tuple[list[Entry], tuple[str, ...]]:
+    found: list[Entry] = []
+    left_out: list[str] = []
+    pending = [""]
+    while pending:
+        inner = pending.pop()
+        with os.scandir(source / inner) as listing:
+            for entry in sorted(listing, key=lambda entry: entry.name):
+                path = f"{inner}{entry.name}"
+                if entry.name in LEFT_OUT:
+                    left_out += [path] if entry.name in _DEPENDENCIES else []
+                    continue
+                found.append(_entry(entry, path))
+                if len(found) > caps.entries:
+                    raise Refused(f"it has more than {caps.entries} entries")
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(f"{path}/")
+    return found, tuple(left_out)
+
+
+def _entry(entry: "os.DirEntry[str]", path: str) -> Entry:
+    info = entry.stat(follow_symlinks=False)
+    is_folder = stat.S_ISDIR(info.st_mode)
+    plain = is_folder or stat.S_ISREG(info.st_mode)
+    return Entry(
+        path=path,
+        size=0 if is_folder else info.st_size,
+        is_folder=is_folder,
+        executable=bool(info.st_mode & 0o100),
+        oddity="" if plain else "a link, a device or another thing that is no file",
+    )
+
+
+def _plugin_folder(content: Path, source: str) -> Path:
+    """Where the manifest is: at the top, or in the only folder that has one, two levels down at most."""
+    for folders in ([content], *([*content.glob(pattern)] for pattern in ("*/", "*/*/"))):
+        found = sorted(folder for folder in folders if folder.is_dir() and signature_of(folder))
+        if len(found) > 1:
+            names = ", ".join(folder.name for folder in found[:10])
+            raise ToolyardError(f"{source} has several plugins ({names}): install one of them, by its own folder")
+        if found:
+            return found[0]
+    raise ToolyardError(f"{source} has no {MANIFEST}: this is no plugin")
+
+
+def _name(folder: Path, source: str) -> str:
+    signature = signature_of(folder)
+    files: PluginFiles | None = read_files(folder, signature, None) if signature else None
+    if files is None or files.manifest is None:
+        problems = "; ".join(str(p) for p in files.problems if not p.warning) if files else "the manifest is gone"
+        raise ToolyardError(f"{source} cannot be installed: {problems}")
+    return files.manifest.name

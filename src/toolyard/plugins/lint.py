@@ -1,0 +1,141 @@
+"""What is wrong with a plugin, or will be: everything that can be told without running it, each with its place.
+
+An error keeps it from running or from being called as its own text says; all else is a warning.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from toolyard.plugins.examples import COMMANDS, Example, examples_of
+from toolyard.plugins.plugin import Plugin, Problem, State
+from toolyard.plugins.plugin_files import MANIFEST
+from toolyard.plugins.poison import HIDDEN, poison_in
+from toolyard.protocol.arguments import accept
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json
+from toolyard.protocol.json_text import Container
+from toolyard.protocol.manifest import Command, Manifest, PluginType, command_spec
+from toolyard.protocol.manifests.source import Path, place, written
+
+_ASKS_LATER = re.compile(r"query|status|check|poll|result|cancel|list|查询|状态|取消", re.IGNORECASE)
+_REPEAT = re.compile(
+    r"占位符|原文|原样|placeholder|verbatim|as it is|word for word|repeat|include|包含|返回给用户", re.IGNORECASE
+)
+_PLACEHOLDER = re.compile(r"VCP_ASYNC_RESULT::([^:{}\s]+)::")
+_KNOWN_TEXTS = ("displayName", "description", "example")  # read_manifest itself tells of what is hidden in these
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The manifest as it is written, to point into."""
+
+    text: str
+    seen: dict[int, Container] = field(default_factory=dict)
+
+    def problem(self, path: Path, message: str, fix: str, *, warning: bool) -> Problem:
+        line, column = place(self.text, path, self.seen)
+        return Problem(
+            message=message, fix=fix, file=MANIFEST, line=line, column=column, field=written(path), warning=warning
+        )
+
+
+def lint(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[Problem, ...]:
+    """All problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
+    text = _Text(plugin.raw_manifest.decode(errors="replace"))
+    problems = [_placed(text, problem) for problem in plugin.problems]
+    problems += [Problem(message=remark, warning=True) for remark in remarks]
+    if plugin.state in (State.SHADOWED, State.UNSUPPORTED):
+        warning = plugin.state is State.UNSUPPORTED
+        problems.append(text.problem(("name",), plugin.reason, "", warning=warning))
+    if plugin.manifest is not None:
+        problems += _of_texts(text, plugin.manifest)
+        problems += _of_examples(text, plugin.manifest)
+        problems += _of_type(text, plugin.manifest)
+    return tuple(sorted(problems, key=lambda problem: (problem.file != MANIFEST, problem.line, problem.column)))
+
+
+def is_later_question(command: Command) -> bool:
+    """Whether a command of an asynchronous plugin asks about the task of an earlier call."""
+    return _ASKS_LATER.search(command.name) is not None and not _PLACEHOLDER.search(command.description)
+
+
+def _placed(text: _Text, problem: Problem) -> Problem:
+    """A problem of the command has no place of its own."""
+    if problem.file or not problem.field:
+        return problem
+    return replace(text.problem(tuple(problem.field.split(".")), problem.message, problem.fix, warning=False))
+
+
+def _of_texts(text: _Text, manifest: Manifest) -> Iterator[Problem]:
+    """Whatever a model gets to read, also inside a schema."""
+    capabilities = manifest.fields.get("capabilities")
+    listed = capabilities.get(COMMANDS[-1]) if isinstance(capabilities, dict) else None
+    shown: dict[Path, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
+    for path, value in (*_strings(shown), *_strings({COMMANDS: listed})):
+        for message, words in poison_in(value):
+            if message == HIDDEN and len(path) in (1, len(COMMANDS) + 2) and path[-1] in _KNOWN_TEXTS:
+                continue
+            quoted = f': "{words}"' if words else ""
+            fix = "Say only what the plugin does and how it is called."
+            yield text.problem(path, f"{message}{quoted}.", fix, warning=True)
+
+
+def _strings(values: "dict[Path, Json]") -> Iterator[tuple[Path, str]]:
+    pending = list(values.items())
+    while pending:
+        path, value = pending.pop(0)
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, dict):
+            pending += [((*path, name), inner) for name, inner in value.items()]
+        elif isinstance(value, list):
+            pending += [((*path, number), inner) for number, inner in enumerate(value)]
+
+
+def _of_examples(text: _Text, manifest: Manifest) -> Iterator[Problem]:
+    found = list(examples_of(manifest))
+    for example in found:
+        yield from _of_example(text, manifest, example)
+    if manifest.type in (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS):
+        have = {id(example.command) for example in found}
+        for number, command in enumerate(manifest.commands):
+            if id(command) not in have:
+                message = "no request block shows how to call this: models guess, and nothing can be tested."
+                yield text.problem((*COMMANDS, number), message, 'Add an "example".', warning=True)
+
+
+def _of_example(text: _Text, manifest: Manifest, example: Example) -> Iterator[Problem]:
+    if example.problem:
+        yield text.problem(
+            example.path, f"the block cannot be read: {example.problem}", "", warning=example.is_template
+        )
+        return
+    if example.tool != manifest.name:
+        message = f"the block calls '{example.tool}', but the plugin is called '{manifest.name}'."
+        yield text.problem(example.path, message, f"Write tool_name:「始」{manifest.name}「末」.", warning=False)
+    spec = command_spec(manifest, example.arguments)
+    if spec is not None and not example.command.derived and not example.is_template:
+        try:
+            accept(spec, example.arguments)
+        except Failure as failure:
+            message = f"the example is refused by the plugin's own schema: {failure.message}"
+            yield text.problem(example.path, message, "Correct the example or the schema.", warning=False)
+
+
+def _of_type(text: _Text, manifest: Manifest) -> Iterator[Problem]:
+    if manifest.shell:
+        path: Path = ("shell",) if "shell" in manifest.fields else ("entryPoint", "shell")
+        message = "the command is run by a shell, which is slower and shown at every review."
+        yield text.problem(path, message, "Write it without a shell if you can.", warning=True)
+    if manifest.type is not PluginType.ASYNCHRONOUS:
+        return
+    for number, command in enumerate(manifest.commands):
+        path = (*COMMANDS, number, "description")
+        told = _PLACEHOLDER.search(command.description)
+        fix = f"Say: include this placeholder as it is in your reply: {{{{VCP_ASYNC_RESULT::{manifest.name}::ID}}}}"
+        if told and told[1] != manifest.name:
+            yield text.problem(path, f"the placeholder names '{told[1]}', not this plugin.", fix, warning=False)
+        elif not is_later_question(command) and not (told and _REPEAT.search(command.description)):
+            message = "nothing tells the model to repeat the placeholder, so the result would never be seen."
+            yield text.problem(path, message, fix, warning=True)

@@ -1,0 +1,93 @@
+"""A child that answers and lives on: the process of an asynchronous plugin.
+
+Its first JSON object with a status is the receipt, given at the moment its last brace arrives. Afterwards both outputs
+are still read, so that it never blocks, but stdout is thrown away. It ends by itself or by ``terminate``; then what is
+left of it is killed, except that a ``detached`` one may leave a process behind to work on until ``terminate``.
+"""
+
+import asyncio
+
+from toolyard.plugins.child import DRAIN_S, HEAD, Ended, ended, exit_or, received
+from toolyard.plugins.launch import Spawned
+from toolyard.plugins.stderr import StderrRing
+from toolyard.plugins.talk import Talk
+from toolyard.plugins.tree import GRACE_S, Children
+from toolyard.protocol.manifest import Limits
+
+
+class LivingChild:
+    def __init__(
+        self,
+        child: Spawned,
+        stdin: bytes,
+        *,
+        children: Children,
+        limits: Limits,
+        detached: bool = False,
+        drain_s: float = DRAIN_S,
+    ) -> None:
+        self.stderr = StderrRing()
+        self._child, self._children, self._limits = child, children, limits
+        self._detached, self._drain_s = detached, drain_s
+        self._talk = Talk(child, stdin, limits.stdout_bytes, self.stderr)
+        self._watch = asyncio.create_task(self._until_exit())
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    async def receipt(self) -> Ended:
+        """Its receipt (no exit yet), or how it ended without one. Cancelled while waiting, it is terminated."""
+        heard = False
+        try:
+            while not self._talk.flooded.is_set():
+                self._talk.heard.clear()
+                said = self._talk.receipt()
+                if said:
+                    self._talk.stop_listening()
+                    heard = True
+                    return received(self._talk, said, limits=self._limits, stderr=self.stderr)
+                if self._watch.done():
+                    heard = True
+                    output = await self._talk.finish()
+                    if output.first is None:
+                        code = self._watch.result()
+                        return ended(self._talk, output, code, limits=self._limits, stderr=self.stderr)
+                    continue
+                await exit_or(self.exited(), self._talk.heard)
+        finally:
+            if not heard:
+                self.terminate()
+        return Ended(
+            limits=self._limits,
+            stderr=self.stderr,
+            stdout_head=self._talk.head(HEAD),
+            stdout_bytes=self._talk.size,
+            too_large=True,
+        )
+
+    async def exited(self) -> int:
+        """Until it has ended and its outputs are read: its exit code, or minus the number of the signal."""
+        return await asyncio.shield(self._watch)
+
+    def spare(self) -> None:
+        """From now on it outlives the host."""
+        self._children.spare(self.pid, self._talk.pipes)
+
+    def terminate(self, grace_s: float = GRACE_S) -> "asyncio.Task[None]":
+        """SIGTERM, then SIGKILL to everything it started. Goes on when nobody waits for it."""
+        return self._children.stop(self._child, grace_s)
+
+    async def leave(self) -> None:
+        """The host ends and the child, if it is spared, goes on."""
+        self._watch.cancel()
+        await asyncio.wait({self._watch})
+        self._talk.close()
+
+    async def _until_exit(self) -> int:
+        code = await self._child.wait()
+        await self._talk.drain(self._drain_s)
+        self._talk.close()
+        if not self._detached:
+            self._children.end(self.pid)
+        return code

@@ -1,0 +1,66 @@
+"""A plugin as it is now: what its folder says, and whether it may run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+from toolyard.plugins.command_line import CommandLine
+from toolyard.plugins.fingerprint import Fingerprint
+from toolyard.protocol.manifest import Manifest
+
+
+class Origin(StrEnum):
+    SHIPPED = "shipped"
+    HOME = "home"
+    PROJECT = "project"
+    GIVEN = "given"  # with --plugins
+
+
+class State(StrEnum):
+    READY = "ready"
+    DISABLED = "disabled"
+    NEEDS_REVIEW = "needs_review"  # nobody has allowed it yet
+    CHANGED = "changed"  # it is no longer what was allowed
+    UNSUPPORTED = "unsupported"  # of a type that only VCPToolBox itself can run
+    BROKEN = "broken"
+    DUPLICATE = "duplicate"  # another plugin has the name
+    SHADOWED = "shadowed"  # a built-in tool has the name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One fault of a plugin, and where it stands. Lines and columns count from 1; 0 is no place in particular."""
+
+    message: str
+    fix: str = ""
+    file: str = ""  # relative to the plugin's folder
+    line: int = 0
+    column: int = 0
+    field: str = ""
+    warning: bool = False  # it runs all the same
+
+    def __str__(self) -> str:
+        place = ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)]) if self.file else ""
+        what = f"{self.field}: {self.message}" if self.field and self.field not in self.message else self.message
+        text = f"{place}: {what}" if place else what
+        return f"{text} Fix: {self.fix}" if self.fix else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plugin:
+    name: str  # the folder's, when there is no manifest to tell
+    folder: Path  # its real path
+    origin: Origin
+    state: State
+    reason: str = ""  # why it is not ready, or why an older version of it is still used; with what to do
+    manifest: Manifest | None = None  # the last good one
+    raw_manifest: bytes = field(default=b"", repr=False)  # what it was read from
+    config: Mapping[str, str] = field(default_factory=dict, repr=False)  # of its config.env
+    command: CommandLine | None = None
+    fingerprint: Fingerprint | None = None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def is_ready(self) -> bool:
+        return self.state is State.READY

@@ -1,0 +1,157 @@
+"""What stands in a plugin's folder, read so that no folder can hurt: bounded, never waiting, never through a device.
+
+The last good manifest and the last good settings are kept while a newer one cannot be read, be it broken, half written
+or gone unreadable (R30): a plugin runs as it was, or as it is, and never as half of it.
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from toolyard.plugins.config_env import parse
+from toolyard.plugins.environment import looks_secret
+from toolyard.plugins.plugin import Problem
+from toolyard.protocol.manifest import Manifest, read_manifest
+
+MANIFEST = "plugin-manifest.json"
+BLOCK = f"{MANIFEST}.block"  # its name while the plugin is disabled
+CONFIG = "config.env"
+_MAX_BYTES = 2**20
+
+Signature: TypeAlias = tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PluginFiles:
+    """The last good content; ``problems`` tell what is wrong with the present one."""
+
+    signature: Signature
+    blocked: bool
+    manifest: Manifest | None
+    raw_manifest: bytes = b""
+    config: Mapping[str, str] | None = field(default_factory=dict, repr=False)  # None: there has never been a good one
+    problems: tuple[Problem, ...] = ()
+    stale: bool = False  # something of it is older than the files
+
+
+def signature_of(folder: Path | str) -> Signature | None:
+    """What tells whether the files must be read again; None when this is no plugin's folder."""
+    manifest, block = _stat(f"{folder}/{MANIFEST}"), _stat(f"{folder}/{BLOCK}")
+    if manifest == block == (errno.ENOENT,) or (errno.ENOTDIR,) in (manifest, block):
+        return None
+    return manifest, block, _stat(f"{folder}/{CONFIG}")
+
+
+def read_files(folder: Path, signature: Signature, last: PluginFiles | None) -> PluginFiles:
+    blocked = len(signature[1]) > 1
+    name = BLOCK if signature[0] == (errno.ENOENT,) else MANIFEST
+    manifest, raw, problems = _manifest(folder, name)
+    config, remarks = _config(folder)
+    stale = False
+    if manifest is None and last and last.manifest:
+        manifest, raw, stale = last.manifest, last.raw_manifest, True
+    if config is None and last and last.config is not None:
+        config, stale = last.config, True
+    return PluginFiles(
+        signature=signature,
+        blocked=blocked,
+        manifest=manifest,
+        raw_manifest=raw,
+        config=config,
+        problems=(*problems, *remarks),
+        stale=stale,
+    )
+
+
+def _manifest(folder: Path, name: str) -> tuple[Manifest | None, bytes, list[Problem]]:
+    raw = _read(folder, name) or Problem(
+        message="is empty or has just gone", fix="write the manifest", file=name, line=1
+    )
+    if isinstance(raw, Problem):
+        return None, b"", [raw]
+    text = _decoded(raw, name)
+    if isinstance(text, Problem):
+        return None, b"", [text]
+    read = read_manifest(text)
+    problems = [
+        Problem(
+            message=fault.message,
+            fix=fault.fix,
+            file=name,
+            line=fault.line,
+            column=fault.column,
+            field=fault.field,
+            warning=fault.warning,
+        )
+        for fault in read.problems
+    ]
+    return read.manifest, raw, problems
+
+
+def _config(folder: Path) -> tuple[Mapping[str, str] | None, list[Problem]]:
+    raw = _read(folder, CONFIG)
+    if raw is None:
+        return {}, []
+    text = raw if isinstance(raw, Problem) else _decoded(raw, CONFIG)
+    if isinstance(text, Problem):
+        return None, [text]
+    found = parse(text)
+    problems = [
+        Problem(message=p.message, fix=p.fix, file=CONFIG, line=p.line, warning=not p.fatal) for p in found.problems
+    ]
+    if any(map(looks_secret, found.values)) and _is_open_to_others(folder / CONFIG):
+        message = "other users of this machine can read the secrets in it."
+        problems.append(Problem(message=message, fix=f"chmod 600 {CONFIG}", file=CONFIG, warning=True))
+    return (None if any(p.fatal for p in found.problems) else found.values), problems
+
+
+def _read(folder: Path, name: str) -> bytes | Problem | None:
+    """The bytes of an ordinary file of bounded size, or why there are none; None when there is no such file."""
+    try:
+        fd = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            return _bounded(fd, name)
+        finally:
+            os.close(fd)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return Problem(message=f"cannot be read: {error.strerror}", fix="make it a readable file", file=name)
+
+
+def _bounded(fd: int, name: str) -> bytes | Problem:
+    info = os.fstat(fd)
+    if not stat.S_ISREG(info.st_mode):
+        return Problem(message="is not an ordinary file", fix="replace it with one", file=name)
+    if info.st_size > _MAX_BYTES:
+        return Problem(message=f"is larger than {_MAX_BYTES >> 20} MiB", fix="shorten it", file=name, line=1, column=1)
+    with open(fd, "rb", buffering=0, closefd=False) as file:
+        return file.read(_MAX_BYTES)
+
+
+def _decoded(raw: bytes, name: str) -> str | Problem:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        before = raw[: error.start].decode()
+        line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+        return Problem(message="is not UTF-8", fix="save it as UTF-8", file=name, line=line, column=column)
+
+
+def _is_open_to_others(path: Path) -> bool:
+    try:
+        return bool(path.stat().st_mode & 0o077)
+    except OSError:
+        return False
+
+
+def _stat(path: str) -> tuple[int, ...]:
+    try:
+        info = os.stat(path)
+    except OSError as error:
+        return (error.errno or 0,)
+    return info.st_mode, info.st_dev, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns

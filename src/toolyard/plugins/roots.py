@@ -1,0 +1,83 @@
+"""Where plugins are: folders of plugin folders, looked through one level deep.
+
+The order is: those given for this run, the shipped one, the home's, the project's; within one by name. A folder that is
+itself a plugin counts as one. Hidden folders are not looked at. A root that does not exist costs two ``stat`` calls.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolyard.plugins.plugin import Origin, Problem
+from toolyard.plugins.plugin_files import signature_of
+
+_MAX_FOLDERS = 2000  # in one root
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A folder of plugin folders; it need not exist."""
+
+    folder: Path
+    origin: Origin
+
+
+def roots_of(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[Root, ...]:
+    """Where plugins are, in the order in which they are looked through."""
+    shipped = shipped_folder()
+    return (
+        *(Root(folder, Origin.GIVEN) for folder in given),
+        *((Root(shipped, Origin.SHIPPED),) if shipped else ()),
+        Root(home / "plugins", Origin.HOME),
+        Root(project / "Plugin", Origin.PROJECT),
+        Root(project / "plugins", Origin.PROJECT),
+    )
+
+
+def shipped_folder() -> Path | None:
+    """The plugins that come with Toolyard: inside the installed package, or beside the sources in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    installed = package / "_plugins"
+    if installed.is_dir():
+        return installed
+    checkout = package.parents[1] / "plugins"
+    return checkout if package.parent.name == "src" and checkout.is_dir() else None
+
+
+def folders_of(roots: Sequence[Root]) -> Iterator[tuple[Path, Origin, Problem | None]]:
+    """Every folder that may be a plugin, by its real path, each once; a dead link by its own path, with a problem."""
+    shipped = {os.path.realpath(root.folder) for root in roots if root.origin is Origin.SHIPPED}
+    seen: set[str] = set()
+    for root in roots:
+        for path, problem in _inside(os.path.realpath(root.folder)):
+            if path not in seen:
+                seen.add(path)
+                origin = Origin.SHIPPED if os.path.dirname(path) in shipped else root.origin
+                yield Path(path), origin, problem
+
+
+def _inside(root: str) -> Iterator[tuple[str, Problem | None]]:
+    if signature_of(root):
+        yield root, None
+        return
+    try:
+        with os.scandir(root) as listing:
+            entries = [entry for _, entry in zip(range(_MAX_FOLDERS), listing, strict=False)]
+    except OSError:
+        return
+    for entry in sorted(entries, key=lambda entry: entry.name):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_symlink():
+            yield _linked(entry.path)
+        elif entry.is_dir():
+            yield entry.path, None
+
+
+def _linked(path: str) -> tuple[str, Problem | None]:
+    try:
+        return os.path.realpath(path, strict=True), None
+    except OSError as error:
+        fix = "remove it, or correct where it leads"
+        return path, Problem(message=f"the link leads nowhere: {error.strerror}", fix=fix)

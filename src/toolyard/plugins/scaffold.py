@@ -1,0 +1,77 @@
+"""A new plugin: a small one that works, with tests, in the language of its author's choice.
+
+The files are made from those in ``templates/``: words between ``@`` are filled in. The name is checked by the reader
+of manifests before anything is written, and nothing is written over.
+"""
+
+import json
+import re
+from enum import StrEnum
+from pathlib import Path
+
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.plugins.plugin_files import MANIFEST
+from toolyard.protocol.manifest import read_manifest
+
+_TEMPLATES = Path(__file__).parent / "templates"
+_WORD = re.compile(r"@([A-Z_]+)@")
+_IGNORED = "config.env\n__pycache__/\nnode_modules/\n.venv/\n"
+
+
+class Language(StrEnum):
+    PYTHON = "python"
+    NODE = "node"
+    SHELL = "shell"
+
+
+class Tongue(StrEnum):
+    """What the plugin says to models and people."""
+
+    ENGLISH = "en"
+    CHINESE = "zh"
+
+
+_MAIN = {
+    Language.PYTHON: ("main.py", "python main.py"),
+    Language.NODE: ("main.js", "node main.js"),
+    Language.SHELL: ("main.sh", "sh main.sh"),
+}
+
+
+def files_of(name: str, *, language: Language, asynchronous: bool, tongue: Tongue) -> dict[str, str]:
+    """The files of the new plugin, by name. Raises UsageError when no plugin can be called so."""
+    kind = "async" if asynchronous else "sync"
+    main, command = _MAIN[language]
+    words = {**json.loads(_template("texts.json"))[tongue], "NAME": name, "COMMAND": command}
+    manifest = _filled(f"{kind}.{tongue}.json", words)
+    problem = next(iter(read_manifest(manifest).problems), None)
+    if problem is not None or json.loads(manifest)["name"] != name:
+        said = f"{problem.message} {problem.fix}" if problem else "write it with letters, digits and _"
+        raise UsageError(f"a plugin cannot be called '{name}': {said}")
+    return {
+        MANIFEST: manifest,
+        main: _filled(f"{kind}.{language}.txt", words),
+        "config.env.example": _filled(f"{kind}.config.txt", words),
+        "cases.json": _filled(f"{kind}.cases.json", words),
+        ".gitignore": _IGNORED,
+    }
+
+
+def scaffold(folder: Path, files: dict[str, str]) -> None:
+    """Write the files into a new folder. Raises ToolyardError."""
+    if folder.exists():
+        raise ToolyardError(f"there is already a '{folder}': choose another name, or --folder")
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise ToolyardError(f"'{folder}' cannot be made: {error.strerror}") from error
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def _template(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _filled(name: str, words: dict[str, str]) -> str:
+    return _WORD.sub(lambda found: words[found[1]], _template(name))

@@ -1,0 +1,106 @@
+"""A small JSON file of the home folder that several processes change: whole or not at all, and for its owner only.
+
+Reading costs one ``stat`` while nothing has changed. A file that cannot be read counts as empty and says why in
+``problem``; it is never written over, so that nothing in it is lost. Writers take turns by a lock file beside it, and
+wait for each other no longer than a few seconds.
+"""
+
+import fcntl
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from toolyard.errors import ConfigError
+from toolyard.protocol.json import JsonObject
+
+_MAX_BYTES = 64 * 2**20
+_WAIT_S = 0.02
+_MAX_WAITS = 250
+
+
+class StateFile:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.problem = ""
+        self._value: JsonObject = {}
+        self._seen: tuple[int, ...] | None = None
+
+    def read(self) -> JsonObject:
+        """What the file holds now; not to be changed."""
+        seen = self._signature()
+        if seen != self._seen:
+            self._value, self.problem = self._load()
+            self._seen = seen
+        return self._value
+
+    def change(self, edit: Callable[[JsonObject], None]) -> None:
+        """Write the file as ``edit`` leaves its content; raises ConfigError when it cannot be read or written."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with _turn(self.path.with_name(f".{self.path.name}.lock")):
+                value, problem = self._load()
+                if problem:
+                    raise ConfigError(f"{problem}: correct it, or remove it and begin anew")
+                edit(value)
+                self._write(json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass"))
+        except OSError as error:
+            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from error
+
+    def _write(self, content: bytes) -> None:
+        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        with suppress(FileNotFoundError):
+            draft.unlink()  # of a process of this number that died
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            with os.fdopen(fd, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(fd)
+            draft.replace(self.path)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                draft.unlink()
+            raise
+
+    def _load(self) -> tuple[JsonObject, str]:
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            with os.fdopen(fd, "rb") as file:
+                value = json.loads(file.read(_MAX_BYTES).decode())
+        except FileNotFoundError:
+            return {}, ""
+        except OSError as error:
+            return {}, f"{self.path} cannot be read: {error.strerror}"
+        except (ValueError, RecursionError) as error:
+            return {}, f"{self.path} is not valid JSON ({error})"
+        return (value, "") if isinstance(value, dict) else ({}, f"{self.path} is not a JSON object")
+
+    def _signature(self) -> tuple[int, ...]:
+        try:
+            info = self.path.stat()
+        except OSError as error:
+            return (error.errno or 0,)
+        return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
+
+@contextmanager
+def _turn(lock: Path) -> Iterator[None]:
+    own = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    pause = threading.Event()
+    try:
+        for _ in range(_MAX_WAITS):
+            try:
+                fcntl.flock(own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                pause.wait(_WAIT_S)
+            except OSError:
+                break  # a file system without locks
+        else:
+            raise ConfigError(f"{lock} is held by another process: try again when it has ended")
+        yield
+    finally:
+        os.close(own)

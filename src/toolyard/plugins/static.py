@@ -1,0 +1,168 @@
+"""Static plugins: programs whose output is the value of a placeholder, run now and then.
+
+Each runs at the start and at the times of its ``refreshIntervalCron``. A run that fails, or is too slow, changes
+nothing: the last good value stays, also across restarts, and the run is tried again after 1, 2, 4, 8 and 16 s. After
+five failures in a row it waits for its next time.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from cronsim import CronSim, CronSimError
+
+from toolyard.plugins.child import run_child
+from toolyard.plugins.host import PluginHost
+from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.stderr import StderrRing
+from toolyard.plugins.timeout import run_limit
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.manifest import Manifest, PluginType
+from toolyard.protocol.static_value import static_value
+from toolyard.protocol.store import Query, Record, Store
+
+KIND = "static"
+_TRIES = 5
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """What a static plugin said last, and what went wrong since."""
+
+    text: str | None = None
+    error: str = ""
+
+
+class StaticValues:
+    def __init__(self, host: PluginHost, store: Store, now: Callable[[], datetime]) -> None:
+        self._host, self._store, self._now = host, store, now
+        self._values: dict[str, Value] = {}
+        self._runs: dict[str, tuple[str, asyncio.Task[None]]] = {}  # name -> version of the plugin, its task
+
+    def placeholders(self) -> dict[str, str]:
+        """The value of each placeholder of each static plugin that there is."""
+        found: dict[str, str] = {}
+        for plugin, manifest in self._plugins():
+            value = self._values.get(plugin.name, Value())
+            text = value.text if value.text is not None else _missing(manifest, value.error)
+            found |= dict.fromkeys(manifest.placeholders, text)
+        return found
+
+    def value(self, name: str) -> Value:
+        return self._values.get(name, Value())
+
+    async def start(self) -> None:
+        """Bring back what was stored, then keep every static plugin running at its times."""
+        for record in await self._store.find(KIND, Query(), limit=1000):
+            self._values[record.id] = Value(text=str(record.body["text"]))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """After plugins changed: start the new ones, stop those that are gone."""
+        wanted = {plugin.name: (plugin, manifest) for plugin, manifest in self._plugins()}
+        for name, (version, run) in list(self._runs.items()):
+            if name not in wanted or version != _version(wanted[name][0]):
+                run.cancel()
+                del self._runs[name]
+        for name, (plugin, manifest) in wanted.items():
+            if name not in self._runs:
+                self._runs[name] = (_version(plugin), asyncio.create_task(self._keep(plugin, manifest)))
+
+    async def close(self) -> None:
+        runs = [run for _, run in self._runs.values()]
+        for run in runs:
+            run.cancel()
+        await asyncio.gather(*runs, return_exceptions=True)
+
+    async def update(self, plugin: Plugin, manifest: Manifest) -> str:
+        """Run one now; its new value, stored. Raises Failure."""
+        text = static_value(await self._run(plugin, manifest))
+        if not text:
+            raise Failure(Reason.NO_OUTPUT, f"{plugin.name} printed nothing.")
+        self._values[plugin.name] = Value(text=text)
+        stamp = self._now().timestamp()
+        stored = await self._store.get(KIND, plugin.name)
+        fresh = Record(kind=KIND, id=plugin.name, state="kept", created=stamp, updated=stamp, tool=plugin.name)
+        await self._store.commit([replace(stored or fresh, updated=stamp, body={"text": text})], lasting=False)
+        return text
+
+    async def _keep(self, plugin: Plugin, manifest: Manifest) -> None:
+        await self._tried(plugin, manifest)
+        async for _ in self._times(manifest):
+            await self._tried(plugin, manifest)
+
+    async def _tried(self, plugin: Plugin, manifest: Manifest) -> None:
+        for number in range(_TRIES):
+            try:
+                await self.update(plugin, manifest)
+            except Failure as failure:
+                self._values[plugin.name] = replace(self.value(plugin.name), error=failure.message)
+                _log.warning("static plugin %s failed: %s", plugin.name, failure.message)
+                if number + 1 < _TRIES:
+                    await asyncio.sleep(2**number)
+            else:
+                return
+
+    async def _times(self, manifest: Manifest) -> AsyncIterator[datetime]:
+        """Each time at which it is to run again; none without a cron expression, or with one that is no good."""
+        if not manifest.refresh_cron:
+            return
+        with contextlib.suppress(CronSimError):
+            for due in CronSim(_five(manifest.refresh_cron), self._now()):
+                await self._until(due)
+                yield due
+
+    async def _until(self, due: datetime) -> None:
+        """The clock may be set in the meantime, so it is looked at again and again."""
+        while (left := (due - self._now()).total_seconds()) > 0:  # noqa: ASYNC110 nobody tells when a clock is set
+            await asyncio.sleep(min(left, 1.0))
+
+    async def _run(self, plugin: Plugin, manifest: Manifest) -> str:
+        """The whole stdout of one run that ended well."""
+        ready, manifest = self._host.ready(plugin.name)
+        launch = replace(self._host.launch(ready, manifest), warm=False)
+        self._host.make_data_folder(plugin.name)
+        ring = StderrRing()
+        try:
+            async with run_limit(plugin.name, manifest.timeout_s):
+                child = await self._host.starter.spawn(launch, {})
+                ended = await run_child(
+                    child,
+                    b"",
+                    children=self._host.children,
+                    limits=manifest.limits,
+                    stderr=ring,
+                    head=manifest.limits.stdout_bytes,
+                )
+        finally:
+            self._host.log(plugin.name, "static", ring)
+        if ended.too_large or ended.signal is not None or ended.exit_code:
+            raise Failure(
+                Reason.CRASHED, f"{plugin.name} ended with {ended.exit_code or ended.signal}: {ring.last(200)}"
+            )
+        return ended.stdout_head.decode("utf-8", "replace")
+
+    def _plugins(self) -> Iterator[tuple[Plugin, Manifest]]:
+        for plugin in self._host.plugins.all:
+            if plugin.is_ready and plugin.manifest and plugin.manifest.type is PluginType.STATIC:
+                yield plugin, plugin.manifest
+
+
+def _version(plugin: Plugin) -> str:
+    return plugin.fingerprint.digest if plugin.fingerprint else ""
+
+
+def _five(cron: str) -> str:
+    """Of six fields the first are seconds, which nobody needs here."""
+    fields = cron.split()
+    return " ".join(fields[1:]) if len(fields) == 6 else cron
+
+
+def _missing(manifest: Manifest, error: str) -> str:
+    if error:
+        return f"[Error updating {manifest.name}: {error}]"
+    return f"[{manifest.display_name} is loading]"

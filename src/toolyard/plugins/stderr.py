@@ -1,0 +1,83 @@
+"""What plugins print on stderr: never part of a result, kept for the people who look after them.
+
+Bounded twice: of one call the beginning and the end, of one plugin the last lines over all its calls.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from datetime import datetime
+
+HEAD = 64 * 1024
+TAIL = 256 * 1024
+LOG = 64 * 1024
+_LOG_CALLS = 200
+
+
+class StderrRing:
+    """The stderr of one call: its first 64 KiB, its last 256 KiB, and how much there was."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._head = bytearray()
+        self._tail = bytearray()
+
+    def feed(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        room = HEAD - len(self._head)
+        self._head += chunk[:room]
+        self._tail += chunk[room:] if room > 0 else chunk
+        if len(self._tail) > 2 * TAIL:  # not on every chunk: moving the bytes costs more than keeping them
+            del self._tail[:-TAIL]
+
+    @property
+    def head(self) -> str:
+        return self._head.decode("utf-8", "replace")
+
+    @property
+    def tail(self) -> str:
+        """What came after the head, from its end."""
+        return self._tail[-TAIL:].decode("utf-8", "replace")
+
+    @property
+    def lost(self) -> int:
+        """Bytes between head and tail that are not kept."""
+        return self.total - len(self._head) - min(len(self._tail), TAIL)
+
+    @property
+    def text(self) -> str:
+        gap = f"\n[... {self.lost} bytes not kept ...]\n" if self.lost else ""
+        return f"{self.head}{gap}{self.tail}"
+
+    def last(self, size: int) -> str:
+        """At most the last ``size`` bytes."""
+        return (self._head + self._tail)[-size:].decode("utf-8", "replace") if size < TAIL else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class StderrEntry:
+    call_id: str
+    at: datetime
+    text: str
+
+
+class StderrLog:
+    """The stderr of one plugin: its last calls that printed any, newest last, bounded in bytes and calls."""
+
+    def __init__(self, size: int = LOG) -> None:
+        self._size = size
+        self._entries: deque[tuple[StderrEntry, int]] = deque()
+        self._kept = 0
+
+    def add(self, call_id: str, at: datetime, ring: StderrRing) -> None:
+        if not ring.total:
+            return
+        text = ring.last(self._size)
+        size = len(text.encode())
+        self._entries.append((StderrEntry(call_id, at, text), size))
+        self._kept += size
+        while len(self._entries) > 1 and (self._kept > self._size or len(self._entries) > _LOG_CALLS):
+            self._kept -= self._entries.popleft()[1]
+
+    @property
+    def entries(self) -> tuple[StderrEntry, ...]:
+        return tuple(entry for entry, _ in self._entries)

@@ -1,0 +1,76 @@
+"""The three pipes of one child, and what has been said so far."""
+
+import asyncio
+
+from toolyard.plugins.launch import Spawned
+from toolyard.plugins.pump import Reader, Writer
+from toolyard.plugins.stderr import StderrRing
+from toolyard.protocol.plugin_output import Output, OutputDecoder, Said
+
+_THREAD_FROM = 256 * 1024  # reading less than this takes no longer than going to a thread
+
+
+class Talk:
+    """Pumps all three at once from the moment it is made. ``close`` gives the pipes back to the system."""
+
+    def __init__(self, child: Spawned, stdin: bytes, stdout_bytes: int, stderr: StderrRing) -> None:
+        self._most = stdout_bytes
+        self._decoder = OutputDecoder()
+        self._listening = True
+        self.flooded = asyncio.Event()  # stdout is over its limit
+        self.heard = asyncio.Event()  # something new is on stdout, or nothing more will be
+        self._stdout = Reader(child.stdout, self._hear)
+        self._stderr = Reader(child.stderr, stderr.feed)
+        self._stdin = Writer(child.stdin, stdin)
+
+    @property
+    def pipes(self) -> tuple[int, ...]:
+        """The two outputs, as far as they are open."""
+        return tuple(reader.pipe for reader in (self._stdout, self._stderr) if reader.pipe >= 0)
+
+    @property
+    def size(self) -> int:
+        return self._decoder.size
+
+    def head(self, size: int) -> bytes:
+        return self._decoder.head(size)
+
+    def receipt(self) -> Said | None:
+        return self._decoder.receipt()
+
+    def stop_listening(self) -> None:
+        """What comes on stdout from now on is read and thrown away."""
+        self._listening = False
+
+    async def drain(self, seconds: float) -> None:
+        """After the exit: what is still in the pipes, and what another process writes to stdout for a moment."""
+        self._stdin.close()
+        self._stdout.read_rest()
+        if not self._stdout.ended.is_set() and not self.flooded.is_set():
+            waits = [asyncio.ensure_future(event.wait()) for event in (self._stdout.ended, self.flooded)]
+            try:
+                await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for wait in waits:
+                    wait.cancel()
+        self._stderr.read_rest()
+
+    async def finish(self) -> Output:
+        if self._decoder.size < _THREAD_FROM:
+            return self._decoder.finish()
+        return await asyncio.to_thread(self._decoder.finish)
+
+    def close(self) -> None:
+        self._stdin.close()
+        self._stdout.close()
+        self._stderr.close()
+
+    def _hear(self, chunk: bytes) -> None:
+        if not self._listening:
+            return
+        if self._decoder.size + len(chunk) > self._most:
+            self._listening = False
+            self.flooded.set()
+        else:
+            self._decoder.feed(chunk)
+        self.heard.set()

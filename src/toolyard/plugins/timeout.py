@@ -1,0 +1,22 @@
+"""The time a plugin may take once it runs."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+
+
+@asynccontextmanager
+async def run_limit(plugin: str, seconds: float, what: str = "did not finish") -> AsyncIterator[None]:
+    """Failure(TIMEOUT) when the block takes longer; whatever it started is told by its cancellation."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        raise Failure(
+            ErrorCode.TIMEOUT,
+            f"{plugin} {what} within {seconds:g} s and was stopped.",
+            hint="Ask for less at once, or raise communication.timeout in its manifest.",
+        ) from error

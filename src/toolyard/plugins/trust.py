@@ -1,0 +1,167 @@
+"""Which plugins may run: the shipped ones, those in folders the owner trusts, those reviewed as they are now (S-83).
+
+A review shows the whole command line, the keys of the environment and every file that counts, and binds the permission
+to the fingerprint that was shown: whatever changes afterwards, also between the review and the answer, makes the plugin
+need another one. What was allowed is kept in ``trust.json`` of the home folder, so that the difference can be shown.
+When that file cannot be read, nothing counts as reviewed.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from toolyard.plugins.fingerprint import Fingerprint
+from toolyard.plugins.plugin import Origin, Plugin, State
+from toolyard.plugins.state_file import StateFile
+from toolyard.protocol.json import Json, JsonObject
+
+FILE_NAME = "trust.json"
+_MAX_DIFF_LINES = 400
+_MAX_KEPT_MANIFEST = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """All that an owner should see before saying yes."""
+
+    name: str
+    folder: Path
+    state: State
+    command_line: str  # as the manifest has it, whole
+    argv: tuple[str, ...]
+    shell: bool
+    environment: tuple[str, ...]
+    files: Mapping[str, str]  # path -> sha256
+    digest: str
+    raw_manifest: bytes
+    changed: tuple[str, ...] = ()  # since it was allowed: "changed main.py", "added helper.py", "now runs in a shell"
+    manifest_diff: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Record:
+    """What was allowed."""
+
+    digest: str = ""
+    command_line: str = ""
+    shell: bool = False
+    environment: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    manifest: str = ""
+
+
+class Trust:
+    def __init__(self, home: Path, *, folders: Collection[Path] = ()) -> None:
+        """``folders``: every plugin below them may run, by the owner's setting or for this run only."""
+        self._file = StateFile(home / FILE_NAME)
+        self._folders = tuple(os.path.realpath(folder) for folder in folders)
+
+    @property
+    def problem(self) -> str:
+        """Why the permissions cannot be read; empty when they can."""
+        self._file.read()
+        return self._file.problem
+
+    def state_of(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> State:
+        """READY, NEEDS_REVIEW or CHANGED. Folders are given by their real paths, here and below."""
+        if origin is Origin.SHIPPED or self._is_trusted(folder):
+            return State.READY
+        record = self._record(folder)
+        if record is None:
+            return State.NEEDS_REVIEW
+        return State.READY if fingerprint.digest and fingerprint.digest == record.digest else State.CHANGED
+
+    def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
+        """The plugin as it would be allowed now; ``environment`` are the keys that its child gets."""
+        if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:
+            raise ValueError("only a plugin whose manifest and command can be read can be reviewed")
+        record = self._record(plugin.folder)
+        review = Review(
+            name=plugin.name,
+            folder=plugin.folder,
+            state=plugin.state,
+            command_line=plugin.manifest.command_line,
+            argv=plugin.command.argv,
+            shell=plugin.manifest.shell,
+            environment=tuple(sorted(environment)),
+            files=plugin.fingerprint.files,
+            digest=plugin.fingerprint.digest,
+            raw_manifest=plugin.raw_manifest,
+        )
+        if record is None:
+            return review
+        return replace(
+            review, changed=_changed(record, review), manifest_diff=_diff(record.manifest, plugin.raw_manifest)
+        )
+
+    def allow(self, review: Review, *, at: str) -> None:
+        """Let exactly what ``review`` shows run. ``at`` tells when, for people to read. Raises ConfigError."""
+        if not review.digest:
+            raise ValueError("a plugin that has no fingerprint cannot be allowed")
+        entry: JsonObject = {
+            "name": review.name,
+            "digest": review.digest,
+            "command_line": review.command_line,
+            "shell": review.shell,
+            "environment": list(review.environment),
+            "files": dict(review.files),
+            "manifest": review.raw_manifest[:_MAX_KEPT_MANIFEST].decode(errors="replace"),
+            "at": at,
+        }
+        self._file.change(lambda value: _plugins(value).update({str(review.folder): entry}))
+
+    def forget(self, folder: Path) -> None:
+        """Take the permission back."""
+
+        def take(value: JsonObject) -> None:
+            _plugins(value).pop(str(folder), None)
+
+        self._file.change(take)
+
+    def _is_trusted(self, folder: Path) -> bool:
+        return any(folder.is_relative_to(trusted) for trusted in self._folders)
+
+    def _record(self, folder: Path) -> _Record | None:
+        plugins = self._file.read().get("plugins")
+        entry = plugins.get(str(folder)) if isinstance(plugins, dict) else None
+        if not isinstance(entry, dict):
+            return None
+        files, keys = entry.get("files"), entry.get("environment")
+        return _Record(
+            digest=str(entry.get("digest") or ""),
+            command_line=str(entry.get("command_line") or ""),
+            shell=entry.get("shell") is True,
+            environment=tuple(map(str, keys)) if isinstance(keys, list) else (),
+            files={path: str(digest) for path, digest in files.items()} if isinstance(files, dict) else {},
+            manifest=str(entry.get("manifest") or ""),
+        )
+
+
+def _plugins(value: JsonObject) -> dict[str, Json]:
+    plugins = value.setdefault("plugins", {})
+    if not isinstance(plugins, dict):
+        plugins = value["plugins"] = {}
+    return plugins
+
+
+def _changed(then: _Record, now: Review) -> tuple[str, ...]:
+    said = [
+        f"{'added' if path not in then.files else 'removed' if path not in now.files else 'changed'} {path}"
+        for path in sorted({*then.files, *now.files})
+        if then.files.get(path) != now.files.get(path)
+    ]
+    if now.command_line != then.command_line:
+        said.append(f"the command was: {then.command_line}")
+    if now.shell != then.shell:
+        said.append("now runs in a shell" if now.shell else "no longer runs in a shell")
+    said += [f"now has {key} in its environment" for key in sorted({*now.environment} - {*then.environment})]
+    return tuple(said)
+
+
+def _diff(old: str, new: bytes) -> str:
+    import difflib
+
+    now = new[:_MAX_KEPT_MANIFEST].decode(errors="replace")
+    lines = difflib.unified_diff(old.splitlines(), now.splitlines(), "allowed", "now", lineterm="", n=1)
+    return "\n".join(line for _, line in zip(range(_MAX_DIFF_LINES), lines, strict=False))

@@ -1,0 +1,66 @@
+"""Plugin manifests: ``plugin-manifest.json`` as a value, and that value as a tool.
+
+``read_manifest`` never raises. It gives a Manifest unless something stands in the way that is no warning, and every
+problem at once, in the order of the text, each with its field, its place and a fix. Manifests written for VCPToolBox
+load unchanged: only name, pluginType, entryPoint and a command to run are needed. Nothing is lost: ``Manifest.fields``
+has the whole object as written. At most 1 MiB, 50 levels, 200 commands and 100 problems.
+"""
+
+from toolyard.protocol.json_text import Container
+from toolyard.protocol.manifests.reading import manifest_of
+from toolyard.protocol.manifests.source import Fault, line_and_column, parse, place, written
+from toolyard.protocol.manifests.spec import command_spec, plugin_text, tool_spec
+from toolyard.protocol.manifests.values import (
+    Command,
+    ConfigKey,
+    Limits,
+    Manifest,
+    ManifestProblem,
+    PluginType,
+    Push,
+    Read,
+)
+
+__all__ = [
+    "Command",
+    "ConfigKey",
+    "Limits",
+    "Manifest",
+    "ManifestProblem",
+    "PluginType",
+    "Push",
+    "Read",
+    "command_spec",
+    "plugin_text",
+    "read_manifest",
+    "tool_spec",
+]
+
+_MAX_PROBLEMS = 100
+
+
+def read_manifest(text: str) -> Read:
+    value, faults = parse(text)
+    manifest = None
+    if value is not None:
+        manifest, faults = manifest_of(value)
+    seen: dict[int, Container] = {}
+    problems = [_problem(text, fault, seen) for fault in _worst(faults)]
+    return Read(manifest=manifest, problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.column))))
+
+
+def _worst(faults: list[Fault]) -> list[Fault]:
+    """All of them, or as many as anyone reads: what refuses the manifest is never left out."""
+    return sorted(faults, key=lambda fault: fault.warning)[:_MAX_PROBLEMS]
+
+
+def _problem(text: str, fault: Fault, seen: dict[int, Container]) -> ManifestProblem:
+    line, column = place(text, fault.path, seen) if fault.at is None else line_and_column(text, fault.at)
+    return ManifestProblem(
+        message=fault.message,
+        field=written(fault.path),
+        line=line,
+        column=column,
+        fix=fault.fix,
+        warning=fault.warning,
+    )

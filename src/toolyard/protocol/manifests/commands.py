@@ -1,0 +1,173 @@
+"""``capabilities.invocationCommands``: what a plugin can do, with the parameters of each command."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.manifests.described import described, typed
+from toolyard.protocol.manifests.fields import Fields
+from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded, hides, visible
+from toolyard.protocol.manifests.values import Command
+from toolyard.protocol.manifests.words import types_in
+
+if TYPE_CHECKING:
+    from jsonschema_rs import ValidationError
+
+MAX_COMMANDS = 200
+_LIST = "invocationCommands"
+_SCHEMA_WORDS = {
+    "properties",
+    "$ref",
+    "$schema",
+    "$defs",
+    "required",
+    "additionalProperties",
+    "anyOf",
+    "oneOf",
+    "allOf",
+}
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def commands(capabilities: Fields) -> tuple[Command, ...]:
+    """The commands in their order. Their texts have no hidden characters and a bounded length."""
+    items = list(capabilities.each(_LIST))
+    if len(items) > MAX_COMMANDS:
+        message = f"There are {len(items)} commands; at most {MAX_COMMANDS} can be read."
+        capabilities.note(_LIST, message, "Split the plugin.", warning=False)
+        return ()
+    found: list[Command] = []
+    names: set[str] = set()
+    for number, item in items:
+        fields = Fields(
+            item if isinstance(item, dict) else {}, (*capabilities.path, _LIST, number), capabilities.faults
+        )
+        if not isinstance(item, dict):
+            fields.note(None, "This command is not an object. It is ignored.", "Write it as {...}.")
+            continue
+        command = _command(fields, selects=len(items) > 1)
+        if command.name in names:
+            fields.note(None, f"The command {command.name!r} is there twice.", "Give each its own name.")
+        names |= {command.name} - {""}
+        found.append(command)
+    return tuple(found)
+
+
+def shown_text(fields: Fields, name: str) -> str:
+    """A text as models read it; what had to be taken out of it is noted."""
+    written = fields.text(name)
+    text = visible(written)
+    if hides(written):
+        fields.note(name, f"'{name}' has hidden characters. Models do not get them.", "Remove them.")
+    if len(text) > MAX_DESCRIPTION:
+        message = f"'{name}' has {len(text)} characters. Models get the first {MAX_DESCRIPTION}."
+        fields.note(name, message, "Shorten it.")
+    return bounded(text)
+
+
+def _command(fields: Fields, *, selects: bool) -> Command:
+    name = fields.text("command") or fields.text("commandIdentifier")
+    if isinstance(fields.value.get("example"), dict | list):
+        fields.value = {**fields.value, "example": json.dumps(fields.value["example"], ensure_ascii=False, indent=2)}
+    description, example = shown_text(fields, "description"), shown_text(fields, "example")
+    if not description.strip():
+        fields.note(None, "This command has no description: no model can know it.", 'Add "description".')
+    parameters = _declared(fields)
+    derived = parameters is None
+    if parameters is None:
+        parameters = _short_form(fields) or described(description, example, selects=selects)
+    return Command(
+        name=visible(name).strip(),
+        display_name=visible(fields.text("displayName") or fields.text("name")),
+        description=description,
+        example=example,
+        parameters=parameters,
+        derived=derived and parameters is not None,
+    )
+
+
+def _declared(fields: Fields) -> JsonObject | None:
+    value = fields.value.get("parameters")
+    if not isinstance(value, dict) or not _is_schema(value):
+        return None
+    problem = _schema_problem(value)
+    if problem:
+        message = f"'parameters' is not a JSON Schema that can be used: {problem}. It is ignored."
+        fields.note("parameters", message, "Write a JSON Schema (draft 2020-12) of type object.")
+    return None if problem else {**value, "type": "object"}
+
+
+def _is_schema(value: JsonObject) -> bool:
+    return not value or bool(value.keys() & _SCHEMA_WORDS) or value.get("type") == "object"
+
+
+def _schema_problem(schema: JsonObject) -> str:
+    if schema.get("type", "object") != "object":
+        return f"its type is {json.dumps(schema['type'])}"
+    if not isinstance(schema.get("properties", {}), dict):
+        return "'properties' is not an object"
+    for key, value in _members(schema):
+        inner = isinstance(value, str) and value.startswith("#")
+        if key in ("$ref", "$dynamicRef") and not inner:
+            return f"{key} leads out of the manifest"  # nothing is ever fetched to check a call
+        if key == "$schema" and (not isinstance(value, str) or value.rstrip("#") != _DIALECT):
+            return f"{key} is not {_DIALECT}"
+        if key == "$id":
+            return "$id is not used here"
+    return _meta_problem(schema)
+
+
+def _meta_problem(schema: JsonObject) -> str:
+    from jsonschema_rs import Draft202012Validator, ReferencingError, ValidationError  # slow to load, seldom needed
+
+    try:
+        Draft202012Validator(schema)
+    except ValidationError as error:
+        return _said(error)
+    except (ReferencingError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def _said(error: "ValidationError") -> str:
+    where = "".join(f".{step}" for step in error.instance_path).lstrip(".")
+    message = error.message if len(error.message) <= 200 else error.message[:197] + "..."
+    return f"{where}: {message}" if where else message
+
+
+def _members(schema: Json) -> Iterator[tuple[str, Json]]:
+    pending: list[Json] = [schema]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            yield from item.items()
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+
+
+def _short_form(fields: Fields) -> JsonObject | None:
+    """Parameters that are listed, ``[{"name", "type", "required", "description"}]`` or ``{name: ...}``."""
+    value = fields.value.get("parameters")
+    named: dict[str, Json] = {}
+    if isinstance(value, list):
+        named = {str(item["name"]): item for item in value if isinstance(item, dict) and item.get("name")}
+    elif isinstance(value, dict) and not _is_schema(value):
+        named = value
+    if value is not None and not named and not (isinstance(value, dict) and _is_schema(value)) and value != []:
+        message = "'parameters' cannot be read. It is ignored."
+        fields.note("parameters", message, "Write a JSON Schema of type object.")
+    if not named:
+        return None
+    required: list[Json] = [
+        name for name, form in named.items() if isinstance(form, dict) and form.get("required") is True
+    ]
+    schema: JsonObject = {"type": "object", "properties": {name: _short(form) for name, form in named.items()}}
+    return schema | ({"required": required} if required else {}) | {"additionalProperties": True}
+
+
+def _short(form: Json) -> JsonObject:
+    words: Mapping[str, Any] = form if isinstance(form, dict) else {"description": form}
+    kind, text = words.get("type"), words.get("description")
+    return typed(types_in(kind) if isinstance(kind, str) else (), visible(text) if isinstance(text, str) else "")

@@ -1,0 +1,94 @@
+"""The members of one object of a manifest, read by their types.
+
+What has a wrong type is noted with its path and counts as missing. It is a warning, as long as the plugin runs without
+it just as safely; a field that protects or that nothing works without is ``vital``: then the manifest is refused.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.manifests.source import Fault, Path
+
+_WORDS = {bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list", dict: "an object"}
+
+
+class Fields:
+    def __init__(self, value: JsonObject, path: Path, faults: list[Fault]) -> None:
+        self.value, self.path, self.faults = value, path, faults
+
+    def note(self, name: str | int | None, message: str, fix: str, *, warning: bool = True) -> None:
+        path = self.path if name is None else (*self.path, name)
+        self.faults.append(Fault(message=message, fix=fix, path=path, warning=warning))
+
+    def text(self, name: str, default: str = "") -> str:
+        value = self.value.get(name)
+        if value is None:
+            return default
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return json.dumps(value)
+        if not isinstance(value, str):
+            self._wrong(name, "a text", vital=False)
+            return default
+        return value
+
+    def flag(self, name: str, *, default: bool, vital: bool = False) -> bool:
+        value = self.value.get(name)
+        if isinstance(value, str) and value.strip().lower() in ("true", "false"):
+            return value.strip().lower() == "true"
+        if isinstance(value, bool):
+            return value
+        if value is not None:
+            self._wrong(name, "true or false", vital=vital)
+        return default
+
+    def number(self, name: str, low: float, high: float, *, whole: bool = False, vital: bool = False) -> float | None:
+        """A number, also one written as text; None when it is missing or not from ``low`` to ``high``."""
+        value = self.value.get(name)
+        if value is None:
+            return None
+        number = as_number(value)
+        if number is None or not low <= number <= high or (whole and not number.is_integer()):
+            kind = "a whole number" if whole else "a number"
+            self._wrong(name, f"{kind} from {low:g} to {high:g}", vital=vital)
+            return None
+        return number
+
+    def inside(self, name: str, *, vital: bool = False) -> "Fields":
+        value = self.value.get(name)
+        if value is not None and not isinstance(value, dict):
+            self._wrong(name, "an object", vital=vital)
+        return Fields(value if isinstance(value, dict) else {}, (*self.path, name), self.faults)
+
+    def each(self, name: str) -> Iterator[tuple[int, Json]]:
+        value = self.value.get(name)
+        if value is not None and not isinstance(value, list):
+            self._wrong(name, "a list", vital=False)
+        yield from enumerate(value if isinstance(value, list) else [])
+
+    def _wrong(self, name: str, expected: str, *, vital: bool) -> None:
+        value = self.value[name]
+        found = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else kind_of(value)
+        found = found if len(found) <= 60 else found[:57] + "..."
+        remark = "" if vital else " It is ignored."
+        self.note(name, f"'{name}' is {found}.{remark}", f"Make it {expected}, or remove it.", warning=not vital)
+
+
+def as_number(value: Json) -> float | None:
+    if isinstance(value, str):
+        try:
+            value = float(value.strip())
+        except ValueError:
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def kind_of(value: Json) -> str:
+    return "null" if value is None else _WORDS[type(value)]

@@ -1,0 +1,226 @@
+"""From the JSON of a manifest to a Manifest: every field, its default, and what is wrong with it.
+
+Refused is only what could not run, or would run with less protection than the manifest asks for. Everything else that
+is missing or odd is a warning, because manifests of VCPToolBox are full of it and work.
+"""
+
+import re
+
+from toolyard.protocol.arguments import nearest
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifests.commands import commands, shown_text
+from toolyard.protocol.manifests.config_schema import config_keys
+from toolyard.protocol.manifests.fields import Fields
+from toolyard.protocol.manifests.source import Fault
+from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push
+from toolyard.protocol.tool import Risk
+
+MAX_TIMEOUT_S = 24 * 3600.0
+TIMEOUTS_S = {PluginType.ASYNCHRONOUS: 1800.0}  # the default by type, else:
+DEFAULT_TIMEOUT_S = 60.0
+MIB = 2**20
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_PLACEHOLDER = re.compile(r"\{*\s*([^{}\s][^{}\n]{0,127}?)\s*\}*")
+_MAX_PLACEHOLDER = 200
+_PROTOCOLS = ("stdio", "process_stdio")
+_IN_NODE = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBRID_SERVICE)
+
+
+def manifest_of(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
+    """The manifest, or None when one of the faults is no warning."""
+    faults: list[Fault] = []
+    fields = Fields(value, (), faults)
+    name, kind = _name(fields), _type(fields)
+    if kind is None:
+        _command_line(fields, None, "")
+        return None, faults
+    unsupported = _unsupported(fields, kind)
+    capabilities = fields.inside("capabilities")
+    known = commands(capabilities)
+    placeholders = _placeholders(capabilities)
+    _expect(fields, capabilities, kind, known, placeholders)
+    manifest = Manifest(
+        name=name,
+        display_name=shown_text(fields, "displayName").strip() or name,
+        description=shown_text(fields, "description"),
+        version=fields.text("version"),
+        author=fields.text("author"),
+        type=kind,
+        command_line=_command_line(fields, kind, unsupported),
+        shell=_shell(fields),
+        timeout_s=_timeout_s(fields, kind),
+        config=config_keys(fields),
+        commands=known,
+        placeholders=placeholders,
+        refresh_cron=fields.text("refreshIntervalCron").strip() or None,
+        push=_push(fields),
+        risk=_risk(fields),
+        idempotent=fields.flag("idempotent", default=False, vital=True),
+        max_concurrency=_whole(fields, "maxConcurrency", 10_000),
+        limits=_limits(fields.inside("limits", vital=True)),
+        permissions=_permissions(fields),
+        warm=fields.flag("warmStart", default=True, vital=True),
+        detached=fields.flag("detached", default=False, vital=True),
+        unsupported=unsupported,
+        fields=value,
+    )
+    return (manifest if all(fault.warning for fault in faults) else None), faults
+
+
+def _name(fields: Fields) -> str:
+    name = fields.value.get("name")
+    fix = 'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.'
+    if name is None:
+        fields.note(None, "'name' is missing.", fix, warning=False)
+    elif not isinstance(name, str) or not _NAME.fullmatch(name):
+        fields.note("name", f"'name' cannot be {str(name)[:60]!r}.", fix.replace("Add", "Write"), warning=False)
+    else:
+        return name
+    return ""
+
+
+def _type(fields: Fields) -> PluginType | None:
+    written = fields.value.get("pluginType")
+    choices = ", ".join(PluginType)
+    if written is None:
+        fields.note(None, "'pluginType' is missing.", f'Add "pluginType": one of {choices}.', warning=False)
+        return None
+    kinds = {kind.lower(): kind for kind in PluginType}
+    kind = kinds.get(str(written).strip().lower())
+    if kind is None:
+        guess = nearest(str(written), kinds.values())
+        fix = f"Did you mean {guess}?" if guess else f"Use one of {choices}."
+        fields.note("pluginType", f"'pluginType' cannot be {str(written)[:60]!r}.", fix, warning=False)
+    return kind
+
+
+def _unsupported(fields: Fields, kind: PluginType) -> str:
+    protocol = fields.inside("communication").text("protocol", "stdio").strip().lower()
+    if kind in _IN_NODE:
+        return f"Plugins of type {kind} run inside VCPToolBox's own Node.js process, which Toolyard does not have."
+    if protocol == "direct" and kind is not PluginType.STATIC:
+        return "Protocol direct runs inside VCPToolBox's own Node.js process, which Toolyard does not have."
+    if protocol not in (*_PROTOCOLS, "direct"):
+        communication = Fields({}, ("communication",), fields.faults)
+        communication.note("protocol", f"The protocol {protocol[:60]!r} is taken as stdio.", 'Write "stdio".')
+    return ""
+
+
+def _command_line(fields: Fields, kind: PluginType | None, unsupported: str) -> str:
+    entry = fields.value.get("entryPoint")
+    fix = 'Add "entryPoint": {"command": "python main.py"} with the command that starts the plugin.'
+    if entry is None:
+        fields.note(None, "'entryPoint' is missing.", fix, warning=False)
+        return ""
+    command = entry.get("command") if isinstance(entry, dict) else None
+    if isinstance(command, str) and command.strip() and "\0" not in command:
+        return command.strip()
+    if kind is not None and not unsupported:
+        there = isinstance(entry, dict) and "command" not in entry
+        said = "'entryPoint.command' is missing." if there else "'entryPoint' has no command that can be run."
+        fields.note("entryPoint", said, fix, warning=False)
+    return ""
+
+
+def _shell(fields: Fields) -> bool:
+    """``shell`` may stand at the top or in ``entryPoint``."""
+    entry = fields.value.get("entryPoint")
+    inside = Fields(entry if isinstance(entry, dict) else {}, ("entryPoint",), fields.faults)
+    return fields.flag("shell", default=False, vital=True) or inside.flag("shell", default=False, vital=True)
+
+
+def _timeout_s(fields: Fields, kind: PluginType) -> float:
+    """VCPToolBox overlooks ``entryPoint.timeout``; whoever wrote it there meant it."""
+    limits = [
+        fields.inside(place).number("timeout", 1, MAX_TIMEOUT_S * 1000)
+        for place in ("communication", "entryPoint")
+        if isinstance(fields.value.get(place), dict)
+    ]
+    given = next((limit for limit in limits if limit is not None), None)
+    return given / 1000 if given is not None else TIMEOUTS_S.get(kind, DEFAULT_TIMEOUT_S)
+
+
+def _placeholders(capabilities: Fields) -> tuple[str, ...]:
+    names: dict[str, None] = {}
+    for number, item in capabilities.each("systemPromptPlaceholders"):
+        written = item.get("placeholder") if isinstance(item, dict) else item
+        match = (
+            _PLACEHOLDER.fullmatch(written.strip())
+            if isinstance(written, str) and len(written) < _MAX_PLACEHOLDER
+            else None
+        )
+        if match:
+            names[match[1]] = None
+        else:
+            path = (*capabilities.path, "systemPromptPlaceholders")
+            note = Fields({}, path, capabilities.faults).note
+            note(number, "This placeholder has no name. It is ignored.", 'Write {"placeholder": "{{Name}}"}.')
+    return tuple(names)
+
+
+def _expect(
+    fields: Fields, capabilities: Fields, kind: PluginType, known: tuple[Command, ...], placeholders: tuple[str, ...]
+) -> None:
+    """Warn of what a good manifest has and an old one may lack."""
+    for name, meaning in (("displayName", "the name that people read"), ("communication", '{"protocol": "stdio"}')):
+        if name not in fields.value:
+            fields.note(None, f"'{name}' is missing.", f'Add "{name}": {meaning}.')
+    where = "capabilities" if "capabilities" in fields.value else None
+    note = fields.note if where is None else capabilities.note
+    if kind is PluginType.STATIC:
+        if not placeholders:
+            note(None, "'systemPromptPlaceholders' is missing: nothing shows this value.", "List the placeholders.")
+    elif not known and kind not in _IN_NODE:
+        message = "'invocationCommands' is missing: no model can know what the plugin does."
+        note(None, message, 'Add "capabilities": {"invocationCommands": [{"command", "description"}]}.')
+
+
+def _push(fields: Fields) -> Push | None:
+    if "webSocketPush" not in fields.value:
+        return None
+    push = fields.inside("webSocketPush")
+    return Push(
+        enabled=push.flag("enabled", default=False),
+        message_type=push.text("messageType") or Push().message_type,
+        target_client_type=push.text("targetClientType") or None,
+        use_result=push.flag("usePluginResultAsMessage", default=True),
+    )
+
+
+def _risk(fields: Fields) -> Risk:
+    written = fields.value.get("risk")
+    if written is None:
+        return Risk.EXECUTE
+    if str(written).lower() not in list(Risk):
+        message = f"'risk' cannot be {str(written)[:60]!r}."
+        fields.note("risk", message, f"Use one of {', '.join(Risk)}.", warning=False)
+        return Risk.EXECUTE
+    return Risk(str(written).lower())
+
+
+def _whole(fields: Fields, name: str, high: int) -> int | None:
+    number = fields.number(name, 1, high, whole=True, vital=True)
+    return None if number is None else int(number)
+
+
+def _limits(fields: Fields) -> Limits:
+    for name in fields.value.keys() - {"memoryMb", "cpuSeconds", "openFiles", "processes", "fileSizeMb", "stdoutMb"}:
+        fields.note(name, f"There is no limit called '{name}'.", "Correct or remove it.", warning=False)
+    usual = Limits()
+    memory, file_size = _whole(fields, "memoryMb", 2**22), _whole(fields, "fileSizeMb", 2**22)
+    stdout = _whole(fields, "stdoutMb", 1024)
+    return Limits(
+        memory_bytes=None if memory is None else memory * MIB,
+        cpu_s=_whole(fields, "cpuSeconds", 10**6),
+        open_files=_whole(fields, "openFiles", 2**20) or usual.open_files,
+        processes=_whole(fields, "processes", 2**20) or usual.processes,
+        file_bytes=None if file_size is None else file_size * MIB,
+        stdout_bytes=usual.stdout_bytes if stdout is None else stdout * MIB,
+    )
+
+
+def _permissions(fields: Fields) -> JsonObject:
+    """Old manifests have a list of words here, which VCPToolBox never read."""
+    value = fields.value.get("permissions")
+    return {} if isinstance(value, list) else fields.inside("permissions", vital=True).value

@@ -1,0 +1,31 @@
+"""Text that a model reads and a person can check: no hidden characters, bounded length (S-84)."""
+
+import re
+import unicodedata
+
+MAX_DESCRIPTION = 20_000  # characters of one command's description or example, and of all that a plugin tells a model
+
+# what shows nothing although its category says letter or mark; U+FE0F stays: it makes ☺ an emoji
+_BLANK_LOOKING = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0e\U000e0100-\U000e01ef]"
+)
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_BREAKS = re.compile("\r\n?|\x85|\u2028|\u2029")
+
+
+def visible(text: str) -> str:
+    """``text`` without what a reader cannot see; all line ends are newlines."""
+    text = _BREAKS.sub("\n", text)
+    if text.isascii() and text.isprintable():
+        return text
+    kept = [char for char in text if char in "\n\t" or unicodedata.category(char) not in _HIDDEN]
+    return _BLANK_LOOKING.sub("", "".join(kept))
+
+
+def hides(text: str) -> bool:
+    """Whether ``text`` has anything that a reader cannot see."""
+    return visible(text) != _BREAKS.sub("\n", text)
+
+
+def bounded(text: str, limit: int = MAX_DESCRIPTION) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… [cut: {len(text)} characters in all]"

@@ -1,0 +1,129 @@
+"""A manifest as a tool: what models read, and what the arguments of a call are checked against."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from toolyard.protocol.call import fold, split_batch
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded
+from toolyard.protocol.manifests.values import Command, Manifest
+from toolyard.protocol.tool import ToolSpec
+
+_SELECTOR = "command"
+_SIGNERS = ("maid", "valet")  # any call may be signed
+
+
+def tool_spec(manifest: Manifest) -> ToolSpec:
+    """The plugin as one tool. Its schema is for models and forms: it tells what all commands take, and refuses little.
+
+    What a call must have depends on its command: ``command_spec`` is for checking.
+    """
+    return ToolSpec(
+        name=manifest.name,
+        description=_description(manifest),
+        parameters=_union(manifest.commands),
+        risk=manifest.risk,
+        timeout_s=manifest.timeout_s,
+        verbatim=True,
+    )
+
+
+def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec | None:
+    """The spec of the one command that ``arguments`` are for; None when there is nothing to check them against.
+
+    That is so for a command without known parameters, an unknown command, and a numbered batch, which only the plugin
+    itself understands. Derived parameters check a call only if it has no argument that they do not know: such a one
+    may be another name for a parameter that seems to be missing.
+    """
+    command = _chosen(manifest.commands, arguments)
+    if command is None or command.parameters is None:
+        return None
+    properties = _properties(command)
+    known = {fold(name) for name in (*properties, _SELECTOR, *_SIGNERS)}
+    if _is_batch(arguments, (*properties, _SELECTOR)):
+        return None
+    if command.derived and any(fold(name) not in known for name in arguments):
+        return None
+    allowed: JsonObject = {name: {} for name in (_SELECTOR, *_SIGNERS)}
+    return replace(tool_spec(manifest), parameters={**command.parameters, "properties": allowed | properties})
+
+
+def plugin_text(manifest: Manifest) -> str:
+    """What ``{{VCPName}}`` becomes, laid out as VCPToolBox does: each command that has a description."""
+    return "\n\n".join(_block(manifest, command) for command in manifest.commands if command.description)
+
+
+def _block(manifest: Manifest, command: Command) -> str:
+    head = f"- {manifest.display_name} ({manifest.name}) - 命令: {command.name or 'N/A'}:\n"
+    example = f"\n  调用示例:\n{_indented(command.example)}" if command.example else ""
+    return f"{head}{_indented(command.description)}{example}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
+
+
+def _description(manifest: Manifest) -> str:
+    texts = [manifest.description or manifest.display_name]
+    several = len(manifest.commands) > 1
+    for command in manifest.commands:
+        title = command.name or command.display_name
+        parts = [f"Command {title}:" if several and title else "", command.description]
+        parts.append(f"Example:\n{command.example}" if command.example else "")
+        texts.append("\n".join(part for part in parts if part))
+    return bounded("\n\n".join(text for text in texts if text), MAX_DESCRIPTION)
+
+
+def _union(commands: tuple[Command, ...]) -> JsonObject:
+    """What any of the commands takes; where they differ about a parameter, only what they agree on."""
+    if len(commands) == 1 and commands[0].parameters is not None:
+        return {**commands[0].parameters, "additionalProperties": True}
+    properties: JsonObject = {}
+    names = [command.name for command in commands if command.name]
+    declared = len(commands) > 1 and all(command.name and not command.derived for command in commands)
+    if len(commands) > 1 and names:
+        choice: JsonObject = {"enum": [*names]} if declared else {}
+        properties[_SELECTOR] = {"type": "string", "description": f"One of: {', '.join(names)}.", **choice}
+    for command in commands:
+        for name, own in _properties(command).items():
+            if name != _SELECTOR or not names:
+                properties[name] = _common(properties.get(name), own)
+    schema: JsonObject = {"type": "object", "properties": properties}
+    return schema | ({"required": [_SELECTOR]} if declared else {}) | {"additionalProperties": True}
+
+
+def _common(one: Json, other: Json) -> Json:
+    """What both schemas say; a reference is dropped, because it leads into the schema of its own command."""
+    other = {key: value for key, value in other.items() if not _refers({key: value})} if isinstance(other, dict) else {}
+    if not isinstance(one, dict):
+        return other
+    return {key: value for key, value in one.items() if key == "description" or other.get(key) == value}
+
+
+def _refers(value: Json) -> bool:
+    if isinstance(value, dict):
+        return "$ref" in value or "$dynamicRef" in value or any(_refers(inner) for inner in value.values())
+    return isinstance(value, list) and any(_refers(inner) for inner in value)
+
+
+def _properties(command: Command) -> JsonObject:
+    properties = (command.parameters or {}).get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _chosen(commands: tuple[Command, ...], arguments: Mapping[str, Json]) -> Command | None:
+    if len(commands) == 1:
+        return commands[0]
+    wanted = next((value for name, value in arguments.items() if fold(name) == _SELECTOR), None)
+    exact = [command for command in commands if command.name and command.name == wanted]
+    if not exact and isinstance(wanted, str):
+        exact = [command for command in commands if command.name.lower() == wanted.strip().lower() != ""]
+    return exact[0] if len(exact) == 1 else None
+
+
+def _is_batch(arguments: Mapping[str, Json], names: Iterable[str]) -> bool:
+    try:
+        return split_batch(arguments, tuple(names)) is not None
+    except Failure:
+        return True

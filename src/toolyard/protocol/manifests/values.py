@@ -1,0 +1,108 @@
+"""What a manifest says, as values; the names that manifests use are told by the modules that read them."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.tool import Risk
+
+
+class PluginType(StrEnum):
+    SYNCHRONOUS = "synchronous"
+    ASYNCHRONOUS = "asynchronous"
+    STATIC = "static"
+    MESSAGE_PREPROCESSOR = "messagePreprocessor"
+    SERVICE = "service"
+    HYBRID_SERVICE = "hybridservice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one child may use. None: no limit of its own."""
+
+    memory_bytes: int | None = None
+    cpu_s: int | None = None
+    open_files: int = 1024
+    processes: int = 256
+    file_bytes: int | None = None  # of one file that it writes
+    stdout_bytes: int = 16 * 2**20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigKey:
+    """One setting of a plugin: a key of its ``config.env``."""
+
+    name: str
+    type: str = "string"  # string, integer, number or boolean
+    default: Json = None
+    description: str = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One thing a plugin can do. Its texts are safe to show to a model; ``Manifest.fields`` has them as written."""
+
+    name: str = ""  # empty: the manifest gives it none, because the plugin needs none
+    display_name: str = ""
+    description: str = ""
+    example: str = ""
+    parameters: JsonObject | None = None  # a JSON Schema of type object; None: nothing is known
+    derived: bool = False  # read from the description, not declared
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Push:
+    """What is sent to WebSocket clients when a callback comes in."""
+
+    enabled: bool = False
+    message_type: str = "plugin_callback_notification"
+    target_client_type: str | None = None  # None: every client
+    use_result: bool = True  # the callback's body is the message; else plugin, id, status and message only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    name: str
+    display_name: str
+    description: str = ""
+    version: str = ""
+    author: str = ""
+    type: PluginType
+    command_line: str = ""  # empty only when ``unsupported``
+    shell: bool = False
+    timeout_s: float
+    config: tuple[ConfigKey, ...] = ()
+    commands: tuple[Command, ...] = ()
+    placeholders: tuple[str, ...] = ()  # names without braces, which a static plugin gives a value
+    refresh_cron: str | None = None
+    push: Push | None = None
+    risk: Risk = Risk.EXECUTE
+    idempotent: bool = False
+    max_concurrency: int | None = None
+    limits: Limits = field(default_factory=Limits)
+    permissions: JsonObject = field(default_factory=dict)
+    warm: bool = True
+    detached: bool = False
+    unsupported: str = ""  # why it cannot run here, in one sentence; empty: it can
+    fields: JsonObject = field(default_factory=dict)  # the whole manifest as written, unknown fields included
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManifestProblem:
+    """One fault of a manifest. Lines and columns count from 1, columns in characters."""
+
+    message: str
+    field: str = ""  # "entryPoint.command"; empty: the text as a whole
+    line: int = 1
+    column: int = 1
+    fix: str = ""
+    warning: bool = False  # the plugin loads all the same
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """A manifest, or None when a problem that is no warning stands in the way; and every problem, in their order."""
+
+    manifest: Manifest | None
+    problems: tuple[ManifestProblem, ...] = ()

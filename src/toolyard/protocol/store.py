@@ -1,0 +1,106 @@
+"""Durable state as everyone sees it: records that change by compare-and-set, and events that are never lost.
+
+The contract of every store (memory, SQLite, PostgreSQL):
+
+- ``commit`` is one transaction: every change and every event, or nothing at all. It returns only when all of it will
+  survive a crash of the process and, if it is ``lasting``, of the machine. A change whose record is no longer at the
+  version it was read at makes the whole commit fail (False).
+- Events are numbered 1, 2, 3, ... in the order of their commits, without holes. A reader sees them in that order.
+- A record read is a value: changing it means committing another one with the same version.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from toolyard.protocol.json import JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One durable thing. What stands beside ``body`` can be asked for; times are seconds since 1970, UTC."""
+
+    kind: str  # "task", "call", "schedule", ...
+    id: str
+    state: str
+    version: int = 0  # 0: not stored yet; each commit adds one
+    created: float
+    updated: float
+    caller: str = ""
+    tool: str = ""
+    key: str = ""  # a second name, such as a task's own id; need not be unique
+    owner: str = ""  # the host process that looks after it
+    due: float | None = None  # when something is to happen to it
+    text: str = ""  # what a search for words looks at
+    body: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEvent:
+    type: str  # "task.succeeded"
+    at: float
+    data: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    seq: int
+    type: str
+    at: float
+    data: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """Which records: every condition that is given must hold."""
+
+    states: tuple[str, ...] = ()
+    caller: str | None = None
+    tool: str | None = None
+    key: str | None = None
+    owner: str | None = None
+    due_until: float | None = None  # only records with a due time at or before it
+    text: str = ""  # words of the record's text, as ``protocol.words`` has it
+    since: float | None = None  # created at or after it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a page ended: the next one begins after this record."""
+
+    created: float
+    id: str
+
+
+class Store(Protocol):
+    async def commit(
+        self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True
+    ) -> bool: ...
+
+    async def get(self, kind: str, id: str) -> Record | None: ...  # noqa: A002 it is the record's own word
+
+    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+        """Newest first; with ``due_until`` the longest due first."""
+        ...
+
+    async def count(self, kind: str, query: Query) -> int: ...
+
+    async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
+        """Forget at most ``limit`` records that were last changed before then; how many it were."""
+        ...
+
+    async def events(self, after: int, *, limit: int) -> list[Event]:
+        """The events that follow number ``after``, as far as they are kept."""
+        ...
+
+    async def event_span(self) -> tuple[int, int]:
+        """The numbers of the oldest event that is kept and of the newest; (1, 0) when there was none."""
+        ...
+
+    async def forget_events(self, before: float, *, limit: int) -> int: ...
+
+    async def next_event(self, after: int) -> None:
+        """Until there is an event with a number above ``after``."""
+        ...
+
+    async def close(self) -> None: ...

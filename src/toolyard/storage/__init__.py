@@ -1,0 +1,1 @@
+"""Durable state: the homes of a Store."""

@@ -1,0 +1,110 @@
+"""A store in memory: the public twin of the durable ones, for tests and for processes that need nothing kept.
+
+It keeps the whole contract of ``protocol.store`` but one thing: nothing survives the process.
+"""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+
+from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
+from toolyard.protocol.words import wanted, words
+
+
+class MemoryStore:
+    """For one event loop."""
+
+    def __init__(self) -> None:
+        self._records: dict[str, dict[str, Record]] = {}
+        self._events: list[Event] = []
+        self._forgotten = 0  # events with numbers up to this one are gone
+        self._grown = asyncio.Condition()
+
+    async def commit(
+        self,
+        changes: Sequence[Record],
+        events: Sequence[NewEvent] = (),
+        *,
+        lasting: bool = True,  # noqa: ARG002 nothing here lasts
+    ) -> bool:
+        for record in changes:
+            json.dumps(record.body)  # what no other store could keep is refused here too
+        async with self._grown:
+            for record in changes:
+                stored = self._records.get(record.kind, {}).get(record.id)
+                if (stored.version if stored else 0) != record.version:
+                    return False
+            for record in changes:
+                self._records.setdefault(record.kind, {})[record.id] = replace(record, version=record.version + 1)
+            last = self._forgotten + len(self._events)
+            self._events += [
+                Event(seq=seq, type=event.type, at=event.at, data=event.data)
+                for seq, event in enumerate(events, last + 1)
+            ]
+            self._grown.notify_all()
+        return True
+
+    async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
+        return self._records.get(kind, {}).get(id)
+
+    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+        by_due = query.due_until is not None
+        found = sorted(
+            self._matching(kind, query),
+            key=lambda record: (record.due or 0.0, record.id) if by_due else (record.created, record.id),
+            reverse=not by_due,
+        )
+        if after is not None:
+            found = [record for record in found if (record.created, record.id) < (after.created, after.id)]
+        return found[:limit]
+
+    async def count(self, kind: str, query: Query) -> int:
+        return sum(1 for _ in self._matching(kind, query))
+
+    async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
+        old = (r for r in self._records.get(kind, {}).values() if r.updated < before and r.state in states)
+        doomed = [record.id for record in islice(old, limit)]
+        for id_ in doomed:
+            del self._records[kind][id_]
+        return len(doomed)
+
+    async def events(self, after: int, *, limit: int) -> list[Event]:
+        start = max(0, after - self._forgotten)
+        return self._events[start : start + limit]
+
+    async def event_span(self) -> tuple[int, int]:
+        return self._forgotten + 1, self._forgotten + len(self._events)
+
+    async def forget_events(self, before: float, *, limit: int) -> int:
+        old = next((n for n, event in enumerate(self._events) if event.at >= before), len(self._events))
+        gone = min(old, limit)
+        del self._events[:gone]
+        self._forgotten += gone
+        return gone
+
+    async def next_event(self, after: int) -> None:
+        async with self._grown:
+            await self._grown.wait_for(lambda: self._forgotten + len(self._events) > after)
+
+    async def close(self) -> None:
+        pass
+
+    def _matching(self, kind: str, query: Query) -> Iterator[Record]:
+        return (record for record in self._records.get(kind, {}).values() if _matches(record, query))
+
+
+def _matches(record: Record, query: Query) -> bool:
+    exact = (("caller", query.caller), ("tool", query.tool), ("key", query.key), ("owner", query.owner))
+    return (
+        (not query.states or record.state in query.states)
+        and all(wanted is None or getattr(record, name) == wanted for name, wanted in exact)
+        and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
+        and (query.since is None or record.created >= query.since)
+        and _says(record.text, wanted(query.text))
+    )
+
+
+def _says(text: str, asked: list[str]) -> bool:
+    return not asked or all(any(word.startswith(start) for word in words(text)) for start in asked)

@@ -1,0 +1,161 @@
+"""The shared store: one PostgreSQL database for any number of hosts.
+
+It keeps the whole contract of ``protocol.store`` across processes and machines: versions are compared by the server,
+events are numbered without holes in the order of their commits, and ``next_event`` wakes for the events of every host.
+A lasting commit is on the server's disk when it returns (see ``postgres_writer`` for how, and ``postgres_server`` for
+what happens while the server is away). Of a word longer than ``_WORD`` characters, search compares only its beginning.
+
+Needs the extra ``toolyard[postgres]``; nothing here is loaded for the embedded store.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
+from toolyard.protocol.words import wanted, words
+from toolyard.storage.postgres_bell import POLL_S, Bell
+from toolyard.storage.postgres_schema import prepare
+from toolyard.storage.postgres_server import Server
+from toolyard.storage.postgres_writer import CHANNEL, Writer
+
+if TYPE_CHECKING:
+    import asyncpg
+
+_COLUMNS = "kind, id, state, version, created, updated, caller, tool, key, owner, due, text, body"
+_WORD = 500  # the server allows 2046 bytes
+
+
+class PostgresStore:
+    """For one event loop. Made by ``open``."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._bell = Bell(server, CHANNEL)
+        self._writer = Writer(server, self._bell.ring)
+
+    @classmethod
+    async def open(cls, url: str) -> "PostgresStore":
+        """StorageError when the database cannot be reached or used; its tables are made if they are missing."""
+        server = await Server.at(url)
+        try:
+            await server.run(lambda db: prepare(db, server.place))
+        except BaseException:
+            await server.close()
+            raise
+        return cls(server)
+
+    async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
+        rows = [_row(record) for record in changes]
+        told = [(_stored(event.type), event.at, orjson.dumps(event.data).decode()) for event in events]
+        return not (rows or told) or await self._writer.commit(rows, told, lasting=lasting)
+
+    async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
+        sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE kind = $1 AND id = $2"  # noqa: S608 no value is in it
+        rows = await self._fetch(sql, _stored(kind), _stored(id))
+        return _record(rows[0]) if rows else None
+
+    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+        where, values = _where(kind, query)
+        if after is not None:
+            values += [after.created, _stored(after.id)]
+            where += f" AND (created, id) < (${len(values) - 1}, ${len(values)})"
+        order = "due, id" if query.due_until is not None else "created DESC, id DESC"
+        values.append(limit)
+        sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE {where} ORDER BY {order} LIMIT ${len(values)}"  # noqa: S608
+        return [_record(row) for row in await self._fetch(sql, *values)]
+
+    async def count(self, kind: str, query: Query) -> int:
+        where, values = _where(kind, query)
+        ((number,),) = await self._fetch(f"SELECT count(*) FROM toolyard.records WHERE {where}", *values)  # noqa: S608
+        return int(number)
+
+    async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
+        # A record that somebody is changing is not old, and waiting for it could make two hosts wait for each other.
+        sql = """WITH doomed AS MATERIALIZED (
+            SELECT kind, id FROM toolyard.records WHERE kind = $1 AND updated < $2 AND state = ANY($3::text[])
+            LIMIT $4 FOR UPDATE SKIP LOCKED)
+            DELETE FROM toolyard.records USING doomed
+            WHERE records.kind = doomed.kind AND records.id = doomed.id RETURNING 1"""
+        return len(await self._fetch(sql, _stored(kind), before, [_stored(state) for state in states], limit))
+
+    async def events(self, after: int, *, limit: int) -> list[Event]:
+        sql = "SELECT seq, type, at, data FROM toolyard.events WHERE seq > $1 ORDER BY seq LIMIT $2"
+        rows = await self._fetch(sql, after, limit)
+        return [Event(seq=seq, type=_read(type_), at=at, data=orjson.loads(data)) for seq, type_, at, data in rows]
+
+    async def event_span(self) -> tuple[int, int]:
+        sql = "SELECT (SELECT min(seq) FROM toolyard.events), seq FROM toolyard.last_event"
+        ((first, last),) = await self._fetch(sql)
+        return (first or last + 1), last
+
+    async def forget_events(self, before: float, *, limit: int) -> int:
+        sql = """DELETE FROM toolyard.events WHERE seq IN (
+            SELECT seq FROM toolyard.events WHERE seq < coalesce(
+                (SELECT min(seq) FROM toolyard.events WHERE at >= $1), 9223372036854775807) ORDER BY seq LIMIT $2)
+            RETURNING 1"""
+        return len(await self._fetch(sql, before, limit))
+
+    async def next_event(self, after: int) -> None:
+        while self._bell.newest <= after:
+            ring = self._bell.next_ring()
+            if (await self.event_span())[1] > after:
+                return
+            try:
+                async with asyncio.timeout(POLL_S):
+                    await ring.wait()
+            except TimeoutError:
+                pass
+
+    async def close(self) -> None:
+        """After everything that was asked for is settled."""
+        await self._writer.close()
+        await self._bell.close()
+        await self._server.close()
+
+    async def _fetch(self, sql: str, *values: Any) -> "list[asyncpg.Record]":
+        ask: Callable[..., Awaitable[list[asyncpg.Record]]] = lambda db: db.fetch(sql, *values)  # noqa: E731
+        return await self._server.run(ask)
+
+
+def _where(kind: str, query: Query) -> tuple[str, list[Any]]:
+    given: list[tuple[str, Any]] = [("kind = {}", _stored(kind))]
+    exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
+    bounds = {"due <=": query.due_until, "created >=": query.since}
+    given += [(f"{name} = {{}}", _stored(value)) for name, value in exact.items() if value is not None]
+    given += [(f"{name} {{}}", value) for name, value in bounds.items() if value is not None]
+    if asked := wanted(query.text):
+        given.append(("words @@ {}::text::tsquery", " & ".join(f"'{word[:_WORD]}':*" for word in asked)))
+    if query.states:
+        given.append(("state = ANY({}::text[])", [_stored(state) for state in query.states]))
+    conditions = (text.format(f"${number}") for number, (text, _) in enumerate(given, 1))
+    return " AND ".join(conditions), [value for _, value in given]
+
+
+def _row(record: Record) -> tuple[Any, ...]:
+    said = " ".join(word[:_WORD] for word in words(record.text)) or None
+    return (
+        _stored(record.kind), _stored(record.id), _stored(record.state), record.version, record.created,
+        record.updated, _stored(record.caller), _stored(record.tool), _stored(record.key), _stored(record.owner),
+        record.due, _stored(record.text), orjson.dumps(record.body).decode(), said,
+    )  # fmt: skip
+
+
+def _record(row: "asyncpg.Record") -> Record:
+    kind, id_, state, version, created, updated, caller, tool, key, owner, due, text, body = row
+    return Record(
+        kind=_read(kind), id=_read(id_), state=_read(state), version=version, created=created, updated=updated,
+        caller=_read(caller), tool=_read(tool), key=_read(key), owner=_read(owner), due=due, text=_read(text),
+        body=orjson.loads(body),
+    )  # fmt: skip
+
+
+def _stored(text: str) -> str:
+    """The server's text cannot hold a NUL."""
+    return text.replace("\x1a", "\x1a1").replace("\x00", "\x1a0") if "\x00" in text or "\x1a" in text else text
+
+
+def _read(text: str) -> str:
+    return text.replace("\x1a0", "\x00").replace("\x1a1", "\x1a") if "\x1a" in text else text

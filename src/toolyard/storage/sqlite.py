@@ -1,0 +1,337 @@
+"""The embedded store: one SQLite file in the home, nothing to install.
+
+One thread writes. It takes all commits that are waiting into one transaction (group commit), each in a savepoint of its
+own, and answers when the whole is on the disk (``synchronous=FULL`` if any of them is lasting, so that a power cut
+loses nothing). Readers have a thread and a connection of their own and never wait for the writer (WAL). Other
+processes may use the same file; they are noticed within ``_POLL_S``.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+import orjson
+
+from toolyard.errors import StorageError
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
+from toolyard.protocol.words import wanted, words
+from toolyard.storage.sqlite_schema import SCHEMA, VERSION
+
+_BATCH = 500  # commits in one transaction
+_BUSY_MS = 5000
+_POLL_S = 0.2
+_COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    work: Callable[[sqlite3.Connection], Any]
+    answer: "asyncio.Future[Any]"
+    lasting: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    loop: asyncio.AbstractEventLoop
+    writes: sqlite3.Connection
+    reads: sqlite3.Connection
+    writer: threading.Thread
+    reader: ThreadPoolExecutor
+
+
+class SqliteStore:
+    """For one event loop. The file is opened at the first use, which raises StorageError when that cannot be done."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._grown = asyncio.Condition()
+        self._opened: _Opened | None = None
+
+    def open(self) -> "_Opened":
+        if self._opened is None:
+            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            writes, reads = _connect(self._file), _connect(self._file)
+            writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
+            reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
+            self._opened = _Opened(asyncio.get_running_loop(), writes, reads, writer, reader)
+            writer.start()
+        return self._opened
+
+    async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
+        ready = [_Change.of(record) for record in changes]
+        told = [(event.type, event.at, orjson.dumps(event.data)) for event in events]
+        won = await self._write(lambda db: _commit(db, ready, told), lasting=lasting)
+        if won and events:
+            async with self._grown:
+                self._grown.notify_all()
+        return won
+
+    async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
+        sql = f"SELECT {_COLUMNS} FROM records WHERE kind = ? AND id = ?"  # noqa: S608 no value is in it
+        rows = await self._read(lambda db: db.execute(sql, (kind, id)).fetchall())
+        return _record(kind, rows[0]) if rows else None
+
+    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+        where, values = _where(kind, query)
+        if after is not None:
+            where += " AND (created, id) < (?, ?)"
+            values += [after.created, after.id]
+        order = "due, id" if query.due_until is not None else "created DESC, id DESC"
+        sql = f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
+        rows = await self._read(lambda db: db.execute(sql, (*values, limit)).fetchall())
+        return [_record(kind, row) for row in rows]
+
+    async def count(self, kind: str, query: Query) -> int:
+        where, values = _where(kind, query)
+        sql = f"SELECT count(*) FROM records WHERE {where}"  # noqa: S608
+        rows = await self._read(lambda db: db.execute(sql, values).fetchall())
+        return int(rows[0][0])
+
+    async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
+        marks = ",".join("?" * len(states))
+        doomed = f"SELECT number FROM records WHERE kind = ? AND updated < ? AND state IN ({marks}) LIMIT ?"  # noqa: S608
+        return await self._write(lambda db: _remove(db, doomed, (kind, before, *states, limit)))
+
+    async def events(self, after: int, *, limit: int) -> list[Event]:
+        sql = "SELECT seq, type, at, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
+        rows = await self._read(lambda db: db.execute(sql, (after, limit)).fetchall())
+        return [Event(seq=seq, type=type_, at=at, data=orjson.loads(data)) for seq, type_, at, data in rows]
+
+    async def event_span(self) -> tuple[int, int]:
+        sql = "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM sqlite_sequence WHERE name = 'events')"
+        ((first, last),) = await self._read(lambda db: db.execute(sql).fetchall())
+        return (first or (last or 0) + 1), last or 0
+
+    async def forget_events(self, before: float, *, limit: int) -> int:
+        sql = """DELETE FROM events WHERE seq IN (
+            SELECT seq FROM events WHERE at < :before AND seq < coalesce(
+                (SELECT min(seq) FROM events WHERE at >= :before), 9e18) ORDER BY seq LIMIT :limit)"""
+        return await self._write(lambda db: db.execute(sql, {"before": before, "limit": limit}).rowcount)
+
+    async def next_event(self, after: int) -> None:
+        while (await self.event_span())[1] <= after:
+            async with self._grown:
+                try:
+                    async with asyncio.timeout(_POLL_S):  # another process may write too
+                        await self._grown.wait()
+                except TimeoutError:
+                    pass
+
+    async def close(self) -> None:
+        """After everything that was asked for is on the disk."""
+        if self._opened is not None:
+            self._jobs.put(None)
+            await asyncio.to_thread(self._opened.writer.join)
+            self._opened.reader.shutdown()
+            self._opened.reads.close()
+            self._opened.writes.close()
+            self._opened = None
+
+    async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        opened = self.open()
+        try:
+            return await opened.loop.run_in_executor(opened.reader, work, opened.reads)
+        except sqlite3.Error as error:
+            raise _fault(self._file, error) from error
+
+    async def _write(self, work: Callable[[sqlite3.Connection], T], *, lasting: bool = False) -> T:
+        answer: asyncio.Future[T] = self.open().loop.create_future()
+        self._jobs.put(_Job(work, answer, lasting))
+        return await answer
+
+    def _write_all(self, db: sqlite3.Connection) -> None:
+        """The writer thread: batches until it is told to end."""
+        ending = False
+        while not ending:
+            batch: list[_Job] = []
+            job = self._jobs.get()
+            while job is not None and len(batch) < _BATCH:
+                batch.append(job)
+                try:
+                    job = self._jobs.get_nowait()
+                except Empty:
+                    break
+            else:
+                ending = job is None
+                if job is not None:
+                    self._jobs.put(job)
+            if batch:
+                _tell(batch, self._transact(db, batch))
+
+    def _transact(self, db: sqlite3.Connection, batch: Sequence[_Job]) -> list[Any]:
+        """What each came to: its answer, or the StorageError that undid it."""
+        answers: list[Any] = []
+        try:
+            db.execute(f"PRAGMA synchronous = {'FULL' if any(job.lasting for job in batch) else 'NORMAL'}")
+            db.execute("BEGIN IMMEDIATE")
+            for job in batch:
+                db.execute("SAVEPOINT one")
+                try:
+                    answer = job.work(db)
+                except sqlite3.Error as error:
+                    answer = _fault(self._file, error)
+                if answer is False or isinstance(answer, StorageError):
+                    db.execute("ROLLBACK TO one")
+                db.execute("RELEASE one")
+                answers.append(answer)
+            db.execute("COMMIT")
+        except sqlite3.Error as error:  # nothing of the batch is on the disk, and all of it is told so
+            if db.in_transaction:
+                db.rollback()
+            return [_fault(self._file, error)] * len(batch)
+        return answers
+
+
+def _tell(batch: Sequence[_Job], answers: Sequence[Any]) -> None:
+    def tell() -> None:
+        for job, answer in zip(batch, answers, strict=True):
+            if job.answer.cancelled():
+                continue
+            if isinstance(answer, StorageError):
+                job.answer.set_exception(answer)
+            else:
+                job.answer.set_result(answer)
+
+    with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for an answer any more
+        batch[0].answer.get_loop().call_soon_threadsafe(tell)
+
+
+def _connect(file: Path) -> sqlite3.Connection:
+    try:
+        db = sqlite3.connect(file, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
+        file.chmod(0o600)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA foreign_keys = ON")
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise StorageError(
+                f"{file} was written by a newer Toolyard (format {version}, this one knows {VERSION}): "
+                "use that version, or restore a backup with 'toolyard restore'"
+            )
+        if version < VERSION:
+            _migrate(db)
+    except (sqlite3.Error, OSError) as error:
+        raise _fault(file, error) from error
+    return db
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    (version,) = db.execute("PRAGMA user_version").fetchone()  # another process may have been faster
+    if version < VERSION:
+        for statement in SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("COMMIT")
+
+
+def _fault(file: Path, error: Exception) -> StorageError:
+    said = str(error)
+    if "full" in said:
+        return StorageError(f"the disk is full: {file} cannot be written; free some space and try again")
+    if "readonly" in said or isinstance(error, PermissionError):
+        return StorageError(f"{file} cannot be written: make the file and its folder writable")
+    if "malformed" in said or "not a database" in said:
+        return StorageError(f"{file} is damaged ({said}): put it aside and restore a backup with 'toolyard restore'")
+    return StorageError(f"{file}: {said}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A record ready to be written: what cannot be written fails with whoever wants it, not in the writer."""
+
+    record: Record
+    body: bytes
+    said: str  # the words it is to be found by
+
+    @classmethod
+    def of(cls, record: Record) -> "_Change":
+        return cls(record, orjson.dumps(record.body), " ".join(words(record.text)))
+
+
+def _commit(db: sqlite3.Connection, changes: Sequence[_Change], events: Sequence[tuple[str, float, bytes]]) -> bool:
+    if not all(_put(db, change) for change in changes):
+        return False
+    db.executemany("INSERT INTO events (type, at, data) VALUES (?, ?, ?)", events)
+    return True
+
+
+def _put(db: sqlite3.Connection, change: _Change) -> bool:
+    """Compare and set: True when the record was still at its version."""
+    record = change.record
+    values = (
+        record.state, record.version + 1, record.created, record.updated, record.caller, record.tool, record.key,
+        record.owner, record.due, record.text, change.body, record.kind, record.id,
+    )  # fmt: skip
+    if record.version == 0:
+        done = db.execute(
+            """INSERT OR IGNORE INTO records
+            (state, version, created, updated, caller, tool, key, owner, due, text, body, kind, id)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            values,
+        )
+    else:
+        done = db.execute(
+            """UPDATE records SET state = ?, version = ?, created = ?, updated = ?, caller = ?, tool = ?, key = ?,
+            owner = ?, due = ?, text = ?, body = ? WHERE kind = ? AND id = ? AND version = ?""",
+            (*values, record.version),
+        )
+    if done.rowcount == 1 and (change.said or record.version):
+        _index(db, change)
+    return done.rowcount == 1
+
+
+def _index(db: sqlite3.Connection, change: _Change) -> None:
+    record = change.record
+    sql = "SELECT number FROM records WHERE kind = ? AND id = ?"
+    (number,) = db.execute(sql, (record.kind, record.id)).fetchone()
+    stored = db.execute("SELECT said FROM words WHERE rowid = ?", (number,)).fetchone() if record.version else None
+    if (stored[0] if stored else "") == change.said:
+        return
+    if stored:
+        db.execute("DELETE FROM words WHERE rowid = ?", (number,))
+    if change.said:
+        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, change.said))
+
+
+def _remove(db: sqlite3.Connection, doomed: str, values: Sequence[Any]) -> int:
+    numbers = db.execute(doomed, values).fetchall()
+    db.executemany("DELETE FROM words WHERE rowid = ?", numbers)
+    db.executemany("DELETE FROM records WHERE number = ?", numbers)
+    return len(numbers)
+
+
+def _where(kind: str, query: Query) -> tuple[str, list[Any]]:
+    conditions, values = ["kind = ?"], [kind]
+    exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
+    bounds = {"due <=": query.due_until, "created >=": query.since}
+    given: list[tuple[str, Any]] = [(f"{name} = ?", value) for name, value in exact.items() if value is not None]
+    given += [(f"{name} ?", value) for name, value in bounds.items() if value is not None]
+    if asked := wanted(query.text):
+        match = " ".join(f'"{word}"*' for word in asked)
+        given.append(("number IN (SELECT rowid FROM words WHERE words MATCH ?)", match))
+    if query.states:
+        conditions.append(f"state IN ({','.join('?' * len(query.states))})")
+        values += list(query.states)
+    return " AND ".join([*conditions, *(text for text, _ in given)]), [*values, *(value for _, value in given)]
+
+
+def _record(kind: str, row: Sequence[Any]) -> Record:
+    *fields, text, body = row
+    id_, state, version, created, updated, caller, tool, key, owner, due = fields
+    said: JsonObject = orjson.loads(body)
+    return Record(
+        kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
+        key=key, owner=owner, due=due, text=text, body=said,
+    )  # fmt: skip

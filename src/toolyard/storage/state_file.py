@@ -1,0 +1,89 @@
+"""The state file of a home, from outside: is it whole, how much of it is used, and a consistent copy of it.
+
+Looking and copying never change it, and writers never wait for them.
+"""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from toolyard.errors import StorageError
+from toolyard.storage.sqlite_schema import VERSION
+
+STATE: Final = "state.db"
+SIDE_FILES: Final = (f"{STATE}-wal", f"{STATE}-shm")
+_HINT = "put it aside and restore a backup with 'toolyard restore'"
+_BUSY_S = 5.0
+
+
+def used_bytes(file: Path) -> int:
+    """What the content takes; the file itself never shrinks."""
+    if not file.exists():
+        return 0
+    with _reading(file) as db:
+        numbers = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")]
+    return int((numbers[0] - numbers[1]) * numbers[2])
+
+
+def check(file: Path) -> None:
+    """Raise StorageError when the file is damaged or of a newer Toolyard; one that does not exist is whole."""
+    if not file.exists():
+        return
+    with _reading(file) as db:
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version > VERSION:
+            raise StorageError(
+                f"{file} was written by a newer Toolyard (format {version}, this one knows {VERSION}): use that version"
+            )
+        (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+        if said != "ok":
+            raise StorageError(f"{file} is damaged ({said}): {_HINT}")
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+        if version and not {"records", "events"} <= tables:
+            raise StorageError(f"{file} is no state of Toolyard: {_HINT}")
+
+
+def copy(file: Path, to: Path) -> None:
+    """A copy as of one moment, also while others write; ``to`` is checked when it is done."""
+    with _reading(file) as source, contextlib.closing(sqlite3.connect(to)) as target:
+        try:
+            source.backup(target)  # all at once: one view of the file, while writers go on in the log beside it
+        except sqlite3.Error as error:
+            raise StorageError(f"{file} cannot be copied: {error}") from error
+        target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+    to.chmod(0o600)
+    check(to)
+
+
+def fold_in(file: Path) -> None:
+    """Take what stands beside the file into it, if the file can be read; StorageError while a process uses it."""
+    try:
+        with contextlib.closing(sqlite3.connect(file, timeout=0)) as db:
+            db.execute("PRAGMA journal_mode = DELETE")
+    except sqlite3.Error as error:
+        if "locked" in str(error):
+            raise StorageError(f"{file} is used by a running process: stop it first") from error
+
+
+def disown(file: Path) -> None:
+    """Nothing in a restored state runs any more: its records have no owner until a host settles them."""
+    with contextlib.closing(sqlite3.connect(file)) as db, db:
+        db.execute("UPDATE records SET owner = '', version = version + 1 WHERE owner <> ''")
+
+
+@contextlib.contextmanager
+def _reading(file: Path) -> Iterator[sqlite3.Connection]:
+    try:
+        writable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
+        mode = "rw" if writable else "ro"  # only a writer can read what still stands in the log beside the file
+        with contextlib.closing(sqlite3.connect(f"{_uri(file)}?mode={mode}", uri=True, timeout=_BUSY_S)) as db:
+            yield db
+    except sqlite3.DatabaseError as error:
+        raise StorageError(f"{file} cannot be read ({error}): {_HINT}") from error
+
+
+def _uri(file: Path) -> str:
+    return file.absolute().as_uri()

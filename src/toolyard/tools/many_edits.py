@@ -1,0 +1,168 @@
+"""Many edits of one text, each made in the result of the one before.
+
+Every edit must prove that its text stands in one place only. To look through the whole text for each of a thousand is
+most of their work, so a long series is prepared: the text is kept as slots of whole lines, and one pass over it notes
+which slots hold a piece of which edit; a slot that changes is noted again. An edit whose text stands exactly once in
+the slots so noted is made there. Every other one is looked for in the whole text: what the notes cannot prove they do
+not decide, so the outcome is always that of one edit after the other.
+"""
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from toolyard.protocol.edit import Edit, Splice, apply, locate, occurrences
+
+MANY = 100  # edits for which the notes cost less than looking for each, whatever the size of the text
+_MOST_NOTED = 4 * 1024 * 1024  # characters of a text, whose lines are then held one by one
+_SHORTEST = 16  # characters of a line of an edit: a shorter one may stand anywhere
+_LONGEST_PIECE = 32
+_STRIDE = 4  # a text is noted at every so many characters; of so many pieces in a row, one is always met
+_MOST_SLOTS = 16  # that an edit may stand in
+_MOST_AROUND = 8 * 1024  # characters that are looked at around such a slot
+
+
+class EditedText:
+    """A text in which a series of edits is made, one after the other."""
+
+    def __init__(self, text: str, edits: Sequence[Edit]) -> None:
+        self._whole, self._edits = text, edits
+        self._made = self._noted_at = 0
+        self._lines = self._noted()
+
+    @property
+    def text(self) -> str:
+        return self._whole if self._lines is None else "".join(self._lines.slots)
+
+    def make_next(self) -> tuple[str, ...]:
+        """Make the next edit; returns what was put in, once for each place. Raises Failure as ``locate`` does."""
+        edit = self._edits[self._made]
+        if self._lines is not None:
+            put = self._lines.make(edit)
+            if put is not None:
+                self._made += 1
+                return (put,)
+        text = self.text
+        match = locate(text, edit)
+        self._whole = apply(text, match.splices)
+        was_worth_it = self._lines is not None and self._made - self._noted_at >= MANY
+        self._made += 1
+        self._lines = self._noted() if was_worth_it else None
+        return tuple(splice.text for splice in match.splices)
+
+    def _noted(self) -> "_Lines | None":
+        self._noted_at = self._made
+        coming = self._edits[self._made :]
+        return _Lines(self._whole, coming) if len(coming) >= MANY and len(self._whole) <= _MOST_NOTED else None
+
+
+class _Anchor(NamedTuple):
+    """Pieces of one line of a text, each beginning one character after the other; the first one at ``lead``."""
+
+    lead: int
+    pieces: list[str]
+
+
+class _Lines:
+    """A text in slots, each of whole lines or empty, with the slots in which the coming edits may stand."""
+
+    def __init__(self, text: str, edits: Iterable[Edit]) -> None:
+        *lines, last = text.split("\n")
+        self.slots = [*(line + "\n" for line in lines), last]
+        self._anchors, self._size = _anchors({edit.old for edit in edits})
+        self._pieces = {piece for anchor in self._anchors.values() for piece in anchor.pieces}
+        self._where: defaultdict[str, set[int]] = defaultdict(set)  # by piece: the slots that hold it, or held it
+        starts = list(accumulate(map(len, self.slots), initial=0))
+        for at in self._met(text):
+            self._where[text[at : at + self._size]].add(bisect_right(starts, at) - 1)
+
+    def make(self, edit: Edit) -> str | None:
+        """Make an edit that certainly stands in one place; returns what was put in, or None when nothing is certain."""
+        found = self._only_place(edit.old)
+        if found is None:
+            return None
+        first, window, at = found
+        if "\n" in edit.new and "\n" not in window[at + len(edit.old) :]:
+            return None  # at the end of the text, how lines end may be told by lines further up
+        (splice,) = locate(window, edit).splices
+        self._put(first, splice)
+        return splice.text
+
+    def _only_place(self, wanted: str) -> tuple[int, str, int] | None:
+        """The first slot of some that hold ``wanted``, their text, and where in it; None unless it stands once."""
+        anchor = self._anchors.get(wanted)
+        slots = {slot for piece in anchor.pieces for slot in self._where.get(piece, ())} if anchor else ()
+        if anchor is None or len(slots) > _MOST_SLOTS:
+            return None
+        places: list[tuple[int, str, int]] = []
+        for slot in slots:
+            first, last = self._around(slot, anchor.lead, len(wanted) - anchor.lead)
+            window = "".join(self.slots[first:last])
+            if len(window) > _MOST_AROUND:
+                return None
+            start = sum(map(len, self.slots[first:slot])) - anchor.lead
+            end = start + len(self.slots[slot])
+            places += [(first, window, at) for at in occurrences(window, wanted) if start <= at < end]
+        return places[0] if len(places) == 1 else None
+
+    def _around(self, slot: int, before: int, after: int) -> tuple[int, int]:
+        """The range of slots that holds ``slot`` and so many characters before and after it."""
+        first, last = slot, slot + 1
+        while first > 0 and before > 0:
+            first -= 1
+            before -= len(self.slots[first])
+        while last < len(self.slots) and after > 0:
+            after -= len(self.slots[last])
+            last += 1
+        return first, last
+
+    def _put(self, slot: int, splice: Splice) -> None:
+        """Put a splice, whose place is counted from the beginning of ``slot``, into the slots that it touches."""
+        start, end = splice.start, splice.end
+        while start >= len(self.slots[slot]):
+            start, end = start - len(self.slots[slot]), end - len(self.slots[slot])
+            slot += 1
+        first, text = slot, self.slots[slot]
+        while len(text) < end:
+            slot += 1
+            text += self.slots[slot]
+        text = text[:start] + splice.text + text[end:]
+        while text and not text.endswith("\n") and slot + 1 < len(self.slots):
+            slot += 1
+            text += self.slots[slot]
+        self.slots[first : slot + 1] = [text, *[""] * (slot - first)]
+        for at in self._met(text):
+            self._where[text[at : at + self._size]].add(first)
+
+    def _met(self, text: str) -> list[int]:
+        """Where in ``text`` pieces are met."""
+        size, pieces = self._size, self._pieces
+        return [at for at in range(0, len(text) - size + 1, _STRIDE) if text[at : at + size] in pieces]
+
+
+def _anchors(texts: Iterable[str]) -> tuple[dict[str, _Anchor], int]:
+    """The anchors of those texts that have a line long enough for one, and the size of all their pieces.
+
+    An anchor stands at the beginning, in the middle or at the end of the longest line: where it is shared with the
+    fewest other texts, for what only one edit has is seldom found elsewhere.
+    """
+    lines = {text: max(text.split("\n"), key=len) for text in texts}
+    lines = {text: line for text, line in lines.items() if len(line) >= _SHORTEST}
+    size = min([_LONGEST_PIECE, *(len(line) - _STRIDE + 1 for line in lines.values())])
+    choices = {text: _choices(text.index(line), len(line) - size - _STRIDE + 1) for text, line in lines.items()}
+    shared = Counter(text[start : start + size] for text, starts in choices.items() for start in starts)
+    leads = {
+        text: min((shared[text[start : start + size]], start) for start in starts)[1]
+        for text, starts in choices.items()
+    }
+    return {text: _Anchor(lead, _pieces(text, lead, size)) for text, lead in leads.items()}, size
+
+
+def _pieces(text: str, lead: int, size: int) -> list[str]:
+    return [text[at : at + size] for at in range(lead, lead + _STRIDE)]
+
+
+def _choices(lead: int, room: int) -> set[int]:
+    return {lead, lead + room // 2, lead + room}

@@ -1,0 +1,244 @@
+"""Undo: the files of a call as they were before it, if nobody changed them since.
+
+All files of a call or none. Writes are undone in one transaction, a batch of them too; a batch that also moves or
+deletes is undone step by step, the last one first, and what was undone is done again when a step cannot be. (Only a
+crash just then can leave half of such a batch.) Whether a file is still as the call left it is judged by its content,
+never by its time. An undoing can be undone itself, under the id ``undo:CALL``. What is kept, and how long: see
+``undo_records``.
+"""
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from pathlib import Path
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.tool import Checkpoint
+from toolyard.workspace.arrange import Arranger, transfer
+from toolyard.workspace.changes import Change, Deleted, Folder, Moved, Restored, Written, checksum, mark_of, written
+from toolyard.workspace.document import MAX_BYTES
+from toolyard.workspace.locks import locked
+from toolyard.workspace.replace import already_exists
+from toolyard.workspace.transaction import Transactions, Write
+from toolyard.workspace.trash import Trash
+from toolyard.workspace.undo_records import UndoRecords, reverse
+from toolyard.workspace.workspace import Entry, Target, Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The old and the new bytes of a file; None: there is none."""
+
+    target: Target
+    old: bytes | None
+    new: bytes | None
+    hash: str | None  # of the new bytes
+    name: bytes | None = None  # the file's own, if it is not the target's
+    mode: int | None = None  # of a file that comes back
+
+
+class Undo:
+    def __init__(
+        self,
+        folder: Path,
+        workspace: Workspace,
+        transactions: Transactions,
+        arranger: Arranger,
+        trash: Trash,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._workspace, self._transactions, self._arranger, self._trash = workspace, transactions, arranger, trash
+        self._records = UndoRecords(folder, workspace.root, now)
+
+    def commit(self, call_id: str, contents: Sequence[Content]) -> None:
+        """Write all files or none, and keep what it takes to undo it."""
+        self.keep(call_id, self._commit(contents))
+
+    def keep(self, call_id: str, changes: Sequence[Change]) -> None:
+        """Keep what a call did; an item of a batch is kept with the others."""
+        self._records.add(call_id, changes)
+
+    def restore(self, call_id: str, checkpoint: Checkpoint) -> list[str]:
+        """Undo a call; returns the paths that changed. Raises Failure, and then nothing is changed."""
+        if "#" in call_id:
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                f"'{call_id}' is one item of a batch, and a call is undone as a whole.",
+                hint=f"Undo '{call_id.partition('#')[0]}'.",
+            )
+        changes = self._records.read(call_id)
+        steps, undone = _steps(changes), list[Change]()
+        try:
+            while steps:
+                undone += self._take_back(steps[-1], checkpoint)
+                steps.pop()
+        except BaseException:
+            if undone:
+                again = [change for step in reversed(_steps(undone)) for change in self._take_back(step, _go_on)]
+                self._records.replace(call_id, [*(change for step in steps for change in step), *again])
+            raise
+        self._records.replace(reverse(call_id), undone)
+        self._records.drop(call_id)
+        named = {change.path for change in changes} | {change.source for change in changes if isinstance(change, Moved)}
+        return sorted(named)
+
+    def _take_back(self, step: Sequence[Change], checkpoint: Checkpoint) -> Sequence[Change]:
+        """Undo one step; returns what that did. A step is one change, or several writes."""
+        writes = [change for change in step if isinstance(change, Written)]
+        if writes:
+            return self._rewrite(writes, checkpoint)
+        (change,) = step
+        match change:
+            case Moved():
+                return [self._move_back(change, checkpoint)]
+            case Deleted():
+                self._trash.restore(change.trash_id, checkpoint)
+                with ExitStack() as stack:
+                    entry = self._entry(change.path, stack)
+                    return [Restored(change.path, mark_of(entry.folder, entry.name))]
+            case Restored():
+                with ExitStack() as stack:
+                    _require_same(self._entry(change.path, stack), change)
+                return [Deleted(change.path, self._trash.put(change.path, checkpoint, force=True).id)]
+            case Folder(made=0):
+                return [self._arranger.make_folder(change.path, force=True)]
+            case Folder():
+                return [self._remove_folder(change)]
+            case _:
+                raise AssertionError(change)
+
+    def _commit(self, contents: Sequence[Content]) -> list[Written]:
+        try:
+            writes = [_write(content) for content in contents]
+            modes = [_mode(write) if write.content is None else None for write in writes]
+            self._transactions.commit(writes)
+        except BaseException:
+            for content in contents:
+                content.target.unmake()
+            raise
+        return [
+            written(w.path, os.fsdecode(w.name), w.expected, w.content, c.hash, mode, c.target.made)
+            for c, w, mode in zip(contents, writes, modes, strict=True)
+        ]
+
+    def _rewrite(self, changes: Sequence[Written], checkpoint: Checkpoint) -> list[Written]:
+        """Undo writes that followed each other: several of one file have one outcome."""
+        last = {change.path: change for change in changes}
+        with ExitStack() as stack:
+            targets = {path: self._target(path, stack) for path in last}
+            stack.enter_context(locked([target.folder for target in targets.values()], checkpoint))
+            now = {path: target.read(MAX_BYTES) for path, target in targets.items()}
+            before = dict(now)
+            for change in reversed(changes):
+                if _hash(before[change.path]) != change.after:
+                    raise _changed(change.path)
+                before[change.path] = change.before(before[change.path])
+            contents = [
+                Content(
+                    targets[path], now[path], old, _hash(old), name=os.fsencode(last[path].name), mode=last[path].mode
+                )
+                for path, old in before.items()
+                if old != now[path]
+            ]
+            checkpoint()
+            done = self._commit(contents) if contents else []
+        for change in reversed(changes):
+            self._remove_made(change.path, change.made)
+        return done
+
+    def _move_back(self, change: Moved, checkpoint: Checkpoint) -> Moved:
+        with ExitStack() as stack:
+            entry, target = self._entry(change.path, stack), self._target(change.source, stack)
+            stack.enter_context(locked([entry.folder, target.folder], checkpoint))
+            _require_same(entry, change)
+            if target.exists:
+                raise already_exists(change.source)
+            checkpoint()
+            folder, name = target.make()[0], os.fsencode(change.name)
+            try:
+                transfer(entry.folder, entry.name, folder, name)
+            except FileExistsError as error:
+                raise already_exists(change.source) from error
+            mark = mark_of(folder, name)
+            back = Moved(change.path, change.source, os.fsdecode(entry.name), mark, target.made)
+        self._remove_made(change.path, change.made)
+        return back
+
+    def _remove_folder(self, change: Folder) -> Folder:
+        with ExitStack() as stack:
+            entry = self._entry(change.path, stack)
+            try:
+                os.rmdir(entry.name, dir_fd=entry.folder)
+            except OSError as error:
+                raise _changed(change.path) from error
+        self._remove_made(change.path, change.made - 1)
+        return Folder(change.path, 0)
+
+    def _remove_made(self, path: str, made: int) -> None:
+        """Remove the folders that were made on the way to ``path``, unless something else has come to stand there."""
+        for _ in range(made):
+            path = path.rpartition("/")[0]
+            with suppress(Failure), self._workspace.entry(path, follow=False) as entry:
+                os.rmdir(entry.name, dir_fd=entry.folder)
+
+    def _target(self, path: str, stack: ExitStack) -> Target:
+        """The place of a file, if its path still leads there."""
+        try:
+            target = stack.enter_context(self._workspace.target(path))
+        except Failure as failure:
+            raise _changed(path) from failure
+        if target.path != path:
+            raise _changed(path)
+        return target
+
+    def _entry(self, path: str, stack: ExitStack) -> Entry:
+        """The same for anything that must stand there."""
+        try:
+            entry = stack.enter_context(self._workspace.entry(path, follow=False))
+        except Failure as failure:
+            raise _changed(path) from failure
+        if entry.path != path:
+            raise _changed(path)
+        return entry
+
+
+def _go_on() -> None:
+    """The checkpoint of what must not stop half-way."""
+
+
+def _steps(changes: Sequence[Change]) -> list[list[Change]]:
+    """What is undone together: writes that follow each other; else each change by itself."""
+    numbered = groupby(enumerate(changes), lambda item: -1 if isinstance(item[1], Written) else item[0])
+    return [[change for _, change in step] for _, step in numbered]
+
+
+def _write(content: Content) -> Write:
+    folder, name = content.target.make()
+    return Write(folder, content.name or name, content.target.path, content.old, content.new, content.mode)
+
+
+def _mode(write: Write) -> int:
+    return stat.S_IMODE(os.stat(write.name, dir_fd=write.folder, follow_symlinks=False).st_mode)
+
+
+def _hash(content: bytes | None) -> str | None:
+    return None if content is None else checksum(content)
+
+
+def _require_same(entry: Entry, change: Moved | Restored) -> None:
+    if mark_of(entry.folder, entry.name) != change.mark:
+        raise _changed(change.path)
+
+
+def _changed(path: str) -> Failure:
+    return Failure(
+        Reason.STALE,
+        f"'{path}' was changed since this call: nothing was undone.",
+        hint="Look at the file and change it by hand, or undo the later calls first.",
+        context={"path_resolved": path},
+    )

@@ -1,0 +1,202 @@
+"""Who is asked before what, and how answers count."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.fakes import FakeClock
+from toolyard.engine.approvals import Approvals, Ask
+from toolyard.protocol.approval import Effect, Mode, State
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.store import Record
+from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.storage.memory import MemoryStore
+
+
+def ask(
+    origin: Origin = Origin.CHAT,
+    risk: Risk = Risk.WRITE,
+    *,
+    protected: bool = False,
+    caller: str = "key:1",
+    **arguments: Any,
+) -> Ask:
+    call = ToolCall(id="call_1", tool="Tool", arguments=arguments or {"x": 1}, caller=caller, origin=origin)
+    spec = ToolSpec(name="Tool", description="", parameters={}, risk=risk)
+    return Ask(call=call, spec=spec, protected=protected)
+
+
+class Bench:
+    """Approvals on a store and a clock that tests can see."""
+
+    def __init__(self, mode: Mode = Mode.ASK, store: MemoryStore | None = None) -> None:
+        self.store, self.clock = store or MemoryStore(), FakeClock()
+        self.approvals = Approvals(self.store, self.clock, mode=mode, owner="boot", timeout_s=300)
+
+    async def pending(self) -> Record:
+        async with asyncio.timeout(5):
+            while not (found := await self.approvals.page((State.PENDING,), limit=1)):
+                await self.store.next_event((await self.store.event_span())[1])
+        return found[0]
+
+    async def denied(self, asked: Ask) -> Failure:
+        with pytest.raises(Failure) as refused:
+            async with asyncio.timeout(5):
+                await self.approvals.require(asked)
+        assert refused.value.reason is Reason.DENIED
+        return refused.value
+
+
+@pytest.mark.requirement("approval:who")
+@pytest.mark.parametrize("origin", [Origin.CLI, Origin.PYTHON, Origin.HTTP])
+@pytest.mark.parametrize("risk", list(Risk))
+async def test_calls_from_the_command_line_python_and_http_run_without_asking(origin: Origin, risk: Risk) -> None:
+    async with asyncio.timeout(5):
+        assert await Bench().approvals.require(ask(origin, risk))
+
+
+@pytest.mark.requirement("approval:who")
+@pytest.mark.parametrize("origin", [Origin.CHAT, Origin.MCP, Origin.SCHEDULE])
+async def test_calls_from_chat_mcp_and_schedules_read_freely_and_ask_for_the_rest(origin: Origin) -> None:
+    bench = Bench()
+    assert await bench.approvals.require(ask(origin, Risk.READ))
+    for risk in (Risk.WRITE, Risk.EXECUTE, Risk.NETWORK):
+        waiting = asyncio.ensure_future(bench.approvals.require(ask(origin, risk)))
+        pending = await bench.pending()
+        assert not waiting.done()
+        assert await bench.approvals.answer(pending.id, allowed=True, by="me") is State.ALLOWED
+        assert await asyncio.wait_for(waiting, 5)
+
+
+@pytest.mark.requirement("approval:refused")
+async def test_a_refusal_tells_the_model_why_and_not_to_try_again() -> None:
+    bench = Bench()
+    waiting = asyncio.ensure_future(bench.denied(ask()))
+    await bench.approvals.answer((await bench.pending()).id, allowed=False, by="me", reason="not on Sundays")
+    failure = await waiting
+    assert "not on Sundays" in failure.message
+    assert failure.code.value == "ACCESS_DENIED"
+
+
+@pytest.mark.requirement("r:R100")
+async def test_an_approval_nobody_answers_is_denied_at_its_limit() -> None:
+    bench = Bench()
+    waiting = asyncio.ensure_future(bench.denied(ask()))
+    pending = await bench.pending()
+    bench.clock.advance(301)
+    failure = await waiting
+    assert "Nobody approved" in failure.message
+    stored = await bench.store.get("approval", pending.id)
+    assert stored is not None
+    assert stored.state == State.EXPIRED
+    assert await bench.approvals.answer(pending.id, allowed=True, by="late") is State.EXPIRED
+
+
+@pytest.mark.requirement("r:R102")
+async def test_of_two_answers_the_first_wins_and_both_see_it() -> None:
+    bench = Bench()
+    waiting = asyncio.ensure_future(bench.denied(ask()))
+    pending = await bench.pending()
+    answers = await asyncio.gather(
+        bench.approvals.answer(pending.id, allowed=False, by="one"),
+        bench.approvals.answer(pending.id, allowed=True, by="two"),
+    )
+    assert set(answers) == {State.DENIED}
+    await waiting
+    events = [event.type for event in await bench.store.events(0, limit=10)]
+    assert events == ["approval.requested", "approval.denied"]
+
+
+@pytest.mark.requirement("r:R103", "s:S-95")
+async def test_an_approval_is_good_for_exactly_the_call_that_was_approved() -> None:
+    bench = Bench()
+    first = ask(path="a.txt")
+    waiting = asyncio.ensure_future(bench.approvals.require(first))
+    await bench.approvals.answer((await bench.pending()).id, allowed=True, by="me")
+    digest = await waiting
+    assert await bench.approvals.require(first, approved=digest) == digest
+    others = [
+        ask(path="b.txt"),
+        ask(path="a.txt", caller="key:2"),
+        replace(first, fingerprint="changed"),
+        replace(first, call=replace(first.call, tool="Other")),
+    ]
+    for other in others:
+        asking = asyncio.ensure_future(bench.approvals.require(other, approved=digest))
+        assert (await bench.pending()).body["digest"] != digest
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+@pytest.mark.requirement("s:S-97")
+async def test_a_rule_that_denies_beats_one_that_allows_which_beats_the_mode() -> None:
+    bench = Bench(Mode.DENY)
+    await bench.denied(ask(risk=Risk.READ))
+    await bench.approvals.add_rule("Tool", "", Effect.ALLOW, by="me")
+    assert await bench.approvals.require(ask())
+    await bench.approvals.add_rule("Tool", "", Effect.DENY, by="me")
+    await bench.denied(ask())
+
+
+@pytest.mark.requirement("r:R104")
+async def test_a_remembered_rule_holds_after_a_restart_until_it_is_revoked() -> None:
+    bench = Bench()
+    waiting = asyncio.ensure_future(bench.approvals.require(ask(command="Send")))
+    await bench.approvals.answer((await bench.pending()).id, allowed=True, by="me", always=True)
+    await waiting
+    again = Bench(store=bench.store)
+    assert await again.approvals.require(ask(command="Send", to="x"))
+    other = asyncio.ensure_future(again.approvals.require(ask(command="Delete")))
+    await again.pending()
+    other.cancel()
+    await asyncio.gather(other, return_exceptions=True)
+    (rule,) = await again.approvals.rules()
+    assert await again.approvals.revoke(rule.id)
+    assert not await again.approvals.revoke(rule.id)
+    asking = asyncio.ensure_future(bench.approvals.require(ask(command="Send")))
+    await bench.pending()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+
+
+@pytest.mark.requirement("s:S-96", "s:S-15")
+async def test_what_touches_a_protected_place_asks_in_every_mode_and_offers_no_rule() -> None:
+    bench = Bench(Mode.AUTO)
+    assert await bench.approvals.require(ask())
+    await bench.approvals.add_rule("Tool", "", Effect.ALLOW, by="me")
+    waiting = asyncio.ensure_future(bench.approvals.require(ask(protected=True)))
+    pending = await bench.pending()
+    assert pending.body["always_offered"] is False
+    await bench.approvals.answer(pending.id, allowed=True, by="me", always=True)
+    await waiting
+    assert len(await bench.approvals.rules()) == 1
+
+
+@pytest.mark.requirement("approval:who")
+async def test_read_only_mode_reads_and_refuses_the_rest_without_asking() -> None:
+    bench = Bench(Mode.READ_ONLY)
+    assert await bench.approvals.require(ask(risk=Risk.READ))
+    await bench.denied(ask(risk=Risk.WRITE))
+    assert await bench.approvals.page(limit=10) == []
+
+
+@pytest.mark.requirement("r:R101")
+async def test_a_pending_approval_whose_call_ends_cannot_be_answered_any_more() -> None:
+    bench = Bench()
+    waiting = asyncio.ensure_future(bench.approvals.require(ask()))
+    pending = await bench.pending()
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    assert await bench.approvals.answer(pending.id, allowed=True, by="me") is State.INTERRUPTED
+    assert await bench.approvals.answer("approval_unknown", allowed=True, by="me") is None
+
+
+@pytest.mark.requirement("s:S-05")
+async def test_ids_of_approvals_are_random() -> None:
+    bench = Bench()
+    rules = [await bench.approvals.add_rule("T", "", Effect.DENY, by="me") for _ in range(50)]
+    assert len({rule.id for rule in rules}) == 50
+    assert all(len(rule.id.removeprefix("rule_")) == 32 for rule in rules)

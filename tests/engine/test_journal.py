@@ -1,0 +1,171 @@
+"""The journal: every call and its end, found again; and the events in their order."""
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests import postgres
+from tests.fakes import FakeClock
+from toolyard.app import Yard
+from toolyard.config import load
+from toolyard.engine.feed import GAP, feed
+from toolyard.engine.journal import MAX_STORED, shown
+from toolyard.protocol.call import Origin
+from toolyard.protocol.store import Event, NewEvent, Place, Query, Store
+from toolyard.storage.sqlite import SqliteStore
+
+SECRET = "sk-very-secret-1234567890"
+
+
+@pytest.fixture
+async def yard(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Yard]:
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    async with Yard(load(project, tmp_path / "home")) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    async with postgres.store_in(request.param, tmp_path / "state.db") as opened:
+        yield opened
+
+
+@pytest.mark.requirement("caller:identity", "s:S-91")
+async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timings(yard: Yard, project: Path) -> None:
+    (project / "a.txt").write_text(f"the key is {SECRET}\n")
+    good = yard.request("Read", {"path": "a.txt"}, caller="key:1", origin=Origin.HTTP)
+    bad = yard.request("Read", {"path": "b.txt", "password": "open sesame", "encoding": SECRET}, caller="key:2")
+    for call in (good, bad):
+        await yard.settle(call)
+    told = await yard.journal.get(good.id)
+    assert told is not None
+    assert (told["tool"], told["state"], told["caller"], told["origin"]) == ("Read", "success", "key:1", "http")
+    assert isinstance(told["time_ms"], float)
+    assert told["arguments"] == {"path": "a.txt"}
+    assert isinstance(told["started"], float)
+    assert isinstance(told["ended"], float)
+    assert told["started"] <= told["ended"]
+    envelope = told["envelope"]
+    assert isinstance(envelope, dict)
+    assert envelope["data"] == {
+        **envelope["data"],  # type: ignore[dict-item]
+        "content": "1\tthe key is [masked]\n",
+    }
+    told = await yard.journal.get(bad.id)
+    assert told is not None
+    assert (told["state"], told["caller"]) == ("error", "key:2")
+    assert told["arguments"] == {"path": "b.txt", "password": "[masked]", "encoding": "[masked]"}
+    stored = (yard.config.home / "state.db").read_bytes() + (yard.config.home / "state.db-wal").read_bytes()
+    assert SECRET.encode() not in stored
+    assert b"open sesame" not in stored
+
+
+@pytest.mark.requirement("caller:identity")
+async def test_a_yard_is_a_caller_of_its_own_and_the_command_line_is_one_for_each_project(
+    yard: Yard, project: Path
+) -> None:
+    (project / "a.txt").write_text("old\n")
+    await yard.call("Read", {"path": "a.txt"})
+    (record,) = await yard.journal.page(Query(), limit=10)
+    assert record.caller.startswith("yard:")
+    assert (await yard.call("Write", {"path": "a.txt", "content": "new\n"})).status.value == "success"
+    other = yard.request("Write", {"path": "a.txt", "content": "newer\n"}, caller="key:9")
+    refused = (await yard.settle(other)).envelope
+    assert refused.error is not None  # what one caller has read, another has not
+
+
+@pytest.mark.requirement("p:P6")
+async def test_a_result_that_is_too_large_is_kept_without_its_data(yard: Yard, project: Path) -> None:
+    (project / "big.txt").write_text("x" * 99 + "\n")
+    call = yard.request("Write", {"path": "new.txt", "content": "y\n" * MAX_STORED})
+    assert (await yard.settle(call)).envelope.error is None
+    told = await yard.journal.get(call.id)
+    assert told is not None
+    envelope = told["envelope"]
+    assert isinstance(envelope, dict)
+    assert envelope["data"] == {"cut": f"more than {MAX_STORED} bytes"}
+    assert (project / "new.txt").stat().st_size == 2 * MAX_STORED
+
+
+@pytest.mark.requirement("cli:records")
+async def test_calls_are_found_by_words_of_their_arguments_and_texts_and_page_by_page(
+    yard: Yard, project: Path
+) -> None:
+    for number in range(7):
+        (project / f"文件{number}.txt").write_text("x\n")
+        await yard.call("Read", {"path": f"文件{number}.txt"})
+    await yard.call("LS", {})
+    (found,) = await yard.journal.page(Query(text="文件3"), limit=10)
+    arguments = shown(found)["arguments"]
+    assert arguments == {"path": "文件3.txt"}
+    assert len(await yard.journal.page(Query(text="read lines"), limit=10)) == 7
+    assert len(await yard.journal.page(Query(text="listed"), limit=10)) == 1
+    seen: list[str] = []
+    after: Place | None = None
+    while page := await yard.journal.page(Query(tool="Read"), limit=3, after=after):
+        seen += [record.id for record in page]
+        after = Place(created=page[-1].created, id=page[-1].id)
+    assert len(seen) == len(set(seen)) == 7
+
+
+@pytest.mark.requirement("r:R61")
+async def test_a_long_journal_is_listed_and_searched_at_once(tmp_path: Path) -> None:
+    file, rows = tmp_path / "state.db", 50_000
+    store = SqliteStore(file)
+    assert await store.event_span() == (1, 0)
+    with closing(sqlite3.connect(file)) as db, db:
+        db.execute(
+            """WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO records
+            (kind, id, state, version, created, updated, caller, tool, key, owner, text, body)
+            SELECT 'call', printf('call_%032x', i * 7919), iif(i % 50, 'success', 'error'), 2, i, i, 'key:' || (i % 7),
+            'Tool' || (i % 20), '', '', 'text', '{"text": "Read lines"}' FROM n""",
+            (rows,),
+        )
+        db.execute("INSERT INTO words (rowid, said) SELECT number, tool || ' read file' || number FROM records")
+    queries = [Query(), Query(states=("error",)), Query(tool="Tool3"), Query(caller="key:1"), Query(since=rows - 50.0)]
+    queries += [Query(text="file25000"), Query(text="nowhere"), Query(text="read", tool="Tool3")]
+    async with asyncio.timeout(20):  # each takes a few milliseconds
+        found = [len(await store.find("call", query, limit=50)) for query in queries]
+        middle = await store.find("call", Query(), limit=50, after=Place(created=rows / 2, id=""))
+    assert found == [50, 50, 50, 50, 50, 1, 0, 50]
+    assert middle[0].created == rows / 2 - 1
+    await store.close()
+
+
+@pytest.mark.requirement("p:P9")
+async def test_a_feed_gives_each_event_after_a_cursor_once_and_tells_of_a_gap(store: Store) -> None:
+    await store.commit([], [NewEvent(type=f"e{n}", at=float(n)) for n in range(1, 6)])
+
+    async def read(after: int) -> list[tuple[int, str]]:
+        return [(event.seq, event.type) async for event in feed(store, FakeClock(), after, follow=False)]
+
+    assert await read(2) == [(3, "e3"), (4, "e4"), (5, "e5")]
+    assert await read(5) == []
+    await store.forget_events(4.0, limit=10)
+    assert await read(1) == [(3, GAP), (4, "e4"), (5, "e5")]
+    assert await read(3) == [(4, "e4"), (5, "e5")]
+    await store.forget_events(9.0, limit=10)
+    assert await read(3) == [(5, GAP)]
+    assert await read(99) == [(5, GAP)]  # a cursor of another state
+
+
+@pytest.mark.requirement("p:P9")
+async def test_a_feed_goes_on_with_what_comes(store: Store) -> None:
+    seen: list[Event] = []
+
+    async def follow() -> None:
+        async for event in feed(store, FakeClock(), 0):
+            seen.append(event)
+            if event.type == "last":
+                return
+
+    following = asyncio.ensure_future(follow())
+    for number in range(20):
+        await store.commit([], [NewEvent(type=str(number), at=1.0)])
+    await store.commit([], [NewEvent(type="last", at=1.0)])
+    await asyncio.wait_for(following, 10)
+    assert [event.seq for event in seen] == list(range(1, 22))

@@ -1,0 +1,134 @@
+"""What is forgotten, and what a sweep leaves alone."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests import postgres
+from tests.fakes import FakeClock
+from toolyard.engine import retention
+from toolyard.engine.retention import ENDED, EVENTS_S, KEPT_S, Retention, Swept
+from toolyard.protocol.store import NewEvent, Query, Record, Store
+from toolyard.storage.sqlite import SqliteStore
+from toolyard.storage.state_file import used_bytes
+
+UNENDED = {
+    "call": ["running"],
+    "task": ["waiting_callback"],
+    "approval": ["pending"],
+    "rule": ["active"],
+    "schedule": ["scheduled", "running"],
+}
+WRITER = """
+import asyncio, sys
+from pathlib import Path
+from toolyard.protocol.store import NewEvent, Record
+from toolyard.storage.sqlite import SqliteStore
+
+async def main(file, name):
+    store = SqliteStore(Path(file))
+    print("ready", flush=True)
+    for n in range(150):
+        made = [Record(kind="call", id=f"{name}{n}.{k}", state="success", created=9e9, updated=9e9, text="a b c")
+                for k in range(4)]
+        done = await asyncio.gather(*(
+            store.commit([one], [NewEvent(type="call.finished", at=9e9)], lasting=True) for one in made))
+        assert all(done)
+    await store.close()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def record(kind: str, id_: str, state: str, at: float, **more: object) -> Record:
+    return Record(kind=kind, id=id_, state=state, created=at, updated=at, text="some words", **more)  # type: ignore[arg-type]
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
+    async with postgres.store_in(request.param, tmp_path / "state.db") as opened:
+        yield opened
+
+
+@pytest.mark.requirement("r:R99", "p:P6")
+async def test_ended_things_and_events_are_forgotten_when_they_are_old_and_nothing_else_is(store: Store) -> None:
+    clock = FakeClock()
+    now = clock.now().timestamp()
+    states = {kind: [*ended, *UNENDED.get(kind, [])] for kind, ended in ENDED.items()}
+    for age, at in (("old", now - KEPT_S - 1), ("new", now - KEPT_S + 1)):
+        made = [record(kind, f"{age} {state}", state, at) for kind in states for state in states[kind]]
+        assert await store.commit(made, [NewEvent(type="e", at=at)])
+    await store.commit([], [NewEvent(type="e", at=now - EVENTS_S - 1), NewEvent(type="e", at=now - EVENTS_S + 1)])
+    swept = await Retention(store, clock).sweep()
+    assert swept == Swept(records=sum(map(len, ENDED.values())), events=3, whole=True)
+    for kind, all_states in states.items():
+        left = {one.id for one in await store.find(kind, Query(), limit=100)}
+        assert left == {f"new {state}" for state in all_states} | {f"old {state}" for state in UNENDED.get(kind, [])}
+    assert await store.event_span() == (4, 4)
+    assert await Retention(store, clock).sweep() == Swept(records=0, events=0, whole=True)
+
+
+@pytest.mark.requirement("p:P6")
+async def test_a_state_that_is_too_large_loses_its_oldest_first_and_never_what_is_fresh(tmp_path: Path) -> None:
+    clock, file = FakeClock(), tmp_path / "state.db"
+    store = SqliteStore(file)
+    now = clock.now().timestamp()
+    for hours in range(100):
+        body = {"filler": "x" * 20_000}
+        assert await store.commit([record("result", f"{hours:02}", "kept", now - hours * 3600, body=body)])
+
+    async def used() -> int:
+        return used_bytes(file)
+
+    whole = await used()
+    swept = await Retention(store, clock, used=used, max_bytes=whole // 2).sweep()
+    assert 30 < swept.records < 70
+    assert await used() <= whole // 2
+    left = [one.id for one in await store.find("result", Query(), limit=200)]
+    assert left == sorted(left)[: len(left)]
+    await Retention(store, clock, used=used, max_bytes=1).sweep()
+    left = [one.id for one in await store.find("result", Query(), limit=200)]
+    assert left == ["00", "01"]  # what is younger than an hour stays, however large
+    await store.close()
+
+
+@pytest.mark.requirement("p:P6")
+async def test_one_sweep_takes_a_bounded_number_of_steps_and_says_that_there_is_more(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "MAX_STEPS", 3)
+    monkeypatch.setattr(retention, "_PAGE", 2)
+    await store.commit([record("call", str(n), "success", 1.0) for n in range(9)])
+    sweeper = Retention(store, FakeClock())
+    assert await sweeper.sweep() == Swept(records=4, events=0, whole=False)
+    assert await store.count("call", Query()) == 5
+
+
+@pytest.mark.requirement("r:R99")
+async def test_a_sweep_while_other_processes_write_causes_no_locked_database(tmp_path: Path) -> None:
+    file = tmp_path / "state.db"
+    store = SqliteStore(file)
+    for start in range(0, 8000, 1000):
+        await store.commit([record("call", str(n), "success", 1.0) for n in range(start, start + 1000)])
+        await store.commit([], [NewEvent(type="e", at=1.0)] * 1000)
+    writers = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", WRITER, str(file), name, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for name in "ab"
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert await asyncio.wait_for(writer.stdout.readline(), 30) == b"ready\n"
+    async with asyncio.timeout(120):
+        swept = await Retention(store, FakeClock()).sweep()
+        said = [await writer.communicate() for writer in writers]
+    assert swept == Swept(records=8000, events=8000, whole=True)
+    assert [(writer.returncode, err) for writer, (_, err) in zip(writers, said, strict=True)] == [(0, b"")] * 2
+    assert await store.count("call", Query()) == 2 * 600
+    assert (await store.event_span())[1] == 8000 + 2 * 600
+    await store.close()

@@ -1,0 +1,245 @@
+"""Calls that run later."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from tests.fakes import FakeClock
+from toolyard.engine.schedules import Schedules, State
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import Query, Record
+from toolyard.storage.memory import MemoryStore
+
+ZONE = ZoneInfo("Asia/Shanghai")
+
+
+def outcome(error: str = "") -> Outcome:
+    envelope = Envelope(
+        status=Status.ERROR if error else Status.SUCCESS, data={}, text=error or "Done.", stats={"time_ms": 1},
+        error=Fault(ErrorCode.EXECUTION_ERROR, error) if error else None, context={"cwd": ".", "params_input": {}},
+    )  # fmt: skip
+    return Outcome(envelope=envelope, root="/")
+
+
+class Bench:
+    def __init__(self, store: MemoryStore | None = None, clock: FakeClock | None = None) -> None:
+        self.store, self.clock = store or MemoryStore(), clock or FakeClock()
+        self.ran: list[ToolCall] = []
+        self.work: Callable[[ToolCall], Awaitable[Outcome]] = self._done
+        self.approved = "digest"
+        self.schedules = Schedules(
+            self.store, self.clock, zone=ZONE, owner="boot", settle=self._settle, approve=self._approve
+        )
+
+    async def add(self, at: str = "2026-11-15-18:00", cron: str = "", tool: str = "Tool") -> Record:
+        call = ToolCall(
+            id="call_0", tool=tool, arguments={"text": "hi"}, caller="key:1", origin=Origin.CHAT, maid="Nova"
+        )
+        return await self.schedules.submit(call, at="" if cron else at, cron=cron)
+
+    async def tick(self) -> int:
+        claimed = await self.schedules.tick()
+        await self.schedules.drain()
+        return claimed
+
+    async def state(self, id_: str) -> str:
+        record = await self.schedules.get(id_)
+        assert record is not None
+        return record.state
+
+    async def _settle(self, call: ToolCall) -> Outcome:
+        self.ran.append(call)
+        return await self.work(call)
+
+    async def _done(self, call: ToolCall) -> Outcome:
+        return outcome()
+
+    async def _approve(self, call: ToolCall) -> str:
+        return self.approved
+
+
+@pytest.mark.requirement("schedule:run", "hosts:runner")
+async def test_a_scheduled_call_runs_once_at_its_time_with_what_plugins_are_told() -> None:
+    bench = Bench()  # it is 17:30 in Shanghai
+    added = await bench.add()
+    assert added.body["for"] == "2026-11-15T18:00:00+08:00"
+    bench.clock.advance(29 * 60)
+    assert await bench.tick() == 0
+    bench.clock.advance(61)
+    assert await bench.tick() == 1
+    assert await bench.tick() == 0
+    (call,) = bench.ran
+    assert (call.tool, call.arguments, call.origin, call.caller) == ("Tool", {"text": "hi"}, Origin.SCHEDULE, "key:1")
+    assert call.maid == "Nova"
+    told = call.metadata["__vcp_timed_call"]
+    assert isinstance(told, dict)
+    assert told["taskId"] == added.id
+    assert told["scheduledFor"] == "2026-11-15T18:00:00+08:00"
+    assert told["originalTimelyContact"] == "2026-11-15-18:00"
+    stored = await bench.schedules.get(added.id)
+    assert stored is not None
+    assert stored.state == State.DONE
+    assert stored.body["runs"] == [{"call_id": call.id, "state": "done", "text": "Done.", "at": stored.updated}]
+
+
+@pytest.mark.requirement("s:S-29")
+async def test_a_call_that_is_not_approved_is_not_scheduled_and_the_approval_goes_along_to_the_run() -> None:
+    bench = Bench()
+    await bench.add()
+    bench.clock.advance(3600)
+    await bench.tick()
+    assert bench.ran[0].approved == "digest"
+
+    async def refuse(call: ToolCall) -> str:
+        raise Failure(Reason.DENIED, "no")
+
+    bench.schedules._approve = refuse
+    with pytest.raises(Failure):
+        await bench.add("2026-11-16-18:00")
+    assert len(await bench.schedules.page(Query(), limit=10)) == 1
+
+
+@pytest.mark.requirement("r:R40")
+async def test_after_the_clock_jumps_ahead_due_schedules_fire_once_each_in_the_order_of_their_times() -> None:
+    bench = Bench()
+    ids = [(await bench.add(f"2026-11-15-{hour}:{minute:02}", tool=f"T{hour}{minute:02}")).id
+           for hour, minute in ((19, 10), (18, 40), (18, 50))]  # fmt: skip
+    bench.clock.advance(2 * 3600)
+    assert await bench.tick() == 3
+    assert [call.tool for call in bench.ran] == ["T1840", "T1850", "T1910"]
+    assert await bench.tick() == 0
+    assert {await bench.state(one) for one in ids} == {State.DONE}
+
+
+@pytest.mark.requirement("r:R41")
+async def test_after_the_clock_jumps_back_nothing_fires_twice() -> None:
+    bench = Bench()
+    await bench.add()
+    bench.clock.advance(1900)
+    await bench.tick()
+    bench.clock.wall = datetime(2026, 11, 15, 7, 0, tzinfo=UTC)
+    assert await bench.tick() == 0
+    bench.clock.wall = datetime(2026, 11, 15, 11, 0, tzinfo=UTC)
+    assert await bench.tick() == 0
+    assert len(bench.ran) == 1
+
+
+@pytest.mark.requirement("r:R43", "r:R44")
+async def test_after_downtime_a_schedule_runs_late_within_the_grace_and_expires_beyond_it() -> None:
+    bench = Bench()
+    old, recent = await bench.add("2026-11-15-18:00", tool="Old"), await bench.add("2026-11-15-19:30", tool="Recent")
+    later = FakeClock(wall=datetime(2026, 11, 15, 12, 0, tzinfo=UTC))  # 20:00 in Shanghai
+    again = Bench(bench.store, later)
+    await again.tick()
+    assert [call.tool for call in again.ran] == ["Recent"]
+    told = again.ran[0].metadata["__vcp_timed_call"]
+    assert isinstance(told, dict)
+    assert told["late"] is True
+    assert await again.state(old.id) == State.EXPIRED
+    assert await again.schedules.run_by_hand(old.id)
+    await again.schedules.drain()
+    assert await again.state(old.id) == State.DONE
+    assert await again.state(recent.id) == State.DONE
+
+
+@pytest.mark.requirement("r:R45")
+async def test_a_schedule_does_not_fire_while_it_still_runs_and_two_hosts_claim_it_once() -> None:
+    bench = Bench()
+    go_on = asyncio.Event()
+
+    async def slow(call: ToolCall) -> Outcome:
+        await go_on.wait()
+        return outcome()
+
+    bench.work = slow
+    other = Bench(bench.store, bench.clock)
+    await bench.add(cron="* * * * *")
+    bench.clock.advance(61)
+    claimed = await asyncio.gather(bench.schedules.tick(), other.schedules.tick())
+    assert sum(claimed) == 1
+    bench.clock.advance(61)
+    assert await other.schedules.tick() == 0
+    go_on.set()
+    await bench.schedules.drain()
+    await other.schedules.drain()
+    bench.clock.advance(61)
+    assert await bench.tick() == 1
+
+
+@pytest.mark.requirement("schedule:run", "r:R42")
+async def test_a_repeating_schedule_goes_on_after_a_failure_and_runs_once_for_all_it_missed() -> None:
+    bench = Bench()
+
+    async def fail(call: ToolCall) -> Outcome:
+        return outcome("It broke.")
+
+    bench.work = fail
+    added = await bench.add(cron="0 * * * *")
+    bench.clock.advance(5 * 3600)
+    assert await bench.tick() == 1
+    stored = await bench.schedules.get(added.id)
+    assert stored is not None
+    assert stored.state == State.SCHEDULED
+    assert stored.body["for"] == "2026-11-15T23:00:00+08:00"
+    runs = stored.body["runs"]
+    assert isinstance(runs, list)
+    assert runs[0] == {"call_id": bench.ran[0].id, "state": "failed", "text": "It broke.", "at": stored.updated}
+
+
+@pytest.mark.requirement("schedule:run")
+async def test_a_cancelled_schedule_never_runs() -> None:
+    bench = Bench()
+    added = await bench.add()
+    assert await bench.schedules.cancel(added.id)
+    assert not await bench.schedules.cancel(added.id)
+    bench.clock.advance(3600)
+    assert await bench.tick() == 0
+    assert await bench.state(added.id) == State.CANCELLED
+
+
+@pytest.mark.requirement("p:P2")
+async def test_a_schedule_cut_off_by_a_crash_is_interrupted_and_not_run_again() -> None:
+    bench = Bench()
+    added = await bench.add()
+    bench.work = lambda call: asyncio.Event().wait()  # type: ignore[assignment,return-value]
+    bench.clock.advance(1900)
+    await bench.schedules.tick()
+    again = Bench(bench.store, bench.clock)
+    await again.schedules.settle_orphans(lambda owner: False)
+    assert await again.state(added.id) == State.INTERRUPTED
+    assert await again.tick() == 0
+    for run in bench.schedules._runs:
+        run.cancel()
+    await asyncio.gather(*bench.schedules._runs, return_exceptions=True)
+
+
+@pytest.mark.requirement("r:R46")
+async def test_ten_thousand_schedules_of_one_minute_are_all_claimed_and_run_once() -> None:
+    bench = Bench()
+    body = (await bench.add("2026-12-24-18:00")).body
+    stamp = bench.clock.now().timestamp()
+    for n in range(0, 10_000, 500):
+        await bench.store.commit(
+            [Record(kind="schedule", id=f"s{n + k}", state="scheduled", created=stamp, updated=stamp, caller="c",
+                    tool="Tool", due=stamp + 60, body=body) for k in range(500)]
+        )  # fmt: skip
+    bench.clock.advance(90)
+    assert await bench.tick() == 10_000
+    assert len({call.id for call in bench.ran}) == 10_000
+
+
+@pytest.mark.requirement("schedule:invalid")
+@pytest.mark.parametrize(
+    ("at", "cron"), [("", ""), ("2027-01-01-00:00", "* * * * *"), ("yesterday", ""), ("", "0 0 30 2 *")]
+)
+async def test_a_schedule_without_one_good_time_is_refused(at: str, cron: str) -> None:
+    bench = Bench()
+    with pytest.raises(Failure) as refused:
+        await bench.schedules.submit(ToolCall(id="c", tool="T"), at=at, cron=cron)
+    assert refused.value.code is ErrorCode.INVALID_PARAM

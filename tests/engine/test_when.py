@@ -1,0 +1,64 @@
+"""What moment a written time means."""
+
+from datetime import UTC, datetime
+from itertools import islice
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from toolyard.engine.when import moment, repeats
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+
+SHANGHAI, BERLIN, KOLKATA = ZoneInfo("Asia/Shanghai"), ZoneInfo("Europe/Berlin"), ZoneInfo("Asia/Kolkata")
+NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
+
+
+@pytest.mark.requirement("schedule:run", "r:R42")
+@pytest.mark.parametrize(
+    ("text", "zone", "expected"),
+    [
+        ("2027-07-05-14:00", SHANGHAI, "2027-07-05T14:00:00+08:00"),
+        ("2027/7/5-9:05", SHANGHAI, "2027-07-05T09:05:00+08:00"),
+        ("2027.07.05 14:00:30", KOLKATA, "2027-07-05T14:00:30+05:30"),
+        ("2027-07-05T14:00:00+02:00", SHANGHAI, "2027-07-05T20:00:00+08:00"),
+        ("2027-07-05T14:00:00Z", BERLIN, "2027-07-05T16:00:00+02:00"),
+        ("2027-03-28-02:30", BERLIN, "2027-03-28T03:00:00+02:00"),  # skipped in spring: the next minute that exists
+        ("2027-10-31-02:30", BERLIN, "2027-10-31T02:30:00+02:00"),  # twice in autumn: the first
+        ("2028-02-29-12:00", SHANGHAI, "2028-02-29T12:00:00+08:00"),
+        ("2038-01-20-00:00", SHANGHAI, "2038-01-20T00:00:00+08:00"),
+    ],
+)
+def test_a_time_means_one_moment_with_its_offset(text: str, zone: ZoneInfo, expected: str) -> None:
+    assert moment(text, zone, NOW).isoformat() == expected
+
+
+@pytest.mark.requirement("schedule:invalid", "r:R42")
+@pytest.mark.parametrize(
+    "text",
+    ["", "tomorrow", "2027-02-29-10:00", "2027-13-01-10:00", "2027-07-05-24:00", "2027-07-05", "2027-07-05T14:00:00",
+     "2026-11-15-09:30", "1999-01-01-00:00", "2026-11-15T09:30:00Z", "9999999999", "2027-07-05-14:00 ; rm"],
+)  # fmt: skip
+def test_a_past_or_malformed_time_is_refused_with_how_to_write_it(text: str) -> None:
+    if text == "2027-07-05T14:00:00":  # without an offset it is a local time, and one in the future
+        assert moment(text, SHANGHAI, NOW).isoformat() == "2027-07-05T14:00:00+08:00"
+        return
+    with pytest.raises(Failure) as refused:
+        moment(text, ZoneInfo("UTC"), NOW)
+    assert refused.value.code is ErrorCode.INVALID_PARAM
+    assert refused.value.hint
+
+
+@pytest.mark.requirement("schedule:run", "r:R42")
+def test_a_cron_expression_keeps_its_local_hour_across_daylight_saving() -> None:
+    before = datetime(2027, 3, 26, 12, 0, tzinfo=UTC)
+    days = [day.isoformat() for day in islice(repeats("30 8 * * *", BERLIN, before), 3)]
+    assert days == ["2027-03-27T08:30:00+01:00", "2027-03-28T08:30:00+02:00", "2027-03-29T08:30:00+02:00"]
+
+
+@pytest.mark.requirement("schedule:invalid")
+def test_a_malformed_cron_expression_is_refused_with_an_example() -> None:
+    with pytest.raises(Failure) as refused:
+        repeats("61 * * * *", BERLIN, NOW)
+    assert refused.value.code is ErrorCode.INVALID_PARAM
+    assert "30 8 * * 1-5" in refused.value.hint

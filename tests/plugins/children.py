@@ -1,0 +1,123 @@
+"""Running the programs of tests/zoo as children, and looking for what they leave behind."""
+
+import asyncio
+import os
+import re
+import sys
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from toolyard.plugins.child import Ended, run_child
+from toolyard.plugins.cold import ColdChild, ColdStarter
+from toolyard.plugins.launch import Launch
+from toolyard.plugins.stderr import StderrRing
+from toolyard.plugins.tree import Children
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.manifest import Limits
+
+ZOO = Path(__file__).parent.parent / "zoo"
+PATH = "/usr/local/bin:/usr/bin:/bin"
+LINUX = sys.platform == "linux"
+
+
+def command(program: str, *arguments: str) -> tuple[str, ...]:
+    """Python is started without its site packages: it is faster, and the zoo needs none."""
+    path = str(ZOO / program)
+    if program.endswith(".py"):
+        return (sys.executable, "-I", "-S", path, *arguments)
+    return ("/bin/sh", path, *arguments) if program.endswith(".sh") else (path, *arguments)
+
+
+class Keeper:
+    """Starts the zoo's programs; every process of one keeper can be told by its mark, whatever it did to hide."""
+
+    def __init__(self, children: Children) -> None:
+        self.children = children
+        self.starter = ColdStarter(children)
+        self.mark = f"ZOO_MARK={uuid.uuid4().hex}"
+
+    def launch(self, *argv: str, limits: Limits | None = None) -> Launch:
+        return Launch(argv=argv, cwd=ZOO, environment={"PATH": PATH}, limits=limits or Limits())
+
+    async def spawn(self, program: str, *arguments: str, limits: Limits | None = None) -> ColdChild:
+        key, _, value = self.mark.partition("=")
+        return await self.starter.spawn(self.launch(*command(program, *arguments), limits=limits), {key: value})
+
+    async def run(
+        self,
+        program: str,
+        *arguments: str,
+        stdin: bytes = b"{}",
+        limits: Limits | None = None,
+        stderr: StderrRing | None = None,
+        drain_s: float = 0.2,
+        grace_s: float = 0.2,
+    ) -> Ended:
+        limits = limits or Limits()
+        child = await self.spawn(program, *arguments, limits=limits)
+        return await run_child(
+            child, stdin, children=self.children, limits=limits, stderr=stderr, drain_s=drain_s, grace_s=grace_s
+        )
+
+    def alive(self) -> list[int]:
+        return marked(self.mark)
+
+    async def all_gone(self, within_s: float = 5.0) -> bool:
+        return await until(lambda: not self.alive(), within_s)
+
+
+@asynccontextmanager
+async def keeper(*, numbered: bool = LINUX) -> AsyncIterator[Keeper]:
+    children = Children(numbered=numbered)
+    try:
+        yield Keeper(children)
+    finally:
+        await children.close()
+
+
+def marked(mark: str) -> list[int]:
+    """The living processes with this in their environment; a zombie has none any more."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environment = (folder / "environ").read_bytes()
+        except OSError:
+            continue
+        if mark.encode() in environment:
+            found.append(int(folder.name))
+    return found
+
+
+def written(pid: int) -> int:
+    """How many bytes a process has written."""
+    return int(re.findall(r"^wchar: (\d+)", Path(f"/proc/{pid}/io").read_text("ascii"), re.M)[0])
+
+
+def gone(pid: int) -> bool:
+    """Whether a process is dead; if it has become our child it is waited for."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return not Path(f"/proc/{pid}").exists()
+
+
+async def until(condition: Callable[[], bool], within_s: float = 5.0) -> bool:
+    """Whether a condition comes true in time."""
+    loop = asyncio.get_running_loop()
+    end = loop.time() + within_s
+    while not condition():
+        if loop.time() > end:
+            return False
+        await asyncio.sleep(0.02)
+    return True
+
+
+def failure_of(call: Callable[..., object], *arguments: object) -> Failure:
+    """The Failure that a call raises."""
+    try:
+        call(*arguments)
+    except Failure as failure:
+        return failure
+    raise AssertionError("nothing failed")

@@ -1,0 +1,66 @@
+"""A small host, run as a program by tests that measure or kill it: ``host.py MARK PROGRAM ARGUMENT...``.
+
+Runs one program of the zoo and prints one line of JSON: how much the host grew, and how the call ended. With
+``receipt`` before the program it waits for a receipt only, spares the child, says so and goes on until it is killed;
+with ``groups`` it does without numbers.
+"""
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+
+from tests.plugins.children import Keeper
+from toolyard.plugins.living import LivingChild
+from toolyard.plugins.tree import Children
+from toolyard.plugins.verdict import verdict
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.manifest import Limits
+
+
+def peak_kib() -> int:
+    found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text("utf-8"))
+    assert found
+    return int(found[1])
+
+
+async def measure(keeper: Keeper, program: str, *arguments: str) -> None:
+    await keeper.run("echo.sh")
+    before = peak_kib()
+    try:
+        outcome: object = verdict("Measured", await keeper.run(program, *arguments))
+    except Failure as failure:
+        outcome = failure.reason
+    _say({"grown_kib": peak_kib() - before, "outcome": outcome})
+
+
+async def receive(keeper: Keeper, program: str, *arguments: str) -> None:
+    child = await keeper.spawn(program, *arguments)
+    living = LivingChild(child, b"{}", children=keeper.children, limits=Limits())
+    await living.receipt()
+    living.spare()
+    _say({"pid": living.pid, "guardian": keeper.children.guardian})
+    await living.exited()
+
+
+def _say(what: object) -> None:
+    sys.stdout.write(json.dumps(what) + "\n")
+    sys.stdout.flush()
+
+
+async def main(mark: str, *words: str) -> None:
+    children = Children(numbered=words[0] != "groups")
+    keeper = Keeper(children)
+    keeper.mark = mark
+    try:
+        if words[0] == "receipt":
+            await receive(keeper, *words[1:])
+        else:
+            await measure(keeper, *words[words[0] == "groups" :])
+    finally:
+        await children.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

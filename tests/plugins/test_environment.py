@@ -1,0 +1,237 @@
+"""What a plugin's child finds in its environment, and what it never does."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolyard.plugins.environment import (
+    Surroundings,
+    data_folder,
+    environment_of,
+    looks_secret,
+    make_data_folder,
+    per_call,
+)
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import Json
+from toolyard.protocol.manifest import ConfigKey, Manifest, PluginType
+
+NEEDED = {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PROJECT_BASE_PATH"}
+NEEDED |= {"SERVER_PORT"}
+HOST = {
+    "PATH": "/usr/bin:/bin",
+    "LANG": "de_DE.UTF-8",
+    "TZ": "Asia/Shanghai",
+    "HOME": "/home/owner",
+    "API_Key": "canary-upstream",
+    "OPENAI_API_KEY": "canary-openai",
+    "Key": "canary-host",
+    "VCP_Key": "canary-socket",
+    "AdminPassword": "canary-admin",
+    "TOOLYARD_HOME": "canary-home",
+    "AWS_SECRET_ACCESS_KEY": "canary-cloud",
+    "LD_PRELOAD": "canary-preload",
+    "VarHttpUrl": "http://10.0.0.2",
+}
+
+
+def plugin(*config: ConfigKey, kind: PluginType = PluginType.SYNCHRONOUS, name: str = "Probe") -> Manifest:
+    return Manifest(name=name, display_name=name, type=kind, command_line="python p.py", timeout_s=60, config=config)
+
+
+def key(name: str, kind: str = "string", default: Json = None) -> ConfigKey:
+    return ConfigKey(name=name, type=kind, default=default, description="", required=False)
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Surroundings:
+    return Surroundings(environ=HOST, project=tmp_path / "project", home=tmp_path / "home", port=6005)
+
+
+def sharing(around: Surroundings, **shared: list[str]) -> Surroundings:
+    return Surroundings(
+        environ={**HOST, "SETTING_OF_HOST": "canary-setting"},
+        project=around.project,
+        home=around.home,
+        port=around.port,
+        secret_keys=["SETTING_OF_HOST"],
+        shared=shared,
+    )
+
+
+@pytest.mark.requirement("plugin:environment", "s:S-80")
+def test_a_child_that_prints_its_environment_shows_the_allowed_keys_only(around: Surroundings) -> None:
+    around.project.mkdir()
+    manifest = plugin(key("PREFIX", default="Echo: "))
+    values = {**environment_of(manifest, {"OWN": "1"}, around).values, **per_call(manifest, request_address="10.0.0.9")}
+    program = "import json, os; print(json.dumps(dict(os.environ)))"
+    printed = subprocess.run([sys.executable, "-c", program], env=values, capture_output=True, check=True, timeout=60)
+    seen = json.loads(printed.stdout)
+    assert set(seen) - {"LC_CTYPE"} == NEEDED | {"OWN", "PREFIX", "VCP_REQUEST_IP"}
+    assert "canary" not in printed.stdout.decode()
+    assert (seen["HOME"], seen["PROJECT_BASE_PATH"]) == (str(around.home / "plugin-data/Probe"), str(around.project))
+    assert (seen["LANG"], seen["TZ"], seen["SERVER_PORT"]) == ("de_DE.UTF-8", "Asia/Shanghai", "6005")
+    assert (seen["PYTHONIOENCODING"], seen["PYTHONUNBUFFERED"]) == ("utf-8", "1")
+    assert seen["VCP_REQUEST_IP"] == "10.0.0.9"
+
+
+@pytest.mark.requirement("plugin:environment")
+def test_a_bare_host_still_gives_what_every_program_needs(around: Surroundings) -> None:
+    bare = Surroundings(environ={}, project=around.project, home=around.home, port=1)
+    values = environment_of(plugin(), {}, bare).values
+    assert set(values) >= NEEDED - {"TZ"}
+    assert values["LANG"] == "C.UTF-8"
+
+
+@pytest.mark.requirement("plugin:config:file")
+def test_every_key_of_config_env_reaches_the_child_also_without_a_schema(around: Surroundings) -> None:
+    values = environment_of(plugin(), {"FREE": "a b", "Image@Key": "x"}, around).values
+    assert (values["FREE"], values["Image@Key"]) == ("a b", "x")
+
+
+@pytest.mark.requirement("plugin:config:cascade")
+def test_the_plugins_file_wins_over_the_host_and_the_host_over_the_default(around: Surroundings) -> None:
+    schema = plugin(key("VarHttpUrl", default="http://default"), key("OTHER", default="d"))
+    assert environment_of(schema, {"VarHttpUrl": "http://own"}, around).values["VarHttpUrl"] == "http://own"
+    from_host = environment_of(schema, {}, around)
+    assert (from_host.values["VarHttpUrl"], from_host.from_host) == ("http://10.0.0.2", ("VarHttpUrl",))
+    assert from_host.values["OTHER"] == "d"
+
+
+@pytest.mark.requirement("plugin:config:cascade")
+@pytest.mark.parametrize(
+    ("kind", "written", "typed"),
+    [
+        ("integer", "12abc", "12"),
+        ("integer", " -3.9", "-3"),
+        ("integer", "abc", None),
+        ("integer", "", None),
+        ("number", "2.5e3x", "2.5e3"),
+        ("number", "x", None),
+        ("boolean", "True", "true"),
+        ("boolean", " TRUE ", "true"),
+        ("boolean", "yes", "false"),
+        ("string", " as is ", " as is "),
+        ("string", "", ""),
+    ],
+)
+def test_a_setting_is_typed_by_its_schema(around: Surroundings, kind: str, written: str, typed: str | None) -> None:
+    found = environment_of(plugin(key("K", kind)), {"K": written}, around)
+    assert found.values.get("K") == typed
+    assert bool(found.problems) == (typed is None)
+
+
+@pytest.mark.requirement("plugin:config:cascade")
+@pytest.mark.parametrize(
+    ("kind", "default", "text"),
+    [("boolean", True, "true"), ("boolean", False, "false"), ("integer", 7, "7"), ("integer", "8x", "8"),
+     ("number", 1.5, "1.5"), ("string", "é", "é"), ("string", ["a", 1], '["a",1]'), ("string", None, None)],
+)  # fmt: skip
+def test_a_default_of_the_schema_is_written_as_text(
+    around: Surroundings, kind: str, default: Json, text: str | None
+) -> None:
+    assert environment_of(plugin(key("K", kind, default)), {}, around).values.get("K") == text
+
+
+@pytest.mark.requirement("plugin:config:cascade")
+def test_a_value_of_the_wrong_type_leaves_the_default(around: Surroundings) -> None:
+    assert environment_of(plugin(key("K", "integer", 5)), {"K": "many"}, around).values["K"] == "5"
+
+
+@pytest.mark.requirement("s:S-80", "plugin:environment")
+@pytest.mark.parametrize(
+    "name", ["API_Key", "OPENAI_API_KEY", "Key", "VCP_Key", "AdminPassword", "TOOLYARD_HOME", "AWS_SECRET_ACCESS_KEY"]
+)
+def test_naming_a_host_secret_in_the_schema_does_not_give_it(around: Surroundings, name: str) -> None:
+    assert name not in environment_of(plugin(key(name)), {}, around).values
+
+
+@pytest.mark.requirement("s:S-80")
+def test_an_address_with_a_login_in_it_is_a_secret(around: Surroundings) -> None:
+    host = Surroundings(environ={"DB": "pg://me:pw@h/d"}, project=around.project, home=around.home, port=1)
+    assert "DB" not in environment_of(plugin(key("DB")), {}, host).values
+
+
+@pytest.mark.requirement("plugin:environment:shared")
+def test_a_key_shared_by_name_reaches_that_plugin_only(around: Surroundings) -> None:
+    shared = sharing(around, Probe=["VarHttpUrl", "AWS_SECRET_ACCESS_KEY", "ABSENT"])
+    found = environment_of(plugin(), {}, shared)
+    assert found.values["VarHttpUrl"] == "http://10.0.0.2"
+    assert found.from_host == ("AWS_SECRET_ACCESS_KEY", "VarHttpUrl")
+    assert found.secrets == ("canary-cloud",)
+    assert "VarHttpUrl" not in environment_of(plugin(name="Other"), {}, shared).values
+
+
+@pytest.mark.requirement("plugin:environment:shared")
+@pytest.mark.parametrize(
+    "name", ["API_Key", "api_key", "Key", "VCP_Key", "AdminPassword", "TOOLYARD_HOME", "SETTING_OF_HOST", "THEIR_TOKEN"]
+)
+def test_keys_of_the_host_its_upstream_or_other_plugins_cannot_be_shared(around: Surroundings, name: str) -> None:
+    found = environment_of(plugin(), {}, sharing(around, Probe=[name]), keys_of_others=["THEIR_TOKEN", "COLOUR"])
+    assert name not in found.values
+    assert "canary" not in "".join(found.values.values())
+    assert any(name in problem and "cannot be shared" in problem for problem in found.problems)
+
+
+@pytest.mark.requirement("plugin:environment:async")
+def test_an_asynchronous_child_also_has_its_callback(around: Surroundings) -> None:
+    base = "http://127.0.0.1:9/plugin-callback/~T"
+    asynchronous = plugin(kind=PluginType.ASYNCHRONOUS)
+    added = per_call(asynchronous, request_address="127.0.0.1", callback_base=base)
+    assert added == {"VCP_REQUEST_IP": "127.0.0.1", "CALLBACK_BASE_URL": base, "PLUGIN_NAME_FOR_CALLBACK": "Probe"}
+    assert set(per_call(plugin(), request_address="::1", callback_base=base)) == {"VCP_REQUEST_IP"}
+
+
+@pytest.mark.requirement("plugin:environment:async", "plugin:environment")
+@pytest.mark.parametrize(
+    "name",
+    ["CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK", "VCP_REQUEST_IP", "HOME", "PROJECT_BASE_PATH", "SERVER_PORT"],
+)
+def test_a_plugin_cannot_set_what_the_host_decides(around: Surroundings, name: str) -> None:
+    theirs = environment_of(plugin(key(name, default="evil")), {name: "evil"}, around)
+    assert theirs.values.get(name) != "evil"
+
+
+@pytest.mark.requirement("plugin:environment", "s:S-90")
+@pytest.mark.parametrize("name", ["Wan2.1VideoGen", "../../escape", "a/b", "..", "回声", "x" * 300])
+def test_each_plugin_has_a_data_folder_that_only_its_owner_can_enter(tmp_path: Path, name: str) -> None:
+    (tmp_path / "plugin-data").mkdir(mode=0o755)
+    folder = make_data_folder(tmp_path, name)
+    assert folder.parent == tmp_path / "plugin-data"
+    assert [place.stat().st_mode & 0o777 for place in (folder, folder.parent)] == [0o700, 0o700]
+    assert make_data_folder(tmp_path, name) == data_folder(tmp_path, name) == folder
+
+
+@pytest.mark.requirement("plugin:environment")
+def test_a_data_folder_that_cannot_be_made_is_a_failure_of_the_start(tmp_path: Path) -> None:
+    (tmp_path / "plugin-data").write_text("in the way")
+    with pytest.raises(Failure, match="cannot be made") as failed:
+        make_data_folder(tmp_path, "Probe")
+    assert failed.value.reason is Reason.START_FAILED
+
+
+@pytest.mark.requirement("plugin:config:cascade")
+def test_a_required_setting_that_is_missing_is_told(around: Surroundings) -> None:
+    needed = ConfigKey(name="TOKEN", required=True)
+    assert ["TOKEN is required" in told for told in environment_of(plugin(needed), {}, around).problems] == [True]
+    assert environment_of(plugin(needed), {"TOKEN": "x"}, around).problems == ()
+
+
+@pytest.mark.requirement("s:S-80")
+def test_no_secret_stands_in_what_is_printed_of_an_environment(around: Surroundings) -> None:
+    assert "canary" not in repr(around) + repr(environment_of(plugin(), {"MY_KEY": "canary"}, around))
+
+
+@pytest.mark.requirement("s:S-80")
+@pytest.mark.parametrize(
+    ("name", "secret"),
+    [("DOUBAO_API_KEY", True), ("Image_Key", True), ("accessToken", True), ("DB_PASSWORD", True), ("apikey", True),
+     ("VCP_Key", True), ("client-secret", True), ("KEYBOARD", False), ("MAX_RESULTS", False), ("MONKEY", False),
+     ("AUTHOR", False), ("VarHttpUrl", False), ("PASSTHROUGH", False)],
+)  # fmt: skip
+def test_a_name_tells_whether_its_value_is_a_secret(around: Surroundings, name: str, secret: bool) -> None:
+    assert looks_secret(name) is secret
+    assert environment_of(plugin(), {name: "the value"}, around).secrets == (("the value",) if secret else ())

@@ -1,0 +1,294 @@
+"""Which plugins may run, and when they must be looked at again."""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.plugins.folders import make_plugin, manifest_text, plugins_in
+from toolyard.errors import ConfigError
+from toolyard.plugins import fingerprint as fingerprint_module
+from toolyard.plugins.discovery import Plugins
+from toolyard.plugins.plugin import Plugin, State
+from toolyard.plugins.trust import Trust
+
+pytestmark = pytest.mark.requirement("s:S-83")
+AT = "2026-11-15T09:30:00+00:00"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "all"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+def untrusting(root: Path, home: Path) -> Plugins:
+    return plugins_in(root, home=home, trusted=[])
+
+
+def now(plugins: Plugins, name: str = "Some") -> Plugin:
+    plugin = plugins.current(name)
+    assert plugin is not None
+    return plugin
+
+
+def allowed(root: Path, home: Path, name: str = "Some") -> Plugins:
+    """The plugins of ``root`` after the owner has allowed one of them."""
+    plugins = untrusting(root, home)
+    plugins.refresh()
+    trust = Trust(home)
+    trust.allow(trust.review(now(plugins, name), ["PATH"]), at=AT)
+    assert now(plugins, name).state is State.READY
+    return plugins
+
+
+def test_a_plugin_needs_a_review_and_runs_after_it_in_every_later_run(root: Path, home: Path) -> None:
+    make_plugin(root, "Some")
+    plugins = untrusting(root, home)
+    plugins.refresh()
+    assert plugins.all[0].state is State.NEEDS_REVIEW
+    assert "toolyard plugin allow Some" in plugins.all[0].reason
+    allowed(root, home)
+    again = untrusting(root, home)
+    again.refresh()
+    assert again.all[0].is_ready
+
+
+def test_a_trusted_folder_needs_no_review_and_its_neighbour_does(root: Path, home: Path) -> None:
+    make_plugin(root, "Some")
+    make_plugin(root.with_name("all-evil"), "Other")
+    plugins = plugins_in(root, root.with_name("all-evil"), home=home, trusted=[root])
+    plugins.refresh()
+    assert [plugin.state for plugin in plugins.all] == [State.READY, State.NEEDS_REVIEW]
+    assert not home.exists()
+
+
+def _swap(folder: Path) -> Path:
+    """Another file of the same size and times in the place of the script."""
+    script = folder / "main.py"
+    times = script.stat()
+    (folder / "new").write_bytes(b"#" * times.st_size)
+    os.utime(folder / "new", ns=(times.st_atime_ns, times.st_mtime_ns))
+    return (folder / "new").replace(script)
+
+
+def put(file: Path, text: str, mode: int = 0o644) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(mode)
+    return file
+
+
+def link(file: Path, target: Path) -> Path:
+    """A link in the place of a file, to the same content elsewhere."""
+    if file.exists():
+        put(target, file.read_text())
+        file.unlink()
+    file.symlink_to(target)
+    return file
+
+
+CHANGES: dict[str, Callable[[Path], Path]] = {
+    "the script": lambda f: put(f / "main.py", "print('evil')"),
+    "the script, with its size and times": _swap,
+    "the manifest": lambda f: put(f / "plugin-manifest.json", manifest_text("Some", description="Evil.")),
+    "a module beside it": lambda f: put(f / "json.py", "evil()"),
+    "a module below it": lambda f: put(f / "lib/part.py", "evil()"),
+    "a removed module": lambda f: (f / "lib/part.py").rename(f / "lib/part.txt"),
+    "code in a folder with a name of code": lambda f: put(f / "x.js/index.js", "evil()"),
+    "a link instead of a module": lambda f: link(f / "lib/part.py", f.parent / "moved.py"),
+    "a linked folder": lambda f: link(f / "more", f.parent),
+    "a setting that loads code": lambda f: put(f / "config.env", "NODE_OPTIONS=--require ./x.txt\n"),
+    "an own interpreter": lambda f: put(f / ".venv/bin/python", "#!/bin/sh\nevil\n", 0o755),
+    "a native library": lambda f: put(f / "lib/fast.so", "ELF"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_change_of_what_runs_needs_another_review_before_the_next_call(root: Path, home: Path, what: str) -> None:
+    folder = make_plugin(root, "Some")
+    (folder / "lib").mkdir()
+    (folder / "lib/part.py").write_text("1\n")
+    plugins = allowed(root, home)
+    CHANGES[what](folder)
+    plugin = now(plugins)
+    assert (plugin.state, plugin.is_ready) == (State.CHANGED, False)
+    assert "toolyard plugin allow Some" in plugin.reason
+    assert now(allowed(root, home)).is_ready
+
+
+OWN_WRITES: dict[str, Callable[[Path], Path]] = {
+    "a cache": lambda f: put(f / "cache.json", "{}"),
+    "a log": lambda f: put(f / "plugin.log", "x"),
+    "data": lambda f: put(f / "data/picture.png", "x"),
+    "bytecode": lambda f: put(f / "__pycache__/main.py", "x"),
+    "dependencies": lambda f: put(f / "node_modules/a/index.js", "x"),
+    "an ordinary setting": lambda f: put(f / "config.env", "COLOUR=red\nAPI_KEY=x\n"),
+    "the same bytes again": lambda f: put(f / "main.py", (f / "main.py").read_text()),
+}
+
+
+@pytest.mark.parametrize("what", OWN_WRITES)
+def test_what_a_plugin_writes_while_it_runs_needs_no_review(root: Path, home: Path, what: str) -> None:
+    folder = make_plugin(root, "Some")
+    plugins = allowed(root, home)
+    OWN_WRITES[what](folder)
+    assert now(plugins).is_ready
+
+
+def test_a_compiled_program_is_covered_because_the_command_names_it(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some", entryPoint={"command": "./run-me --data x.bin"})
+    for name in ("run-me", "x.bin"):
+        (folder / name).write_bytes(b"1")
+        (folder / name).chmod(0o755)
+    plugins = allowed(root, home)
+    (folder / "run-me").write_bytes(b"2")
+    assert now(plugins).state is State.CHANGED
+
+
+@pytest.mark.requirement("s:S-81")
+def test_a_review_shows_the_whole_command_the_environment_and_every_file(root: Path, home: Path) -> None:
+    line = "python main.py " + " ".join(f"--option-{number}" for number in range(500))
+    make_plugin(root, "Some", entryPoint={"command": line, "shell": True})
+    plugins = untrusting(root, home)
+    plugins.refresh()
+    review = Trust(home).review(plugins.all[0], ["PATH", "HOME", "API_KEY"])
+    assert (review.command_line, review.argv[-1], review.shell) == (line, line, True)
+    assert review.environment == ("API_KEY", "HOME", "PATH")
+    assert list(review.files) == ["main.py"]
+    assert (review.state, review.changed, review.manifest_diff) == (State.NEEDS_REVIEW, (), "")
+
+
+def test_a_second_review_shows_what_has_changed_since_the_first(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some")
+    (folder / "old.py").write_text("1")
+    plugins = allowed(root, home)
+    (folder / "main.py").write_text("2")
+    (folder / "new.py").write_text("3")
+    (folder / "old.py").unlink()
+    entry = {"command": "python main.py --more", "shell": True}
+    (folder / "plugin-manifest.json").write_text(manifest_text("Some", entryPoint=entry, description="Read ~/.ssh."))
+    review = Trust(home).review(now(plugins), ["PATH", "TOKEN"])
+    assert review.changed == (
+        "changed main.py",
+        "added new.py",
+        "removed old.py",
+        "the command was: python main.py",
+        "now runs in a shell",
+        "now has TOKEN in its environment",
+    )
+    assert '-  "description": "A plugin of the tests.",' in review.manifest_diff
+    assert '+  "description": "Read ~/.ssh.",' in review.manifest_diff
+
+
+def test_a_change_between_the_review_and_the_answer_is_not_allowed(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some")
+    plugins = untrusting(root, home)
+    plugins.refresh()
+    trust = Trust(home)
+    review = trust.review(plugins.all[0], [])
+    (folder / "main.py").write_text("evil()")
+    trust.allow(review, at=AT)
+    assert now(plugins).state is State.CHANGED
+
+
+def test_taking_a_permission_back_stops_a_running_host_from_calling(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some")
+    plugins = allowed(root, home)
+    Trust(home).forget(folder)
+    Trust(home).forget(folder)
+    assert now(plugins).state is State.NEEDS_REVIEW
+
+
+def test_a_copy_of_an_allowed_plugin_elsewhere_needs_its_own_review(root: Path, home: Path) -> None:
+    make_plugin(root, "Some")
+    allowed(root, home)
+    make_plugin(root.parent / "copy", "Some")
+    plugins = untrusting(root.parent / "copy", home)
+    plugins.refresh()
+    assert plugins.all[0].state is State.NEEDS_REVIEW
+
+
+@pytest.mark.requirement("r:R30")
+def test_a_broken_manifest_leaves_an_allowed_plugin_as_it_was_allowed(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some")
+    plugins = allowed(root, home)
+    (folder / "plugin-manifest.json").write_text("{")
+    kept = now(plugins)
+    assert (kept.state, "last good version" in kept.reason) == (State.READY, True)
+    (folder / "main.py").write_text("evil()")
+    assert now(plugins).state is State.CHANGED
+
+
+@pytest.mark.requirement("s:S-90")
+def test_the_record_is_for_its_owner_only_and_says_what_was_reviewed_and_when(root: Path, home: Path) -> None:
+    make_plugin(root, "Some")
+    allowed(root, home)
+    assert (home / "trust.json").stat().st_mode & 0o777 == 0o600
+    assert home.stat().st_mode & 0o777 == 0o700
+    text = (home / "trust.json").read_text()
+    assert AT in text
+    assert "python main.py" in text
+    assert sorted(file.name for file in home.iterdir()) == [".trust.json.lock", "trust.json"]
+
+
+def test_permissions_given_at_the_same_time_are_all_kept(root: Path, home: Path) -> None:
+    plugins = untrusting(root, home)
+    for number in range(16):
+        make_plugin(root, f"P{number}")
+    plugins.refresh()
+    trust = Trust(home)
+    reviews = [trust.review(plugin, []) for plugin in plugins.all]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(lambda review: Trust(home).allow(review, at=AT), reviews))
+    plugins.refresh()
+    assert [plugin.state for plugin in plugins.all] == [State.READY] * 16
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"plugins": 5}', '{"plugins": {"x": 1}}', "\xff" * 9])
+def test_a_damaged_record_allows_nothing(root: Path, home: Path, text: str) -> None:
+    make_plugin(root, "Some")
+    plugins = allowed(root, home)
+    (home / "trust.json").write_text(text, encoding="latin-1")
+    assert now(plugins).state is State.NEEDS_REVIEW
+
+
+def test_an_unreadable_record_is_never_written_over(root: Path, home: Path) -> None:
+    make_plugin(root, "Some")
+    plugins = allowed(root, home)
+    (home / "trust.json").write_text("{ half")
+    trust = Trust(home)
+    with pytest.raises(ConfigError, match=r"trust\.json is not valid JSON"):
+        trust.allow(trust.review(now(plugins), []), at=AT)
+    assert "not valid JSON" in trust.problem
+    assert (home / "trust.json").read_text() == "{ half"
+
+
+def test_more_code_than_a_review_can_cover_cannot_be_allowed(
+    root: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fingerprint_module, "MAX_FILES", 3)
+    folder = make_plugin(root, "Some")
+    for number in range(3):
+        (folder / f"m{number}.py").write_text("")
+    plugins = untrusting(root, home)
+    plugins.refresh()
+    plugin = plugins.all[0]
+    assert (plugin.state, "more than 3 files of code" in plugin.reason) == (State.NEEDS_REVIEW, True)
+    trust = Trust(home)
+    with pytest.raises(ValueError, match="cannot be allowed"):
+        trust.allow(trust.review(plugin, []), at=AT)
+
+
+def test_a_pipe_with_the_name_of_code_is_no_trap(root: Path, home: Path) -> None:
+    folder = make_plugin(root, "Some")
+    os.mkfifo(folder / "trap.py")
+    plugins = untrusting(root, home)
+    plugins.refresh()
+    assert "trap.py is no ordinary file" in plugins.all[0].reason

@@ -1,0 +1,63 @@
+"""Yards with plugins of the tests."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.plugins.folders import make_plugin
+from toolyard.app import Yard
+from toolyard.config import load
+from toolyard.protocol.outcome import Outcome
+
+ECHO = """
+import json, sys
+said = json.load(sys.stdin)
+print(json.dumps({"status": "success", "result": {"content": [], "heard": said}}))
+"""
+
+
+class PluginYard:
+    """A Yard on an empty project whose plugins are written by the test, and trusted."""
+
+    def __init__(self, place: Path, *, trusted: bool = True, environment: Mapping[str, str] | None = None) -> None:
+        self.place, self.folder = place, place / "given"
+        for folder in ("project", "given"):
+            (place / folder).mkdir(parents=True, exist_ok=True)
+        self.trusted = trusted
+        self._yard: Yard | None = None
+
+    @property
+    def yard(self) -> Yard:
+        if self._yard is None:
+            config = load(
+                self.place / "project", self.place / "home", plugin_folders=[self.folder], trusts_given=self.trusted
+            )
+            self._yard = Yard(config)
+        return self._yard
+
+    def add(self, name: str, code: str = ECHO, *, config: str | None = None, **more: Any) -> Path:
+        folder = make_plugin(self.folder, name, config=config, **more)
+        (folder / "main.py").write_text(code, encoding="utf-8")
+        return folder
+
+    async def call(self, tool: str, **arguments: Any) -> Outcome:
+        return await self.yard.settle(self.yard.request(tool, arguments))
+
+    async def __aenter__(self) -> "PluginYard":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._yard is not None:
+            await self._yard.close()
+
+
+async def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
+    """Look again and again until it holds: what other processes do, nobody tells."""
+    async with asyncio.timeout(within_s):
+        while not holds():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+def entry(command: str) -> dict[str, Any]:
+    return {"type": "any", "command": command}

@@ -1,0 +1,3 @@
+#!/bin/sh
+# A good one: says what it was told.
+printf '{"status":"success","result":%s}\n' "$(cat)"

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Runs what nobody has.
+no-such-command-here

@@ -1,0 +1,2 @@
+// Requires what nobody has.
+require("no-such-module-here");

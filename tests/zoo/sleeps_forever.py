@@ -1,0 +1,6 @@
+"""Never ends, and says nothing."""
+
+import signal
+
+while True:
+    signal.pause()

@@ -1,0 +1,4 @@
+"""Computes without end."""
+
+while True:
+    pass
