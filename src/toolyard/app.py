@@ -11,15 +11,17 @@ from toolyard.built_in import built_in_tools
 from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
 from toolyard.engine.approvals import Approvals, Ask
+from toolyard.engine.backend import BackendRecorder
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
-from toolyard.engine.ownership import boot
+from toolyard.engine.ownership import IsAlive, boot, is_alive
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.engine.stop import Stop
 from toolyard.engine.tasks import Tasks
 from toolyard.errors import UsageError
+from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.protocol.arguments import accept
 from toolyard.protocol.call import Origin, ToolCall, split_batch
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from toolyard.engine.recovery import Report
     from toolyard.engine.retention import Swept
     from toolyard.engine.schedules import Schedules
+    from toolyard.plugins.launch import Starter
+    from toolyard.plugins.tree import Children
 
 _UNDO_S = 60.0  # to wait for other writers, all in all
 
@@ -77,13 +81,14 @@ class Yard:
         self.plugins = PluginSource(
             config, self.tasks, reserved=names, keep_secret=mask.add, now=clock.now, outside=outside
         )
-        self.tools = Registry(built_in, [self.plugins])
+        self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)
+        self.tools = Registry(built_in, [self.plugins, self.mcp])
         self._runner = Runner(
             self.tools,
             root=str(workspace.root),
             outputs=Outputs(workspace),
             clock=clock,
-            journal=self.journal,
+            journal=BackendRecorder(self.journal, self.store, clock, mask=mask),
             mask=mask,
             permit=self._permit,
             direction=config["truncation_direction"],
@@ -145,15 +150,15 @@ class Yard:
         envelope = await self.schedules.receipt(call, at=at, cron=cron)
         return Outcome(envelope=envelope, root=str(self._workspace.root), arguments=call.arguments)
 
-    async def recover(self) -> "Report":
-        """Settle what processes that are gone left behind."""
+    async def recover(self, alive: IsAlive = is_alive) -> "Report":
+        """Settle what hosts that are not ``alive`` left behind. What goes on without them is for ``plugins.adopt``."""
         from toolyard.engine.recovery import Recovery
 
         recovery = Recovery(
             store=self.store, clock=self._clock, journal=self.journal, schedules=self.schedules,
             approvals=self.approvals, tasks=self.tasks, is_detached=self._is_detached,
         )  # fmt: skip
-        return await recovery.recover()
+        return await recovery.recover(alive)
 
     async def sweep(self) -> "Swept":
         """Forget what has been kept long enough."""
@@ -193,7 +198,10 @@ class Yard:
         """Stop what still runs and let go of the project. Closing twice is harmless."""
         if not self._closed:
             self._closed = True
+            if "schedules" in self.__dict__:  # it is made when somebody asks for it
+                await self.schedules.close()
             await self._runner.stop()
+            await self.mcp.close()
             await self.plugins.close()
             await self.store.close()
             self._workspace.close()
@@ -218,6 +226,10 @@ class Yard:
     def _is_detached(self, plugin: str) -> bool:
         found = self.plugins.plugins.get(plugin)
         return bool(found and found.manifest and found.manifest.detached)
+
+    def _processes(self) -> "tuple[Children, Starter]":
+        """Programs that speak MCP are children like those of plugins."""
+        return self.plugins.host.children, self.plugins.host.starter
 
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> str:
         ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint, protected=is_protected(call.arguments))

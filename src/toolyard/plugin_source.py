@@ -1,14 +1,16 @@
 """The plugins of a Yard, found when somebody asks for one: nothing of the plugin host is loaded before."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
 from toolyard.protocol.json import Json
+from toolyard.protocol.task import Task
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import Answer, Tasks
@@ -63,13 +65,33 @@ class PluginSource:
         return self._trust
 
     def find(self, name: str) -> "PluginTool | None":
-        found = next((tool for tool in self.host.tools() if tool.spec.name == name), None)
+        """The plugin of that name; one that may not run says why when it is called."""
+        found = self.host.tool(name)
         if found is None and self.host.plugins.refresh():
-            found = next((tool for tool in self.host.tools() if tool.spec.name == name), None)
+            found = self.host.tool(name)
         return found
 
     def all(self) -> "Iterator[PluginTool]":
         return self.host.tools()
+
+    async def adopt(self, left: Sequence[Task]) -> int:
+        """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
+        from toolyard.engine.ownership import lives
+        from toolyard.plugins.adopted import AdoptedChild
+
+        calls: dict[str, list[Task]] = {}
+        for task in left:
+            calls.setdefault(task.token_hash, []).append(task)
+        adopted = 0
+        for tasks in calls.values():
+            process = tasks[0].process
+            expected = await self._tasks.adopt(tasks) if process else None
+            if process and expected:
+                child = AdoptedChild(process.pid, partial(lives, process.pid, process.started))
+                left_s = tasks[0].deadline - self._now().timestamp()
+                self.host.submissions.adopt(child, expected, tuple(tasks), left_s=left_s)
+                adopted += len(tasks)
+        return adopted
 
     async def close(self) -> None:
         if self._host is not None:

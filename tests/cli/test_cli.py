@@ -231,8 +231,8 @@ def test_showing_an_unknown_tool_fails_and_suggests_one(shell: Shell) -> None:
 def test_doctor_says_that_all_is_well(shell: Shell) -> None:
     done = shell.run("doctor")
     assert done.returncode == 0
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["✓"] * 7
-    assert [check["health"] for check in shell.json("doctor", "--json")] == ["ok"] * 7
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["✓"] * 8
+    assert [check["health"] for check in shell.json("doctor", "--json")] == ["ok"] * 8
 
 
 @pytest.mark.requirement("cli:doctor")

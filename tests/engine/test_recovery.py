@@ -26,7 +26,7 @@ from toolyard.protocol.approval import Mode, State
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query, Record, Store
-from toolyard.protocol.task import Process, Task, TaskState, from_record
+from toolyard.protocol.task import Process, Task, TaskState
 
 MACHINE = socket.gethostname()
 OWNER = """
@@ -201,8 +201,6 @@ async def test_ten_thousand_pending_tasks_are_recovered_listed_and_cancelled(sto
         while page := await living.tasks.page(Query(states=(TaskState.WAITING,)), limit=500):
             assert all(await asyncio.gather(*(living.tasks.cancel(task.id) for task in page)))
     assert await store.count("task", Query(states=(TaskState.CANCELLED,))) == 10_000
-    ((first,), (newest,)) = (await store.find("task", Query(key=f"Video::{n}"), limit=1) for n in (1, 9_999))
-    assert {from_record(first).ended, from_record(newest).ended} == {True}
 
 
 @pytest.mark.requirement("r:R05")

@@ -3,7 +3,7 @@
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,22 @@ asyncio.run(main(*sys.argv[1:]))
 
 def record(kind: str, id_: str, state: str, at: float, **more: object) -> Record:
     return Record(kind=kind, id=id_, state=state, created=at, updated=at, text="some words", **more)  # type: ignore[arg-type]
+
+
+class Watched(SqliteStore):
+    """Remembers how much was forgotten in each step."""
+
+    def __init__(self, file: Path) -> None:
+        super().__init__(file)
+        self.steps: list[int] = []
+
+    async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
+        self.steps.append(await super().remove(kind, before, states=states, limit=limit))
+        return self.steps[-1]
+
+    async def forget_events(self, before: float, *, limit: int) -> int:
+        self.steps.append(await super().forget_events(before, limit=limit))
+        return self.steps[-1]
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgres"])
@@ -102,16 +118,16 @@ async def test_one_sweep_takes_a_bounded_number_of_steps_and_says_that_there_is_
 ) -> None:
     monkeypatch.setattr(retention, "MAX_STEPS", 3)
     monkeypatch.setattr(retention, "_PAGE", 2)
-    await store.commit([record("call", str(n), "success", 1.0) for n in range(9)])
+    await store.commit([record("result", str(n), "kept", 1.0) for n in range(9)])
     sweeper = Retention(store, FakeClock())
-    assert await sweeper.sweep() == Swept(records=4, events=0, whole=False)
-    assert await store.count("call", Query()) == 5
+    assert await sweeper.sweep() == Swept(records=6, events=0, whole=False)
+    assert await store.count("result", Query()) == 3
 
 
 @pytest.mark.requirement("r:R99")
 async def test_a_sweep_while_other_processes_write_causes_no_locked_database(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
-    store = SqliteStore(file)
+    store = Watched(file)
     for start in range(0, 8000, 1000):
         await store.commit([record("call", str(n), "success", 1.0) for n in range(start, start + 1000)])
         await store.commit([], [NewEvent(type="e", at=1.0)] * 1000)
@@ -128,6 +144,7 @@ async def test_a_sweep_while_other_processes_write_causes_no_locked_database(tmp
         swept = await Retention(store, FakeClock()).sweep()
         said = [await writer.communicate() for writer in writers]
     assert swept == Swept(records=8000, events=8000, whole=True)
+    assert max(store.steps) <= 2000  # no step holds the lock of the file for long
     assert [(writer.returncode, err) for writer, (_, err) in zip(writers, said, strict=True)] == [(0, b"")] * 2
     assert await store.count("call", Query()) == 2 * 600
     assert (await store.event_span())[1] == 8000 + 2 * 600

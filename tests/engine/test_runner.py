@@ -14,12 +14,12 @@ from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.protocol.call import ToolCall
+from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.tool import Checkpoint, Risk
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, Direction
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.outputs import Outputs
@@ -419,3 +419,27 @@ async def test_arguments_that_cannot_be_echoed_leak_nothing_and_break_nothing(pr
         outcome = await bench.runner.settle(bench.call(text=value))
         assert outcome.envelope.error is not None
         assert "hunter2222" not in json.dumps(outcome.envelope.to_dict())
+
+
+@pytest.mark.requirement("runner:cancel")
+async def test_a_call_that_waits_for_permission_can_be_cancelled_and_the_question_with_it(project: Path) -> None:
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def permit(call: ToolCall, spec: ToolSpec) -> None:
+        asked.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            gone.set()
+
+    runner = Runner(
+        Registry([FakeTool(says)]), root=str(project), outputs=Outputs(Workspace(project)), clock=FakeClock(),
+        journal=ListJournal(), mask=Mask(), permit=permit,
+    )  # fmt: skip
+    settling = asyncio.ensure_future(runner.settle(ToolCall(id="call_1", tool="Fake", origin=Origin.CHAT)))
+    async with asyncio.timeout(5):
+        await asked.wait()
+        assert runner.cancel("call_1")
+        outcome = await settling
+    assert outcome.envelope.context["reason"] == "CANCELLED"
+    assert gone.is_set()

@@ -243,3 +243,46 @@ async def test_a_schedule_without_one_good_time_is_refused(at: str, cron: str) -
     with pytest.raises(Failure) as refused:
         await bench.schedules.submit(ToolCall(id="c", tool="T"), at=at, cron=cron)
     assert refused.value.code is ErrorCode.INVALID_PARAM
+
+
+@pytest.mark.requirement("p:P3", "p:P10")
+async def test_a_run_that_is_stopped_with_its_host_ends_as_interrupted() -> None:
+    bench = Bench()
+    added = await bench.add()
+    bench.work = lambda call: asyncio.Event().wait()  # type: ignore[assignment,return-value]
+    bench.clock.advance(1900)
+    assert await bench.schedules.run_due() == [added.id]
+    async with asyncio.timeout(5):
+        await asyncio.sleep(0)
+        await bench.schedules.close()
+    assert await bench.state(added.id) == State.INTERRUPTED
+
+
+@pytest.mark.requirement("schedule:run", "s:S-91")
+async def test_a_schedule_is_shown_without_the_secrets_it_keeps_for_its_run() -> None:
+    bench = Bench()
+    call = ToolCall(id="c", tool="Tool", arguments={"password": "open sesame"}, caller="key:1")
+    added = await bench.schedules.submit(call, at="2026-11-15-18:00")
+    assert bench.schedules.to_dict(added)["arguments"] == {"password": "[masked]"}
+    assert await bench.store.find("schedule", Query(text="sesame"), limit=1) == []
+    bench.clock.advance(1900)
+    await bench.tick()
+    assert bench.ran[0].arguments == {"password": "open sesame"}
+
+
+@pytest.mark.requirement("schedule:run", "schedule:invalid")
+async def test_a_receipt_says_when_the_call_runs_or_why_it_does_not() -> None:
+    bench = Bench()
+    call = ToolCall(id="c", tool="Tool", arguments={"token": "abc"}, caller="key:1")
+    receipt = await bench.schedules.receipt(call, at="2026-11-15-18:00")
+    assert (receipt.status, receipt.data["scheduled_for"]) == (Status.SUCCESS, "2026-11-15T18:00:00+08:00")
+    assert str(receipt.data["schedule_id"]) in receipt.text
+    assert receipt.context["params_input"] == {"token": "[masked]"}
+    for when in ("2026-11-15-17:00", "never", ""):
+        refused = await bench.schedules.receipt(call, at=when)
+        assert refused.error is not None
+        assert refused.error.code is ErrorCode.INVALID_PARAM
+    odd = ToolCall(id="c", tool="Tool", arguments={"x": float("nan")}, caller="key:1")
+    refused = await bench.schedules.receipt(odd, at="2026-11-15-18:00")
+    assert refused.error is not None
+    assert refused.error.code is ErrorCode.INVALID_PARAM

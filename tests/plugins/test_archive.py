@@ -127,6 +127,7 @@ HOSTILE = {
     "zip: a file that is a folder too": (zip_of(("a", b"1"), ("a/b", b"2")), "collides with"),
     "zip: a name that is no UTF-8": (renamed(zip_of(("name", b"1")), b"name", b"n\xb0\xa1e"), "is not UTF-8"),
     "zip: NUL in a name": (renamed(zip_of(("good.txt?.py", b"1")), b"?", b"\0"), "hidden characters"),
+    "zip: a name that begins with NUL": (renamed(zip_of(("name", b"1")), b"name", b"\0ame"), "hidden characters"),
     "zip: hidden characters": (zip_of(("a\u202egnp.exe", b"1")), "\\u202egnp.exe' has hidden characters"),
     "zip: a path too long": (zip_of(("a/" * 600 + "x", b"1")), "too long or too deep"),
     "zip: a bomb": (zip_of(("zeros", ZEROS)), "more than 200 times its size"),

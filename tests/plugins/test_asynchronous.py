@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,12 @@ from typing import Any
 import pytest
 
 from tests.plugins.yards import PluginYard, eventually
+from toolyard.app import Yard
+from toolyard.config import load
+from toolyard.engine.ownership import started
+from toolyard.plugin_source import Outside
 from toolyard.plugins import asynchronous
+from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
@@ -215,3 +221,64 @@ async def test_several_tasks_of_one_call_each_end_by_their_own_callback(host: Pl
     async with asyncio.timeout(20):
         assert (await host.yard.tasks.wait(first.id)).state is TaskState.SUCCEEDED
         assert (await host.yard.tasks.wait(second.id)).state is TaskState.FAILED
+
+
+class Restarting:
+    """A host that can be stopped and started again on the same home, at the same address."""
+
+    def __init__(self, place: Path) -> None:
+        self.plugins = PluginYard(place)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+
+    async def base(self) -> str:
+        return f"http://127.0.0.1:{self.port}/plugin-callback/~"
+
+    def start(self) -> Yard:
+        place = self.plugins.place
+        config = load(place / "project", place / "home", plugin_folders=[self.plugins.folder], trusts_given=True)
+        return Yard(config, outside=Outside(callback_base=self.base, outlives=True))
+
+
+@pytest.mark.requirement("task:readopted", "r:R02", "r:R55")
+async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the_next(tmp_path: Path) -> None:
+    host = Restarting(tmp_path)
+    code = f"open('pid','w').write(str(os.getpid()))\nreceipt()\nwait_for('go')\nassert call_back({DONE!r}) == 200\n"
+    folder = add(host.plugins, code)
+    async with host.start() as first:
+        await first.call("Slow", {"prompt": "x"})
+    pid = int((folder / "pid").read_text())
+    assert started(pid) != 0
+    async with host.start() as second:
+        report = await second.recover(lambda owner: owner == second.boot.name)
+        assert [task.state for task in report.left] == [TaskState.WAITING]
+        assert await second.plugins.adopt(report.left) == 1
+        assert await second.plugins.adopt(report.left) == 0  # they are looked after already
+        listener = CallbackListener(second.plugins._admits, second.plugins._takes)
+        await listener.open(host.port)
+        (folder / "go").touch()
+        async with asyncio.timeout(20):
+            task = await second.tasks.wait(report.left[0].id)
+        assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
+        await listener.close()
+    await eventually(lambda: started(pid) == 0)
+
+
+@pytest.mark.requirement("task:readopted", "r:R27")
+async def test_the_total_limit_of_an_adopted_child_still_holds(tmp_path: Path) -> None:
+    host = Restarting(tmp_path)
+    limit = {"protocol": "stdio", "timeout": 2500}
+    folder = add(
+        host.plugins, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)", communication=limit
+    )
+    async with host.start() as first:
+        await first.call("Slow")
+    pid = int((folder / "pid").read_text())
+    async with host.start() as second:
+        report = await second.recover(lambda owner: owner == second.boot.name)
+        await second.plugins.adopt(report.left)
+        async with asyncio.timeout(20):
+            task = await second.tasks.wait(report.left[0].id)
+        assert task.state is TaskState.TIMED_OUT
+        await eventually(lambda: started(pid) == 0)

@@ -111,7 +111,8 @@ async def test_a_plugin_nobody_has_allowed_does_not_run(tmp_path: Path) -> None:
     async with PluginYard(tmp_path, trusted=False) as host:
         folder = host.add("New", "open('ran','w')")
         outcome = await host.call("New")
-        assert outcome.envelope.error is not None
+        assert outcome.envelope.context["reason"] == "DENIED"
+        assert "toolyard plugin allow New" in outcome.envelope.text
         assert not (folder / "ran").exists()
         assert "New" not in [tool.spec.name for tool in host.yard.tools]
 

@@ -27,6 +27,7 @@ LS_TAKES = "LS takes path, limit, offset, include_hidden, include_ignored, ignor
 
 def tool(required: list[Json] | None = None, /, **properties: Json) -> ToolSpec:
     parameters: JsonObject = {"type": "object", "properties": properties, "required": required or []}
+    parameters["additionalProperties"] = False
     return ToolSpec(name="Paint", description="Paints.", parameters=parameters, synonyms={"size": "resolution"})
 
 
@@ -68,7 +69,7 @@ def test_a_specification_gives_name_text_and_a_schema_with_defaults(
 
 @pytest.mark.requirement("spec:tool")
 def test_a_tool_may_have_no_parameters() -> None:
-    spec = ToolSpec(name="Now", description="The time.", parameters={"type": "object"})
+    spec = ToolSpec(name="Now", description="The time.", parameters={"type": "object", "additionalProperties": False})
     assert spec.parameter_names == ()
     assert accept(spec, {}) == {}
     assert refusal(spec, {"zone": "UTC"}) == "unknown parameter 'zone'. Now takes no parameters"
@@ -386,3 +387,32 @@ def test_null_for_an_optional_parameter_counts_as_left_out() -> None:
     assert accept(spec, {"path": "a", "limit": None}) == {"path": "a", "limit": 5}
     with pytest.raises(Failure, match="'path': expected a string, got null"):
         accept(spec, {"path": None})
+
+
+@pytest.mark.requirement("params:unknown")
+@pytest.mark.parametrize("own", [{}, {"additionalProperties": True}])
+def test_a_schema_that_does_not_forbid_other_names_lets_them_through_as_they_are(own: JsonObject) -> None:
+    properties: Any = {"path": {"type": "string"}}
+    spec = ToolSpec(name="T", description="", parameters={"type": "object", "properties": properties, **own})
+    assert accept(spec, {"Path": "a", "Other-Name": "1"}) == {"path": "a", "Other-Name": "1"}
+
+
+@pytest.mark.requirement("params:unknown", "params:types")
+def test_a_schema_may_say_what_other_names_hold() -> None:
+    spec = ToolSpec(
+        name="T", description="", parameters={"type": "object", "additionalProperties": {"type": "integer"}}
+    )
+    assert accept(spec, {"x": 1}) == {"x": 1}
+    with pytest.raises(Failure, match="'x': expected an integer, got"):
+        accept(spec, {"x": "many"})
+
+
+@pytest.mark.requirement("params:types")
+def test_two_tools_with_one_name_are_checked_each_by_its_own_schema() -> None:
+    for _ in range(2):
+        cases: list[tuple[str, Json, Json]] = [("string", "a", 1), ("boolean", True, "perhaps")]
+        for kind, good, bad in cases:
+            spec = tool(x={"type": kind})
+            assert accept(spec, {"x": good}) == {"x": good}
+            with pytest.raises(Failure):
+                accept(spec, {"x": bad})

@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -752,7 +753,9 @@ def test_the_arguments_tell_which_command_is_checked() -> None:
     assert spec is not None
     assert spec.parameters["required"] == ["n"]
     assert set(spec.parameter_names) == {"n", "command", "maid", "valet"}
-    assert command_spec(manifest, {"Command": " add "}) == spec
+    loosely = command_spec(manifest, {"Command": " add "})
+    assert loosely is not None
+    assert asdict(loosely) == asdict(spec)
     assert command_spec(manifest, {"command": "List"}) is None
     assert command_spec(manifest, {"command": "Drop", "n": 1}) is None
     assert command_spec(manifest, {}) is None
@@ -882,3 +885,14 @@ def test_every_field_that_is_read_has_a_row_in_the_documentation() -> None:
     words_of_schemas = {"properties", "stdio", "string", "object"}
     assert len(read_names) > 30
     assert read_names - documented - words_of_schemas == set()
+
+
+@pytest.mark.requirement("s:S-84")
+def test_nothing_hidden_in_a_declared_schema_reaches_the_model() -> None:
+    schema = {"type": "object", "properties": {"description": {"type": "string", "description": "a\u200bb\u202ec"}}}
+    commands = [{"command": "Go", "description": "x", "parameters": schema}]
+    found = read_manifest(json.dumps({**ECHO, "capabilities": {"invocationCommands": commands}}))
+    assert found.manifest is not None
+    declared = found.manifest.commands[0].parameters
+    assert declared is not None
+    assert declared["properties"] == {"description": {"type": "string", "description": "abc"}}

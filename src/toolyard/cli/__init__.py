@@ -15,10 +15,21 @@ from toolyard.cli.options import Common, common_options
 from toolyard.errors import ToolyardError
 
 _COMMANDS = {
+    "serve": ("toolyard.cli.serve", "Run the server."),
     "call": ("toolyard.cli.call", "Run one tool and print its result as JSON."),
     "tools": ("toolyard.cli.tools", "List the tools, or show one."),
     "request": ("toolyard.cli.request", "Find the tool requests in a model's text."),
     "reply": ("toolyard.cli.reply", "Read the structured replies of models, or ask for them."),
+    "plugin": ("toolyard.cli.plugin", "Write, review, install and list plugins."),
+    "task": ("toolyard.cli.task", "List, show, cancel or retry tasks."),
+    "schedule": ("toolyard.cli.schedule", "List, add, cancel or run scheduled calls."),
+    "approval": ("toolyard.cli.approval", "Answer calls that wait for approval, and keep rules."),
+    "journal": ("toolyard.cli.journal", "Look at calls and events; undo what a call wrote."),
+    "backup": ("toolyard.cli.backup", "Write the state and the settings to one file."),
+    "restore": ("toolyard.cli.restore", "Put a backup in place."),
+    "import": ("toolyard.cli.import_", "Take over plugins and state of another host."),
+    "mcp": ("toolyard.cli.mcp", "Offer the tools to MCP clients, and use the tools of MCP servers."),
+    "worker": ("toolyard.cli.worker", "Run calls for other hosts that share a PostgreSQL database."),
     "doctor": ("toolyard.cli.doctor", "Say what is wrong on this machine and how to mend it."),
     "config": ("toolyard.cli.config", "Show or check the settings."),
 }

@@ -15,6 +15,7 @@ from toolyard.app import Yard
 from toolyard.cli.detach import detached
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import json_text
+from toolyard.cli.through import run_through, server_for
 from toolyard.cli.waiting import task_ids, waited
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
@@ -80,6 +81,12 @@ class Request:
             arguments = {**self.written, **from_pairs(yard, self.tool, self.pairs)}
             later = arguments.pop("timely_contact", None)
             call = request_of(yard, self.tool, arguments, force=self.force)
+            server = server_for(self.common, yard)
+            if server is not None:
+                return await run_through(
+                    server, yard, call, say, dialect=self.dialect, shown=self.shown, wait=wait,
+                    later=None if later is None else str(later), quiet=self.common.quiet,
+                )  # fmt: skip
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, yard.cancel, call.id)
             outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
             tasks = task_ids(outcome.envelope)

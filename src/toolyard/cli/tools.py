@@ -10,6 +10,7 @@ import click
 from toolyard.app import Yard
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json, print_table
+from toolyard.cli.tools_export import export_
 from toolyard.errors import ToolyardError
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
@@ -21,6 +22,9 @@ def command(common: Common) -> None:
     """List the tools, or show one."""
     if click.get_current_context().invoked_subcommand is None:
         _print_list(common)
+
+
+command.add_command(export_)
 
 
 @command.command("list")

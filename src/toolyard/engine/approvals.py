@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 from uuid import uuid4
 
+from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import Mask
@@ -115,6 +116,7 @@ class Approvals:
                 changes.append(_rule(record.tool, command, effect, by, now))
             told: JsonObject = {"id": id_, "state": state.value, "by": by, "call_id": record.body["call_id"]}
             if await self._store.commit(changes, [NewEvent(type=f"approval.{state.value}", at=now, data=told)]):
+                crashpoint("approval.answered")
                 return state
 
     async def page(self, states: tuple[str, ...] = (), *, limit: int, after: Place | None = None) -> list[Record]:
@@ -124,6 +126,7 @@ class Approvals:
         record = _rule(tool, command, effect, by, self._now())
         told: JsonObject = {"id": record.id, "tool": tool, "command": command, "effect": effect.value}
         await self._store.commit([record], [NewEvent(type="approval.rule", at=record.created, data=told)])
+        crashpoint("approval.rule-added")
         return record
 
     async def rules(self) -> list[Record]:
@@ -189,6 +192,7 @@ class Approvals:
         told: JsonObject = {"id": record.id, "tool": call.tool, "call_id": call.id, "expires": record.due}
         await self._store.commit([record], [NewEvent(type="approval.requested", at=now, data=told | record.body)])
         try:
+            crashpoint("approval.asked")
             return await self._answered(record.id)
         except asyncio.CancelledError:
             await asyncio.shield(self._settle(record.id, State.INTERRUPTED))

@@ -22,8 +22,8 @@ async def feed(store: Store, clock: Clock, after: int, *, follow: bool = True) -
         before = page[0].seq - 1 if page else newest
         if before != after:  # forgotten, or the cursor is one of another state
             low, high = sorted((after, before))
-            now = clock.now().timestamp()
-            yield Event(seq=before, type=GAP, at=now, data={"from": low + 1, "to": high})
+            at = clock.now().timestamp()
+            yield Event(seq=before, type=GAP, at=at, data={"from": low + 1, "to": high})
             after = before
         for event in page:
             yield event

@@ -11,6 +11,7 @@ from typing import Final, Protocol
 
 import orjson
 
+from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
@@ -64,6 +65,7 @@ class Journal:
         )  # fmt: skip
         event = NewEvent(type="call.started", at=now, data=_told(record))
         await self._store.commit([record], [event], lasting=False)
+        crashpoint("journal.started")
 
     async def finished(self, call: ToolCall, outcome: Outcome) -> None:
         record = await self._store.get(CALL, call.id)
@@ -86,7 +88,9 @@ class Journal:
             kind=RESULT, id=call.id, state=KEPT, created=record.created, updated=now, body=self._whole(call, envelope)
         )
         event = NewEvent(type="call.finished", at=now, data=_told(ended))
+        crashpoint("journal.before-finished")
         await self._store.commit([ended, whole], [event], lasting=False)
+        crashpoint("journal.finished")
 
     async def get(self, call_id: str) -> JsonObject | None:
         """One call with the whole of its result."""

@@ -60,12 +60,13 @@ def lives(pid: int, began: int) -> bool:
 
 
 def started(pid: int) -> int:
-    """When a process began, as its kernel counts it; 0 when that cannot be told."""
+    """When a process began, as its kernel counts it; 0 when that cannot be told, or it only waits to be buried."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return 0
-    return int(stat.rpartition(")")[2].split()[19])
+    fields = stat.rpartition(")")[2].split()
+    return 0 if fields[0] == "Z" else int(fields[19])
 
 
 def _exists(pid: int) -> bool:

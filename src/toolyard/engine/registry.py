@@ -38,6 +38,14 @@ class Registry:
         self._tools[tool.spec.name] = tool
         self._names |= dict.fromkeys((tool.spec.name, *tool.spec.aliases), tool)
 
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return self._sources
+
+    def ask_first(self, source: Source) -> None:
+        """One more source, asked before those that are there."""
+        self._sources = (source, *self._sources)
+
     def __iter__(self) -> Iterator[Tool]:
         found = dict(self._tools)
         for source in self._sources:

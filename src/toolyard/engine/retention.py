@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import approvals, journal, schedules
+from toolyard.engine import approvals, backend, journal, schedules
 from toolyard.engine.clock import Clock
 from toolyard.protocol import approval, task
 from toolyard.protocol.store import Store
@@ -29,6 +29,7 @@ _PAUSE_S = 0.005  # another process gets the lock of the file in between
 
 ENDED: Final[Mapping[str, Sequence[str]]] = {
     journal.RESULT: (journal.KEPT,),
+    backend.KIND: (backend.KEPT,),
     journal.CALL: journal.ENDED,
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
     approvals.KIND: tuple(state for state in approval.State if state is not approval.State.PENDING),

@@ -12,7 +12,9 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
+from toolyard.engine.approvals import ASKED
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
@@ -138,8 +140,8 @@ class Runner:
             items = split_batch(call.arguments, _names(tool)) if tool.spec.splits_batches else None
             if items is None and not tool.spec.verbatim:
                 arguments = accept(tool.spec, call.arguments)
-            if self._permit is not None and "#" not in call.id:  # the items of a batch are permitted together
-                await self._permit(call, tool.spec)
+            if call.origin in ASKED and "#" not in call.id:  # the items of a batch are permitted together
+                await self._permission(call, tool.spec)
             if items is not None:
                 return await self._batch(call, tool, items, started)
             result = await self._run(tool, replace(call, arguments=arguments))
@@ -151,6 +153,25 @@ class Runner:
             bug = f"Toolyard has a bug: {call.tool} raised {type(error).__name__}: {error}".rstrip(": ")
             hint = "Please report it; the same call will fail again."
             return self._failed(call, Failure(ErrorCode.INTERNAL_ERROR, f"{bug}.", hint=hint), started)
+
+    async def _permission(self, call: ToolCall, spec: ToolSpec) -> None:
+        """Wait until the call may run; a cancel ends the wait, and with it the question."""
+        if self._permit is None:
+            return
+        stop = Stop(call.tool, self._clock, 0)
+        self._running[call.id] = stop
+        asking, waiter = asyncio.ensure_future(self._permit(call, spec)), asyncio.ensure_future(stop.wait())
+        either: set[asyncio.Future[Any]] = {asking, waiter}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                raise stop.cancelled()
+            asking.result()
+        finally:
+            for one in either:
+                one.cancel()
+            await asyncio.wait(either, timeout=_GRACE_S)
+            del self._running[call.id]
 
     async def _run(self, tool: Tool, call: ToolCall) -> Result:
         limit = tool.spec.timeout_s if call.timeout_s is None else min(call.timeout_s, tool.spec.timeout_s)

@@ -16,6 +16,7 @@ from typing import Final
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
+from toolyard.crashpoint import crashpoint
 from toolyard.dialects.vcp import timed_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import excerpt
@@ -25,7 +26,7 @@ from toolyard.engine.when import moment, repeats
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import JsonObject, json_problem
+from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
 
@@ -71,8 +72,7 @@ class Schedules:
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Record:
         """Keep a call for later. Raises Failure when the time makes no sense or the call is not allowed."""
         now = self._clock.now()
-        problem = json_problem(call.arguments, "arguments")
-        if problem:
+        if problem := json_problem(call.arguments, "arguments"):
             raise Failure(ErrorCode.INVALID_PARAM, f"{problem}.", hint="Send arguments that are JSON.")
         if bool(at) == bool(cron):
             raise Failure(
@@ -93,13 +93,16 @@ class Schedules:
             },
         )  # fmt: skip
         await self._store.commit([record], [_event("schedule.added", stamp, record)])
+        crashpoint("schedule.added")
         return record
 
     async def receipt(self, call: ToolCall, *, at: str = "", cron: str = "") -> Envelope:
         """Keep a call for later; what whoever asked gets for it: when it will run, or why it will not."""
         began = self._clock.monotonic()
         data: JsonObject = {}
-        fault, context = None, {"cwd": ".", "params_input": self._mask.json(call.arguments)}
+        problem = json_problem(call.arguments, "arguments")
+        echo: Json = {"unreadable": problem} if problem else self._mask.json(call.arguments)
+        fault, context = None, {"cwd": ".", "params_input": echo}
         try:
             record = await self.submit(call, at=at, cron=cron)
             when = str(record.body["for"])
@@ -120,6 +123,7 @@ class Schedules:
         """Run one now that is scheduled or expired."""
         claimed = await self._move(id_, (State.SCHEDULED, State.EXPIRED), State.RUNNING)
         if claimed is not None:
+            crashpoint("schedule.claimed-by-hand")
             self._start(claimed, late=False)
         return claimed is not None
 
@@ -155,6 +159,12 @@ class Schedules:
         while self._runs:
             await asyncio.wait(self._runs)
 
+    async def close(self) -> None:
+        """Stop the runs that have begun; they end as interrupted."""
+        for run in self._runs:
+            run.cancel()
+        await self.drain()
+
     async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
         """End what a host that is gone left running, as interrupted; how many there were."""
         settled = 0
@@ -186,6 +196,7 @@ class Schedules:
             return False
         claimed = await self._move(record.id, (State.SCHEDULED,), State.RUNNING)
         if claimed is not None:
+            crashpoint("schedule.claimed")
             self._start(claimed, late=overdue > 60)
         return claimed is not None
 
@@ -195,12 +206,19 @@ class Schedules:
         run.add_done_callback(self._runs.discard)
 
     async def _run(self, record: Record, *, late: bool) -> None:
-        async with self._room:
-            call = self._call(record, late=late)
-            outcome = await self._settle(call)
+        call = self._call(record, late=late)
+        try:
+            async with self._room:
+                outcome = await self._settle(call)
+        except asyncio.CancelledError:
+            why = "its host was stopped while it ran"
+            await asyncio.shield(self._finish(record.id, State.INTERRUPTED, why, call.id))
+            raise
+        crashpoint("schedule.ran")
         envelope = outcome.envelope
         state = State.FAILED if envelope.error else State.DONE
         await self._finish(record.id, state, envelope.text[:500], call.id)
+        crashpoint("schedule.finished")
 
     def _call(self, record: Record, *, late: bool) -> ToolCall:
         body = record.body

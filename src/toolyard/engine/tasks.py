@@ -12,11 +12,12 @@ import hmac
 import json
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from uuid import uuid4
 
+from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import MASK
@@ -105,6 +106,21 @@ class Tasks:
             own.saw(task)
         return tuple(own.tasks.values())
 
+    async def adopt(self, tasks: Sequence[Task]) -> Expected | None:
+        """Take over the open tasks of one call, whose host is gone; None when another host was faster."""
+        now = self._now()
+        ours = [replace(task, owner=self._owner, updated=now) for task in tasks]
+        if not await self._store.commit([_record(task) for task in ours]):
+            return None
+        first = ours[0]
+        call = ToolCall(id=first.call_id, tool=first.plugin, arguments=first.arguments, caller=first.caller)
+        expected = _Expected(call, first.deadline, "", first.token_hash, named=True)
+        for task in ours:
+            expected.saw(replace(task, version=task.version + 1))
+        crashpoint("task.readopted")
+        self._expected[first.token_hash] = expected
+        return expected
+
     async def look(self, expected: Expected) -> None:
         """See what others did to the tasks of a call: a callback may come to any host, and so may a cancel."""
         own = _own(expected)
@@ -145,7 +161,9 @@ class Tasks:
         task = expected.tasks[task_id] if expected else await self._stored(hashed, plugin, task_id)
         if task is None:
             return Answer.UNKNOWN
+        crashpoint("callback.before-stored")
         if await self.end(task.id, state_of(body), result=body):
+            crashpoint("callback.stored")
             return Answer.STORED
         return await self._note(task.id, body)
 
@@ -210,6 +228,7 @@ class Tasks:
             owner=self._owner, arguments=arguments if isinstance(arguments, dict) else {}, receipt=receipt,
             process=process,
         )  # fmt: skip
+        crashpoint("task.before-started")
         if not await self._store.commit([_record(task)], [_event("task.started", now, task)]):
             raise RuntimeError("a new task id was taken")
         return replace(task, version=1)
@@ -226,6 +245,7 @@ class Tasks:
             now = self._now()
             ended = task.finish(state, now, result=result, message=message)
             if await self._store.commit([_record(ended)], [_event(f"task.{state.value}", now, ended)]):
+                crashpoint("task.ended")
                 expected = self._expected.get(ended.token_hash)
                 if expected is not None:
                     expected.saw(ended)

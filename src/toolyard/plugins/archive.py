@@ -22,6 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, cast
 
+from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError
 from toolyard.plugins.archive_entries import Caps, Entry, Refused, judged
 from toolyard.plugins.archive_lists import tar_entries, zip_entries
@@ -32,7 +33,7 @@ _ENTRY_ROOM = 4096  # of an unpacked tar, for the headers and the padding of one
 _LIST_ROOM = 1024  # of a zip's list, for one entry
 _END = struct.Struct("<4s4H2LH")  # the last record of a zip
 _MAX_COMMENT = 65535
-_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, NotImplementedError, RuntimeError, ValueError)
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, RuntimeError, ValueError)
 Opened = tuple[list[Entry], Callable[[Entry], IO[bytes]]]
 
 
@@ -84,6 +85,7 @@ def claim(draft: Path, target: Path) -> None:
         raise Refused(f"there is already a '{target.name}' where it would go") from None
     try:
         draft.chmod(0o755)
+        crashpoint("plugin.before-unpacked")
         draft.rename(target)
     except BaseException:
         target.rmdir()

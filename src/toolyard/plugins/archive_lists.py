@@ -49,7 +49,8 @@ def _members(archive: tarfile.TarFile, caps: Caps) -> Iterator[tarfile.TarInfo]:
 def _from_zip(info: zipfile.ZipInfo) -> Entry:
     mode = info.external_attr >> 16
     kind = stat.S_IFMT(mode)
-    is_folder = info.is_dir()
+    name = _zip_name(info)
+    is_folder = name.endswith("/")
     oddity = ""
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         oddity = "a link, a device or another thing that is no file"
@@ -60,7 +61,7 @@ def _from_zip(info: zipfile.ZipInfo) -> Entry:
     elif info.compress_type not in _METHODS:
         oddity = "packed in an unusual way: make the archive again with an ordinary program"
     return Entry(
-        path=_zip_name(info),
+        path=name,
         size=info.file_size,
         is_folder=is_folder,
         executable=bool(mode & 0o111),

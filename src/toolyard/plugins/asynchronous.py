@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from toolyard.crashpoint import crashpoint
 from toolyard.plugins.adopted import AdoptedChild
 from toolyard.plugins.environment import per_call
 from toolyard.plugins.launch import Launch, Starter
@@ -75,6 +76,7 @@ class Submissions:
                 base = await self._callback_base() + expected.token
                 extra = per_call(manifest, request_address="127.0.0.1", callback_base=base)
                 child = await self._starter.spawn(launch, extra)
+                crashpoint("task.process-started")
                 living = LivingChild(
                     child, stdin, children=self._children, limits=manifest.limits, detached=manifest.detached
                 )
@@ -82,6 +84,7 @@ class Submissions:
             said = verdict(manifest.name, ended)
             result = result_of(manifest.name, said, warnings=ended.warnings)
             tasks = await self._desk.received(expected, json.dumps(said, ensure_ascii=False), living.pid)
+            crashpoint("task.receipt-stored")
         finally:
             if living is not None:
                 self._watch(
@@ -115,6 +118,7 @@ class Submissions:
     def _watch(self, watch: _Watch) -> None:
         if watch.tasks and self._outlives:
             watch.living.spare()
+            crashpoint("task.spared")
         running = asyncio.create_task(self._supervise(watch) if watch.tasks else self._leave_in_peace(watch.living))
         self._watches[running] = watch
         running.add_done_callback(lambda done: self._watches.pop(done, None))

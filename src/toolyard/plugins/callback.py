@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 import h11
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.json import Json, json_problem
 
 PATH: Final = "/plugin-callback/"
@@ -99,6 +100,7 @@ class CallbackListener:
         if request.method != b"POST":
             return Answered(HTTPStatus.METHOD_NOT_ALLOWED, _error("a callback is a POST"))
         refused = await self._admits(address)
+        crashpoint("callback.admitted")
         if refused is not None:
             return refused
         headers = dict(request.headers)
@@ -155,6 +157,7 @@ class _Conversation:
                 parts = (response, h11.Data(data=text), h11.EndOfMessage())
                 self._writer.write(b"".join(self._http.send(part) or b"" for part in parts))
                 await self._writer.drain()
+                crashpoint("callback.answered")
             self._writer.close()
             await self._writer.wait_closed()
         except (ConnectionError, h11.LocalProtocolError):

@@ -19,6 +19,7 @@ import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 
+from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import Spawned
 from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.talk import Talk
@@ -74,6 +75,7 @@ async def run_child(
         if code is not None:
             await talk.drain(drain_s)
         overrun = children.overrun(child.pid)
+        crashpoint("plugin.exited")
         decided = True
     finally:
         talk.close()

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.tree import Children
 from toolyard.protocol.failure import Failure, Reason
@@ -33,6 +34,7 @@ class ColdStarter:
         try:
             for _ in range(3):
                 pipes += os.pipe()
+            crashpoint("plugin.before-spawn")
             with self._children.numbering() as number:
                 process = subprocess.Popen(  # noqa: ASYNC220, S603 see above; no shell, and the command is reviewed
                     launch.argv,
@@ -49,7 +51,9 @@ class ColdStarter:
             raise _start_failure(launch, error) from error
         for theirs in (pipes[0], pipes[3], pipes[5]):
             os.close(theirs)
+        crashpoint("plugin.spawned")
         self._children.adopt(process.pid, launch.limits, number)
+        crashpoint("plugin.adopted")
         set_limits(process.pid, launch.limits)
         process.returncode = 0  # Children waits for it; Popen shall not mind
         return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])

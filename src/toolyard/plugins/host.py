@@ -28,7 +28,6 @@ from toolyard.protocol.task import Desk
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
-_CALLABLE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS)
 
 
 class PluginHost:
@@ -56,9 +55,15 @@ class PluginHost:
 
     def tools(self) -> "Iterator[PluginTool]":
         """Every plugin that can be called now."""
-        for plugin in self.plugins.all:
-            if plugin.is_ready and plugin.manifest and plugin.manifest.type in _CALLABLE:
-                yield PluginTool(self, plugin.manifest, plugin.fingerprint.digest if plugin.fingerprint else "")
+        names = (plugin.name for plugin in self.plugins.all if plugin.is_ready)
+        return (tool for name in names if (tool := self.tool(name)))
+
+    def tool(self, name: str) -> "PluginTool | None":
+        """One plugin as a tool, whether it may run or not; None when there is none of that name to call."""
+        plugin = self.plugins.get(name)
+        if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
+            return None
+        return PluginTool(self, plugin.manifest, plugin.fingerprint.digest if plugin.fingerprint else "")
 
     def ready(self, name: str) -> tuple[Plugin, Manifest]:
         """The plugin as it is at this moment; Failure when it may not run."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 
+from toolyard.crashpoint import crashpoint
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugins.archive import claim, extract, write_file
 from toolyard.plugins.archive_entries import Caps, Entry, Refused, judged
@@ -50,7 +51,7 @@ def install(
     stage = place / f".incoming-{token_hex(8)}"
     stage.mkdir(mode=0o700)
     try:
-        proof, left_out = _brought(source, stage, environ, (*HOSTS, *hosts), caps)
+        proof, left_out = _brought(source, stage, environ, (*HOSTS, *(host.lower() for host in hosts)), caps)
         found = _plugin_folder(stage / "content", source)
         name = _name(found, source)
         target = place / name
@@ -79,6 +80,7 @@ def remove(folder: Path, home: Path, *, stamp: str) -> Path | None:
         return None
     kept = place / REMOVED / f"{entry.name}-{stamp}-{token_hex(3)}"
     kept.parent.mkdir(mode=0o700, exist_ok=True)
+    crashpoint("plugin.before-removal")
     entry.rename(kept)
     return kept
 

@@ -7,6 +7,7 @@ left of it is killed, except that a ``detached`` one may leave a process behind 
 
 import asyncio
 
+from toolyard.crashpoint import crashpoint
 from toolyard.plugins.child import DRAIN_S, HEAD, Ended, ended, exit_or, received
 from toolyard.plugins.launch import Spawned
 from toolyard.plugins.stderr import StderrRing
@@ -44,6 +45,7 @@ class LivingChild:
                 self._talk.heard.clear()
                 said = self._talk.receipt()
                 if said:
+                    crashpoint("task.receipt-read")
                     self._talk.stop_listening()
                     heard = True
                     return received(self._talk, said, limits=self._limits, stderr=self.stderr)
@@ -86,6 +88,7 @@ class LivingChild:
 
     async def _until_exit(self) -> int:
         code = await self._child.wait()
+        crashpoint("task.process-exited")
         await self._talk.drain(self._drain_s)
         self._talk.close()
         if not self._detached:

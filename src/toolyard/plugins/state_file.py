@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from toolyard.crashpoint import crashpoint
 from toolyard.errors import ConfigError
 from toolyard.protocol.json import JsonObject
 
@@ -59,7 +60,9 @@ class StateFile:
                 file.write(content)
                 file.flush()
                 os.fsync(fd)
+            crashpoint("state-file.before-replace")
             draft.replace(self.path)
+            crashpoint("state-file.after-replace")
         except BaseException:
             with suppress(FileNotFoundError):
                 draft.unlink()

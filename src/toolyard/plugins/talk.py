@@ -2,6 +2,7 @@
 
 import asyncio
 
+from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import Spawned
 from toolyard.plugins.pump import Reader, Writer
 from toolyard.plugins.stderr import StderrRing
@@ -22,6 +23,7 @@ class Talk:
         self._stdout = Reader(child.stdout, self._hear)
         self._stderr = Reader(child.stderr, stderr.feed)
         self._stdin = Writer(child.stdin, stdin)
+        crashpoint("plugin.stdin-written")
 
     @property
     def pipes(self) -> tuple[int, ...]:
@@ -66,6 +68,7 @@ class Talk:
         self._stderr.close()
 
     def _hear(self, chunk: bytes) -> None:
+        crashpoint("plugin.stdout-read")
         if not self._listening:
             return
         if self._decoder.size + len(chunk) > self._most:

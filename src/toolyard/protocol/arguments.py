@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 from toolyard.protocol.call import fold
@@ -18,9 +19,10 @@ from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.tool import ToolSpec
 
 if TYPE_CHECKING:
-    from jsonschema_rs import ValidationError
+    from jsonschema_rs import Draft202012Validator, ValidationError
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_KEPT = 256  # tools whose names and checks are kept from call to call
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -73,6 +75,7 @@ def schema_of(spec: ToolSpec, name: str) -> dict[str, Json]:
     return schema if isinstance(schema, dict) else {}
 
 
+@lru_cache(maxsize=_KEPT)
 def _canonical(spec: ToolSpec) -> dict[str, str]:
     names = {fold(other): name for other, name in spec.synonyms.items()}
     return names | {fold(name): name for name in spec.parameter_names}
@@ -85,8 +88,10 @@ def _named(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, l
     problems = []
     for key, value in arguments.items():
         name = canonical.get(fold(key))
-        if name is None:
+        if name is None and _is_closed(spec):
             problems.append(_unknown(spec, key))
+        elif name is None:
+            named[key] = value  # the schema has the last word about it
         elif value is None and _optional(spec, name):
             continue  # many models write null for what they leave out
         elif name in named and named[name] != value:
@@ -94,6 +99,11 @@ def _named(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, l
         else:
             named[name], written[name] = value, key
     return named, problems
+
+
+def _is_closed(spec: ToolSpec) -> bool:
+    """Whether the tool takes only what its schema names; as in any JSON Schema, it must say so."""
+    return spec.parameters.get("additionalProperties") is False
 
 
 def _optional(spec: ToolSpec, name: str) -> bool:
@@ -110,10 +120,17 @@ def _unknown(spec: ToolSpec, key: str) -> str:
 
 
 def _faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
+    validator, schema = _validator(spec)
+    return [_fault(error, schema) for error in validator.iter_errors(arguments)]
+
+
+@lru_cache(maxsize=_KEPT)
+def _validator(spec: ToolSpec) -> "tuple[Draft202012Validator, JsonObject]":
     from jsonschema_rs import Draft202012Validator  # only a call needs it, and it takes a while to load
 
-    schema = {**spec.parameters, "additionalProperties": True}  # unknown names are already said, with a better word
-    return [_fault(error, schema) for error in Draft202012Validator(schema).iter_errors(arguments)]
+    # Of a closed tool, unknown names are already said, with a better word.
+    schema = {**spec.parameters, "additionalProperties": True} if _is_closed(spec) else spec.parameters
+    return Draft202012Validator(schema), schema
 
 
 def _fault(error: "ValidationError", schema: JsonObject) -> str:

@@ -20,8 +20,10 @@ class Risk(StrEnum):
     NETWORK = "network"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolSpec:
+    """Each is one of its own: it has a hash, so that what is made from it can be kept."""
+
     name: str
     description: str  # what the model reads
     parameters: JsonObject  # a JSON Schema of type object
@@ -33,6 +35,8 @@ class ToolSpec:
     timeout_s: float = 60.0
     splits_batches: bool = False  # built-in tools split numbered batches; plugins get them unchanged
     verbatim: bool = False  # a plugin gets the arguments as they were written; the schema only checks them
+    idempotent: bool = False  # a call that was cut off may be run again
+    at_once: int = 0  # how many of its calls may run at a time, on all hosts together; 0: no limit of its own
 
     @property
     def parameter_names(self) -> tuple[str, ...]:

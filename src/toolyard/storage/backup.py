@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Final
 
+from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.storage.state_file import SIDE_FILES, STATE, check, copy, disown, fold_in
 
@@ -47,6 +48,7 @@ def back_up(home: Path, archive: Path) -> list[str]:
                 with source.open("rb") as content:
                     _add(tar, name, content)
         _to_disk(whole)
+        crashpoint("backup.before-rename")
         whole.rename(archive)
         _to_disk(archive.parent)
     return names
@@ -66,9 +68,11 @@ def restore(archive: Path, home: Path, aside: Path) -> list[str]:
             for name in before:
                 if (home / name).exists():
                     (home / name).rename(aside / name)
+                    crashpoint("restore.put-aside")
         for name in names:
             _to_disk(draft / name)
             (draft / name).rename(home / name)
+            crashpoint("restore.put-in-place")
         _to_disk(home)
     return names
 

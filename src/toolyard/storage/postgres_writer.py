@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.storage.postgres_server import Server
 
@@ -164,13 +165,16 @@ class Writer:
             return
         self._doubtful = False
         self._batch += 1
+        crashpoint("postgres.before-begin")
         async with db.transaction():
             if not any(job.lasting for job in jobs):
                 await db.execute("SET LOCAL synchronous_commit = off")
             await self._put(db, jobs)
             newest = await self._tell(db, jobs)
+            crashpoint("postgres.before-commit")
             self._doubtful = True
         self._doubtful = False
+        crashpoint("postgres.after-commit")
         self._told(newest)
 
     async def _put(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> None:

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
@@ -57,10 +58,16 @@ class SqliteStore:
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._grown = asyncio.Condition()
         self._opened: _Opened | None = None
+        self._closed = False
 
     def open(self) -> "_Opened":
+        if self._closed:
+            raise StorageError(f"{self._file} was closed by this process")
         if self._opened is None:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            try:
+                self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            except OSError as error:
+                raise _fault(self._file, error) from error
             writes, reads = _connect(self._file), _connect(self._file)
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
             reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
@@ -130,6 +137,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         """After everything that was asked for is on the disk."""
+        self._closed = True
         if self._opened is not None:
             self._jobs.put(None)
             await asyncio.to_thread(self._opened.writer.join)
@@ -174,6 +182,7 @@ class SqliteStore:
         answers: list[Any] = []
         try:
             db.execute(f"PRAGMA synchronous = {'FULL' if any(job.lasting for job in batch) else 'NORMAL'}")
+            crashpoint("store.before-begin")
             db.execute("BEGIN IMMEDIATE")
             for job in batch:
                 db.execute("SAVEPOINT one")
@@ -185,7 +194,9 @@ class SqliteStore:
                     db.execute("ROLLBACK TO one")
                 db.execute("RELEASE one")
                 answers.append(answer)
+            crashpoint("store.before-commit")
             db.execute("COMMIT")
+            crashpoint("store.after-commit")
         except sqlite3.Error as error:  # nothing of the batch is on the disk, and all of it is told so
             if db.in_transaction:
                 db.rollback()
@@ -233,6 +244,7 @@ def _migrate(db: sqlite3.Connection) -> None:
         for statement in SCHEMA.split(";"):
             db.execute(statement)
         db.execute(f"PRAGMA user_version = {VERSION}")
+        crashpoint("store.before-migrated")
     db.execute("COMMIT")
 
 

@@ -30,32 +30,33 @@ def used_bytes(file: Path) -> int:
 
 def check(file: Path) -> None:
     """Raise StorageError when the file is damaged or of a newer Toolyard; one that does not exist is whole."""
-    if not file.exists():
-        return
-    with _reading(file) as db:
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise StorageError(
-                f"{file} was written by a newer Toolyard (format {version}, this one knows {VERSION}): use that version"
-            )
-        (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
-        if said != "ok":
-            raise StorageError(f"{file} is damaged ({said}): {_HINT}")
-        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        if version and not {"records", "events"} <= tables:
-            raise StorageError(f"{file} is no state of Toolyard: {_HINT}")
+    if file.exists():
+        with _reading(file) as db:
+            _examine(db, file)
 
 
 def copy(file: Path, to: Path) -> None:
-    """A copy as of one moment, also while others write; ``to`` is checked when it is done."""
+    """A copy as of one moment, also while others write; StorageError when what was copied is not whole."""
     with _reading(file) as source, contextlib.closing(sqlite3.connect(to)) as target:
-        try:
-            source.backup(target)  # all at once: one view of the file, while writers go on in the log beside it
-        except sqlite3.Error as error:
-            raise StorageError(f"{file} cannot be copied: {error}") from error
+        source.backup(target)  # all at once: one view of the file, while writers go on in the log beside it
         target.execute("PRAGMA journal_mode = DELETE")  # one file, nothing beside it
+        _examine(target, file)
     to.chmod(0o600)
-    check(to)
+
+
+def _examine(db: sqlite3.Connection, file: Path) -> None:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise StorageError(
+            f"{file} was written by a newer Toolyard (format {version}, this one knows {VERSION}): "
+            "use that version, or restore a backup with 'toolyard restore'"
+        )
+    (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if said != "ok":
+        raise StorageError(f"{file} is damaged ({' '.join(said.split())}): {_HINT}")
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+    if version and not {"records", "events"} <= tables:
+        raise StorageError(f"{file} is no state of Toolyard: {_HINT}")
 
 
 def fold_in(file: Path) -> None:
@@ -82,6 +83,8 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
         with contextlib.closing(sqlite3.connect(f"{_uri(file)}?mode={mode}", uri=True, timeout=_BUSY_S)) as db:
             yield db
     except sqlite3.DatabaseError as error:
+        if "full" in str(error):
+            raise StorageError(f"the disk is full: there is no room for a copy of {file}") from error
         raise StorageError(f"{file} cannot be read ({error}): {_HINT}") from error
 
 

@@ -95,7 +95,22 @@ def _declared(fields: Fields) -> JsonObject | None:
     if problem:
         message = f"'parameters' is not a JSON Schema that can be used: {problem}. It is ignored."
         fields.note("parameters", message, "Write a JSON Schema (draft 2020-12) of type object.")
-    return None if problem else {**value, "type": "object"}
+    return None if problem else {**_shown(value), "type": "object"}
+
+
+def _shown(schema: JsonObject) -> JsonObject:
+    """A schema as a model may read it: nothing hidden in its titles and descriptions (S-84)."""
+
+    def clean(key: str, value: Json) -> Json:
+        if isinstance(value, str):
+            return visible(value) if key in ("description", "title") else value
+        if isinstance(value, list):
+            return [clean("", item) for item in value]
+        if isinstance(value, dict):
+            return {name: clean(name, inner) for name, inner in value.items()}
+        return value
+
+    return {name: clean(name, inner) for name, inner in schema.items()}
 
 
 def _is_schema(value: JsonObject) -> bool:

@@ -26,6 +26,8 @@ def tool_spec(manifest: Manifest) -> ToolSpec:
         risk=manifest.risk,
         timeout_s=manifest.timeout_s,
         verbatim=True,
+        idempotent=manifest.idempotent,
+        at_once=manifest.max_concurrency or 0,
     )
 
 

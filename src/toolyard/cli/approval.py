@@ -1,0 +1,133 @@
+"""``toolyard approval``: what waits for a person's word, and the rules that answer by themselves."""
+
+import json
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json
+from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
+from toolyard.cli.table import Row, print_rows, state_cell
+from toolyard.engine.approvals import KIND, shown, shown_rule
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.protocol.approval import Effect, State
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.store import Record
+
+_BY = "cli"
+
+
+@click.group("approval", short_help="Answer calls that wait for approval, and keep rules.")
+@common_options
+def command(common: Common) -> None:
+    """Calls that wait for a person's word, and the rules that answer by themselves."""
+
+
+@command.command("list")
+@list_options(State)
+@common_options
+def list_(common: Common, wanted: Wanted) -> None:
+    """The approvals, newest first; --state pending shows those that wait."""
+    found = ask(common, lambda yard: wanted.page(yard, KIND))
+    heads = ("ID", "STATE", "TOOL", "ASKED", "EXPIRES", "ARGUMENTS")
+    print_page(common, wanted, heads, [(shown(record), _row(record)) for record in found])
+
+
+@command.command("allow")
+@click.argument("id_", metavar="ID")
+@click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
+@common_options
+def allow(common: Common, id_: str, always: bool) -> None:
+    """Let a waiting call run."""
+    _answer(common, id_, allowed=True, always=always, reason="")
+
+
+@command.command("deny")
+@click.argument("id_", metavar="ID")
+@click.option("--always", is_flag=True, help="Also make a rule for this tool and command.")
+@click.option("--reason", metavar="TEXT", default="", help="What the model is told.")
+@common_options
+def deny(common: Common, id_: str, always: bool, reason: str) -> None:
+    """Refuse a waiting call."""
+    _answer(common, id_, allowed=False, always=always, reason=reason)
+
+
+@command.group("rules", invoke_without_command=True)
+@common_options
+def rules(common: Common) -> None:
+    """The rules that hold; a rule that denies beats one that allows."""
+    if click.get_current_context().invoked_subcommand is None:
+        _print_rules(common)
+
+
+@rules.command("add")
+@click.argument("tool")
+@click.argument("command_", metavar="[COMMAND]", default="")
+@click.option("--allow", "effect", flag_value=Effect.ALLOW.value, help="Let it run without asking.")
+@click.option("--deny", "effect", flag_value=Effect.DENY.value, help="Never let it run.")
+@common_options
+def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
+    """Make a rule for a tool, or for one command of it."""
+    if effect is None:
+        raise UsageError("say --allow or --deny")
+
+    async def work(yard: Yard) -> tuple[Record, bool]:
+        try:
+            known, name = True, yard.tools.get(tool).spec.name
+        except Failure:
+            known, name = False, tool
+        return await yard.approvals.add_rule(name, command_, Effect(effect), by=_BY), known
+
+    record, known = ask(common, work)
+    if common.json:
+        print_json(shown_rule(record))
+    else:
+        click.echo(f"{record.id}: {effect} {record.tool}{f' {command_}' if command_ else ''}")
+    if not known:
+        say(common, f"There is no tool called '{tool}' now: the rule holds once there is one.")
+
+
+@rules.command("revoke")
+@click.argument("id_", metavar="ID")
+@common_options
+def revoke(common: Common, id_: str) -> None:
+    """End a rule."""
+    if not ask(common, lambda yard: yard.approvals.revoke(id_)):
+        raise ToolyardError(f"there is no rule '{id_}': 'toolyard approval rules' shows them")
+    if common.json:
+        print_json({"revoked": id_})
+    else:
+        click.echo(f"{id_} is revoked.")
+
+
+def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
+    async def work(yard: Yard) -> State | None:
+        await yard.recover()
+        return await yard.approvals.answer(id_, allowed=allowed, by=_BY, always=always, reason=reason)
+
+    state = ask(common, work)
+    if state is None:
+        raise unknown("approval", id_)
+    if state is not (State.ALLOWED if allowed else State.DENIED):
+        raise ToolyardError(f"{id_} is {state.value} already: it can be answered once")
+    if common.json:
+        print_json({"id": id_, "state": state.value})
+    else:
+        click.echo(f"{id_} is {state.value}.")
+
+
+def _print_rules(common: Common) -> None:
+    found = ask(common, lambda yard: yard.approvals.rules())
+    if common.json:
+        print_json([shown_rule(record) for record in found])
+    elif found:
+        rows = [(one.id, state_cell(str(one.body["effect"])), one.tool, one.key, ago(one.created)) for one in found]
+        print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "MADE"), rows)
+    else:
+        say(common, "There is none.")
+
+
+def _row(record: Record) -> Row:
+    arguments = json.dumps(record.body["arguments"], ensure_ascii=False)
+    return record.id, state_cell(record.state), record.tool, ago(record.created), ago(record.due), arguments

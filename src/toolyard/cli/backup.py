@@ -1,0 +1,25 @@
+"""``toolyard backup``: the state and the settings of a home as one file."""
+
+from pathlib import Path
+
+import click
+
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json
+from toolyard.storage.backup import back_up
+
+
+@click.command("backup", short_help="Write the state and the settings to one file.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@common_options
+def command(common: Common, file: Path) -> None:
+    """Write the state and the settings of this home to FILE, a .tar.gz that only you can read.
+
+    It works while a server runs. FILE must not exist.
+    """
+    home = common.config().home
+    names = back_up(home, file.absolute())
+    if common.json:
+        print_json({"file": str(file), "home": str(home), "files": names, "bytes": file.stat().st_size})
+    elif not common.quiet:
+        click.echo(f"{', '.join(names)} of {home} are in {file} ({file.stat().st_size} bytes).")

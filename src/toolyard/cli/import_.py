@@ -1,0 +1,58 @@
+"""``toolyard import``: take over the state of another host."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json, print_table
+from toolyard.importing.report import Item, Report
+from toolyard.importing.source import VcpInstall
+from toolyard.importing.vcp import VcpImport
+from toolyard.plugins.archive_entries import shown
+
+
+@click.group("import", short_help="Take over plugins and state of another host.")
+@common_options
+def command(common: Common) -> None:
+    """Take over plugins and state of another host."""
+
+
+@command.command("vcp")
+@click.argument("folder", metavar="DIR")
+@click.option("--dry-run", is_flag=True, help="Only say what would be taken.")
+@common_options
+def vcp(common: Common, folder: str, dry_run: bool) -> None:
+    """Take over an install of VCPToolBox. Nothing is changed there, and nothing of it is run.
+
+    Takes plugins, the variables they name, refusals of the approval list, timed tasks and async results. Plugins need a
+    review, unless --trust says that all of them may run as they are.
+    """
+    report = asyncio.run(_import(common, VcpInstall(Path(folder).absolute()), dry=dry_run))
+    if common.json:
+        print_json({"source": str(Path(folder).absolute()), "dry_run": dry_run, **report.to_dict()})
+    else:
+        _print(report, dry=dry_run)
+
+
+async def _import(common: Common, source: VcpInstall, *, dry: bool) -> Report:
+    async with Yard(common.config()) as yard:
+        return await VcpImport(yard, source, dry=dry, trust=common.trust).run()
+
+
+def _print(report: Report, *, dry: bool) -> None:
+    for title, items in (("Would take" if dry else "Took", report.took), ("Left", report.left)):
+        click.echo(f"{title} {len(items)}:")
+        print_table([_row(item) for item in items], indent="  ")
+    if report.shared_keys:
+        click.echo("\nThese plugins name variables that their manifests do not: to share them, add to config.toml")
+        click.echo("[shared_keys]")
+        for plugin, names in report.shared_keys.items():
+            click.echo(f"{json.dumps(plugin, ensure_ascii=False)} = {json.dumps(names)}")
+
+
+def _row(item: Item) -> tuple[str, str, str]:
+    return item.what.value, shown(item.name), shown(item.why)

@@ -1,0 +1,210 @@
+"""``toolyard plugin``: which plugins there are, which may run, and how they come and go."""
+
+import asyncio
+import sys
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json, print_table
+from toolyard.cli.plugin_author import lint_, new, test
+from toolyard.cli.plugin_review import print_review, review_data
+from toolyard.cli.plugin_run import run
+from toolyard.cli.plugin_targets import as_data, named, told
+from toolyard.engine.clock import SystemClock
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.plugin_source import PluginSource
+from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.environment import DATA_FOLDER, per_call
+from toolyard.plugins.install import install as install_plugin
+from toolyard.plugins.install import remove as remove_plugin
+from toolyard.plugins.lint import lint
+from toolyard.plugins.plugin import Origin, Plugin, State
+
+
+@click.group("plugin", invoke_without_command=True, short_help="Write, review, install and list plugins.")
+@common_options
+def command(common: Common) -> None:
+    """Write, review, install and list plugins."""
+    if click.get_current_context().invoked_subcommand is None:
+        asyncio.run(_list(common))
+
+
+for author_command in (new, lint_, test, run):
+    command.add_command(author_command)
+
+
+@command.command("list")
+@common_options
+def list_(common: Common) -> None:
+    """Every plugin: name, type, origin, state, and what is wrong with it."""
+    asyncio.run(_list(common))
+
+
+@command.command("allow")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Allow it without asking: for scripts.")
+@common_options
+def allow(common: Common, name: str, yes: bool) -> None:
+    """Show all that a plugin would run and say, and allow exactly that after a yes.
+
+    Whatever changes in it later makes it need another review.
+    """
+    asyncio.run(_allow(common, name, yes=yes))
+
+
+@command.command("enable")
+@click.argument("name")
+@common_options
+def enable(common: Common, name: str) -> None:
+    """Let a disabled plugin run again."""
+    asyncio.run(_switch(common, name, on=True))
+
+
+@command.command("disable")
+@click.argument("name")
+@common_options
+def disable(common: Common, name: str) -> None:
+    """Keep a plugin from running; its files are not touched."""
+    asyncio.run(_switch(common, name, on=False))
+
+
+@command.command("install")
+@click.argument("source")
+@click.option("--host", "hosts", metavar="HOST", multiple=True, help="One more host that git addresses may name.")
+@common_options
+def install(common: Common, source: str, hosts: tuple[str, ...]) -> None:
+    """Copy a plugin into the home: a folder, a zip or tar archive, or https://HOST/OWNER/NAME[#COMMIT].
+
+    Nothing of it is run. It has to be allowed before it can be.
+    """
+    asyncio.run(_install(common, source, hosts))
+
+
+@command.command("remove")
+@click.argument("name")
+@common_options
+def remove(common: Common, name: str) -> None:
+    """Take an installed plugin out of the home; its files are kept aside, and so is its data."""
+    asyncio.run(_remove(common, name))
+
+
+async def _list(common: Common) -> None:
+    async with Yard(common.config()) as yard:
+        plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: (plugin.name.lower(), str(plugin.folder)))
+    if common.json:
+        print_json([_described(plugin) for plugin in plugins])
+        return
+    print_table([(shown(p.name), _type(p), p.origin.value, p.state.value, shown(p.reason)) for p in plugins])
+    for plugin in plugins:
+        for problem in plugin.problems:
+            if plugin.state is not State.READY or not problem.warning:
+                click.echo(f"{'warning' if problem.warning else 'error'}: {shown(told(problem, plugin.folder))}")
+
+
+def _described(plugin: Plugin) -> dict[str, object]:
+    return {
+        "name": plugin.name,
+        "type": _type(plugin),
+        "version": plugin.manifest.version if plugin.manifest else "",
+        "origin": plugin.origin.value,
+        "state": plugin.state.value,
+        "reason": plugin.reason,
+        "folder": str(plugin.folder),
+        "problems": as_data(plugin.problems),
+    }
+
+
+def _type(plugin: Plugin) -> str:
+    return plugin.manifest.type.value if plugin.manifest else "-"
+
+
+async def _allow(common: Common, name: str, *, yes: bool) -> None:
+    async with Yard(common.config()) as yard:
+        source = yard.plugins
+        plugin = named(source, name)
+        manifest = plugin.manifest
+        if manifest is None or plugin.command is None or plugin.fingerprint is None:
+            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.reason}")
+        if not plugin.fingerprint.digest:
+            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.fingerprint.problem}")
+        own = source.host.environment(plugin, manifest)
+        extra = per_call(manifest, request_address="", callback_base="")
+        review = source.trust.review(plugin, {*own.values, *extra})
+        problems = lint(plugin, own.problems)
+        asks = sys.stdin.isatty() and not common.json
+        if common.json:
+            print_json({**review_data(review, manifest, problems), "allowed": yes or plugin.is_ready})
+        elif not common.quiet or asks:
+            print_review(review, plugin, manifest, problems)
+        if plugin.is_ready and not yes:
+            click.echo(f"{plugin.name} may run as it is.", err=True)
+            return
+        if not yes and not asks:
+            raise UsageError(f"{plugin.name} is not allowed: nobody can be asked here. Say --yes to allow it as shown")
+        if not yes and not click.confirm(f"\nAllow {plugin.name} to run exactly this?", err=True):
+            raise ToolyardError(f"{plugin.name} is not allowed")
+        source.trust.allow(review, at=SystemClock().now().isoformat(timespec="seconds"))
+        source.plugins.refresh()
+        if not common.json:
+            _print_state(common, source, plugin)
+
+
+async def _switch(common: Common, name: str, *, on: bool) -> None:
+    async with Yard(common.config()) as yard:
+        plugins = yard.plugins.plugins
+        plugin = named(yard.plugins, name)
+        (plugins.enable if on else plugins.disable)(plugin)
+        plugins.refresh()
+        now = next((p for p in plugins.all if p.folder == plugin.folder), plugin)
+        if on and now.state is State.DISABLED:
+            raise ToolyardError(f"{plugin.name} is still disabled: {now.reason}")
+        _print_state(common, yard.plugins, plugin)
+
+
+async def _install(common: Common, address: str, hosts: tuple[str, ...]) -> None:
+    config = common.config()
+    done = await asyncio.to_thread(install_plugin, address, config.home, config.environ, hosts=hosts)
+    async with Yard(config) as yard:
+        plugin = named(yard.plugins, str(done.folder))
+    if common.json:
+        print_json({**_described(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)})
+        return
+    if not common.quiet:
+        click.echo(f"Installed {done.name} in {done.folder}.")
+        if done.proof:
+            click.echo(f"It is {done.proof}.")
+        if done.left_out:
+            click.echo(f"Dependencies did not come along: install them there ({', '.join(done.left_out)}).")
+        click.echo(f"{plugin.state}: {plugin.reason or 'it may run'}")
+
+
+async def _remove(common: Common, name: str) -> None:
+    config = common.config()
+    async with Yard(config) as yard:
+        source = yard.plugins
+        plugin = next((p for p in source.plugins.all if p.name == name and p.origin is Origin.HOME), None) or named(
+            source, name
+        )
+        if plugin.origin is not Origin.HOME:
+            raise ToolyardError(
+                f"{plugin.name} was not installed: it is in {plugin.folder}; disable it, or move it away"
+            )
+        stamp = SystemClock().now().strftime("%Y%m%dT%H%M%S")
+        kept = remove_plugin(plugin.folder, config.home, stamp=stamp)
+        source.trust.forget(plugin.folder)
+        source.plugins.enable(plugin)
+    if common.json:
+        print_json({"name": plugin.name, "kept": str(kept) if kept else None})
+    elif not common.quiet:
+        where = f"Its files are kept in {kept}" if kept else f"Only the link to {plugin.folder} was taken away"
+        click.echo(f"Removed {plugin.name}. {where}; its data stays in {config.home / DATA_FOLDER}.")
+
+
+def _print_state(common: Common, source: PluginSource, before: Plugin) -> None:
+    plugin = next((p for p in source.plugins.all if p.folder == before.folder), before)
+    if common.json:
+        print_json(_described(plugin))
+    elif not common.quiet:
+        click.echo(f"{plugin.name} is {plugin.state}{': ' + plugin.reason if plugin.reason else ''}")

@@ -1,0 +1,67 @@
+"""A review of a plugin: everything that decides what would run, and what a model would read, with nothing hidden."""
+
+import shlex
+from typing import Any
+
+import click
+
+from toolyard.cli.output import json_text, print_table
+from toolyard.cli.plugin_targets import as_data, told
+from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.plugin import Plugin, Problem
+from toolyard.plugins.trust import Review
+from toolyard.protocol.manifest import Manifest, plugin_text, tool_spec
+
+
+def review_data(review: Review, manifest: Manifest, problems: tuple[Problem, ...]) -> dict[str, Any]:
+    return {
+        "name": review.name,
+        "folder": str(review.folder),
+        "state": review.state.value,
+        "type": manifest.type.value,
+        "risk": manifest.risk.value,
+        "command_line": review.command_line,
+        "argv": list(review.argv),
+        "shell": review.shell,
+        "environment": list(review.environment),
+        "files": dict(review.files),
+        "digest": review.digest,
+        "changed": list(review.changed),
+        "manifest_diff": review.manifest_diff,
+        "model_reads": tool_spec(manifest).description,
+        "parameters": tool_spec(manifest).parameters,
+        "prompt_text": plugin_text(manifest),
+        "problems": as_data(problems),
+    }
+
+
+def print_review(review: Review, plugin: Plugin, manifest: Manifest, problems: tuple[Problem, ...]) -> None:
+    click.echo(f"{click.style(shown(review.name), bold=True)}  ({review.state}, {plugin.origin})\n")
+    print_whole("folder", str(review.folder))
+    print_whole("runs", review.command_line)
+    print_whole("as", shlex.join(review.argv))
+    print_whole("in a shell", "YES: the whole line is read by /bin/sh" if review.shell else "no")
+    print_whole("kind", f"{manifest.type}, risk {manifest.risk}, at most {manifest.timeout_s:g} s")
+    print_table([("environment ", " ".join(map(shown, review.environment)))])
+    click.echo("\nFiles that count, with their sha256:")
+    for path, digest in sorted(review.files.items()):
+        click.echo(f"  {shown(digest)}  {shown(path)}")
+    click.echo(f"  {review.digest}  (all of them, the manifest and the command)")
+    _print_lines("Changed since it was allowed:", review.changed)
+    _print_lines("The manifest, as it was allowed and now:", review.manifest_diff.splitlines())
+    _print_lines("What a model reads about it:", tool_spec(manifest).description.split("\n"))
+    _print_lines("What it reads about the parameters:", json_text(tool_spec(manifest).parameters).split("\n"))
+    _print_lines(f"What {{{{VCP{review.name}}}}} becomes in a prompt:", plugin_text(manifest).split("\n"))
+    _print_lines("Worth a look:", [told(problem, review.folder) for problem in problems])
+
+
+def print_whole(title: str, text: str) -> None:
+    """Never cut and never wrapped: what is run is read to its end."""
+    click.echo(f"{title:<12}  {shown(text)}")
+
+
+def _print_lines(title: str, lines: "tuple[str, ...] | list[str]") -> None:
+    if any(lines):
+        click.echo(f"\n{title}")
+        for line in lines:
+            click.echo(f"  {shown(line.replace(chr(9), '    '))}")

@@ -1,0 +1,136 @@
+"""``toolyard plugin run``: one run of one plugin, with everything it said."""
+
+import asyncio
+import shlex
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.call import _from_json, from_pairs
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import json_text, print_json
+from toolyard.cli.plugin_targets import config_for, named
+from toolyard.cli.waiting import task_ids, waited
+from toolyard.engine.clock import SystemClock
+from toolyard.errors import ToolyardError
+from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.static import StaticValues
+from toolyard.plugins.witness import Watched, Witness, watch
+from toolyard.protocol.call import Origin
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Manifest, PluginType
+from toolyard.storage.memory import MemoryStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """What one run came to."""
+
+    failure: str = ""  # why there is no value
+    envelope: Envelope | None = None  # None for a static plugin
+    value: str = ""  # of a static plugin
+    children: tuple[Watched, ...] = field(default=())
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.failure) or (self.envelope is not None and self.envelope.error is not None)
+
+    def to_dict(self) -> dict[str, Any]:
+        child = self.children[-1] if self.children else None
+        made: dict[str, Any] = {"envelope": self.envelope.to_dict()} if self.envelope else {"value": self.value}
+        return {
+            "argv": list(child.launch.argv) if child else [],
+            "stdout": child.out.text if child else "",
+            "stderr": child.err.text if child else "",
+            "exit_code": child.code if child else None,
+            **made,
+            **({"failure": self.failure} if self.failure else {}),
+        }
+
+
+@click.command("run")
+@click.argument("folder")
+@click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option("--args", "source", metavar="JSON|@FILE|-", help="Arguments as a JSON object, from a file or from stdin.")
+@common_options
+def run(common: Common, folder: str, pairs: tuple[str, ...], source: str | None) -> None:
+    """Run the plugin in FOLDER once and show what it printed and what the host makes of it.
+
+    It needs no review: running your own plugin is your consent. Its command line is told on stderr. A negative exit
+    code is the number of the signal that ended it.
+    """
+    written = _from_json(source) if source is not None else {}
+    made = asyncio.run(_run(common, folder, written, pairs))
+    if common.json:
+        print_json(made.to_dict())
+    else:
+        _print(made)
+    sys.exit(1 if made.failed else 0)
+
+
+async def _run(common: Common, folder: str, written: JsonObject, pairs: tuple[str, ...]) -> Made:
+    word = folder if "/" in folder else f"./{folder}"
+    async with Yard(config_for(common, [word], trusts=True)) as yard:
+        plugin, manifest = ready(yard, word)
+        if not common.quiet and plugin.command is not None:
+            click.echo(f"$ cd {shlex.quote(str(plugin.folder))} && {shown(shlex.join(plugin.command.argv))}", err=True)
+        arguments = {**written, **from_pairs(yard, plugin.name, pairs)}
+        return await made_of(yard, manifest, arguments, quiet=common.quiet)
+
+
+def ready(yard: Yard, word: str) -> tuple[Plugin, Manifest]:
+    """A plugin that can run; ToolyardError with the reason when it cannot."""
+    plugin = named(yard.plugins, word)
+    if not plugin.is_ready or plugin.manifest is None:
+        raise ToolyardError(f"{plugin.name} cannot run: {plugin.reason}")
+    return plugin, plugin.manifest
+
+
+async def made_of(yard: Yard, manifest: Manifest, arguments: JsonObject, *, quiet: bool) -> Made:
+    """Run a plugin that is ready once, as a call would; an asynchronous one until its task has ended."""
+    witness = watch(yard.plugins.host)
+    if manifest.type is PluginType.STATIC:
+        return await _static(yard, manifest, witness)
+    call = yard.request(manifest.name, arguments, caller="cli:plugin", origin=Origin.CLI)
+    outcome = await yard.settle(call)
+    tasks = task_ids(outcome.envelope)
+    if tasks:
+        outcome = await waited(yard, outcome, tasks, quiet=quiet)
+    return Made(envelope=outcome.envelope, children=tuple(witness.children))
+
+
+async def _static(yard: Yard, manifest: Manifest, witness: Witness) -> Made:
+    """As the host would, but the value is kept nowhere."""
+    host = yard.plugins.host
+    values = StaticValues(host, MemoryStore(), SystemClock().now)
+    value, failure = "", ""
+    try:
+        value = await values.update(host.ready(manifest.name)[0], manifest)
+    except Failure as error:
+        failure = error.message
+    return Made(failure=failure, value=value, children=tuple(witness.children))
+
+
+def _print(made: Made) -> None:
+    for child in made.children:
+        _print_part("stdout", child.out.text, child.out.size)
+        _print_part("stderr", child.err.text, child.err.size)
+        click.echo(f"── exit code {'none: it was still running' if child.code is None else child.code}")
+    if made.envelope is not None:
+        click.echo(f"── what the host makes of it\n{json_text(made.envelope.to_dict())}")
+    elif made.failure:
+        click.echo(f"── no value: {made.failure}")
+    else:
+        click.echo(f"── the value of its placeholders\n{made.value}")
+
+
+def _print_part(title: str, text: str, size: int) -> None:
+    click.echo(f"── {title} ({size} bytes)")
+    if text:
+        click.echo("\n".join(shown(line) for line in text.rstrip("\n").split("\n")))

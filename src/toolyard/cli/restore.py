@@ -1,0 +1,41 @@
+"""``toolyard restore``: a home as it was when it was backed up."""
+
+from pathlib import Path
+
+import click
+
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json
+from toolyard.engine.clock import SystemClock
+from toolyard.engine.ownership import OwnerLock
+from toolyard.errors import ToolyardError
+from toolyard.storage.backup import present, restore
+
+
+@click.command("restore", short_help="Put a backup in place.")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--force", is_flag=True, help="Put what is there aside, in a folder of the home.")
+@common_options
+def command(common: Common, file: Path, force: bool) -> None:
+    """Put the backup FILE in place in an empty home; with --force in any. The backup is checked first.
+
+    What ran when the backup was made is interrupted. A server that runs on this home must be stopped before.
+    """
+    home = common.config().home
+    lock = OwnerLock.take(home)
+    try:
+        there = present(home)
+        if there and not force:
+            raise ToolyardError(
+                f"{home} has {', '.join(there)} already: --force puts them aside, or use another --home"
+            )
+        stamp = SystemClock().now().strftime("%Y%m%d-%H%M%S")
+        aside = home / f"before-restore-{stamp}"
+        names = restore(file.absolute(), home, aside)
+    finally:
+        lock.release()
+    kept = str(aside) if aside.exists() else None
+    if common.json:
+        print_json({"home": str(home), "files": names, "aside": kept})
+    elif not common.quiet:
+        click.echo(f"{', '.join(names)} of {file} are in {home}.{f' What was there is in {kept}.' if kept else ''}")

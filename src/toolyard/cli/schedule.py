@@ -1,0 +1,135 @@
+"""``toolyard schedule``: calls that run later."""
+
+import json
+import sys
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.call import from_pairs, request_of
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json
+from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
+from toolyard.cli.table import Row, state_cell
+from toolyard.engine.ownership import is_owned
+from toolyard.engine.schedules import KIND, State
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.store import Record
+
+_HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
+
+
+@click.group("schedule", short_help="List, add, cancel or run scheduled calls.")
+@common_options
+def command(common: Common) -> None:
+    """Calls that run later, once or again and again."""
+
+
+@command.command("list")
+@list_options(State)
+@common_options
+def list_(common: Common, wanted: Wanted) -> None:
+    """The schedules, newest first."""
+    print_page(common, wanted, _HEADS, ask(common, lambda yard: _page(yard, wanted)))
+
+
+@command.command("add")
+@click.argument("tool")
+@click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
+@click.option("--at", metavar="TIME", default="", help="Once: YYYY-MM-DD-HH:mm, or ISO 8601 with an offset.")
+@click.option("--cron", metavar="EXPR", default="", help="Again and again: minute hour day month weekday.")
+@common_options
+def add(common: Common, tool: str, pairs: tuple[str, ...], at: str, cron: str) -> None:
+    """Run a tool at a time, or at every time that a cron expression names.
+
+    \b
+    toolyard schedule add LS path=src --at 2037-03-05-14:00
+    toolyard schedule add LS path=src --cron '30 8 * * 1-5'
+    """
+    if bool(at) == bool(cron):
+        raise UsageError("say when: either --at TIME or --cron EXPR")
+
+    async def work(yard: Yard) -> JsonObject:
+        call = request_of(yard, tool, from_pairs(yard, tool, pairs))
+        told = yard.schedules.to_dict(await yard.schedules.submit(call, at=at, cron=cron))
+        return {**told, "server": is_owned(yard.config.home)}
+
+    told = ask(common, work)
+    if common.json:
+        print_json(told)
+    else:
+        click.echo(f"{told['id']}: {tool} runs at {told['scheduled_for']}{', then again and again' if cron else ''}.")
+    if not told["server"]:
+        say(common, "No server runs on this home now: start one, or run what is due with 'toolyard schedule run'.")
+
+
+@command.command("cancel")
+@click.argument("id_", metavar="ID")
+@common_options
+def cancel(common: Common, id_: str) -> None:
+    """Let a schedule never run (again)."""
+
+    async def work(yard: Yard) -> bool:
+        if await yard.schedules.get(id_) is None:
+            raise unknown("schedule", id_)
+        return await yard.schedules.cancel(id_)
+
+    if not ask(common, work):
+        raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
+    if common.json:
+        print_json({"cancelled": id_})
+    else:
+        click.echo(f"{id_} is cancelled.")
+
+
+@command.command("run")
+@click.argument("id_", metavar="[ID]", required=False)
+@common_options
+def run(common: Common, id_: str | None) -> None:
+    """Run what is due now and wait for it; with ID that one, due or not."""
+    ran = ask(common, lambda yard: _run(yard, id_))
+    if common.json:
+        print_json(ran)
+    elif not ran:
+        say(common, "Nothing is due.")
+    else:
+        for one in ran:
+            click.echo(f"{one['id']}: {one['tool']} {one['state']}: {one['text']}")
+    sys.exit(any(one["state"] not in (State.DONE, State.RUNNING) for one in ran))
+
+
+async def _page(yard: Yard, wanted: Wanted) -> list[tuple[JsonObject, Row]]:
+    return [(yard.schedules.to_dict(record), _row(yard, record)) for record in await wanted.page(yard, KIND)]
+
+
+def _row(yard: Yard, record: Record) -> Row:
+    what = json.dumps(yard.schedules.to_dict(record)["arguments"], ensure_ascii=False)
+    runs = record.body["runs"]
+    if record.due is None and isinstance(runs, list) and runs and isinstance(runs[-1], dict):
+        what = str(runs[-1]["text"])
+    repeats = f"({record.body['cron']}) " if record.body["cron"] else ""
+    when = str(record.body["for"])
+    return record.id, state_cell(record.state), record.tool, when, ago(record.due), f"{repeats}{what}"
+
+
+async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:
+    await yard.recover()
+    if id_ is None:
+        claimed = await yard.schedules.run_due()
+    elif await yard.schedules.get(id_) is None:
+        raise unknown("schedule", id_)
+    else:
+        claimed = [id_] if await yard.schedules.run_by_hand(id_) else []
+        if not claimed:
+            raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
+    await yard.schedules.drain()
+    return [await _came_to(yard, one) for one in claimed]
+
+
+async def _came_to(yard: Yard, id_: str) -> JsonObject:
+    record = await yard.schedules.get(id_)
+    runs = record.body["runs"] if record else None
+    if record is None or not isinstance(runs, list) or not runs or not isinstance(runs[-1], dict):
+        raise unknown("schedule", id_)
+    return {"id": id_, "tool": record.tool, **runs[-1]}

@@ -1,0 +1,47 @@
+"""``toolyard tools export``: the definitions of the tools for other programs."""
+
+import asyncio
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json
+from toolyard.dialects.specs import Format, export
+from toolyard.errors import ToolyardError
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.tool import ToolSpec
+
+
+@click.command("export")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice([one.value for one in Format]),
+    default=Format.OPENAI.value,
+    show_default=True,
+    help="Whose words: a list for the tools of a request, a tools/list result, or texts for a prompt.",
+)
+@common_options
+def export_(common: Common, names: tuple[str, ...], format_: str) -> None:
+    """Print the definitions of all tools, or of the ones named, as JSON; with vcp as the text that a model reads.
+
+    \b
+    toolyard tools export --format openai
+    toolyard tools export Read Edit --format anthropic
+    """
+    wanted = Format(format_)
+    told = [export(spec, wanted) for spec in asyncio.run(_specs(common, names))]
+    if wanted is Format.VCP and not common.json:
+        click.echo("\n\n---\n\n".join(str(one["text"]) for one in told))
+    else:
+        print_json({"tools": told} if wanted is Format.MCP else told)
+
+
+async def _specs(common: Common, names: tuple[str, ...]) -> list[ToolSpec]:
+    async with Yard(common.config()) as yard:
+        try:
+            return [yard.tools.get(name).spec for name in names] or [tool.spec for tool in yard.tools]
+        except Failure as failure:
+            raise ToolyardError(f"{failure.message} {failure.hint}") from failure

@@ -1,0 +1,95 @@
+"""Calls and their outcomes as JSON text, for the way from one host to another.
+
+Exact: what is read equals what was written, media bytes, long integers and stray surrogates included; only a tuple
+inside a JSON value comes back as a list. The text is plain ASCII, so every store and wire carries it unchanged. Read
+only what a Toolyard wrote: other text is a ValueError, KeyError or InvalidEnvelope.
+"""
+
+import base64
+import json
+from typing import Any
+
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.outcome import BatchItem, Extras, Outcome
+
+
+def call_text(call: ToolCall) -> str:
+    return _text(_call(call))
+
+
+def call_from(text: str) -> ToolCall:
+    return _read_call(json.loads(text))
+
+
+def outcome_text(outcome: Outcome) -> str:
+    return _text(_outcome(outcome))
+
+
+def outcome_from(text: str) -> Outcome:
+    return _read_outcome(json.loads(text))
+
+
+def _text(value: dict[str, Any]) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _call(call: ToolCall) -> dict[str, Any]:
+    return {
+        "id": call.id, "tool": call.tool, "arguments": call.arguments, "maid": call.maid, "caller": call.caller,
+        "origin": call.origin.value, "timeout_s": call.timeout_s, "force": call.force, "approved": call.approved,
+        "metadata": call.metadata,
+    }  # fmt: skip
+
+
+def _read_call(value: dict[str, Any]) -> ToolCall:
+    return ToolCall(**{**value, "origin": Origin(value["origin"])})
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "envelope": outcome.envelope.to_dict(), "root": outcome.root, "arguments": outcome.arguments,
+        "extras": _extras(outcome.extras), "batch": [_item(item) for item in outcome.batch],
+    }  # fmt: skip
+
+
+def _read_outcome(value: dict[str, Any]) -> Outcome:
+    return Outcome(
+        envelope=Envelope.from_dict(value["envelope"]),
+        root=value["root"],
+        arguments=value["arguments"],
+        extras=_read_extras(value["extras"]),
+        batch=tuple(_read_item(item) for item in value["batch"]),
+    )
+
+
+def _item(item: BatchItem) -> dict[str, Any]:
+    return {"call": _call(item.call), "outcome": _outcome(item.outcome), "reads": item.reads}
+
+
+def _read_item(value: dict[str, Any]) -> BatchItem:
+    return BatchItem(call=_read_call(value["call"]), outcome=_read_outcome(value["outcome"]), reads=value["reads"])
+
+
+def _extras(extras: Extras) -> dict[str, Any]:
+    return {
+        "parts": [_part(part) for part in extras.parts], "action": extras.action, "payload": extras.payload,
+        "before": extras.before, "after": extras.after, "reads": extras.reads,
+    }  # fmt: skip
+
+
+def _read_extras(value: dict[str, Any]) -> Extras:
+    return Extras(**{**value, "parts": tuple(_read_part(part) for part in value["parts"])})
+
+
+def _part(part: Part) -> dict[str, Any]:
+    if isinstance(part, Text):
+        return {"text": part.text}
+    return {"mime": part.mime, "data": part.base64(), "name": part.name}
+
+
+def _read_part(value: dict[str, Any]) -> Part:
+    if "text" in value:
+        return Text(value["text"])
+    return Media(value["mime"], base64.b64decode(value["data"], validate=True), value["name"])

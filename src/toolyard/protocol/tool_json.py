@@ -1,0 +1,26 @@
+"""What a tool is, as JSON text: how one host tells the others which tools it has. Exact, as ``outcome_json`` is."""
+
+import json
+
+from toolyard.protocol.tool import Risk, ToolSpec
+
+
+def spec_text(spec: ToolSpec) -> str:
+    return json.dumps(
+        {
+            "name": spec.name, "description": spec.description, "parameters": spec.parameters,
+            "synonyms": dict(spec.synonyms), "aliases": spec.aliases, "risk": spec.risk.value,
+            "reading_commands": spec.reading_commands, "fingerprint": spec.fingerprint, "timeout_s": spec.timeout_s,
+            "splits_batches": spec.splits_batches, "verbatim": spec.verbatim, "idempotent": spec.idempotent,
+            "at_once": spec.at_once,
+        },
+        separators=(",", ":"),
+    )  # fmt: skip
+
+
+def spec_from(text: str) -> ToolSpec:
+    """Fields that a newer host adds are left out; it may know more than this one."""
+    value = json.loads(text)
+    known = {key: value[key] for key in ToolSpec.__dataclass_fields__ if key in value}
+    lists = {key: tuple(value[key]) for key in ("aliases", "reading_commands")}
+    return ToolSpec(**{**known, **lists, "risk": Risk(value["risk"])})
