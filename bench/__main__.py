@@ -2,14 +2,16 @@
 
 import sys
 
-from bench import engine, files, files_search, protocols, startup
+from bench import engine, files, files_search, gateway, plugins, protocols, startup
 
 ALL = {
     "startup": startup.main,
     "files": files.main,
     "search": files_search.main,
     "protocols": protocols.main,
+    "plugins": plugins.main,
     "engine": engine.main,
+    "gateway": gateway.main,
 }
 
 if __name__ == "__main__":

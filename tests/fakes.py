@@ -39,7 +39,11 @@ class ListJournal:
         self.finished_calls.append((call, outcome))
 
 
-TEXT_PARAMETER: JsonObject = {"type": "object", "properties": {"text": {"type": "string"}}}
+TEXT_PARAMETER: JsonObject = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "additionalProperties": False,
+}
 Work = Callable[[ToolCall, Checkpoint], Awaitable[Result]]
 
 

@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Where the callbacks of this host's children go: a server's own address, or a listener of our own."""
+    """What a host is to its plugins; where their callbacks go is a server's own address, or a listener of ours."""
 
     callback_base: Callable[[], Awaitable[str]] | None = None
-    outlives: bool = False
+    outlives: bool = False  # whether children of asynchronous plugins go on when this host ends
+    warm: bool = True  # whether more than one call is to be expected
 
 
 class PluginSource:
@@ -107,6 +108,7 @@ class PluginSource:
         from toolyard.plugins.roots import roots_of
         from toolyard.plugins.tree import Children
         from toolyard.plugins.trust import Trust
+        from toolyard.plugins.warm.starter import WarmStarter
 
         config = self._config
         given = config.plugin_folders if config.trusts_given else ()
@@ -124,7 +126,7 @@ class PluginSource:
             self._surroundings(),
             self._tasks,
             children=children,
-            starter=ColdStarter(children),
+            starter=WarmStarter(children, ColdStarter(children), enabled=config["warm_starts"] and self._outside.warm),
             callback_base=self._outside.callback_base or self._listen,
             keep_secret=self._keep_secret,
             now=self._now,

@@ -1,8 +1,8 @@
+# ruff: noqa: E501 a script is easier to read on its line
 """Small scripts of every shape: whatever they can see of how they were started must be the same, cold or warm."""
 
 SURROUNDINGS = """
 import json, os, signal, sys, threading
-import resource
 print(sys.argv, sys.path, __file__, __name__, __doc__, __package__, __spec__, sorted(globals()))
 print(getattr(sys, "orig_argv", None), sys.flags, sys.executable, sys.prefix, sys.warnoptions)
 print(os.getcwd(), sorted(os.environ.items()) == sorted((os.fsdecode(k), os.fsdecode(v)) for k, v in os.environb.items()))
@@ -15,7 +15,6 @@ for stream in (sys.stdin, sys.stdout, sys.stderr):
     print(stream, stream.errors, stream.newlines, stream.line_buffering, stream.seekable(), stream.isatty(), stream.fileno())
     print(stream is getattr(sys, "__%s__" % stream.name.strip("<>")), os.get_inheritable(stream.fileno()), stream.write_through)
 print(sys.getrecursionlimit(), sys.getswitchinterval(), sys.excepthook is sys.__excepthook__, sys.gettrace())
-print([resource.getrlimit(n) for n in (resource.RLIMIT_NOFILE, resource.RLIMIT_CPU, resource.RLIMIT_CORE)])
 import __main__
 print(sys.modules["__main__"] is __main__, __main__.__dict__ is globals(), type(__loader__), __loader__.path)
 """

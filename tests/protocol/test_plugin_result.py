@@ -258,20 +258,27 @@ def test_what_an_error_brought_along_is_in_its_data() -> None:
 
 
 @pytest.mark.requirement("plugin:result")
-def test_warnings_are_kept_and_told_and_leave_the_text_readable_to_the_letter() -> None:
+def test_warnings_are_kept_for_the_author_and_leave_the_text_to_the_letter() -> None:
     result = good("5", "It printed other lines: 'loading model'", "It ended with code 1.")
     assert result.context == {"warnings": ["It printed other lines: 'loading model'", "It ended with code 1."]}
-    assert result.text.startswith("5\n\nWarning: It printed other lines: 'loading model'")
-    assert "1 more" in result.text
+    assert result.text == "5"
     assert result.extras.parts == (Text("5"),)
-    assert len(good("5", "x" * 10_000).text) < 400
+
+
+@pytest.mark.requirement("plugin:result")
+def test_a_partial_result_ends_with_why_it_is_not_whole() -> None:
+    said: JsonObject = {"status": "partial", "result": "5"}
+    result = result_of("P", said, warnings=["Byte 7 of stdout is not UTF-8.", "x"])
+    assert result.partial
+    assert result.text == "5\n\nWarning: Byte 7 of stdout is not UTF-8. (1 more in context.warnings)"
+    assert len(result_of("P", said, warnings=["x" * 10_000]).text) < 400
 
 
 @pytest.mark.requirement("plugin:result:error")
 def test_warnings_of_an_error_are_kept_and_its_message_is_not_touched() -> None:
     failure = bad("It ended with code 1.", error="No key.")
     assert failure.message == "No key."
-    assert failure.hint == "Warning: It ended with code 1."
+    assert failure.hint == ""
     assert failure.context == {"warnings": ["It ended with code 1."]}
 
 

@@ -19,6 +19,7 @@ from toolyard.cli.through import run_through, server_for
 from toolyard.cli.waiting import task_ids, waited
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
+from toolyard.plugin_source import Outside
 from toolyard.protocol.arguments import coerce, schema_of
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
@@ -77,7 +78,7 @@ class Request:
 
     async def run(self, say: Callable[[str], None], *, wait: bool) -> int:
         """Run it, say its result, and give the exit code. Without ``wait`` the result is the receipt of a task."""
-        async with Yard(self.common.config()) as yard:
+        async with Yard(self.common.config(), outside=Outside(warm=False)) as yard:
             arguments = {**self.written, **from_pairs(yard, self.tool, self.pairs)}
             later = arguments.pop("timely_contact", None)
             call = request_of(yard, self.tool, arguments, force=self.force)

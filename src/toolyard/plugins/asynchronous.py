@@ -60,7 +60,7 @@ class Submissions:
         *,
         outlives: bool,
     ) -> None:
-        self._desk, self._children, self._starter, self._callback_base = desk, children, starter, callback_base
+        self._desk, self._children, self.starter, self._callback_base = desk, children, starter, callback_base
         self._outlives = outlives  # whether children go on when this host ends: somebody must take their callbacks
         self._watches: dict[asyncio.Task[None], _Watch] = {}
 
@@ -75,7 +75,7 @@ class Submissions:
             async with run_limit(manifest.name, RECEIPT_S, "gave no receipt"):
                 base = await self._callback_base() + expected.token
                 extra = per_call(manifest, request_address="127.0.0.1", callback_base=base)
-                child = await self._starter.spawn(launch, extra)
+                child = await self.starter.spawn(launch, extra)
                 crashpoint("task.process-started")
                 living = LivingChild(
                     child, stdin, children=self._children, limits=manifest.limits, detached=manifest.detached
@@ -105,11 +105,15 @@ class Submissions:
         self._watch(_Watch(living=child, expected=expected, tasks=tasks, timeout_s=max(0.0, left_s), detached=False))
 
     async def close(self) -> None:
-        """Children that outlive this host are let go; the others are stopped, and their tasks say so."""
+        """Children whose tasks outlive this host are let go; the others are stopped, and their tasks say so."""
         for running, watch in list(self._watches.items()):
             running.cancel()
+            ended = asyncio.ensure_future(watch.expected.ended())
             await asyncio.wait({running})
-            if self._outlives:
+            await asyncio.wait({ended}, timeout=0)
+            outlives = self._outlives and not ended.done()
+            ended.cancel()
+            if outlives:
                 await watch.living.leave()
             else:
                 await self._desk.lost(watch.expected, TaskState.INTERRUPTED, "the host that took its callback ended")

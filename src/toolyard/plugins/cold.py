@@ -58,6 +58,9 @@ class ColdStarter:
         process.returncode = 0  # Children waits for it; Popen shall not mind
         return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
 
+    async def close(self) -> None:
+        """Nothing is started ahead."""
+
 
 class ColdChild:
     def __init__(self, pid: int, stdin: int, stdout: int, stderr: int) -> None:

@@ -1,7 +1,8 @@
 """The host's end of its guardian, the process that kills the host's children when the host itself is killed.
 
-Started once, with the first child, beside it and not before it. If it cannot start, children run unguarded and the log
-says so. If it dies it is not started again. What it is told never waits: a guardian that does not read is given up.
+Started once, before the first child: a host that was killed in between would leave it alone. If it cannot start,
+children run unguarded and the log says so. If it dies it is not started again. What it is told never waits: a guardian
+that does not read is given up.
 """
 
 import logging

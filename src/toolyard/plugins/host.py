@@ -104,6 +104,7 @@ class PluginHost:
 
     async def close(self) -> None:
         await self.submissions.close()
+        await self.starter.close()
         await self.children.close()
 
 

@@ -48,3 +48,7 @@ class Starter(Protocol):
     async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> Spawned:
         """A child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
         ...
+
+    async def close(self) -> None:
+        """End what was started ahead and has no call."""
+        ...

@@ -71,6 +71,7 @@ class Children:
         if not self._began:
             self._began = True
             _become_subreaper()
+            self._guardian.start()  # before there is anything to guard: a host may be killed at any moment
         number = self.numbers.next() if self._numbered else 0
         with contextlib.ExitStack() as stack:
             if number:

@@ -95,11 +95,14 @@ class Witness:
         self.children.append(watched)
         return watched
 
+    async def close(self) -> None:
+        await self._starter.close()
+
 
 def watch(host: PluginHost) -> Witness:
     """From now on every child of this host is watched; what was seen before is forgotten."""
     witness = host.starter if isinstance(host.starter, Witness) else Witness(host.starter)
-    host.starter = host.submissions._starter = witness
+    host.starter = host.submissions.starter = witness
     witness.children = []
     return witness
 

@@ -8,7 +8,8 @@ Taken in this order:
 - ``result`` as a text is the text, to the letter; with ``content`` its parts; any other JSON is data. A result that has
   a ``status`` of its own, as old plugins nest it, is opened once.
 
-Nothing is dropped: keys beside ``result`` are in ``data``, warnings in ``context.warnings`` and at the end of the text.
+Nothing is dropped: keys beside ``result`` are in ``data``, warnings in ``context.warnings``. They are
+for the plugin's author, not for a model: only a partial result ends with them, to say why it is not whole.
 """
 
 import json
@@ -32,12 +33,13 @@ def result_of(plugin: str, said: JsonObject, *, warnings: Sequence[str] = ()) ->
     """The result in ``said``, an object with a ``status``. Raises Failure when it is an error, or no result at all."""
     said = _readable(plugin, said)
     context: JsonObject = {"warnings": list(warnings)} if warnings else {}
+    note = _note(warnings) if said.get("status") == Status.PARTIAL else ""
     beside = {key: said[key] for key in (_ACTION, _PAYLOAD) if key in said}
     extras = Extras(action=_text(beside.get(_ACTION)) or None, payload=_object(beside.get(_PAYLOAD)))
     envelope = _envelope({key: value for key, value in said.items() if key not in beside})
     if envelope is not None:
-        return _taken(envelope, context, extras, _note(warnings))
-    return _legacy(plugin, _opened(said), context, extras, _note(warnings))
+        return _taken(envelope, context, extras, note)
+    return _legacy(plugin, _opened(said), context, extras, note)
 
 
 def _readable(plugin: str, said: JsonObject) -> JsonObject:

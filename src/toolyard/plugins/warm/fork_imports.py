@@ -1,0 +1,203 @@
+"""What a fork server imports ahead, and whether it may fork at all. See ``fork_main``.
+
+Only the standard library and installed packages are imported: those that the script, or a module of its folder that it
+imports, names in the import statements at its beginning. The first statement that could change what an import does
+(a call, an assignment to anything but a plain name) ends the search. No code of the plugin itself is run, it is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import sys
+from importlib.machinery import PathFinder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_STANDARD = os.path.dirname(os.path.abspath(os.__file__))
+_NEVER = ("antigravity", "this")
+_QUIET = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Pass, ast.Global,
+)  # fmt: skip
+
+
+def preload(script: str, folder: str, known: set[str]) -> str:
+    """Import ahead. Nothing, or the reason why this interpreter is not one to fork now."""
+    local = [folder, *(entry for entry in sys.path[1:] if not _is_installed(entry))]
+    sys.path[:] = installed = [entry for entry in sys.path[1:] if _is_installed(entry)]
+    finders = sys.meta_path[:]
+    sys.meta_path[:] = [one for one in finders if not str(getattr(one, "__module__", "")).startswith("__editable__")]
+    fewer = sys.meta_path[:]
+    opened = os.listdir("/proc/self/fd")
+    _preload(Imports(local), script)
+    if sys.path != installed:
+        return "an import changes sys.path"
+    sys.meta_path[:] = finders + [one for one in sys.meta_path if one not in fewer]
+    for name in {name.partition(".")[0] for name in sys.modules} - known:
+        found = PathFinder.find_spec(name, local)
+        if found is not None and found.loader is not None:
+            return f"the plugin has a module {name} of its own"
+    for entry in [entry for entry in sys.path_importer_cache if entry not in installed]:
+        sys.path_importer_cache.pop(entry, None)
+    return _why_not_fork(len(opened))
+
+
+def _preload(imports: Imports, script: str) -> bool:
+    try:
+        return imports.follow(script)
+    except Absent:  # the script will say so itself
+        return False
+
+
+def _why_not_fork(opened: int) -> str:
+    if len(os.listdir("/proc/self/fd")) != opened:
+        return "an import leaves a file open"
+    if _has_printed():
+        return "an import prints"
+    if len(os.listdir("/proc/self/task")) > 1:
+        _try_fork()
+        if len(os.listdir("/proc/self/task")) > 1:
+            return "an import starts a thread"
+    random = sys.modules.get("random")
+    if random and sum(type(one) is random.Random for one in gc.get_objects()) > 1:
+        return "an import makes a source of randomness of its own"
+    gc.collect()
+    gc.freeze()
+    return ""
+
+
+def renew() -> None:
+    """In a new child: what shall not be the same in two of them. Python itself has renewed ``random``."""
+    numpy = sys.modules.get("numpy.random")
+    if numpy:
+        numpy.seed()
+    logging = sys.modules.get("logging")
+    if logging:
+        import time
+
+        now = time.time_ns()
+        logging._startTime = now if isinstance(logging._startTime, int) else now / 1e9  # type: ignore[attr-defined]
+
+
+def times(script: str) -> bytes:
+    """What changes when the script does, or when a package is installed or removed, and when it last did."""
+    paths = [script, *(entry for entry in sys.path[1:] if _is_installed(entry) and os.path.exists(entry))]
+    return b"\0".join(b"%d %s" % (os.stat(path).st_mtime_ns, os.fsencode(os.path.abspath(path))) for path in paths)
+
+
+class Absent(Exception):
+    """A package that the plugin names is not installed."""
+
+
+class Imports:
+    def __init__(self, local: list[str]) -> None:
+        self._local = local
+        self._followed: set[str] = set()
+
+    def follow(self, file: str) -> bool:
+        """Import what this file imports. False when it does more than import and define. Raises Absent."""
+        if file in self._followed:
+            return True
+        self._followed.add(file)
+        try:
+            with open(file, "rb") as opened:
+                tree = ast.parse(opened.read())
+        except (OSError, SyntaxError, ValueError):
+            return False
+        return all(self._take(statement, os.path.dirname(file)) for statement in tree.body)
+
+    def _take(self, statement: Any, folder: str) -> bool:
+        if isinstance(statement, ast.Import):
+            return all(self._load(name.name, ()) for name in statement.names)
+        if isinstance(statement, ast.ImportFrom):
+            names = tuple(name.name for name in statement.names)
+            if not statement.level:
+                return self._load(statement.module or "", names)
+            for _ in range(statement.level - 1):
+                folder = os.path.dirname(folder)
+            module = [statement.module] if statement.module else []
+            return all(self._follow_local(folder, ".".join([*module, name])) for name in names)
+        if isinstance(statement, ast.Try):
+            try:
+                tried = all(self._take(one, folder) for one in [*statement.body, *statement.orelse])
+            except Absent:
+                tried = all(_is_quiet(one) for handler in statement.handlers for one in handler.body)
+            return tried and all(self._take(one, folder) for one in statement.finalbody)
+        return _is_quiet(statement)
+
+    def _load(self, name: str, names: tuple[str, ...]) -> bool:
+        top = name.partition(".")[0]
+        if top in _NEVER or top == "__future__":
+            return True
+        own = None if top in sys.builtin_module_names else PathFinder.find_spec(top, self._local)
+        if own is not None and (own.loader is not None or PathFinder.find_spec(top) is None):
+            roots = [root for root in self._local if PathFinder.find_spec(top, [root]) is not None]
+            return all(self._follow_local(roots[0], f"{name}.{last}") for last in names or ("",))
+        try:
+            __import__(name, {}, {}, list(names))
+        except ModuleNotFoundError as error:
+            if str(error.name).partition(".")[0] != top:
+                raise
+            raise Absent(name) from None
+        return True
+
+    def _follow_local(self, root: str, name: str) -> bool:
+        """Every file of the plugin that importing ``name`` would run, outermost package first."""
+        place = root
+        for word in filter(None, name.split(".")):
+            place = os.path.join(place, word)
+            for file in (place + ".py", os.path.join(place, "__init__.py")):
+                if os.path.isfile(file) and not self.follow(file):
+                    return False
+        return True
+
+
+def _is_quiet(statement: Any) -> bool:
+    """Whether it leaves alone what an import depends on: sys.path, the environment, warning filters and so on."""
+    if isinstance(statement, ast.Expr):
+        call = statement.value
+        if isinstance(call, ast.Call):
+            return isinstance(call.func, ast.Attribute) and call.func.attr == "reconfigure"
+        return isinstance(call, ast.Constant)
+    if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        return all(isinstance(one, (ast.Name, ast.Tuple)) for one in targets)
+    if isinstance(statement, (ast.If, ast.Try, ast.With)):
+        inner = [getattr(statement, part, []) for part in ("body", "orelse", "finalbody")]
+        inner += [handler.body for handler in getattr(statement, "handlers", [])]
+        return all(_is_quiet(one) for part in inner for one in part)
+    return isinstance(statement, _QUIET)
+
+
+def _is_installed(entry: str) -> bool:
+    words = entry.split(os.sep)
+    return "site-packages" in words or "dist-packages" in words or _is_standard(entry)
+
+
+def _is_standard(entry: str) -> bool:
+    zipped = entry.endswith(".zip") and os.path.basename(entry).startswith("python")
+    return entry == _STANDARD or entry.startswith(_STANDARD + os.sep) or zipped
+
+
+def _has_printed() -> bool:
+    import fcntl
+    import termios
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return any(fcntl.ioctl(number, termios.FIONREAD, b"\0" * 4) != b"\0" * 4 for number in (1, 2))
+
+
+def _try_fork() -> None:
+    """Libraries that can be forked (OpenBLAS, say) end their threads before a fork and begin anew when needed."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
