@@ -98,7 +98,7 @@ def test_broad_excepts_stand_in_runner_web_and_cli_only() -> None:
         and (node.type is None or re.search(r"\b(Base)?Exception\b", ast.unparse(node.type)))
         and ast.unparse(node.body[-1]) != "raise"  # clearing up on the way out catches nothing
     ]
-    assert sorted(broad) == ["cli/__init__.py", "engine/runner.py"]
+    assert [name for name in broad if not name.startswith(("cli/", "web/")) and name != "engine/runner.py"] == []
 
 
 @pytest.mark.requirement("house:class-names")

@@ -73,7 +73,7 @@ class Yard:
         self._mask = mask = Mask(config.secrets)
         self.boot = boot()
         self.store: Store = store or SqliteStore(config.home / STATE)
-        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
+        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, required=outside.outlives)
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(self.store, clock, mode=config["approval_mode"], owner=self.boot.name, mask=mask)
         built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
@@ -88,7 +88,7 @@ class Yard:
             root=str(workspace.root),
             outputs=Outputs(workspace),
             clock=clock,
-            journal=BackendRecorder(self.journal, self.store, clock, mask=mask),
+            journal=BackendRecorder(self.journal, clock, mask=mask),
             mask=mask,
             permit=self._permit,
             direction=config["truncation_direction"],
@@ -232,7 +232,8 @@ class Yard:
         return self.plugins.host.children, self.plugins.host.starter
 
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> str:
-        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint, protected=is_protected(call.arguments))
+        touches = is_protected(call.arguments)
+        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches)
         return await self.approvals.require(ask, approved=call.approved)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
 
 FILE_NAME = "config.toml"
+HOST_FILE = "host.env"  # variables that plugins may be given beside those of the environment, which count more
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,20 @@ def load(
     missing = next((one for one in given if not one.is_dir()), None)
     if missing is not None:
         raise UsageError(f"the plugin folder '{missing}' is not a folder: name one with --plugins")
-    return Config(folder, place, values, sources, dict(os.environ), given, trusts_given)
+    environ = {**_host_variables(place / HOST_FILE), **os.environ}
+    return Config(folder, place, values, sources, environ, given, trusts_given)
+
+
+def _host_variables(file: Path) -> Mapping[str, str]:
+    """No setting is read from there: it holds what a host of plugins shares with them."""
+    if not file.exists():
+        return {}
+    from toolyard.plugins.config_env import parse
+
+    try:
+        return parse(file.read_text(encoding="utf-8")).values
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
 
 
 def _system_zone(environ: Mapping[str, str]) -> str:

@@ -96,3 +96,9 @@ def test_a_batch_is_flattened_into_one_content() -> None:
         {"type": "text", "text": "1\ta"},
         {"type": "image", "data": "AAE=", "mimeType": "image/png"},
     ]
+
+
+@pytest.mark.requirement("dialect:mcp:result")
+def test_what_was_read_and_the_rest_of_the_data_stand_in_the_content_too() -> None:
+    texts = [part["text"] for part in encode(outcome("Read it.", {"content": "1\ta\n", "eol": "\n"}))["content"]]
+    assert texts == ["Read it.", "1\ta\n", '{"eol": "\\n"}']

@@ -26,7 +26,7 @@ def ask(
 ) -> Ask:
     call = ToolCall(id="call_1", tool="Tool", arguments=arguments or {"x": 1}, caller=caller, origin=origin)
     spec = ToolSpec(name="Tool", description="", parameters={}, risk=risk)
-    return Ask(call=call, spec=spec, protected=protected)
+    return Ask(call=call, spec=spec, touches_protected=protected)
 
 
 class Bench:
@@ -173,6 +173,16 @@ async def test_what_touches_a_protected_place_asks_in_every_mode_and_offers_no_r
     await bench.approvals.answer(pending.id, allowed=True, by="me", always=True)
     await waiting
     assert len(await bench.approvals.rules()) == 1
+
+
+@pytest.mark.requirement("s:S-15", "approval:who")
+async def test_looking_at_a_protected_place_asks_nobody() -> None:
+    bench = Bench()
+    async with asyncio.timeout(5):
+        assert await bench.approvals.require(ask(risk=Risk.READ, protected=True))
+        looking = ask(protected=True, command="ReadFile")
+        spec = replace(looking.spec, reading_commands=("ReadFile",))
+        assert await bench.approvals.require(replace(looking, spec=spec))
 
 
 @pytest.mark.requirement("approval:who")

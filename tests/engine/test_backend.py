@@ -54,6 +54,14 @@ async def test_each_call_gives_one_message_in_order_whole_and_under_the_models_o
     assert listed["data"]["truncated"] is False
 
 
+async def test_a_message_names_the_call_as_the_model_did(project: Path, home: Path) -> None:
+    async with Yard(load(project, home)) as yard:
+        for id_ in ("call_1", "call_2"):
+            await yard.settle(ToolCall(id=id_, use_id="toolu_01ABC", tool="LS"))
+        told = [message.body["tool_use_id"] for message in await said(yard) if message.body]
+    assert told == ["toolu_01ABC", "toolu_01ABC"]
+
+
 async def test_a_reader_goes_on_where_it_was_also_after_a_restart(project: Path, home: Path) -> None:
     async with Yard(load(project, home)) as yard:
         await call(yard, "one", "LS")

@@ -22,6 +22,7 @@ def test_a_call_carries_its_id_tool_arguments_signer_and_caller() -> None:
     assert {field.name: getattr(call, field.name) for field in fields(call)} == {
         "id": "call_1",
         "tool": "Read",
+        "use_id": "",
         "arguments": {"path": "a"},
         "maid": "小克",
         "caller": "cli:/srv/app",

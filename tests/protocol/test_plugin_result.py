@@ -262,7 +262,6 @@ def test_warnings_are_kept_for_the_author_and_leave_the_text_to_the_letter() -> 
     result = good("5", "It printed other lines: 'loading model'", "It ended with code 1.")
     assert result.context == {"warnings": ["It printed other lines: 'loading model'", "It ended with code 1."]}
     assert result.text == "5"
-    assert result.extras.parts == (Text("5"),)
 
 
 @pytest.mark.requirement("plugin:result")

@@ -12,7 +12,7 @@ SOURCE = Path(__file__).parents[2] / "src/toolyard"
 
 @pytest.mark.requirement("tools:names")
 def test_the_built_in_tools_are_the_ten_of_the_contract(yard: BlockingYard) -> None:
-    names = [tool.spec.name for tool in yard.tools]
+    names = [tool.spec.name for tool in yard.tools if not tool.spec.verbatim]  # the others are plugins
     assert names == sorted(
         ["LS", "Glob", "Grep", "Read", "Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch", "FileOperator"]
     )
@@ -33,3 +33,16 @@ def test_every_parameter_of_every_tool_says_what_it_is_for(yard: BlockingYard) -
         for name, schema in properties.items():
             assert isinstance(schema, dict)
             assert schema.get("description"), (tool.spec.name, name)
+
+
+@pytest.mark.requirement("params:unknown")
+def test_every_built_in_tool_takes_only_the_parameters_it_names(yard: BlockingYard) -> None:
+    built_in = [tool.spec for tool in yard.tools if not tool.spec.verbatim]
+    assert [spec.name for spec in built_in if spec.parameters.get("additionalProperties") is not False] == []
+
+
+@pytest.mark.requirement("fileoperator:names")
+def test_the_commands_of_file_operator_that_only_look_are_named(yard: BlockingYard) -> None:
+    tools = {tool.spec.name: tool for tool in yard.tools}
+    looks = tools["FileOperator"].spec.reading_commands
+    assert set(looks) == {"ListAllowedDirectories", "ReadFile", "ListDirectory", "FileInfo", "SearchFiles"}

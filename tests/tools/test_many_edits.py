@@ -135,3 +135,14 @@ def test_a_series_in_which_each_edit_needs_the_one_before_is_made_all_the_same()
     edits = [Edit(old, new) for old, new in pairwise(steps)]
     text = TEXT + steps[0] + "\n"
     assert prepared(text, edits) == Made([(step,) for step in steps[1:]], TEXT + steps[-1] + "\n")
+
+
+@pytest.mark.parametrize(("above", "below"), [(1, 0), (0, 1), (2, 2), (3, 0), (0, 3)])
+def test_texts_of_several_lines_are_found_without_looking_through_the_whole_text(above: int, below: int) -> None:
+    blocks = ["{\n" * above + LINE.format(number) + "}\n" * below for number in range(2 * MANY)]
+    text = "".join(f"{block}--\n" for block in blocks)
+    edits = [Edit(block[:-1], block[:-1].replace("lazy", "quick")) for block in blocks]
+    with patch.object(many_edits, "locate", wraps=locate) as looked:
+        made = prepared(text, edits)
+    assert made == one_by_one(text, edits)
+    assert max(len(call.args[0]) for call in looked.call_args_list) < 500

@@ -15,6 +15,7 @@ from tests.workspace.vectors import put
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.arrange import MAX_COPY_BYTES, Arranger, free_names
+from toolyard.workspace.changes import Folder
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.workspace import Workspace
 
@@ -255,8 +256,8 @@ def test_a_move_to_another_file_system_copies_first_and_removes_last(
 @pytest.mark.requirement("fileoperator:folders")
 def test_a_folder_is_made_with_its_parents_and_made_twice_is_no_error(project: Path, arranger: Arranger) -> None:
     put(project, {"file": "x", "link": {"symlink": "."}})
-    assert arranger.make_folder("a/b/c") == ("a/b/c", True)
-    assert arranger.make_folder("link/a/b/c/") == ("a/b/c", False)
+    assert arranger.make_folder("a/b/c") == Folder("a/b/c", 3)
+    assert arranger.make_folder("link/a/b/c/") == Folder("a/b/c", 0)
     assert (project / "a/b/c").is_dir()
     assert refused(arranger.make_folder, "file").reason is Reason.ALREADY_EXISTS
     assert refused(arranger.make_folder, "file/x").code is ErrorCode.NOT_FOUND
@@ -296,3 +297,22 @@ def test_no_descriptor_is_left_open(project: Path, arranger: Arranger) -> None:
     for source in ("missing", "../x", "sub/../.."):
         refused(arranger.move, source, "sub", never)
     assert len(os.listdir("/dev/fd")) == before
+
+
+@pytest.mark.requirement("fileoperator:copy-move")
+@pytest.mark.parametrize("mode", [0o600, 0o400, 0o666])
+def test_a_copy_never_has_a_wider_mode_than_its_source(
+    project: Path, arranger: Arranger, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    put(project, {"secret": "s"})
+    (project / "secret").chmod(mode)
+    modes: list[int] = []
+    link = os.link
+
+    def watched(*words: Any, **more: Any) -> None:
+        modes.append(stat.S_IMODE(os.stat(words[0], dir_fd=more["src_dir_fd"]).st_mode))
+        link(*words, **more)
+
+    monkeypatch.setattr(os, "link", watched)
+    arranger.copy("secret", "copy", never)
+    assert (modes, stat.S_IMODE((project / "copy").stat().st_mode)) == ([mode], mode)

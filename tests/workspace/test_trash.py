@@ -177,3 +177,42 @@ def test_a_name_that_is_no_text_comes_back_with_its_bytes(project: Path, bench: 
     trashed = bench.trash.put("caf\\xe9.txt", never)
     bench.trash.restore(trashed.id, never)
     assert os.listdir(os.fsencode(project)) == [b"caf\xe9.txt"]
+
+
+def test_owner_and_attributes_survive_another_file_system_as_far_as_the_system_allows(
+    project: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not hasattr(os, "setxattr") or not os.path.isdir("/proc/self/fd"):
+        pytest.skip("only Linux has these")
+    put(project, {"d/run.sh": "x", "d/l": {"symlink": "run.sh"}})
+    file = project / "d/run.sh"
+    try:
+        os.setxattr(file, "user.note", b"kept")
+    except OSError:
+        pytest.skip("this file system keeps no attributes")
+    owner = 12345 if os.geteuid() == 0 else os.geteuid()
+    os.chown(file, owner, -1)
+    os.chown(project / "d/l", owner, -1, follow_symlinks=False)
+    file.chmod(0o4750)
+    across(monkeypatch, project)
+    trashed = bench.trash.put("d", never)
+    bench.trash.restore(trashed.id, never)
+    info = file.stat()
+    assert (info.st_uid, stat.S_IMODE(info.st_mode), os.getxattr(file, "user.note")) == (owner, 0o4750, b"kept")
+    assert (project / "d/l").lstat().st_uid == owner
+
+
+def test_a_copy_that_cannot_keep_its_owner_does_not_run_with_the_rights_of_another(
+    project: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused_by_the_system(*_: Any, **__: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("no /proc to tell where a descriptor leads")
+    put(project, {"run.sh": "x"})
+    (project / "run.sh").chmod(0o4750)
+    across(monkeypatch, project)
+    monkeypatch.setattr(os, "fchown", refused_by_the_system)
+    bench.trash.restore(bench.trash.put("run.sh", never).id, never)
+    assert stat.S_IMODE((project / "run.sh").stat().st_mode) == 0o750

@@ -16,6 +16,7 @@ from toolyard.errors import ToolyardError
 
 _COMMANDS = {
     "serve": ("toolyard.cli.serve", "Run the server."),
+    "chat": ("toolyard.cli.chat", "Talk to a model in the terminal; tools run on the way."),
     "call": ("toolyard.cli.call", "Run one tool and print its result as JSON."),
     "tools": ("toolyard.cli.tools", "List the tools, or show one."),
     "request": ("toolyard.cli.request", "Find the tool requests in a model's text."),

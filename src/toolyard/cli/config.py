@@ -8,6 +8,7 @@ from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
+from toolyard.errors import ToolyardError
 from toolyard.settings import SETTINGS, Setting
 
 
@@ -18,10 +19,14 @@ def command(common: Common) -> None:
 
 
 @command.command("show")
+@click.option("--key", "shows_key", is_flag=True, help="Print the key of the server instead, and nothing else.")
 @common_options
-def show(common: Common) -> None:
+def show(common: Common, shows_key: bool) -> None:
     """Every setting: its value, where it comes from, and what it does. Secrets are masked."""
     config = common.config()
+    if shows_key:
+        _print_key(common, config)
+        return
     if common.json:
         print_json(
             {
@@ -53,6 +58,18 @@ def check(common: Common) -> None:
         print_json({"ok": True, "file": str(file), "exists": file.exists()})
     elif not common.quiet:
         click.echo(f"The settings are right ({file}{'' if file.exists() else ', which does not exist'}).")
+
+
+def _print_key(common: Common, config: Config) -> None:
+    from toolyard.web.keys import stored_key
+
+    key = stored_key(config.home)
+    if key is None:
+        raise ToolyardError(f"{config.home} has no key yet: 'toolyard serve' makes one at its first start")
+    if common.json:
+        print_json({"key": key})
+    else:
+        click.echo(key)
 
 
 def _value(config: Config, setting: Setting) -> object:

@@ -21,7 +21,13 @@ _CAUSES = {
 def encode(call: ToolCall, outcome: Outcome, *, uuid: str) -> dict[str, Any]:
     name, describe = _SHAPES.get(call.tool, (call.tool, None))
     data = _told(outcome, describe) if describe else _any_tool(outcome)
-    return {"type": "backend_only", "tool_name": name, "tool_use_id": call.id, "uuid": uuid, "data": data}
+    return {
+        "type": "backend_only",
+        "tool_name": name,
+        "tool_use_id": call.use_id or call.id,
+        "uuid": uuid,
+        "data": data,
+    }
 
 
 def _any_tool(outcome: Outcome) -> Any:

@@ -1,5 +1,11 @@
-"""The ``CallToolResult`` of the Model Context Protocol."""
+"""The ``CallToolResult`` of the Model Context Protocol.
 
+Many clients show a model ``content`` only. So when the text alone would stand there, what was read and the rest of the
+data follow it.
+"""
+
+import json
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
@@ -10,10 +16,22 @@ from toolyard.protocol.outcome import Outcome
 
 def encode(outcome: Outcome) -> dict[str, Any]:
     return {
-        "content": [_part(part) for part in content_of(outcome)],
+        "content": [_part(part) for part in (*content_of(outcome), *_untold(outcome))],
         "structuredContent": outcome.envelope.to_dict(),
         "isError": outcome.envelope.error is not None,
     }
+
+
+def _untold(outcome: Outcome) -> Iterator[Part]:
+    envelope = outcome.envelope
+    if envelope.error or content_of(outcome) != (Text(envelope.text),):
+        return
+    content = envelope.data.get("content")
+    if isinstance(content, str):
+        yield Text(content)
+    rest = {key: value for key, value in envelope.data.items() if key != "content" or not isinstance(content, str)}
+    if rest:
+        yield Text(json.dumps(rest, ensure_ascii=False))
 
 
 def _part(part: Part) -> dict[str, Any]:

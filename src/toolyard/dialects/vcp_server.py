@@ -55,7 +55,9 @@ def pushed(message_type: str, plugin: str, task_id: str, body: Json, *, whole: b
 
 def human_answer(encoded: dict[str, Any], *, maid: str | None, at: str) -> JsonObject:
     """The result of one block of ``/v1/human/tool``, or its error; ``encoded`` is the VCP dialect of its outcome."""
-    signed: JsonObject = {"timestamp": at} | ({"MaidName": maid} if maid else {})
+    signed: JsonObject = {"timestamp": at}
+    if maid:
+        signed["MaidName"] = maid
     if "error" in encoded:
         return {"plugin_error": encoded["error"], **signed}
     return {**encoded["result"], **signed}

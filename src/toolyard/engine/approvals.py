@@ -40,7 +40,7 @@ class Ask:
     call: ToolCall
     spec: ToolSpec
     fingerprint: str = ""  # of the plugin as it was reviewed
-    protected: bool = False  # it writes where only a person may say so
+    touches_protected: bool = False  # it names a place where only a person may let it write
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -54,10 +54,13 @@ class Ask:
         return tuple(dict.fromkeys((self.call.tool, self.spec.name, *self.spec.aliases)))
 
     @property
+    def protected(self) -> bool:
+        """Whether it writes where only a person may say so."""
+        return self.touches_protected and not self.reads
+
+    @property
     def reads(self) -> bool:
         """Whether it only looks."""
-        if self.protected:
-            return False
         looks = self.spec.reading_commands
         return self.spec.risk is Risk.READ or (bool(self.commands) and all(name in looks for name in self.commands))
 

@@ -1,7 +1,7 @@
 """What a back end hears: one ``backend_only`` message for every call that has ended, failures included (seed 004).
 
 A message is made when the call ends, because it has more than the journal keeps: texts before and after, whole.
-It is stored before the journal tells that the call has ended, so whoever sees that event finds the message. A call that
+It is stored together with the event that tells of the end, so whoever sees that event finds the message. A call that
 was cut off with its host has none and gets one that says so. Known secrets are masked. A message over ``MAX_BYTES``
 loses its largest fields and names them in ``data.cut``. Kept as long as calls are.
 """
@@ -13,11 +13,10 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 import orjson
 
-from toolyard.crashpoint import crashpoint
 from toolyard.dialects.backend import encode
 from toolyard.engine.clock import Clock
 from toolyard.engine.feed import GAP, feed
-from toolyard.engine.journal import Recorder
+from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json, JsonObject, json_problem
@@ -40,10 +39,10 @@ class Message:
 
 
 class BackendRecorder:
-    """Stores the message of a call, then lets ``journal`` tell that it has ended."""
+    """Lets ``journal`` keep the message of a call with the call itself."""
 
-    def __init__(self, journal: Recorder, store: Store, clock: Clock, *, mask: Mask) -> None:
-        self._journal, self._store, self._clock, self._mask = journal, store, clock, mask
+    def __init__(self, journal: Journal, clock: Clock, *, mask: Mask) -> None:
+        self._journal, self._clock, self._mask = journal, clock, mask
 
     async def started(self, call: ToolCall) -> None:
         await self._journal.started(call)
@@ -57,9 +56,7 @@ class BackendRecorder:
         masked = self._mask.json(bounded(message))
         body = masked if isinstance(masked, dict) else {}
         record = Record(kind=KIND, id=call.id, state=KEPT, created=now, updated=now, tool=call.tool, body=body)
-        await self._store.commit([record], lasting=False)
-        crashpoint("backend.stored")
-        await self._journal.finished(call, outcome)
+        await self._journal.finished(call, outcome, also=[record])
 
 
 class BackendStream:

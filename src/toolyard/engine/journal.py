@@ -6,6 +6,8 @@ power cut may take the last moments of it, a crash of the process takes nothing.
 """
 
 import asyncio
+import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
@@ -15,6 +17,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
+from toolyard.errors import StorageError
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.failure import Reason, code_of
@@ -23,6 +26,7 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
 from toolyard.protocol.truncation import shorten, shorten_params
 
+_log = logging.getLogger(__name__)
 CALL: Final = "call"
 RESULT: Final = "result"
 RUNNING: Final = "running"
@@ -52,10 +56,29 @@ class Unrecorded:
 
 
 class Journal:
-    def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask) -> None:
-        self._store, self._clock, self._owner, self._mask = store, clock, owner, mask
+    def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask, required: bool = True) -> None:
+        """``required``: a call that cannot be recorded does not run; else it runs and a warning is logged."""
+        self._store, self._clock, self._owner, self._mask, self._required = store, clock, owner, mask, required
+        self._open: dict[str, Record] = {}  # the calls that run, as they are stored
 
     async def started(self, call: ToolCall) -> None:
+        try:
+            await self._start(call)
+        except StorageError as error:
+            if self._required:
+                raise
+            _log.warning("%s is not recorded: %s", call.id, error)
+
+    async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> None:
+        """``also`` is stored with it, or not at all. What was done is told to the caller in any case."""
+        record = self._open.pop(call.id, None)
+        if record is not None:
+            try:
+                await self._finish(record, call, outcome, also)
+            except StorageError as error:
+                _log.error("the end of %s is not recorded: %s", call.id, error)
+
+    async def _start(self, call: ToolCall) -> None:
         now = self._now()
         arguments = self._arguments(call)
         record = Record(
@@ -64,13 +87,11 @@ class Journal:
             body={"arguments": shorten(arguments), "origin": call.origin.value, "maid": call.maid},
         )  # fmt: skip
         event = NewEvent(type="call.started", at=now, data=_told(record))
-        await self._store.commit([record], [event], lasting=False)
+        if await self._store.commit([record], [event], lasting=False):
+            self._open[call.id] = replace(record, version=1)
         crashpoint("journal.started")
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> None:
-        record = await self._store.get(CALL, call.id)
-        if record is None or record.state != RUNNING:
-            return
+    async def _finish(self, record: Record, call: ToolCall, outcome: Outcome, also: Sequence[Record]) -> None:
         now = self._now()
         envelope = outcome.envelope
         body: JsonObject = {
@@ -89,7 +110,7 @@ class Journal:
         )
         event = NewEvent(type="call.finished", at=now, data=_told(ended))
         crashpoint("journal.before-finished")
-        await self._store.commit([ended, whole], [event], lasting=False)
+        await self._store.commit([ended, whole, *also], [event], lasting=False)
         crashpoint("journal.finished")
 
     async def get(self, call_id: str) -> JsonObject | None:

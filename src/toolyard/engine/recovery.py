@@ -4,7 +4,8 @@ A call, a schedule's run and a pending approval of a process that is gone end as
 they came, so nobody says more, and none is repeated. A task is different, because its own process may have outlived the
 host: while that lives the task is left alone, to be adopted. When it is gone too, the task gets ``GRACE_S`` from its
 last sign of life, for a callback that is still on its way, and is then ``interrupted``. What runs on another machine,
-or has left its process by design, can only be judged by its total limit.
+or has left its process by design, can only be judged by its total limit. A task that has ended while its process lives
+is left too, so that whoever adopts it ends the process.
 
 Every step is a compare-and-set, so any number of processes may do this at the same time and again.
 """
@@ -21,10 +22,13 @@ from toolyard.engine.journal import Journal
 from toolyard.engine.ownership import IsAlive, is_alive, lives, orphans
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
-from toolyard.protocol.store import Store
+from toolyard.protocol.store import Query, Store
 from toolyard.protocol.task import KIND, Task, TaskState, from_record
 
 GRACE_S: Final = 30.0
+_LINGER_S = 86_400.0  # no process outlives its task longer unnoticed
+_LINGERING = 500
+_ENDED = tuple(state for state in TaskState if state is not TaskState.WAITING)
 
 IsDetached = Callable[[str], bool]
 """Whether the process of a plugin of that name may end before its work does."""
@@ -32,7 +36,7 @@ IsDetached = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """How many of each were settled, and the tasks that go on without a host."""
+    """How many of each were settled, and the tasks whose processes go on without a host."""
 
     calls: int = 0
     schedules: int = 0
@@ -58,7 +62,7 @@ class Recovery:
     is_detached: IsDetached
 
     async def recover(self, alive: IsAlive = is_alive) -> Report:
-        """Settle what belongs to nobody. Costs four empty pages when there is nothing."""
+        """Settle what belongs to nobody. Costs five empty pages when there is nothing."""
         approvals = await self.approvals.settle_orphans(alive)
         schedules = await self.schedules.settle_orphans(alive)
         calls = await self.journal.settle_orphans(alive)
@@ -73,13 +77,20 @@ class Recovery:
             ]
             tasks += sum(await asyncio.gather(*ends))
             left += [task for task, verdict in zip(orphaned, verdicts, strict=True) if not verdict]
+        left += await self._lingering(alive)
         return Report(calls=calls, schedules=schedules, approvals=approvals, tasks=tasks, left=tuple(left))
+
+    async def _lingering(self, alive: IsAlive) -> list[Task]:
+        """Tasks that have ended while their processes have not, and whose host is gone."""
+        since = self.clock.now().timestamp() - _LINGER_S
+        ended = await self.store.find(KIND, Query(states=_ENDED, since=since), limit=_LINGERING)
+        return [task for task in map(from_record, ended) if _runs_here(task) and not alive(task.owner)]
 
     def _verdict(self, task: Task) -> tuple[TaskState, str] | None:
         """How a task without a host has ended; None while it may go on."""
         now, process = self.clock.now().timestamp(), task.process
         here = process is None or process.host == socket.gethostname()
-        if process is not None and here and lives(process.pid, process.started):
+        if _runs_here(task):
             return None
         if not here or self.is_detached(task.plugin):
             late = now > task.deadline + GRACE_S
@@ -87,3 +98,8 @@ class Recovery:
         if now < task.updated + GRACE_S:
             return None
         return TaskState.INTERRUPTED, "its process ended while its host was down: what it had done is not known"
+
+
+def _runs_here(task: Task) -> bool:
+    process = task.process
+    return process is not None and process.host == socket.gethostname() and lives(process.pid, process.started)

@@ -25,6 +25,7 @@ class Origin(StrEnum):
 class ToolCall:
     id: str
     tool: str
+    use_id: str = ""  # the model's own name for it, when it gave one; need not be unique
     arguments: JsonObject = field(default_factory=dict)
     maid: str | None = None  # how the agent signs; a label, never an identity
     caller: str = "local"  # who asks: a key, a Yard, or cli:<project>

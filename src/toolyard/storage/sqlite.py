@@ -140,7 +140,7 @@ class SqliteStore:
         self._closed = True
         if self._opened is not None:
             self._jobs.put(None)
-            await asyncio.to_thread(self._opened.writer.join)
+            await self._opened.loop.run_in_executor(self._opened.reader, self._opened.writer.join)
             self._opened.reader.shutdown()
             self._opened.reads.close()
             self._opened.writes.close()

@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from secrets import token_hex
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.tool import Checkpoint
@@ -200,9 +201,11 @@ def _rename(source: int, name: bytes, folder: int, new: bytes) -> None:
     """A rename replaces what it finds; so the new name is taken first, in a step that fails when there is one."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
         os.link(name, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
+        crashpoint("move.linked")
         os.unlink(name, dir_fd=source)
         return
     os.mkdir(new, 0o700, dir_fd=folder)
+    crashpoint("move.folder-made")
     try:
         os.rename(name, new, src_dir_fd=source, dst_dir_fd=folder)  # over the empty folder just made
     except OSError:

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from itertools import count
 from secrets import token_hex
 
+from toolyard.crashpoint import crashpoint
 from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER
 from toolyard.workspace.workspace import Workspace
 
@@ -61,6 +62,7 @@ def _publish(folder: int, names: Iterable[str], content: bytes) -> str:
         while view:
             view = view[os.write(file, view) :]
         os.fsync(file)
+        crashpoint("output.draft-written")
         return _link(folder, draft, names)
     finally:
         os.close(file)

@@ -13,6 +13,8 @@ import threading
 from collections import OrderedDict
 from pathlib import Path
 
+from toolyard.crashpoint import crashpoint
+
 _log = logging.getLogger(__name__)
 MAX_REMEMBERED = 20_000
 _MAX_FILE_BYTES = 2 * 1024 * 1024
@@ -68,6 +70,7 @@ class Reads:
         newest = list(self._stored(caller).items())[-MAX_REMEMBERED // 4 :]
         draft = file.with_suffix(f".{os.getpid()}")
         draft.write_text("".join(json.dumps(entry) + "\n" for entry in newest), encoding="utf-8")
+        crashpoint("reads.before-replace")
         draft.replace(file)
 
 

@@ -12,6 +12,7 @@ import stat
 from contextlib import suppress
 from dataclasses import dataclass
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 
@@ -39,9 +40,12 @@ class Draft:
                 os.link(self.draft, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder, follow_symlinks=False)
             except FileExistsError as error:
                 raise already_exists(self.path) from error
+            crashpoint("file.linked")
             os.unlink(self.draft, dir_fd=self.folder)
         else:
+            crashpoint("file.before-replace")
             os.replace(self.draft, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder)
+        crashpoint("file.in-place")
         os.fsync(self.folder)
 
     def require_unchanged(self) -> None:
@@ -82,6 +86,7 @@ def write_draft(
     except BaseException:
         waiting.discard()
         raise
+    crashpoint("file.draft-written")
     return waiting
 
 
@@ -146,12 +151,12 @@ def _take_after(fd: int, folder: int, name: bytes, path: str) -> None:
                     hint="Run Toolyard as the file's owner.",
                 ) from error
         os.fchmod(fd, stat.S_IMODE(info.st_mode))
-        _copy_attributes(old, fd)
+        copy_attributes(old, fd)
     finally:
         os.close(old)
 
 
-def _copy_attributes(old: int, fd: int) -> None:
+def copy_attributes(old: int, fd: int) -> None:
     if not hasattr(os, "listxattr"):
         return  # not Linux
     try:

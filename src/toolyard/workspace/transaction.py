@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace.replace import Draft, already_exists, changed_meanwhile, holds, read_or_none, write_draft
@@ -63,11 +64,12 @@ class Transactions:
                 for write in writes:
                     _require_unchanged(write)
                 record.promise([_promise(w, d) for w, d in zip(writes, drafts, strict=True)])
-                _finish(writes, waiting)
-                record.kept()
+                crashpoint("transaction.promised")
+                _finish(writes, waiting, record)
             except BaseException:
-                for left in waiting:
-                    left.discard()
+                if not record.binding:  # else the next start does it
+                    for left in waiting:
+                        left.discard()
                 raise
 
     def recover(self, open_folder: Callable[[str], int]) -> None:
@@ -83,6 +85,7 @@ class Transactions:
                     continue
                 try:
                     _recover(record, open_folder)
+                    crashpoint("transaction.recovered")
                     file.unlink(missing_ok=True)
                 except (OSError, Failure, KeyError, TypeError, ValueError, AttributeError) as error:
                     _log.warning("an interrupted write could not be cleared up, see %s.bad: %s", file, error)
@@ -103,7 +106,9 @@ class Transactions:
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)  # held while we live: who can take it knows that we do not
             os.write(fd, json.dumps(content).encode())
+            crashpoint("transaction.before-record")
             os.rename(draft, file)
+            crashpoint("transaction.recorded")
             try:
                 yield record
             finally:
@@ -134,7 +139,8 @@ class _Record:
         os.fsync(self._fd)
         self.binding = True
 
-    def kept(self) -> None:
+    def over(self) -> None:
+        """The promise is kept, or everything is as it was."""
         self.binding = False
 
 
@@ -163,17 +169,21 @@ def _put_in_place(write: Write, draft: Draft, *, compare: bool) -> None:
     os.fsync(write.folder)
 
 
-def _finish(writes: Sequence[Write], waiting: Sequence[Draft]) -> None:
+def _finish(writes: Sequence[Write], waiting: Sequence[Draft], record: _Record) -> None:
     """Put everything in place; what is done is undone again when something stands in the way."""
-    done: list[Write] = []
+    begun: list[Write] = []
     try:
         for write, draft in zip(writes, waiting, strict=True):
+            begun.append(write)
             _put_in_place(write, draft, compare=False)
-            done.append(write)
+        crashpoint("transaction.finished")
     except BaseException:
-        for write in reversed(done):
-            _undo(write)
+        for write in reversed(begun):
+            if holds(write.folder, write.name, write.content):  # the last one may not have come so far
+                _undo(write)
+        record.over()
         raise
+    record.over()
 
 
 def _undo(write: Write) -> None:

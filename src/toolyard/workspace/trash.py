@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from secrets import token_hex
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Checkpoint
@@ -57,6 +58,7 @@ class Trash:
             with locked([entry.folder], checkpoint), self._place(_DELETED, entry.path, entry.name) as (own, place):
                 checkpoint()
                 try:
+                    crashpoint("trash.before-rename")
                     os.rename(entry.name, _ITEM, src_dir_fd=entry.folder, dst_dir_fd=place)
                 except OSError as error:
                     if error.errno != errno.EXDEV:
@@ -64,6 +66,7 @@ class Trash:
                     copy_tree(entry.folder, entry.name, place, _DRAFT)
                     os.rename(_DRAFT, _ITEM, src_dir_fd=place, dst_dir_fd=place)
                     remove_tree(entry.folder, entry.name)
+                crashpoint("trash.moved")
                 os.fsync(place)
                 os.fsync(entry.folder)
                 return Trashed(own, entry.path)

@@ -1,7 +1,8 @@
 """Copying and removing whole trees by descriptors, for what cannot be renamed from one file system to another.
 
-A link is copied as a link and never followed. A copy has the modes and times of the original, and is on disk when the
-call returns. Devices, pipes and sockets are not copied: the call fails before anything else is given up.
+A link is copied as a link and never followed. A copy has the mode and times of the original, its owner and extended
+attributes where the system allows it, and is on disk when the call returns. Devices, pipes and sockets are not copied:
+the call fails before anything else is given up.
 """
 
 import os
@@ -12,6 +13,7 @@ from contextlib import suppress
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace.names import to_text
+from toolyard.workspace.replace import copy_attributes
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -23,6 +25,8 @@ def copy_tree(source: int, name: bytes, folder: int, new: bytes) -> None:
     info = os.stat(name, dir_fd=source, follow_symlinks=False)
     if stat.S_ISLNK(info.st_mode):
         os.symlink(os.readlink(name, dir_fd=source), new, dir_fd=folder)
+        with suppress(PermissionError):
+            os.chown(new, info.st_uid, info.st_gid, dir_fd=folder, follow_symlinks=False)
         return
     if stat.S_ISDIR(info.st_mode):
         _copy_folder(source, name, folder, new)
@@ -53,7 +57,7 @@ def _copy_folder(source: int, name: bytes, folder: int, new: bytes) -> None:
         try:
             for entry in os.listdir(old):
                 copy_tree(old, os.fsencode(entry), own, os.fsencode(entry))
-            _take_after(own, os.fstat(old))
+            _take_after(own, old)
         finally:
             os.close(own)
     finally:
@@ -67,10 +71,17 @@ def _copy_file(source: int, name: bytes, folder: int, new: bytes) -> None:
     ):
         shutil.copyfileobj(old, own)
         own.flush()
-        _take_after(own.fileno(), os.fstat(old.fileno()))
+        _take_after(own.fileno(), old.fileno())
 
 
-def _take_after(fd: int, info: os.stat_result) -> None:
-    os.fchmod(fd, stat.S_IMODE(info.st_mode))
+def _take_after(fd: int, old: int) -> None:
+    info, mode = os.fstat(old), stat.S_IMODE(os.fstat(old).st_mode)
+    try:
+        os.fchown(fd, info.st_uid, info.st_gid)
+    except PermissionError:
+        mode &= 0o1777  # what ran with the rights of its owner must not run with ours
+    with suppress(OSError):  # a file system that has no such attributes
+        copy_attributes(old, fd)
+    os.fchmod(fd, mode)
     os.utime(fd, ns=(info.st_atime_ns, info.st_mtime_ns))
     os.fsync(fd)

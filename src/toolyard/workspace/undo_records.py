@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.changes import Change, decode, encode
@@ -41,7 +42,9 @@ class UndoRecords:
                 if os.fstat(fd).st_size + len(step) > MAX_BYTES:
                     os.ftruncate(fd, 0)
                     step = _TOO_LARGE
+                crashpoint("undo.before-kept")
                 _write(fd, step)
+                crashpoint("undo.kept")
             finally:
                 os.close(fd)
             if len(step) >= _LARGE or file.endswith("00"):  # which is one record of 256, whoever writes it

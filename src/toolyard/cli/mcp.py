@@ -1,0 +1,200 @@
+"""``toolyard mcp``: Toolyard as an MCP server, and the MCP servers that Toolyard uses."""
+
+import asyncio
+import sys
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.mcp_review import print_review, review_data
+from toolyard.cli.options import Common, common_options
+from toolyard.cli.output import print_json, print_table
+from toolyard.dialects.mcp_config import KEY, Declared, read
+from toolyard.engine.clock import SystemClock
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.mcp.declarations import Entry, Scope
+from toolyard.protocol.failure import Failure
+
+
+@click.group("mcp", short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
+@common_options
+def command(common: Common) -> None:
+    """Offer the tools to MCP clients, and use the tools of MCP servers."""
+
+
+@command.command("serve")
+@common_options
+def serve(common: Common) -> None:
+    """Serve one MCP client on stdin and stdout. stdout carries the protocol only.
+
+    Calls that write, run programs or reach the network ask first: in the client, if it can, else with 'toolyard
+    approval'. --project says whose files the tools see.
+    """
+    from toolyard.mcp.stdio import serve as serve_stdio
+
+    if sys.stdin.isatty() and not common.quiet:
+        click.echo("Waiting for an MCP client on stdin; clients start this command themselves.", err=True)
+    asyncio.run(serve_stdio(common.config()))
+
+
+@command.command("list")
+@common_options
+def list_(common: Common) -> None:
+    """Every MCP server that is written down: state, where, command, tools."""
+    asyncio.run(_list(common))
+
+
+@command.command("add", context_settings={"ignore_unknown_options": True})
+@click.argument("name")
+@click.argument("words", metavar="[COMMAND [ARG]...]", nargs=-1, type=click.UNPROCESSED)
+@click.option("--url", metavar="URL", default="", help="The address of a server that speaks streamable HTTP.")
+@click.option("--env", "env", metavar="KEY=VALUE", multiple=True, help="A variable for the program.")
+@click.option("--header", "headers", metavar="KEY=VALUE", multiple=True, help="A header for the address.")
+@click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
+@common_options
+def add(
+    common: Common,
+    name: str,
+    words: tuple[str, ...],
+    url: str,
+    env: tuple[str, ...],
+    headers: tuple[str, ...],
+    yes: bool,
+) -> None:
+    """Write an MCP server into the home's mcp.json, look at it, and allow it.
+
+    \b
+    toolyard mcp add time -- uvx mcp-server-time
+    toolyard mcp add wiki --url https://wiki.example/mcp --header 'Authorization=Bearer ${WIKI_KEY}'
+    """
+    declared = Declared(
+        name=name, command=words[0] if words else "", args=words[1:], url=url, env=_pairs(env), headers=_pairs(headers)
+    )
+    _, problems = read({KEY: {name: declared.to_json()}})
+    if problems:
+        raise UsageError("; ".join(problems))
+    asyncio.run(_add(common, declared, yes=yes))
+
+
+@command.command("allow")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Start it and allow its tools without asking: for scripts.")
+@common_options
+def allow(common: Common, name: str, yes: bool) -> None:
+    """Show what an MCP server runs; start it after a yes; show its tools; allow exactly these after another.
+
+    Whatever changes later, in its command, or in a name, description or schema of its tools, needs another review.
+    """
+    asyncio.run(_allow(common, name, yes=yes))
+
+
+@command.command("remove")
+@click.argument("name")
+@common_options
+def remove(common: Common, name: str) -> None:
+    """Take an MCP server out of the home's mcp.json, and its permission with it."""
+    asyncio.run(_remove(common, name))
+
+
+async def _list(common: Common) -> None:
+    async with Yard(common.config()) as yard:
+        servers = yard.mcp.servers
+        entries = [(entry, servers.state(entry), servers.pins.get(entry)) for entry in servers.declarations.all()]
+        problems = (*servers.declarations.problems, *([servers.pins.problem] if servers.pins.problem else []))
+    if common.json:
+        told = [
+            {
+                "name": entry.name,
+                "state": state.value,
+                "scope": entry.scope.value,
+                "file": str(entry.file),
+                "command_line": entry.command_line,
+                "tools": [one.name for one in pin.definitions] if pin else [],
+            }
+            for entry, state, pin in entries
+        ]
+        print_json({"servers": told, "problems": list(problems)})
+        return
+    rows = [
+        (
+            entry.name,
+            state.value,
+            entry.scope.value,
+            str(len(pin.definitions)) if pin else "-",
+            shown(entry.command_line),
+        )
+        for entry, state, pin in entries
+    ]
+    print_table([("NAME", "STATE", "SCOPE", "TOOLS", "COMMAND"), *rows] if rows else [])
+    for problem in problems:
+        click.echo(f"error: {shown(problem)}", err=True)
+
+
+async def _add(common: Common, declared: Declared, *, yes: bool) -> None:
+    async with Yard(common.config()) as yard:
+        before = yard.mcp.servers.declarations.get(declared.name)
+        if before is not None and before.scope is Scope.HOME:
+            raise UsageError(f"there is an MCP server called {declared.name} already: remove it first")
+        yard.mcp.servers.declarations.add(declared)
+        await _review(yard, common, declared.name, yes=yes)
+
+
+async def _allow(common: Common, name: str, *, yes: bool) -> None:
+    async with Yard(common.config()) as yard:
+        await _review(yard, common, name, yes=yes)
+
+
+async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
+    servers = yard.mcp.servers
+    entry = _named(yard, name)
+    if not common.json:
+        print_review(entry)
+    _require_yes(f"Start {name} once, to see its tools?", name, yes=yes)
+    try:
+        tools = await servers.look(entry)
+    except Failure as failure:
+        raise ToolyardError(f"{failure.message} {failure.hint}".strip()) from failure
+    if common.json:
+        print_json(review_data(entry, tools, servers.pins.get(entry)) | {"allowed": yes})
+    else:
+        print_review(entry, tools, servers.pins.get(entry))
+    _require_yes(f"Allow {name} with exactly these {len(tools)} tools?", name, yes=yes)
+    servers.pins.allow(entry, tools, at=SystemClock().now().isoformat(timespec="seconds"))
+    if not common.json and not common.quiet:
+        click.echo(f"{name} is allowed.", err=True)
+
+
+async def _remove(common: Common, name: str) -> None:
+    async with Yard(common.config()) as yard:
+        servers = yard.mcp.servers
+        entry = _named(yard, name)
+        servers.pins.forget(entry)
+        if not servers.declarations.remove(name):
+            raise ToolyardError(f"{name} is written in {entry.file}: remove it there. Its permission is taken back")
+    if not common.quiet:
+        click.echo(f"{name} is removed.", err=True)
+
+
+def _named(yard: Yard, name: str) -> Entry:
+    entry = yard.mcp.servers.declarations.get(name)
+    if entry is None:
+        known = ", ".join(one.name for one in yard.mcp.servers.declarations.all()) or "none"
+        raise UsageError(f"there is no MCP server called '{name}': there are {known}")
+    return entry
+
+
+def _require_yes(question: str, name: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{name} is not allowed: nobody can be asked here. Say --yes to allow it as shown")
+    if not click.confirm(f"\n{question}", err=True):
+        raise ToolyardError(f"{name} is not allowed")
+
+
+def _pairs(words: tuple[str, ...]) -> dict[str, str]:
+    wrong = next((word for word in words if "=" not in word), None)
+    if wrong is not None:
+        raise UsageError(f"'{wrong}' is not KEY=VALUE")
+    return {key: value for key, _, value in (word.partition("=") for word in words)}

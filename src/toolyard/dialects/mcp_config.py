@@ -1,0 +1,117 @@
+"""``mcpServers``: how MCP clients write down the servers they use, as in ``.mcp.json``."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from toolyard.protocol.json import Json, JsonObject
+
+KEY: Final = "mcpServers"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_HTTP = ("http", "streamable-http", "streamableHttp")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """One server as it is written: a program, or an address. ``${NAME}`` is not filled in yet."""
+
+    name: str
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    cwd: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    disabled: bool = False
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Everything that may name a variable."""
+        return (self.command, *self.args, self.cwd, self.url, *self.env.values(), *self.headers.values())
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(found[1] for text in self.texts for found in _VARIABLE.finditer(text)))
+
+    def to_json(self) -> JsonObject:
+        """As it is written, and as its hash sees it."""
+        if self.url:
+            told: JsonObject = {"type": "http", "url": self.url}
+            return told | ({"headers": dict(self.headers)} if self.headers else {})
+        told = {"command": self.command, "args": list(self.args)}
+        more: JsonObject = {"env": dict(self.env), "cwd": self.cwd}
+        return told | {key: value for key, value in more.items() if value}
+
+
+def read(value: Json) -> tuple[list[Declared], list[str]]:
+    """The servers of a whole file, and what is wrong with it."""
+    servers = value.get(KEY, {}) if isinstance(value, dict) else None
+    if not isinstance(servers, dict):
+        return [], [f'expected an object such as {{"{KEY}": {{"name": {{"command": "..."}}}}}}']
+    found: list[Declared] = []
+    problems: list[str] = []
+    for name, entry in servers.items():
+        wrong = list(_problems(name, entry))
+        problems += [f"{name[:60]}: {problem}" for problem in wrong]
+        if not wrong and isinstance(entry, dict):
+            found.append(_declared(name, entry))
+    return found, problems
+
+
+def fill(text: str, values: Mapping[str, str]) -> str:
+    """``${NAME}`` and ``${NAME:-default}`` filled in; raises KeyError with the name of one that has no value."""
+
+    def value(found: "re.Match[str]") -> str:
+        default = found[2]
+        if found[1] in values:
+            return values[found[1]]
+        if default is None:
+            raise KeyError(found[1])
+        return str(default)
+
+    return _VARIABLE.sub(value, text)
+
+
+def _problems(name: str, entry: Json) -> Iterator[str]:
+    if not _NAME.fullmatch(name):
+        yield "a name has up to 40 letters, digits, _ and -, and begins with a letter or digit"
+    if not isinstance(entry, dict):
+        yield "expected an object"
+        return
+    kind = entry.get("type") or entry.get("transport") or ""
+    if kind == "sse":
+        yield "the old SSE transport is not supported: use the server's streamable HTTP address"
+    elif kind and kind != "stdio" and kind not in _HTTP:
+        yield f"unknown type '{str(kind)[:40]}': it is stdio or http"
+    if bool(entry.get("command")) == bool(entry.get("url")):
+        yield "needs either a command or a url"
+    for key in ("command", "url", "cwd"):
+        if not isinstance(entry.get(key) or "", str):
+            yield f"{key} must be a text"
+    url = entry.get("url")
+    if isinstance(url, str) and url and not url.startswith(("http://", "https://", "${")):
+        yield "url must begin with http:// or https://"
+    if not _is_texts(entry.get("args")):
+        yield "args must be a list of texts"
+    for key in ("env", "headers"):
+        if not isinstance(entry.get(key) or {}, dict) or not _is_texts(list((entry.get(key) or {}).values())):  # type: ignore[union-attr]
+            yield f"{key} must be an object of texts"
+
+
+def _is_texts(value: Json) -> bool:
+    return value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))
+
+
+def _declared(name: str, entry: dict[str, Any]) -> Declared:
+    return Declared(
+        name=name,
+        command=entry.get("command") or "",
+        args=tuple(entry.get("args") or ()),
+        env=dict(entry.get("env") or {}),
+        cwd=entry.get("cwd") or "",
+        url=entry.get("url") or "",
+        headers=dict(entry.get("headers") or {}),
+        disabled=entry.get("disabled") is True or entry.get("enabled") is False,
+    )

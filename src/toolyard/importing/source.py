@@ -1,0 +1,93 @@
+"""An install of VCPToolBox on disk: read, bounded, and never written to."""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolyard.dialects.vcp_install import APPROVALS, CONFIG, PLUGINS, RESULTS, TIMED
+from toolyard.errors import UsageError
+from toolyard.plugins.config_env import parse
+from toolyard.protocol.json import Json
+
+_MAX_BYTES = 8 * 2**20
+_MAX_FILES = 10_000
+
+
+class VcpInstall:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        if not (folder / PLUGINS).is_dir():
+            raise UsageError(f"'{folder}' is not an install of VCPToolBox: it has no folder called {PLUGINS}")
+
+    def plugins(self) -> list[Path]:
+        return [path for path in _entries(self.folder / PLUGINS) if path.is_dir() and not path.name.startswith(".")]
+
+    def variables(self) -> tuple[dict[str, str], list[str]]:
+        """The host's own settings, and what is wrong with the file."""
+        raw = _bytes(self.folder / CONFIG)
+        if raw is None:
+            return {}, []
+        found = parse(raw.decode("utf-8", "replace"))
+        return dict(found.values), [f"line {one.line}: {one.message}" for one in found.problems]
+
+    def approvals(self) -> Json:
+        """None when there is no such file."""
+        raw = _bytes(self.folder / APPROVALS)
+        return _json(raw) if raw is not None else None
+
+    def timed(self) -> Iterator[tuple[str, Json]]:
+        return self._files(TIMED)
+
+    def results(self) -> Iterator[tuple[str, Json]]:
+        return self._files(RESULTS)
+
+    def modified(self, folder: str, name: str) -> float:
+        return (self.folder / folder / name).stat().st_mtime
+
+    def _files(self, folder: str) -> Iterator[tuple[str, Json]]:
+        for path in _entries(self.folder / folder):
+            raw = _bytes(path) if path.suffix == ".json" else None
+            if raw is not None:
+                yield path.name, _json(raw)
+
+
+def words_in(folder: Path) -> str:
+    """The sources of a plugin as one text, to see which variables they name."""
+    texts: list[str] = []
+    size = 0
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in ("node_modules", ".git", ".venv", "venv", "__pycache__")]
+        for name in sorted(names):
+            if name.endswith((".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".json")) and size < _MAX_BYTES:
+                raw = _bytes(Path(place, name)) or b""
+                size += len(raw)
+                texts.append(raw.decode("utf-8", "replace"))
+    return "\n".join(texts)
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        with os.scandir(folder) as found:
+            return sorted(Path(entry.path) for _, entry in zip(range(_MAX_FILES), found, strict=False))
+    except OSError:
+        return []
+
+
+def _bytes(path: Path) -> bytes | None:
+    """The content of an ordinary file; None when there is none, or it is too large."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(fd, "rb") as file:
+            raw = file.read(_MAX_BYTES + 1)
+    except OSError:
+        return None
+    return raw if len(raw) <= _MAX_BYTES else None
+
+
+def _json(raw: bytes) -> Json:
+    try:
+        value: Json = json.loads(raw.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    return value

@@ -1,0 +1,235 @@
+"""``toolyard import vcp``: plugins, variables, rules, timed tasks and async results of a VCPToolBox install.
+
+Everything is looked at in one order and either taken or left with a reason. Nothing is taken twice, so an import can be
+repeated. Plugins need a review afterwards, unless the owner says that all of them are trusted. With ``dry`` nothing is
+written at all.
+"""
+
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
+
+from toolyard.app import Yard
+from toolyard.config import HOST_FILE
+from toolyard.dialects.vcp_install import CONFIG, RESULTS, Timed, approval_rules, result_name, timed_task
+from toolyard.engine.clock import Clock, SystemClock
+from toolyard.errors import ToolyardError
+from toolyard.importing.report import Report, What
+from toolyard.importing.source import VcpInstall, words_in
+from toolyard.plugins.environment import HOST_KEYS, looks_secret, per_call
+from toolyard.plugins.install import install
+from toolyard.plugins.plugin_files import read_files, signature_of
+from toolyard.protocol.approval import Effect, Mode
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json
+from toolyard.protocol.manifest import Manifest, PluginType
+from toolyard.protocol.store import Query
+from toolyard.protocol.task import KIND, Task, key_of, state_of, valid_id
+
+CALLER = "import:vcp"
+_RUNS_HERE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS, PluginType.STATIC)
+
+
+@dataclass(slots=True)
+class VcpImport:
+    yard: Yard
+    source: VcpInstall
+    dry: bool = False
+    trust: bool = False
+    clock: Clock = SystemClock()  # noqa: RUF009 it has no state
+
+    async def run(self) -> Report:
+        report = Report()
+        manifests = self._plugins(report)
+        self._variables(report, manifests)
+        await self._rules(report)
+        await self._timed(report)
+        await self._results(report, {manifest.name for manifest in manifests.values()})
+        return report
+
+    # --- plugins ---
+
+    def _plugins(self, report: Report) -> dict[Path, Manifest]:
+        """By their folders there: those that were taken, now or before."""
+        taken: dict[Path, Manifest] = {}
+        for folder in self.source.plugins():
+            signature = signature_of(folder)
+            files = read_files(folder, signature, None) if signature else None
+            if files is None:
+                report.leave(What.PLUGIN, folder.name, "it has no manifest")
+            elif files.manifest is None:
+                wrong = "; ".join(str(one) for one in files.problems if not one.warning)
+                report.leave(What.PLUGIN, folder.name, f"its manifest cannot be used: {wrong}")
+            elif why := self._not_here(files.manifest):
+                report.leave(What.PLUGIN, files.manifest.name, why)
+            elif self._copied(report, folder, files.manifest, blocked=files.blocked):
+                taken[folder] = files.manifest
+        if not self.dry:
+            self.yard.plugins.plugins.refresh()
+            if self.trust:
+                self._allow({manifest.name for manifest in taken.values()})
+        return taken
+
+    def _not_here(self, manifest: Manifest) -> str:
+        if manifest.type not in _RUNS_HERE:
+            return f"a {manifest.type.value} runs inside VCPToolBox's own Node process"
+        plugin = self.yard.plugins.plugins.get(manifest.name)
+        if plugin is None and any(manifest.name in (t.spec.name, *t.spec.aliases) for t in self.yard.tools):
+            return "Toolyard has a built-in tool of this name"
+        return ""
+
+    def _copied(self, report: Report, folder: Path, manifest: Manifest, *, blocked: bool) -> bool:
+        home = self.yard.config.home
+        if (home / "plugins" / manifest.name).exists() or self.yard.plugins.plugins.get(manifest.name):
+            report.leave(What.PLUGIN, manifest.name, "there is a plugin of this name already")
+            return True
+        said = ["disabled, as it was there"] if blocked else [] if self.trust else ["needs a review"]
+        if not self.dry:
+            try:
+                installed = install(str(folder), home, self.yard.config.environ)
+            except ToolyardError as error:
+                report.leave(What.PLUGIN, manifest.name, str(error))
+                return False
+            if (installed.folder / CONFIG).exists():
+                (installed.folder / CONFIG).chmod(stat.S_IRUSR | stat.S_IWUSR)
+            said += [f"{name} did not come along: install it again" for name in installed.left_out]
+        if manifest.command_line.split(" ")[0] == "node" and not (folder / "node_modules").exists():
+            said.append("it may use packages of VCPToolBox's own node_modules: run npm install in its folder")
+        report.take(What.PLUGIN, manifest.name, "; ".join(said))
+        return True
+
+    def _allow(self, names: set[str]) -> None:
+        """Allow what has just been copied, exactly as it is."""
+        source = self.yard.plugins
+        at = self.clock.now().isoformat(timespec="seconds")
+        for plugin in source.plugins.all:
+            if plugin.name in names and plugin.manifest and plugin.command and plugin.fingerprint:
+                keys = {*source.host.environment(plugin, plugin.manifest).values}
+                keys |= {*per_call(plugin.manifest, request_address="", callback_base="")}
+                source.trust.allow(source.trust.review(plugin, keys), at=at)
+        source.plugins.refresh()
+
+    # --- the host's variables ---
+
+    def _variables(self, report: Report, manifests: dict[Path, Manifest]) -> None:
+        """Those that a plugin names and that are no secrets go to the host's file, which plugins are shared from."""
+        variables, problems = self.source.variables()
+        for problem in problems:
+            report.leave(What.FILE, CONFIG, problem)
+        texts = {manifest.name: (manifest, words_in(folder)) for folder, manifest in manifests.items()}
+        kept: dict[str, str] = {}
+        for name, value in variables.items():
+            users = [plugin for plugin, (_, text) in texts.items() if re.search(rf"\b{re.escape(name)}\b", text)]
+            if name.lower() in HOST_KEYS or looks_secret(name) or "@" in value.partition("://")[2].partition("/")[0]:
+                hint = f": write it into the {CONFIG} of {', '.join(users)}" if users else ""
+                report.leave(What.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
+            elif not users:
+                report.leave(What.VARIABLE, name, "no plugin that was taken names it")
+            else:
+                kept[name] = value
+                report.take(What.VARIABLE, name, f"for {', '.join(users)}")
+                for plugin in users:
+                    if name not in {key.name for key in texts[plugin][0].config}:
+                        report.shared_keys.setdefault(plugin, []).append(name)
+        if kept and not self.dry:
+            _write_variables(self.yard.config.home / HOST_FILE, kept)
+
+    # --- state ---
+
+    async def _rules(self, report: Report) -> None:
+        value = self.source.approvals()
+        if value is None:
+            return
+        rules, why = approval_rules(value)
+        if why:
+            report.leave(What.FILE, "the approval list", why)
+        known = {(rule.tool, rule.key, str(rule.body["effect"])) for rule in await self.yard.approvals.rules()}
+        for rule in rules:
+            if not rule.refuses:
+                report.leave(What.RULE, rule.text, self._asks_anyway())
+            elif (rule.tool, rule.command, Effect.DENY.value) in known:
+                report.leave(What.RULE, rule.text, "there is such a rule already")
+            else:
+                if not self.dry:
+                    await self.yard.approvals.add_rule(rule.tool, rule.command, Effect.DENY, by=CALLER)
+                report.take(What.RULE, rule.text, "denied, as it was there")
+
+    def _asks_anyway(self) -> str:
+        mode = self.yard.config["approval_mode"]
+        if mode is Mode.AUTO:
+            return "approval_mode is 'auto': set it to 'ask', and whatever does more than read asks first"
+        return f"approval_mode is '{mode.value}': whatever does more than read asks first or is refused, without a rule"
+
+    async def _timed(self, report: Report) -> None:
+        for name, value in self.source.timed():
+            task = timed_task(value)
+            if isinstance(task, str):
+                report.leave(What.SCHEDULE, name, task)
+            elif await self._is_scheduled(task):
+                report.leave(What.SCHEDULE, name, "it is scheduled already")
+            else:
+                why = await self._scheduled(task)
+                if why:
+                    report.leave(What.SCHEDULE, name, why)
+                else:
+                    report.take(What.SCHEDULE, name, f"{task.tool} at {task.at}")
+
+    async def _is_scheduled(self, task: Timed) -> bool:
+        found = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
+        return any((one.body["at"], one.body["arguments"]) == (task.at, task.arguments) for one in found)
+
+    async def _scheduled(self, task: Timed) -> str:
+        """Why it could not be; empty when it is."""
+        call = ToolCall(
+            id=f"call_{uuid4().hex}", tool=task.tool, arguments=task.arguments, maid=task.maid, caller=CALLER,
+            origin=Origin.CLI,
+        )  # fmt: skip
+        try:
+            self.yard.tools.get(task.tool)
+            if not self.dry:
+                await self.yard.schedules.submit(call, at=task.at)
+        except Failure as failure:
+            return f"{failure.message} Allow the tool, or name a later time, and import again."
+        return ""
+
+    async def _results(self, report: Report, plugins: set[str]) -> None:
+        for name, body in self.source.results():
+            named = result_name(name, body, plugins)
+            if body is None or named is None or not valid_id(named[1]) or not valid_id(named[0]):
+                report.leave(What.TASK, name, "it is not a result with the name of its plugin and its task")
+            elif await self.yard.store.find(KIND, Query(key=key_of(*named)), limit=1):
+                report.leave(What.TASK, name, "there is a task of this name already")
+            else:
+                if not self.dry:
+                    await self._finished(*named, body, self.source.modified(RESULTS, name))
+                report.take(What.TASK, name, state_of(body).value)
+
+    async def _finished(self, plugin: str, task_id: str, body: Json, at: float) -> None:
+        task = Task(
+            id=f"task_{uuid4().hex}", call_id="", plugin=plugin, task_id=task_id, state=state_of(body), created=at,
+            updated=self.clock.now().timestamp(), deadline=at, caller=CALLER, token_hash="", result=body,
+            message="It was taken over from VCPToolBox.",
+        )  # fmt: skip
+        await self.yard.store.commit([task.to_record()])
+
+
+def _write_variables(path: Path, values: dict[str, str]) -> None:
+    """Add what is not there yet; what the owner has written stays."""
+    from toolyard.plugins.config_env import parse
+
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    known = parse(before).values
+    lines = [f"{name}={_quoted(value)}\n" for name, value in values.items() if name not in known]
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = path.with_suffix(".new")
+    draft.write_text(before + ("\n" if before and not before.endswith("\n") else "") + "".join(lines), encoding="utf-8")
+    draft.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    draft.replace(path)
+
+
+def _quoted(value: str) -> str:
+    quote = next((mark for mark in "'`\"" if mark not in value), "'")
+    return f"{quote}{value}{quote}"

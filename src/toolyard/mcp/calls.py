@@ -1,0 +1,171 @@
+"""One MCP call from its arguments to its result: through the Yard's runner, with its approvals.
+
+A call runs in a task of its own, so that a client that goes away cancels it cleanly. One that needs an approval asks
+the client's user where the client can: by a request on the same connection, or, since 2026-07-28, by an answer that
+asks for more; the call then waits under a secret name until the client comes back with the reply. Where it cannot, the
+approval waits for the console or the command line. At most ``MAX_WAITING`` calls wait like that.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from toolyard.app import Yard
+from toolyard.mcp import asking
+from toolyard.mcp.resources import task_links
+from toolyard.protocol.approval import State
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import Record
+
+MAX_WAITING: Final = 1000
+BEAT_S: Final = 5.0
+_QUICK_S = 0.05  # a call that takes longer may be one that asks
+_QUESTION = "approval"
+
+Context = ServerRequestContext[Any, Any]
+Answer = types.CallToolResult | types.InputRequiredResult
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Run:
+    call: ToolCall
+    task: "asyncio.Task[Outcome]"
+    approval: Record | None = None
+
+
+class Calls:
+    def __init__(self, yard: Yard, monotonic: Callable[[], float], *, beat_s: float = BEAT_S) -> None:
+        self._yard, self._monotonic, self._beat_s = yard, monotonic, beat_s
+        self._runs: set[asyncio.Task[Outcome]] = set()
+        self._waiting: dict[str, _Run] = {}
+
+    async def begin(self, ctx: Context, call: ToolCall) -> Answer:
+        task = asyncio.create_task(self._yard.settle(call))
+        self._runs.add(task)
+        task.add_done_callback(self._runs.discard)
+        return await self._follow(ctx, _Run(call, task))
+
+    async def go_on(self, ctx: Context, call: ToolCall, state: str, replies: types.InputResponses | None) -> Answer:
+        """The same call again, with what its user said."""
+        run = self._waiting.get(state)
+        mine = run is not None and (run.call.caller, run.call.tool) == (call.caller, call.tool)
+        if run is None or run.approval is None or not mine or run.call.arguments != call.arguments:
+            raise MCPError(types.INVALID_PARAMS, "this question is no longer open: call the tool again")
+        del self._waiting[state]
+        said = (replies or {}).get(_QUESTION)
+        if isinstance(said, types.ElicitResult):
+            await self._answer(ctx, run.approval, said)
+        return await self._follow(ctx, _Run(run.call, run.task))
+
+    async def close(self) -> None:
+        for task in self._runs:
+            task.cancel()
+        if self._runs:
+            await asyncio.wait(set(self._runs), timeout=self._beat_s)
+
+    async def _follow(self, ctx: Context, run: _Run) -> Answer:
+        """Until it has ended, or there is something to ask that only another request can bring."""
+        kept = False
+        try:
+            await asyncio.wait({run.task}, timeout=_QUICK_S)
+            if not run.task.done():
+                asked = await self._wait(ctx, run)
+                if asked is not None:
+                    kept = True
+                    return asked
+            return await self._result(run.call, await run.task)
+        finally:
+            if not kept and not run.task.done():
+                run.task.cancel()
+
+    async def _wait(self, ctx: Context, run: _Run) -> types.InputRequiredResult | None:
+        can_ask = _can_elicit(ctx)
+        question = asyncio.ensure_future(self._question(run.call.id))
+        elicited: asyncio.Future[None] | None = None
+        began = self._monotonic()
+        try:
+            while not run.task.done():
+                waits = {run.task, *(one for one in (question, elicited) if one is not None and not one.done())}
+                await asyncio.wait(waits, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED)
+                pending = question.result() if question.done() else None
+                if pending is not None and can_ask and elicited is None and not run.task.done():
+                    if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                        return self._ask_for_more(run, pending)
+                    elicited = asyncio.ensure_future(self._elicit(ctx, pending))
+                elapsed = round(self._monotonic() - began, 3)
+                await ctx.session.report_progress(elapsed, None, _progress(run.call, pending))
+        finally:
+            for one in (question, elicited):
+                if one is not None:
+                    one.cancel()
+            await asyncio.gather(*(one for one in (question, elicited) if one is not None), return_exceptions=True)
+        return None
+
+    async def _question(self, call_id: str) -> Record:
+        """Until this call asks for an approval."""
+        store = self._yard.store
+        while True:
+            _, seq = await store.event_span()
+            for record in await self._yard.approvals.page((State.PENDING,), limit=1000):
+                if record.body.get("call_id") == call_id:
+                    return record
+            await store.next_event(seq)
+
+    async def _elicit(self, ctx: Context, approval: Record) -> None:
+        said = await ctx.session.elicit_form(
+            asking.message(approval), asking.schema(approval), related_request_id=ctx.request_id
+        )
+        await self._answer(ctx, approval, said)
+
+    def _ask_for_more(self, run: _Run, approval: Record) -> types.InputRequiredResult:
+        while len(self._waiting) >= MAX_WAITING:
+            self._waiting.pop(next(iter(self._waiting))).task.cancel()
+        state = secrets.token_urlsafe(32)
+        self._waiting[state] = _Run(run.call, run.task, approval)
+        run.task.add_done_callback(lambda _: self._forget_later(state))
+        form = types.ElicitRequestFormParams(message=asking.message(approval), requested_schema=asking.schema(approval))
+        return types.InputRequiredResult(
+            input_requests={_QUESTION: types.ElicitRequest(params=form)}, request_state=state
+        )
+
+    def _forget_later(self, state: str) -> None:
+        """A call that was answered elsewhere keeps its result a while for the client that asked."""
+        asyncio.get_running_loop().call_later(600, self._waiting.pop, state, None)
+
+    async def _answer(self, ctx: Context, approval: Record, said: types.ElicitResult) -> None:
+        reply = asking.reply(said.action, said.content)
+        await self._yard.approvals.answer(
+            approval.id, allowed=reply.allowed, by=_client(ctx), always=reply.always, reason=reply.reason
+        )
+
+    async def _result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+        said = self._yard.express(call, outcome, "mcp", shown=True)
+        result = types.CallToolResult.model_validate(said)
+        result.content += task_links(outcome.envelope)
+        return result
+
+
+def _can_elicit(ctx: Context) -> bool:
+    capabilities = ctx.session.client_capabilities
+    if capabilities is None or capabilities.elicitation is None:
+        return False
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS or ctx.session.can_send_request
+
+
+def _client(ctx: Context) -> str:
+    params = ctx.session.client_params
+    return f"mcp:{params.client_info.name}" if params is not None else "mcp"
+
+
+def _progress(call: ToolCall, pending: Record | None) -> str:
+    if pending is None:
+        return f"{call.tool} is running"
+    return f"{call.tool} waits for an approval: answer it here or with 'toolyard approval allow {pending.id}'"

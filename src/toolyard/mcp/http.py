@@ -1,0 +1,44 @@
+"""``POST /mcp``: the MCP server as an ASGI app to be mounted in the web server.
+
+It checks no key, Host or Origin: the edge of the web server has done so before a request comes here. Bodies, sessions
+and their idle time are bounded by the SDK.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolyard.app import Yard
+from toolyard.mcp.server import CallerOf, McpServer
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
+Lifespan = Callable[[], contextlib.AbstractAsyncContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class McpApp:
+    """``app`` answers at ``/mcp``; it works only inside ``lifespan``, which can be entered once."""
+
+    app: "Starlette"
+    lifespan: Lifespan
+    server: McpServer
+
+
+def mcp_app(yard: Yard, caller_of: CallerOf, *, refresh: bool = False, path: str = "/mcp") -> McpApp:
+    """``caller_of`` gives the caller for an HTTP request; ``refresh``: nobody else looks after the plugin folders."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    server = McpServer(yard, caller_of)
+    edge_checks = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+    app = server.sdk.streamable_http_app(streamable_http_path=path, transport_security=edge_checks)
+    manager = server.sdk.session_manager
+
+    @contextlib.asynccontextmanager
+    async def lifespan() -> AsyncIterator[None]:
+        async with manager.run(), server.running(refresh=refresh):
+            yield
+
+    return McpApp(app, lifespan, server)

@@ -1,0 +1,68 @@
+"""``/mcp`` inside a web server. The SDK takes more than a second to load, so the first request loads it, in a thread.
+
+What the SDK keeps open lives in one task from that moment until ``close``. When the server begins to end, streams that
+only wait for news are ended, so that they hold up nobody; calls have the server's grace.
+"""
+
+import asyncio
+import contextlib
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from toolyard.app import Yard
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+LOOK_S: Final = 0.5
+
+
+class McpMount:
+    """An ASGI app for one event loop. ``caller_of`` gives the caller for an HTTP request."""
+
+    def __init__(self, yard: Yard, caller_of: Callable[[Any], str], ending: Callable[[], bool]) -> None:
+        self._yard, self._caller_of, self._ending = yard, caller_of, ending
+        self._living: asyncio.Task[None] | None = None
+        self._opened: asyncio.Future[ASGIApp] | None = None
+        self._stop, self._ends = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        if self._opened is None:
+            self._opened = asyncio.get_running_loop().create_future()
+            self._living = asyncio.create_task(self._live(self._opened))
+        app = await asyncio.shield(self._opened)
+        if scope.get("method") == "GET":
+            await self._until_the_end(app, scope, receive, send)
+        else:
+            await app(scope, receive, send)
+
+    async def close(self) -> None:
+        self._stop.set()
+        if self._living is not None:
+            await asyncio.wait({self._living})
+
+    async def _live(self, opened: "asyncio.Future[ASGIApp]") -> None:
+        module = await asyncio.to_thread(importlib.import_module, "toolyard.mcp.http")
+        mounted = module.mcp_app(self._yard, self._caller_of)
+        async with mounted.lifespan():
+            opened.set_result(mounted.app)
+            while not self._stop.is_set():
+                if self._ending() and not self._ends.is_set():
+                    self._ends.set()
+                    mounted.server.changes.listen.close()
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._stop.wait(), LOOK_S)
+
+    async def _until_the_end(self, app: "ASGIApp", scope: "Scope", receive: "Receive", send: "Send") -> None:
+        """A stream of news, which would stay open for ever."""
+        streaming = asyncio.ensure_future(app(scope, receive, send))
+        ends = asyncio.ensure_future(self._ends.wait())
+        try:
+            await asyncio.wait({streaming, ends}, return_when=asyncio.FIRST_COMPLETED)
+            if streaming.done():
+                streaming.result()
+        finally:
+            for one in (streaming, ends):
+                one.cancel()
+            await asyncio.gather(streaming, ends, return_exceptions=True)

@@ -1,0 +1,117 @@
+"""The tools of a Yard for MCP clients: the same registry, the same runner, the same approvals as for everyone."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from importlib.metadata import version
+from typing import Any, Final
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+
+from toolyard.app import Yard
+from toolyard.dialects.specs import Format, export, input_schema, plain_name
+from toolyard.engine.clock import Clock, SystemClock
+from toolyard.mcp import resources
+from toolyard.mcp.calls import BEAT_S, Answer, Calls
+from toolyard.mcp.changes import LOOK_S, ToolChanges
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.failure import Failure
+
+NAME: Final = "toolyard"
+_INSTRUCTIONS = (
+    "Each result is an envelope: status success, partial or error; text says what happened and what to do next. "
+    "Paths are relative to the project. A long result is cut; the whole of it is a resource under toolyard://tool-output/."
+)
+
+Context = ServerRequestContext[Any, Any]
+CallerOf = Callable[[Any], str]
+"""Who is asking, by the HTTP request that carries the message; None over stdio."""
+
+
+class _Sdk(Server[Any]):
+    """Says to older clients, too, that the list of tools may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        told = notification_options or NotificationOptions(tools_changed=True)
+        return super().create_initialization_options(told, experimental_capabilities, extensions)
+
+
+class McpServer:
+    """Belongs to one event loop. ``running`` holds what a connection needs; the SDK's server is ``sdk``."""
+
+    def __init__(self, yard: Yard, caller_of: CallerOf, *, clock: Clock | None = None, beat_s: float = BEAT_S) -> None:
+        self._yard, self._caller_of = yard, caller_of
+        self.calls = Calls(yard, (clock or SystemClock()).monotonic, beat_s=beat_s)
+        self.changes = ToolChanges(yard)
+        self.sdk = _Sdk(
+            NAME,
+            version=version("toolyard"),
+            title="Toolyard",
+            instructions=_INSTRUCTIONS,
+            get_tool_input_schema=self._input_schema,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_subscriptions_listen=self.changes.listen,
+        )
+
+    @contextlib.asynccontextmanager
+    async def running(self, *, refresh: bool, every_s: float = LOOK_S) -> AsyncIterator[None]:
+        """Look out for changes; at the end stop every call that a client has begun."""
+        looking = asyncio.create_task(self.changes.run(refresh=refresh, every_s=every_s))
+        try:
+            yield
+        finally:
+            looking.cancel()
+            self.changes.listen.close()
+            await asyncio.gather(looking, return_exceptions=True)
+            await self.calls.close()
+
+    async def _list_tools(self, ctx: Context, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        tools = [types.Tool.model_validate(export(tool.spec, Format.MCP)) for tool in self._yard.tools]
+        self.changes.listed(ctx.session)
+        return types.ListToolsResult(tools=tools)
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> Answer:
+        call = self._request(ctx, params)
+        if params.request_state is not None:
+            return await self.calls.go_on(ctx, call, params.request_state, params.input_responses)
+        return await self.calls.begin(ctx, call)
+
+    async def _list_resources(self, _: Context, __: object) -> types.ListResourcesResult:
+        return resources.listed(self._yard)
+
+    async def _list_templates(self, _: Context, __: object) -> types.ListResourceTemplatesResult:
+        return resources.templates()
+
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        return await resources.read(self._yard, str(params.uri), self._caller_of(ctx.request))
+
+    def _request(self, ctx: Context, params: types.CallToolRequestParams) -> ToolCall:
+        name = self._name(params.name)
+        if name is None:
+            raise MCPError(types.INVALID_PARAMS, f"there is no tool called '{params.name[:100]}'")
+        caller = self._caller_of(ctx.request)
+        return self._yard.request(name, params.arguments or {}, caller=caller, origin=Origin.MCP)
+
+    def _input_schema(self, name: str) -> dict[str, Any] | None:
+        found = self._name(name)
+        return input_schema(self._yard.tools.get(found).spec) if found else None
+
+    def _name(self, told: str) -> str | None:
+        """The tool's own name for the one that the client was told."""
+        try:
+            return self._yard.tools.get(told).spec.name
+        except Failure:
+            return next((tool.spec.name for tool in self._yard.tools if plain_name(tool.spec.name) == told), None)

@@ -1,0 +1,66 @@
+"""The tools of MCP servers for a Yard, found when somebody asks for one: the SDK is loaded by the first call."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from toolyard.config import Config
+
+if TYPE_CHECKING:
+    from toolyard.plugins.launch import Starter
+    from toolyard.plugins.mcp.servers import Servers
+    from toolyard.plugins.mcp.tool import McpTool
+    from toolyard.plugins.tree import Children
+
+
+class McpSource:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        keep_secret: Callable[[Iterable[str]], None],
+        monotonic: Callable[[], float],
+        processes: "Callable[[], tuple[Children, Starter]]",
+    ) -> None:
+        self._config, self._keep_secret, self._monotonic = config, keep_secret, monotonic
+        self._processes = processes
+        self._servers: Servers | None = None
+
+    @property
+    def servers(self) -> "Servers":
+        if self._servers is None:
+            from toolyard.plugins.mcp.servers import Around, Servers
+
+            config = self._config
+            self._servers = Servers(
+                Around(
+                    home=config.home,
+                    project=config.project.resolve(),
+                    environ=config.environ,
+                    secret_keys=config.secret_variables,
+                    keep_secret=self._keep_secret,
+                    monotonic=self._monotonic,
+                    processes=self._processes,
+                )
+            )
+        return self._servers
+
+    def find(self, name: str) -> "McpTool | None":
+        from toolyard.plugins.mcp.definition import PREFIX
+
+        if not name.startswith(PREFIX):
+            return None
+        return next((tool for tool in self.all() if tool.spec.name == name), None)
+
+    def all(self) -> "Iterator[McpTool]":
+        from toolyard.plugins.mcp.tool import McpTool
+        from toolyard.protocol.tool import Risk
+
+        for entry, pin in self.servers.ready():
+            risk = Risk.NETWORK if entry.declared.url else Risk.EXECUTE
+            fingerprint = f"{pin.launch}:{pin.tools}"
+            for definition in pin.definitions:
+                yield McpTool(self.servers, entry.name, definition, risk=risk, fingerprint=fingerprint)
+
+    async def close(self) -> None:
+        if self._servers is not None:
+            await self._servers.close()

@@ -1,0 +1,84 @@
+"""A tool as an MCP server describes it, and as Toolyard offers it.
+
+Its name is ``mcp__SERVER__TOOL``, with what is no letter, digit, ``_`` or ``-`` replaced, as ``plain_name`` does it: it
+is the same every time and valid for every provider. What a server says about its own risk is not believed: a program
+counts as ``execute``, an address as ``network``.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from toolyard.dialects.specs import plain_name
+from toolyard.plugins.poison import poison_in
+from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.manifests.safe_text import bounded, visible
+from toolyard.protocol.tool import Risk, ToolSpec
+
+PREFIX: Final = "mcp__"
+MAX_TOOLS: Final = 500
+_MAX_BYTES = 256 * 1024  # of one definition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    name: str
+    title: str = ""
+    description: str = ""
+    schema: JsonObject
+
+    def to_json(self) -> JsonObject:
+        return {"name": self.name, "title": self.title, "description": self.description, "schema": self.schema}
+
+    def spec(self, server: str, *, risk: Risk, fingerprint: str, timeout_s: float) -> ToolSpec:
+        told = bounded(visible(self.description)).strip() or visible(self.title).strip() or self.name
+        return ToolSpec(
+            name=tool_name(server, self.name),
+            description=f"{told}\n\n(A tool of the MCP server {server}.)",
+            parameters={"type": "object", **self.schema},
+            risk=risk,
+            fingerprint=fingerprint,
+            timeout_s=timeout_s,
+            verbatim=True,
+        )
+
+    @property
+    def suspicious(self) -> Iterator[tuple[str, str]]:
+        """What in its texts speaks to the model about other things than its own use (S-84)."""
+        return poison_in(f"{self.title}\n{self.description}\n{json.dumps(self.schema, ensure_ascii=False)}")
+
+
+def tool_name(server: str, tool: str) -> str:
+    return plain_name(f"{PREFIX}{server}__{tool}")
+
+
+def from_json(value: Json) -> Definition | None:
+    """A stored definition; None when this is none."""
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        return None
+    schema = value.get("schema")
+    return Definition(
+        name=str(value["name"]),
+        title=str(value.get("title") or ""),
+        description=str(value.get("description") or ""),
+        schema=schema if isinstance(schema, dict) else {},
+    )
+
+
+def digest(definitions: Iterable[Definition]) -> str:
+    """Changes with every name, description and schema, not with their order."""
+    texts = sorted(json.dumps(one.to_json(), sort_keys=True, ensure_ascii=False) for one in definitions)
+    return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()
+
+
+def problem(definition: Definition) -> str:
+    """Why this tool cannot be offered; empty when it can."""
+    if len(json.dumps(definition.to_json())) > _MAX_BYTES:
+        return f"its description is larger than {_MAX_BYTES >> 10} KiB"
+    if json_problem(definition.to_json(), "it"):
+        return "its schema cannot be written as JSON"
+    if definition.schema.get("type", "object") != "object":
+        return "its schema is not that of an object"
+    return ""

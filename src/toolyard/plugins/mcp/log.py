@@ -1,0 +1,36 @@
+"""What one MCP server prints on stderr: in a file for its owner, and the last of it at hand for an error message.
+
+The file is ``logs/mcp-NAME.log`` of the home, for nobody else to read. At ``MAX_BYTES`` it becomes ``.1`` and a new one
+begins, so two of them is all there ever is. A disk that is full loses lines, never a call.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = "logs"
+MAX_BYTES: Final = 2**20
+_KEPT = 8 * 1024
+
+
+class ServerLog:
+    def __init__(self, home: Path, name: str) -> None:
+        self.path = home / FOLDER / f"mcp-{name}.log"
+        self._last = b""
+
+    def add(self, chunk: bytes) -> None:
+        self._last = (self._last + chunk)[-_KEPT:]
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            with os.fdopen(fd, "ab") as file:
+                file.write(chunk)
+                full = file.tell() > MAX_BYTES
+            if full:
+                self.path.replace(self.path.with_suffix(".log.1"))
+
+    @property
+    def last_line(self) -> str:
+        lines = self._last.decode("utf-8", "replace").strip().splitlines()
+        return lines[-1][:300] if lines else ""

@@ -1,0 +1,54 @@
+"""A ``CallToolResult`` as a Result or a Failure.
+
+A server that answers in envelopes, as Toolyard itself does, is taken at its word.
+"""
+
+from typing import Any
+
+import mcp_types as types
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.plugin_result import result_of
+
+
+def result_from(tool: str, said: types.CallToolResult) -> Result:
+    structured: Json = said.structured_content
+    if isinstance(structured, dict) and {"status", "data", "text", "stats", "context"} <= structured.keys():
+        return result_of(tool, structured)
+    content: list[Json] = [_part(block) for block in said.content]
+    if said.is_error:
+        texts = [part["text"] for part in content if isinstance(part, dict) and "text" in part]
+        message = "\n".join(map(str, texts)).strip() or f"{tool} failed and did not say why."
+        data: JsonObject = structured if isinstance(structured, dict) else {}
+        raise Failure(ErrorCode.EXECUTION_ERROR, message, data=data)
+    beside: JsonObject = structured if isinstance(structured, dict) else {}
+    if structured is not None and not beside:
+        beside = {"result": structured}
+    if not content:
+        return result_of(tool, {"status": "success", "result": structured})
+    return result_of(tool, {"status": "success", "result": {**beside, "content": content}})
+
+
+def _part(block: types.ContentBlock) -> dict[str, Any]:
+    """As plugins write their content."""
+    match block:
+        case types.TextContent():
+            return {"type": "text", "text": block.text}
+        case types.ImageContent() | types.AudioContent():
+            return {"type": "image_url", "image_url": {"url": f"data:{block.mime_type};base64,{block.data}"}}
+        case types.ResourceLink():
+            return {"type": "text", "text": f"{block.name}: {block.uri}"}
+        case types.EmbeddedResource(resource=types.TextResourceContents() as inner):
+            return {"type": "text", "text": inner.text}
+        case types.EmbeddedResource(resource=types.BlobResourceContents() as inner):
+            mime = inner.mime_type or "application/octet-stream"
+            return {
+                "type": "image_url",
+                "name": str(inner.uri),
+                "image_url": {"url": f"data:{mime};base64,{inner.blob}"},
+            }
+        case _:
+            return {"type": "text", "text": block.model_dump_json(by_alias=True, exclude_none=True)}

@@ -1,0 +1,220 @@
+"""The MCP servers of a Yard: which there are, which may run, and the connections to those that do.
+
+A server is started by the first call of one of its tools and stays until ``close``. One that crashes is started again
+by the next call, not before its pause is over (R29). Nothing runs that the owner has not allowed as it is now.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from toolyard.plugins.environment import looks_secret
+from toolyard.plugins.mcp.backoff import MOST, WITHIN_S, Backoff
+from toolyard.plugins.mcp.declarations import Declarations, Entry, filled
+from toolyard.plugins.mcp.definition import Definition, digest
+from toolyard.plugins.mcp.log import ServerLog
+from toolyard.plugins.mcp.pins import Pin, Pins
+from toolyard.protocol.failure import Failure, Reason
+
+if TYPE_CHECKING:
+    from toolyard.plugins.launch import Starter
+    from toolyard.plugins.mcp.connection import Connection
+    from toolyard.plugins.tree import Children
+
+AT_ONCE: Final = 8  # calls to one server
+
+
+class State(StrEnum):
+    READY = "ready"  # allowed, and started when it is needed
+    RUNNING = "running"
+    DISABLED = "disabled"
+    NEEDS_REVIEW = "needs_review"
+    CHANGED = "changed"  # it is no longer what was allowed
+    FAILED = "failed"  # it crashed too often
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Around:
+    """What of the host the servers need."""
+
+    home: Path
+    project: Path
+    environ: Mapping[str, str] = field(repr=False)
+    secret_keys: Collection[str]
+    keep_secret: Callable[[Iterable[str]], None]
+    monotonic: Callable[[], float]
+    processes: "Callable[[], tuple[Children, Starter]]"  # asked when the first program is started
+
+
+@dataclass(eq=False)
+class _Server:
+    log: ServerLog
+    backoff: Backoff
+    turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    connection: "Connection | None" = None
+    changed: bool = False  # it came up with other tools than those allowed
+    review: str = ""  # the one that its crashes and changes came after
+    launch: str = ""  # the command it was started with
+
+
+class Servers:
+    """Belongs to one event loop, but may be asked what there is before there is one."""
+
+    def __init__(self, around: Around) -> None:
+        self.around = around
+        self.declarations = Declarations(around.project, around.home)
+        self.pins = Pins(around.home)
+        self._servers: dict[str, _Server] = {}
+        self._closed = False
+
+    def ready(self) -> Iterator[tuple[Entry, Pin]]:
+        """Those whose tools are offered, with the tools that were allowed."""
+        for entry in self.declarations.all():
+            pin = self.pins.get(entry)
+            if pin is not None and self.state(entry) in (State.READY, State.RUNNING, State.FAILED):
+                yield entry, pin
+
+    def state(self, entry: Entry) -> State:
+        pin, server = self.pins.get(entry), self._servers.get(entry.name)
+        if pin is not None and server is not None and server.review != pin.review:
+            _forgive(server, pin.review)
+        if entry.declared.disabled:
+            return State.DISABLED
+        if pin is None:
+            return State.NEEDS_REVIEW
+        if pin.launch != entry.digest or (server is not None and server.changed):
+            return State.CHANGED
+        if server is not None and server.backoff.failed:
+            return State.FAILED
+        running = server is not None and server.connection is not None and not server.connection.ended.done()
+        return State.RUNNING if running else State.READY
+
+    async def connection(self, name: str) -> "Connection":
+        """A connection that works. Raises Failure."""
+        entry = self.declarations.get(name)
+        pin = self.pins.get(entry) if entry else None
+        if entry is None or pin is None or self.state(entry) in (State.CHANGED, State.DISABLED, State.NEEDS_REVIEW):
+            await self._stop(name)
+            raise _refused(name, self.state(entry) if entry else None)
+        server = self._server(name)
+        server.review = pin.review
+        async with server.opening:
+            if server.connection is not None and (server.connection.ended.done() or server.launch != entry.digest):
+                await server.connection.close()
+                server.connection = None
+            if server.connection is None:
+                _require_rested(name, server)
+                server.connection = await self._open(entry, server, pin.tools)
+                server.launch = entry.digest
+            return server.connection
+
+    def turn(self, name: str) -> asyncio.Semaphore:
+        return self._server(name).turn
+
+    async def look(self, entry: Entry) -> list[Definition]:
+        """Start a server for a review, once: the tools that it has. Raises Failure."""
+        from toolyard.plugins.mcp.start import start
+
+        connection = await start(entry.name, self._filled(entry), self.around, self._server(entry.name).log, _anything)
+        try:
+            return (await connection.opened())[1]
+        finally:
+            await connection.close()
+
+    async def close(self) -> None:
+        """Stop them all; bounded by what each of them is given."""
+        self._closed = True
+        running = [server.connection for server in self._servers.values() if server.connection is not None]
+        await asyncio.gather(*(connection.close() for connection in running))
+
+    async def _stop(self, name: str) -> None:
+        """What may not run any more does not."""
+        server = self._servers.get(name)
+        if server is not None and server.connection is not None:
+            await server.connection.close()
+            server.connection = None
+
+    async def _open(self, entry: Entry, server: _Server, allowed: str) -> "Connection":
+        from toolyard.plugins.mcp.start import start
+
+        def check(tools: list[Definition]) -> None:
+            if digest(tools) != allowed:
+                server.changed = True
+                raise _refused(entry.name, State.CHANGED)
+
+        if self._closed:
+            raise Failure(Reason.CANCELLED, "This Toolyard is closing.")
+        try:
+            connection = await start(entry.name, self._filled(entry), self.around, server.log, check)
+            await connection.opened()
+        except Failure as failure:
+            if failure.reason is Reason.START_FAILED:
+                server.backoff.crashed()
+                raise _with_last_words(failure, server.log) from failure
+            raise
+        connection.ended.add_done_callback(lambda ended: _note_crash(ended, server))
+        return connection
+
+    def _filled(self, entry: Entry) -> Entry:
+        around = self.around
+        declared = filled(entry.declared, around.environ, around.secret_keys)
+        secret = [value for name, value in {**declared.env, **declared.headers}.items() if looks_secret(name)]
+        used = [around.environ[name] for name in entry.declared.variables if name in around.environ]
+        around.keep_secret([*secret, *declared.headers.values(), *(v for v in used if len(v) >= 16)])
+        return replace(entry, declared=declared)
+
+    def _server(self, name: str) -> _Server:
+        if name not in self._servers:
+            self._servers[name] = _Server(ServerLog(self.around.home, name), Backoff(self.around.monotonic))
+        return self._servers[name]
+
+
+def _forgive(server: _Server, review: str) -> None:
+    """The owner has looked at it again: what it did before does not count."""
+    server.review, server.changed = review, False
+    server.backoff.reset()
+
+
+def _anything(_: list[Definition]) -> None:
+    """A review takes what comes: a person looks at it."""
+
+
+def _note_crash(ended: "asyncio.Task[bool]", server: _Server) -> None:
+    asked = not ended.cancelled() and ended.exception() is None and ended.result()
+    if not asked and not ended.cancelled():
+        server.backoff.crashed()
+
+
+def _require_rested(name: str, server: _Server) -> None:
+    if server.backoff.failed:
+        message = f"The MCP server {name} has crashed {MOST} times in {WITHIN_S:g} s and is not started again."
+        raise Failure(
+            Reason.START_FAILED, f"{message} It last said: {server.log.last_line or 'nothing'}",
+            hint=f"Its owner finds more in {server.log.path}, and starts it with 'toolyard mcp allow {name}'.",
+        )  # fmt: skip
+    wait_s = server.backoff.wait_s
+    if wait_s > 0:
+        message = f"The MCP server {name} has just crashed; it is started again in {wait_s:.1f} s."
+        raise Failure(Reason.BUSY, message, hint="Try again then.")
+
+
+def _with_last_words(failure: Failure, log: ServerLog) -> Failure:
+    said = f" It said: {log.last_line}" if log.last_line else ""
+    return Failure(Reason.START_FAILED, f"{failure.message}{said}", hint=f"Its owner finds more in {log.path}.")
+
+
+def _refused(name: str, state: State | None) -> Failure:
+    why = {
+        None: "is not written down any more",
+        State.DISABLED: "is disabled",
+        State.CHANGED: "is no longer what its owner has allowed",
+    }.get(state, "has not been allowed yet")
+    return Failure(
+        Reason.DENIED,
+        f"The MCP server {name} {why}.",
+        hint=f"Its owner can look at it with 'toolyard mcp allow {name}'.",
+    )

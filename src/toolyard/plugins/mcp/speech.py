@@ -1,0 +1,89 @@
+"""JSON-RPC over the pipes of a child: one message a line, each way.
+
+A line that is no message is noise and is skipped, into the server's log. A line over ``MAX_LINE`` ends the connection.
+At the end stdin is closed; what has not ended by itself after ``GRACE_S`` is stopped, with everything it started.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+from typing import Final
+
+import anyio
+import mcp_types as types
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.shared.message import SessionMessage
+
+from toolyard.plugins.launch import Spawned
+from toolyard.plugins.pump import Reader
+from toolyard.plugins.tree import Children
+
+MAX_LINE: Final = 16 * 2**20
+GRACE_S: Final = 1.0
+Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
+Outgoing = MemoryObjectSendStream[SessionMessage]
+Log = Callable[[bytes], None]
+
+
+@contextlib.asynccontextmanager
+async def speech(child: Spawned, children: Children, log: Log) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+    """The streams that a client of the SDK wants. The child ends with them."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=MAX_LINE)
+    hearing, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(child.stdout, "rb", buffering=0)
+    )
+    saying, flow = await loop.connect_write_pipe(
+        asyncio.streams.FlowControlMixin, os.fdopen(child.stdin, "wb", buffering=0)
+    )
+    writer = asyncio.StreamWriter(saying, flow, None, loop)
+    errors = Reader(child.stderr, log)
+    heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, said = anyio.create_memory_object_stream[SessionMessage](0)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(_hear, reader, heard, log)
+            group.start_soon(_say, writer, said)
+            try:
+                yield incoming, outgoing
+            finally:
+                group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            saying.close()
+            await _end(child, children)
+            hearing.close()
+            errors.read_rest()
+            errors.close()
+            for stream in (heard, incoming, outgoing, said):
+                stream.close()
+
+
+async def _end(child: Spawned, children: Children) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(GRACE_S):
+            await child.wait()
+    await asyncio.wait({children.stop(child)})
+
+
+async def _hear(
+    reader: asyncio.StreamReader, heard: MemoryObjectSendStream[SessionMessage | Exception], log: Log
+) -> None:
+    async with heard:
+        with contextlib.suppress(ValueError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            while line := await reader.readline():
+                try:
+                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                except ValueError:
+                    log(b"[stdout] " + line[:2000])
+                    continue
+                await heard.send(SessionMessage(message))
+
+
+async def _say(writer: asyncio.StreamWriter, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    async with said:
+        with contextlib.suppress(OSError):
+            async for one in said:
+                writer.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await writer.drain()

@@ -1,0 +1,82 @@
+"""Starts a program that speaks MCP, or reaches an address that does, and connects to it.
+
+A program gets a minimal environment (S-80): what every program needs, a HOME of its own, and what its declaration
+says. It runs without a shell in a session of its own, and is contained and counted as every other child is.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolyard.plugins.environment import make_data_folder
+from toolyard.plugins.launch import Launch, Spawned
+from toolyard.plugins.mcp.connection import Check, Connection
+from toolyard.plugins.mcp.declarations import Entry
+from toolyard.plugins.mcp.log import ServerLog
+from toolyard.protocol.failure import Failure, Reason
+
+if TYPE_CHECKING:
+    from toolyard.plugins.mcp.servers import Around
+
+_CONNECT_S = 10.0
+_READ_S = 300.0  # between two bytes of an answer
+
+
+async def start(name: str, entry: Entry, around: "Around", log: ServerLog, check: Check) -> Connection:
+    """``entry`` with its variables filled in. Raises Failure when there is nothing to start."""
+    if entry.declared.url:
+        return Connection(name, lambda: _over_http(entry), check, None)
+    children, starter = around.processes()
+    child = await starter.spawn(_launch(entry, around), {})
+
+    def speaking() -> contextlib.AbstractAsyncContextManager[Any]:
+        from toolyard.plugins.mcp.speech import speech
+
+        return speech(child, children, log.add)
+
+    return Connection(name, speaking, check, asyncio.ensure_future(_died(child)))
+
+
+async def _died(child: Spawned) -> int:
+    return await child.wait()
+
+
+def _launch(entry: Entry, around: "Around") -> Launch:
+    declared = entry.declared
+    folder = make_data_folder(around.home, f"mcp-{entry.name}")
+    path = declared.env.get("PATH") or around.environ.get("PATH") or os.defpath
+    cwd = (around.project / declared.cwd) if declared.cwd else around.project
+    local = "/" in declared.command and not os.path.isabs(declared.command)
+    program = shutil.which(str(cwd / declared.command) if local else declared.command, path=path)
+    if program is None:
+        message = f"The MCP server {entry.name} cannot start: there is no program '{declared.command}'."
+        raise Failure(Reason.START_FAILED, message, hint="Install it, or name it by its absolute path.")
+    host = around.environ
+    needed = {
+        "PATH": path,
+        "HOME": str(folder),
+        "LANG": host.get("LANG") or "C.UTF-8",
+        "TMPDIR": host.get("TMPDIR") or "/tmp",  # noqa: S108 the system's own place, as for plugins
+        "PYTHONIOENCODING": "utf-8",
+        "PYTHONUNBUFFERED": "1",
+        **({"TZ": host["TZ"]} if host.get("TZ") else {}),
+    }
+    argv = (os.path.abspath(program), *declared.args)
+    return Launch(argv=argv, cwd=Path(cwd), environment={**needed, **declared.env})
+
+
+@contextlib.asynccontextmanager
+async def _over_http(entry: Entry) -> AsyncIterator[Any]:
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    limit = httpx2.Timeout(_READ_S, connect=_CONNECT_S)
+    async with (
+        httpx2.AsyncClient(headers=dict(entry.declared.headers), timeout=limit) as http,
+        streamable_http_client(entry.declared.url, http_client=http) as streams,
+    ):
+        yield streams

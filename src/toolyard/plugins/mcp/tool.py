@@ -1,0 +1,59 @@
+"""A tool of an MCP server as a tool like any other."""
+
+from typing import Final
+
+from toolyard.plugins.mcp.definition import Definition
+from toolyard.plugins.mcp.servers import Servers
+from toolyard.protocol.arguments import coerce
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+
+TIMEOUT_S: Final = 120.0  # the start of the server included
+_SIGNERS = ("maid", "valet")  # any call of a text block may be signed
+
+
+class McpTool:
+    def __init__(self, servers: Servers, server: str, definition: Definition, *, risk: Risk, fingerprint: str) -> None:
+        self._servers, self._server, self._definition = servers, server, definition
+        self._spec = definition.spec(server, risk=risk, fingerprint=fingerprint, timeout_s=TIMEOUT_S)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        from mcp.shared.exceptions import MCPError
+        from mcp_types import CONNECTION_CLOSED
+
+        from toolyard.plugins.mcp.results import result_from
+
+        async with self._servers.turn(self._server):
+            checkpoint()
+            connection = await self._servers.connection(self._server)
+            try:
+                said = await connection.call(self._definition.name, self._arguments(call))
+            except MCPError as error:
+                if error.code == CONNECTION_CLOSED:
+                    raise Failure(Reason.CRASHED, f"The MCP server {self._server} ended during the call.") from error
+                raise Failure(
+                    ErrorCode.EXECUTION_ERROR, error.message or "The MCP server reported an error."
+                ) from error
+            except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none, or breaks its schema
+                raise Failure(
+                    Reason.INVALID_OUTPUT, f"{self._spec.name} gave no usable result: {str(error)[:500]}."
+                ) from error
+        return result_from(self._spec.name, said)
+
+    def _arguments(self, call: ToolCall) -> JsonObject:
+        """Texts become what the schema asks for; the check is the server's own."""
+        properties = self._definition.schema.get("properties")
+        known = properties if isinstance(properties, dict) else {}
+        return {
+            name: coerce(value, schema) if isinstance(schema := known.get(name), dict) else value
+            for name, value in call.arguments.items()
+            if name in known or name not in _SIGNERS
+        }

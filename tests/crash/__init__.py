@@ -1,0 +1,1 @@
+"""What is left of a host that was killed, starved or cut off."""

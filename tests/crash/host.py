@@ -1,0 +1,230 @@
+"""A host that does one of each thing Toolyard does, and says so the moment each was acknowledged.
+
+Run as a program: ``python -m tests.crash.host PLACE PORT [POINT:N]``. It is killed with signal 9 when the crash point
+POINT is reached for the Nth time. Without one it counts how often each point is reached and tells that in its last
+line. ``recover`` in the place of work: ``... PORT POINT:N recover`` only does what a host does at its start.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import threading
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.crash.scene import MovingClock, Scene
+from tests.plugins.yards import eventually
+from toolyard.app import Yard
+from toolyard.crashpoint import arm
+from toolyard.plugins.callback import CallbackListener
+from toolyard.protocol.approval import Effect
+from toolyard.protocol.call import Origin
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import Query
+
+DUE_S = 60.0
+LATER_S = 240.0  # how far ahead the clock of the next host is: all that was to be waited for is over
+PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-{old}
++{new}
+*** Update File: b.txt
+@@
+-{old}
++{new}
+*** End Patch
+"""
+
+
+def ack(what: str, **said: Any) -> None:
+    os.write(1, json.dumps({"what": what, **said}).encode() + b"\n")
+
+
+class Work:
+    def __init__(self, yard: Yard, clock: MovingClock) -> None:
+        self.yard, self.clock = yard, clock
+
+    async def all(self) -> None:
+        hanging = self.yard.request("Hang", {"n": "hang"})
+        hangs = asyncio.create_task(self.settle("Hang", hanging.arguments, call=hanging))
+        await eventually((self.yard.config.home.parent / "counter").exists)
+        self.settings()
+        await self.settle("Count", {"n": "c1"})
+        await self.files()
+        await self.settle("Count", {"n": "c2"})
+        await self.approvals()
+        await self.schedules()
+        await self.tasks()
+        together = (self.settle("Count", {"n": f"g{number}"}) for number in range(4))
+        await asyncio.gather(*together, self.task("t8", "call back"), self.task("t9", "early"))
+        self.yard.cancel(hanging.id)
+        await hangs
+
+    async def settle(self, tool: str, arguments: dict[str, Any], *, call: Any = None, chat: bool = False) -> Outcome:
+        call = call or self.yard.request(tool, arguments, origin=Origin.CHAT if chat else Origin.PYTHON)
+        outcome = await self.yard.settle(call)
+        ack("call", id=call.id, state=outcome.envelope.status.value, n=arguments.get("n"))
+        return outcome
+
+    def settings(self) -> None:
+        plugins, trust = self.yard.plugins.plugins, self.yard.plugins.trust
+        plugin = plugins.get("Count")
+        if plugin is None:
+            raise LookupError("Count")
+        trust.allow(trust.review(plugin, ()), at="now")
+        ack("trusted", folder=str(plugin.folder))
+        hang = plugins.get("Slow")
+        if hang is None:
+            raise LookupError("Slow")
+        plugins.disable(hang)
+        ack("disabled")
+        plugins.enable(hang)
+        ack("enabled")
+
+    async def files(self) -> None:
+        """Every file holds nothing but the number of the step that it is at."""
+        for name in ("a.txt", "b.txt", "c.txt", "d.txt"):
+            await self.wrote("Write", {"path": name, "content": "1\n"}, **{name: 1})
+        for step in (1, 2):
+            old, new = str(step), str(step + 1)
+            await self.wrote("Edit", {"path": "c.txt", "old_string": old, "new_string": new}, **{"c.txt": step + 1})
+            patch = PATCH.format(old=old, new=new)
+            await self.wrote("ApplyPatch", {"patch": patch}, **{"a.txt": step + 1, "b.txt": step + 1})
+        for step, (old, new) in enumerate((("d.txt", "e.txt"), ("e.txt", "f.txt")), 1):
+            arguments = {"command": "MoveFile", "sourcePath": old, "destinationPath": new}
+            await self.wrote("FileOperator", arguments, moved=step)
+        for step, name in ((1, "f.txt"), (2, "c.txt")):
+            outcome = await self.settle("FileOperator", {"command": "DeleteFile", "filePath": name})
+            require(outcome)
+            ack("deleted", step=step)
+        for _ in range(2):
+            call = self.yard.request("Write", {"path": "g.txt", "content": "1\n"})
+            require(await self.yard.settle(call))
+            ack("file", steps={"g.txt": 1})
+            await self.yard.undo(call.id)
+            ack("undone")
+
+    async def wrote(self, tool: str, arguments: dict[str, Any], **steps: int) -> None:
+        require(await self.settle(tool, arguments))
+        ack("file", steps=steps)
+
+    async def approvals(self) -> None:
+        rule = await self.yard.approvals.add_rule("Write", "", Effect.DENY, by="owner")
+        ack("rule", id=rule.id, state="active")
+        for name, allowed in (("a1", True), ("a2", False), ("a3", True)):
+            asking = asyncio.create_task(self.settle("Count", {"n": name}, chat=True))
+            pending = await self.pending()
+            ack("approval", id=pending, state="pending")
+            state = await self.yard.approvals.answer(pending, allowed=allowed, by="owner", always=name == "a3")
+            ack("approval", id=pending, state=str(state))
+            await asking
+        rule = await self.yard.approvals.add_rule("Edit", "", Effect.DENY, by="owner")
+        ack("rule", id=rule.id, state="active")
+        await self.yard.approvals.revoke(rule.id)
+        ack("rule", id=rule.id, state="revoked")
+
+    async def pending(self) -> str:
+        while True:
+            _, seq = await self.yard.store.event_span()
+            if found := await self.yard.approvals.page(("pending",), limit=1):
+                return found[0].id
+            await self.yard.store.next_event(seq)
+
+    async def schedules(self) -> None:
+        at = (self.clock.now() + timedelta(seconds=DUE_S)).isoformat(timespec="seconds")
+        kept = []
+        for name in ("s1", "s2", "s3", "s4", "s5"):
+            record = await self.yard.schedules.submit(self.yard.request("Count", {"n": name}), at=at)
+            ack("schedule", id=record.id, state="scheduled")
+            kept.append(record.id)
+        for id_ in kept[:2]:
+            await self.yard.schedules.run_by_hand(id_)
+            ack("schedule", id=id_, state="running")
+        await self.yard.schedules.cancel(kept[2])
+        ack("schedule", id=kept[2], state="cancelled")
+        self.clock.ahead_s += DUE_S + 5
+        for id_ in await self.yard.schedules.run_due():
+            ack("schedule", id=id_, state="running")
+        await self.yard.schedules.drain()
+        for id_ in (*kept[:2], *kept[3:]):
+            ack("schedule", id=id_, state="done")
+
+    async def tasks(self) -> None:
+        for name, then in (("t1", "call back"), ("t2", "early")):
+            await self.ended(await self.task(name, then))
+        for name in ("t3", "t4"):
+            id_ = await self.task(name, "wait")
+            await self.yard.tasks.cancel(id_)
+            ack("task", id=id_, state="cancelled")
+        await self.task("t5", "wait")  # it is still at work when the host has ended
+        for name, then in (("t6", "call back"), ("t7", "call back")):
+            await self.ended(await self.task(name, then))
+
+    async def task(self, name: str, then: str) -> str:
+        outcome = await self.settle("Slow", {"n": name, "then": then})
+        data: Any = outcome.envelope.data
+        id_ = str(data["tasks"][0]["id"])
+        ack("task", id=id_, state="waiting_callback")
+        return id_
+
+    async def ended(self, id_: str) -> None:
+        async with asyncio.timeout(30):
+            ack("task", id=id_, state=(await self.yard.tasks.wait(id_)).state.value)
+
+
+def require(outcome: Outcome) -> None:
+    if outcome.envelope.error:
+        raise RuntimeError(outcome.envelope.text)
+
+
+async def recover(yard: Yard) -> None:
+    report = await yard.recover()
+    await yard.plugins.adopt(report.left)
+    for task in await yard.tasks.page(Query(states=("waiting_callback",)), limit=100):
+        if task.arguments.get("then") == "wait":
+            await yard.tasks.cancel(task.id)
+            ack("task", id=task.id, state="cancelled")
+        else:
+            async with asyncio.timeout(30):
+                ack("task", id=task.id, state=(await yard.tasks.wait(task.id)).state.value)
+
+
+async def main(scene: Scene, *, recovers: bool) -> None:
+    clock = MovingClock(LATER_S if recovers else 0.0)
+    async with scene.yard(clock) as yard:
+        listener = CallbackListener(yard.plugins._admits, yard.plugins._takes)
+        await listener.open(scene.port)
+        ack("boot", owner=yard.boot.name, prefix=yard.plugins.host.children.numbers.prefix)
+        await (recover(yard) if recovers else Work(yard, clock).all())
+        await listener.close()
+    ack("closed")
+
+
+def kill_at(point: str, number: int) -> None:
+    left, guard = [number], threading.Lock()
+
+    def hook(name: str) -> None:
+        if name == point:
+            with guard:
+                left[0] -= 1
+                if left[0] == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+    arm(hook)
+
+
+if __name__ == "__main__":
+    where, port, *rest = sys.argv[1:]
+    hits: Counter[str] = Counter()
+    if rest and rest[0]:
+        word, _, nth = rest[0].partition(":")
+        kill_at(word, int(nth))
+    else:
+        arm(lambda name: hits.update((name,)))
+    asyncio.run(main(Scene(Path(where), int(port)), recovers=rest[1:] == ["recover"]))
+    ack("points", hits=hits)

@@ -1,0 +1,93 @@
+"""The definition of a tool in the words of others, judged by their own libraries where there are some."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.blocking import BlockingYard
+from toolyard.dialects.specs import Format, annotations, export, plain_name, vcp_text
+from toolyard.protocol.markers import parse_requests
+from toolyard.protocol.tool import Risk, ToolSpec
+
+pytestmark = pytest.mark.requirement("export:tools")
+PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
+SPEC = ToolSpec(
+    name="Wan2.1VideoGen",
+    description="Makes a video.\n\nSlowly.",
+    parameters={
+        "type": "object",
+        "properties": {
+            "prompt": {"type": "string", "description": "What it shows."},
+            "size": {"type": "string", "enum": ["small", "large"]},
+            "seconds": {"type": "integer", "default": 5},
+        },
+        "required": ["prompt"],
+    },
+    risk=Risk.NETWORK,
+)
+
+
+def test_each_format_has_the_name_the_text_and_the_schema() -> None:
+    name = plain_name(SPEC.name)
+    assert export(SPEC, Format.OPENAI) == {
+        "type": "function",
+        "function": {"name": name, "description": SPEC.description, "parameters": SPEC.parameters},
+    }
+    assert export(SPEC, Format.ANTHROPIC) == {
+        "name": name, "description": SPEC.description, "input_schema": SPEC.parameters,
+    }  # fmt: skip
+    mcp = export(SPEC, Format.MCP)
+    assert (mcp["name"], mcp["title"], mcp["inputSchema"]) == (name, SPEC.name, SPEC.parameters)
+    assert mcp["annotations"]["openWorldHint"] is True
+
+
+def test_every_tool_of_a_yard_is_valid_for_mcps_own_types(yard: BlockingYard) -> None:
+    from mcp_types import Tool
+
+    for tool in yard.tools:
+        Tool.model_validate(export(tool.spec, Format.MCP))
+        assert PLAIN.fullmatch(export(tool.spec, Format.OPENAI)["function"]["name"])
+
+
+def test_the_example_of_a_vcp_text_is_a_request_that_is_understood() -> None:
+    text = vcp_text(SPEC)
+    block = "\n".join(line.strip() for line in text[text.index("<<<[TOOL_REQUEST]>>>") :].splitlines())
+    (request,) = parse_requests(block)
+    assert (request["ok"], request["tool"]) == (True, SPEC.name)
+    args = request["args"]
+    assert isinstance(args, dict)
+    assert (args["size"], args["seconds"]) == ("small", "5")
+    assert "prompt (string, required): What it shows." in text
+
+
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_a_plain_name_is_valid_stable_and_nobody_elses(one: str, other: str) -> None:
+    assert PLAIN.fullmatch(plain_name(one))
+    assert plain_name(one) == plain_name(one)
+    assert (plain_name(one) == plain_name(other)) == (one == other)
+
+
+@pytest.mark.parametrize("risk", list(Risk))
+def test_only_what_reads_is_called_harmless(risk: Risk) -> None:
+    told = annotations(ToolSpec(name="T", description="d", parameters={}, risk=risk))
+    assert told["readOnlyHint"] is (risk is Risk.READ)
+    assert told["destructiveHint"] is (risk is not Risk.READ)
+    assert told["openWorldHint"] is (risk in (Risk.NETWORK, Risk.EXECUTE))
+
+
+def test_the_command_prints_all_tools_or_the_named_ones(project: Path, tmp_path: Path) -> None:
+    def typed(*words: str) -> str:
+        common = ["--project", str(project), "--home", str(tmp_path / "home")]
+        command = [sys.executable, "-m", "toolyard", *common, "tools", "export", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+
+    assert {"Read", "Edit"} <= {one["function"]["name"] for one in json.loads(typed())}
+    assert [one["name"] for one in json.loads(typed("Read", "--format", "mcp"))["tools"]] == ["Read"]
+    assert [one["name"] for one in json.loads(typed("LS", "--format", "anthropic"))] == ["LS"]
+    assert typed("LS", "--format", "vcp").startswith("- LS (LS) - 命令: N/A:")

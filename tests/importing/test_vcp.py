@@ -1,0 +1,253 @@
+"""The import of an install of VCPToolBox: a folder of the shapes that such installs have."""
+
+import hashlib
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import FakeClock
+from toolyard.app import Yard
+from toolyard.config import HOST_FILE, load
+from toolyard.errors import ConfigError, UsageError
+from toolyard.importing.report import Report
+from toolyard.importing.source import VcpInstall
+from toolyard.importing.vcp import CALLER, VcpImport
+from toolyard.protocol.call import Origin
+from toolyard.protocol.store import Query
+from toolyard.protocol.task import TaskState, result_text
+
+pytestmark = pytest.mark.requirement("import:vcp")
+
+CONFIG = """# the host's own settings
+API_Key=sk-upstream-secret
+Key=the-door-key
+VCP_Key='the ws key'
+Image_Key=picture-secret
+VarHttpUrl=http://vcp.example
+VarUser="说话的人"
+DEFAULT_TIMEZONE=Asia/Shanghai
+"""
+ECHO = """
+import json, os, sys
+said = json.load(sys.stdin)
+print(json.dumps({"status": "success", "result": {"heard": said, "url": os.environ.get("VarHttpUrl"),
+                  "mine": os.environ.get("MY_SETTING"), "zone": os.environ.get("DEFAULT_TIMEZONE")}}))
+# it also draws with Image_Key
+"""
+
+
+def manifest(name: str, kind: str = "synchronous", **more: Any) -> str:
+    entry = {"command": "python echo.py"}
+    commands = [{"commandIdentifier": "Echo", "description": "Says it again.", "example": ""}]
+    fields = {
+        "manifestVersion": "1.0.0", "name": name, "displayName": name, "version": "1.0.0", "pluginType": kind,
+        "entryPoint": {"type": "python", **entry}, "communication": {"protocol": "stdio", "timeout": 10000},
+        "capabilities": {"invocationCommands": commands},
+    }  # fmt: skip
+    return json.dumps({**fields, **more}, ensure_ascii=False)
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Path:
+    root = tmp_path / "VCPToolBox"
+    echo, off, service, broken, ours = (
+        root / "Plugin" / name for name in ("Echo", "Off", "Hub", "Half", "FileOperator")
+    )
+    for folder in (echo, off, service, broken, ours, root / "VCPTimedContacts", root / "VCPAsyncResults"):
+        folder.mkdir(parents=True)
+    (root / "Plugin" / "notes").mkdir()
+    (root / "config.env").write_text(CONFIG)
+    schema = {"DEFAULT_TIMEZONE": "string", "MY_SETTING": "string"}
+    (echo / "plugin-manifest.json").write_text(manifest("EchoTool", configSchema=schema))
+    (echo / "echo.py").write_text(ECHO)
+    (echo / "config.env").write_text("MY_SETTING=own\nECHO_API_KEY=plugin-secret\n")
+    (echo / "node_modules").mkdir()
+    (off / "plugin-manifest.json.block").write_text(manifest("OffTool"))
+    (off / "echo.py").write_text(ECHO)
+    (service / "plugin-manifest.json").write_text(manifest("Hub", "hybridservice", entryPoint={"script": "hub.js"}))
+    (broken / "plugin-manifest.json").write_text('{"name": "Half",')
+    (ours / "plugin-manifest.json").write_text(manifest("ServerFileOperator"))
+    approvals = {
+        "enabled": True,
+        "timeoutMinutes": 5,
+        "approvalList": ["EchoTool", "PowerShellExecutor:run::SilentReject"],
+    }
+    (root / "toolApprovalConfig.json").write_text(json.dumps(approvals))
+    _timed(root, "task-1-a", "EchoTool", "2099-03-05T14:00:00+08:00", text="later", timely_contact="2099-03-05-14:00")
+    _timed(root, "task-2-b", "EchoTool", "2020-03-05T14:00:00+08:00", text="too late")
+    _timed(root, "task-3-c", "Hub", "2099-03-05T14:00:00+08:00", text="nobody")
+    (root / "VCPTimedContacts" / "broken.json").write_text("{")
+    done = {"requestId": "req-abc", "status": "Succeed", "pluginName": "Wan2.1-Gen", "message": "The video is there."}
+    (root / "VCPAsyncResults" / "Wan2.1-Gen-req-abc.json").write_text(json.dumps(done, indent=2))
+    (root / "VCPAsyncResults" / "EchoTool-7.json").write_text(json.dumps({"status": "Failed", "reason": "no"}))
+    (root / "VCPAsyncResults" / "nonsense.json").write_text("{}")
+    return root
+
+
+def _timed(root: Path, id_: str, tool: str, at: str, **arguments: str) -> None:
+    call = {"tool_name": tool, "arguments": {"maid": "Nova", **arguments}}
+    task = {
+        "taskId": id_,
+        "createdAt": "x",
+        "scheduledLocalTime": at,
+        "tool_call": call,
+        "requestor": "ToolExecutor: N",
+    }
+    (root / "VCPTimedContacts" / f"{id_}.json").write_text(json.dumps(task))
+
+
+class Home:
+    def __init__(self, root: Path) -> None:
+        self.project, self.home = root / "project", root / "home"
+        self.project.mkdir(exist_ok=True)
+
+    def yard(self) -> Yard:
+        return Yard(load(self.project, self.home))
+
+    async def take(self, source: Path, **how: Any) -> Report:
+        async with self.yard() as yard:
+            return await VcpImport(yard, VcpInstall(source), clock=FakeClock(), **how).run()
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    return Home(tmp_path)
+
+
+def names(report: Report) -> tuple[set[str], dict[str, str]]:
+    return {item.name for item in report.took}, {item.name: item.why for item in report.left}
+
+
+def prints(root: Path) -> dict[str, tuple[str, int, int]]:
+    return {
+        str(path.relative_to(root)): (
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+            path.stat().st_mode,
+            path.stat().st_mtime_ns,
+        )
+        for path in sorted(root.rglob("*"))
+    }
+
+
+async def test_what_it_takes_what_it_leaves_and_why(install: Path, home: Home) -> None:
+    before = prints(install)
+    took, left = names(await home.take(install, trust=True))
+    assert took == {
+        "EchoTool", "OffTool", "VarHttpUrl", "DEFAULT_TIMEZONE", "PowerShellExecutor:run::SilentReject",
+        "task-1-a.json", "Wan2.1-Gen-req-abc.json", "EchoTool-7.json",
+    }  # fmt: skip
+    assert "Node process" in left["Hub"]
+    assert "cannot be used" in left["Half"]
+    assert "built-in" in left["ServerFileOperator"]
+    assert "no manifest" in left["notes"]
+    assert "secret" in left["API_Key"]
+    assert "EchoTool" in left["Image_Key"]
+    assert "no plugin" in left["VarUser"]
+    assert "asks first" in left["EchoTool"]
+    assert "not in the future" in left["task-2-b.json"]
+    assert "no tool called 'Hub'" in left["task-3-c.json"]
+    assert {"broken.json", "nonsense.json"} <= set(left)
+    assert prints(install) == before
+
+
+@pytest.mark.requirement("import:vcp-plugins")
+async def test_an_unchanged_plugin_runs_after_the_import(install: Path, home: Home) -> None:
+    report = await home.take(install, trust=True)
+    assert report.shared_keys["EchoTool"] == ["VarHttpUrl"]
+    (home.home / "config.toml").write_text('[shared_keys]\nEchoTool = ["VarHttpUrl"]\n')
+    async with home.yard() as yard:
+        outcome = await yard.settle(yard.request("EchoTool", {"command": "Echo", "text": "hi"}))
+        assert outcome.envelope.data == {
+            "heard": {"command": "Echo", "text": "hi"}, "url": "http://vcp.example", "mine": "own",
+            "zone": "Asia/Shanghai",
+        }  # fmt: skip
+        assert "OffTool" not in {tool.spec.name for tool in yard.tools}
+    assert stat.S_IMODE((home.home / "plugins/EchoTool/config.env").stat().st_mode) == 0o600
+    assert not (home.home / "plugins/EchoTool/node_modules").exists()
+
+
+@pytest.mark.requirement("import:vcp-plugins")
+async def test_without_trust_a_plugin_waits_for_its_review(install: Path, home: Home) -> None:
+    report = await home.take(install)
+    assert {item.why.split(";")[0] for item in report.took if item.name == "EchoTool"} == {"needs a review"}
+    async with home.yard() as yard:
+        outcome = await yard.settle(yard.request("EchoTool", {"text": "hi"}))
+    assert outcome.envelope.error is not None
+
+
+async def test_no_secret_of_the_host_comes_along(install: Path, home: Home) -> None:
+    await home.take(install, trust=True)
+    variables = home.home / HOST_FILE
+    assert variables.read_text() == "VarHttpUrl='http://vcp.example'\nDEFAULT_TIMEZONE='Asia/Shanghai'\n"
+    assert stat.S_IMODE(variables.stat().st_mode) == 0o600
+    secrets = ("sk-upstream-secret", "the-door-key", "the ws key", "picture-secret")
+    for path in home.home.rglob("*"):
+        if path.is_file():
+            assert not [secret for secret in secrets if secret.encode() in path.read_bytes()]
+
+
+def test_the_hosts_file_gives_variables_to_plugins_and_no_settings(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    home.home.mkdir()
+    (home.home / HOST_FILE).write_text("VarHttpUrl=http://a.example\nVarUser=file\nTOOLYARD_PORT=7001\n")
+    monkeypatch.setenv("VarUser", "environment")
+    config = load(home.project, home.home)
+    assert (config.environ["VarHttpUrl"], config.environ["VarUser"]) == ("http://a.example", "environment")
+    assert config["port"] == 6005
+    (home.home / HOST_FILE).write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigError, match=r"host\.env: cannot be read"):
+        load(home.project, home.home)
+
+
+async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: Home) -> None:
+    await home.take(install, trust=True)
+    async with home.yard() as yard:
+        (schedule,) = await yard.schedules.page(Query(), limit=10)
+        assert (schedule.tool, schedule.state, schedule.body["maid"]) == ("EchoTool", "scheduled", "Nova")
+        assert schedule.body["arguments"] == {"maid": "Nova", "text": "later"}
+        assert schedule.body["origin"] == Origin.CLI
+        video = await yard.tasks.of_caller("Wan2.1-Gen", "req-abc", CALLER)
+        failed = await yard.tasks.of_caller("EchoTool", "7", CALLER)
+        (rule,) = await yard.approvals.rules()
+    assert video is not None
+    assert (video.state, result_text(video)) == (TaskState.SUCCEEDED, "The video is there.")
+    assert failed is not None
+    assert failed.state is TaskState.FAILED
+    assert (rule.tool, rule.key, rule.body["effect"]) == ("PowerShellExecutor", "run", "deny")
+
+
+async def test_a_second_import_takes_nothing_twice(install: Path, home: Home) -> None:
+    await home.take(install, trust=True)
+    first = (home.home / HOST_FILE).read_text()
+    took, left = names(await home.take(install, trust=True))
+    assert took == {"VarHttpUrl", "DEFAULT_TIMEZONE"}
+    assert (home.home / HOST_FILE).read_text() == first
+    assert "already" in left["task-1-a.json"]
+    async with home.yard() as yard:
+        assert len(await yard.schedules.page(Query(), limit=10)) == 1
+        assert len(await yard.approvals.rules()) == 1
+
+
+async def test_a_dry_run_says_the_same_and_writes_nothing(install: Path, home: Home) -> None:
+    took, _ = names(await home.take(install, dry=True))
+    assert {"EchoTool", "OffTool", "VarHttpUrl", "Wan2.1-Gen-req-abc.json"} <= took
+    assert not (home.home / "plugins").exists()
+    assert not (home.home / HOST_FILE).exists()
+    async with home.yard() as yard:
+        assert await yard.approvals.rules() == []
+        assert await yard.tasks.page(Query(), limit=10) == []
+
+
+def test_the_command_reports_as_json_and_refuses_other_folders(install: Path, home: Home) -> None:
+    common = ["--project", str(home.project), "--home", str(home.home), "--json", "--trust"]
+    command = [sys.executable, "-m", "toolyard", *common, "import", "vcp"]
+    done = subprocess.run([*command, str(install), "--dry-run"], capture_output=True, text=True, timeout=60, check=True)
+    report = json.loads(done.stdout)
+    assert {"what": "plugin", "name": "EchoTool", "why": ""} in report["took"]
+    assert report["dry_run"] is True
+    with pytest.raises(UsageError, match="no folder called Plugin"):
+        VcpInstall(home.project)

@@ -1,0 +1,52 @@
+"""The question behind an approval, as a person at an MCP client sees it, and what their reply means."""
+
+from typing import Any
+
+import pytest
+
+from toolyard.mcp import asking
+from toolyard.protocol.store import Record
+
+pytestmark = pytest.mark.requirement("mcp:runner")
+
+
+def approval(**body: Any) -> Record:
+    told = {"arguments": {"path": "a.txt"}, "risk": "write", "always_offered": True, **body}
+    return Record(kind="approval", id="approval_1", state="pending", created=0, updated=0, tool="Write", body=told)
+
+
+def test_the_question_names_the_tool_its_risk_and_every_argument() -> None:
+    text = asking.message(approval(arguments={"path": "a.txt", "content": "x" * 5000}))
+    assert "may Write run? (risk: write)" in text
+    assert "x" * 5000 in text
+
+
+def test_what_nobody_can_see_is_written_out() -> None:
+    text = asking.message(approval(arguments={"path": "a\u200b\u202etxt", "name": "文件"}))
+    assert "a\\u200b\\u202etxt" in text
+    assert "文件" in text
+
+
+def test_a_protected_path_is_said_and_cannot_be_allowed_for_ever() -> None:
+    protected = approval(protected=True, always_offered=False)
+    assert "protected path" in asking.message(protected)
+    assert asking.schema(protected)["properties"]["answer"]["enum"] == ["deny", "allow"]
+    assert asking.schema(approval())["properties"]["answer"]["enum"] == ["deny", "allow", "always"]
+
+
+@pytest.mark.parametrize(
+    ("action", "content", "expected"),
+    [
+        ("accept", {"answer": "allow"}, (True, False)),
+        ("accept", {"answer": "always"}, (True, True)),
+        ("accept", {"answer": "deny"}, (False, False)),
+        ("accept", {"answer": True}, (False, False)),
+        ("accept", {"answer": "Allow"}, (False, False)),
+        ("accept", None, (False, False)),
+        ("decline", {"answer": "allow"}, (False, False)),
+        ("cancel", {"answer": "allow"}, (False, False)),
+    ],
+)
+def test_only_the_exact_word_is_a_yes(action: str, content: object, expected: tuple[bool, bool]) -> None:
+    reply = asking.reply(action, content)
+    assert (reply.allowed, reply.always) == expected

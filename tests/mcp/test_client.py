@@ -1,0 +1,312 @@
+"""The tools of MCP servers as tools of a Yard: real programs, real pipes, real sockets."""
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import FakeClock
+from tests.mcp.clients import eventually, over_http, stdio
+from toolyard.app import Yard
+from toolyard.config import load
+from toolyard.plugins.mcp.servers import State
+from toolyard.protocol.content import Media
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import Query
+from toolyard.protocol.tool import Risk
+
+pytestmark = pytest.mark.requirement("mcp:client")
+
+TINY = Path(__file__).with_name("tiny_server.py")
+
+
+class Place:
+    """A project with a ``.mcp.json``, and the folder that decides what the tiny server does."""
+
+    def __init__(self, root: Path) -> None:
+        self.project, self.home, self.folder = root / "project", root / "home", root / "tiny"
+        for folder in (self.project, self.folder):
+            folder.mkdir()
+        self.declare()
+
+    def declare(self, **more: Any) -> None:
+        entry = {"command": sys.executable, "args": [str(TINY), str(self.folder)], **more}
+        self.write({"tiny": entry})
+
+    def write(self, servers: dict[str, Any]) -> None:
+        (self.project / ".mcp.json").write_text(json.dumps({"mcpServers": servers}))
+
+    def yard(self, clock: FakeClock | None = None) -> Yard:
+        return Yard(load(self.project, self.home), clock=clock)
+
+    @property
+    def pid(self) -> int:
+        return int((self.folder / "pid").read_text())
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+async def allow(yard: Yard, name: str = "tiny") -> None:
+    entry = yard.mcp.servers.declarations.get(name)
+    assert entry is not None
+    yard.mcp.servers.pins.allow(entry, await yard.mcp.servers.look(entry), at="now")
+
+
+async def call(yard: Yard, tool: str, **arguments: Any) -> Outcome:
+    return await yard.settle(yard.request(f"mcp__tiny__{tool}", arguments))
+
+
+def state(yard: Yard) -> State:
+    entry = yard.mcp.servers.declarations.get("tiny")
+    assert entry is not None
+    return yard.mcp.servers.state(entry)
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+async def test_an_allowed_server_is_a_tool_like_any_other(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        specs = {tool.spec.name: tool.spec for tool in yard.tools}
+        assert specs["mcp__tiny__echo"].risk is Risk.EXECUTE
+        assert "Repeats a text." in specs["mcp__tiny__echo"].description
+        outcome = await call(yard, "echo", text="ab", times="2", maid="Nova")
+    assert outcome.envelope.text == "abab"
+    assert outcome.envelope.data["heard"] == {"text": "ab", "times": 2}
+
+
+async def test_a_name_that_providers_refuse_is_made_plain_and_stays_the_same(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        (name,) = [tool.spec.name for tool in yard.tools if "wait_for_it" in tool.spec.name]
+        assert name == "mcp__tiny__wait_for_it-" + name[-8:]
+        outcome = await yard.settle(yard.request(name, {"text": "x"}))
+    assert outcome.envelope.text == "x"
+
+
+@pytest.mark.requirement("mcp:pinned")
+async def test_nothing_runs_before_the_owner_has_said_so(place: Place) -> None:
+    async with place.yard() as yard:
+        assert state(yard) is State.NEEDS_REVIEW
+        outcome = await call(yard, "echo", text="x")
+    assert outcome.envelope.error is not None
+    assert outcome.envelope.error.code == "NOT_FOUND"
+    assert not (place.folder / "pid").exists()
+
+
+@pytest.mark.requirement("mcp:pinned")
+@pytest.mark.parametrize("change", [{"args": ["-c", "print(1)"]}, {"env": {"A": "b"}}, {"cwd": "/"}])
+async def test_another_command_needs_another_review(place: Place, change: dict[str, Any]) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        place.declare(**change)
+        assert state(yard) is State.CHANGED
+        outcome = await call(yard, "echo", text="x")
+    assert outcome.envelope.error is not None
+
+
+@pytest.mark.requirement("mcp:pinned")
+async def test_another_description_at_the_next_start_fails_closed(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+    (place.folder / "description.txt").write_text("Something else.")
+    async with place.yard() as yard:
+        outcome = await call(yard, "echo", text="x")
+        assert outcome.envelope.context["reason"] == "DENIED"
+        assert "toolyard mcp allow tiny" in outcome.envelope.text
+        assert state(yard) is State.CHANGED
+        assert "mcp__tiny__echo" not in {tool.spec.name for tool in yard.tools}
+        await allow(yard)
+        assert not (await call(yard, "echo", text="x")).envelope.error
+
+
+@pytest.mark.requirement("mcp:pinned")
+async def test_a_server_that_changes_its_tools_while_it_runs_is_stopped_at_the_next_call(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        assert not (await call(yard, "change", text="x")).envelope.error
+        pid = place.pid
+        outcome = await call(yard, "echo", text="x")
+        assert outcome.envelope.context["reason"] == "DENIED"
+        await eventually(lambda: not lives(pid))
+        with pytest.raises(Failure, match="no longer what its owner has allowed"):
+            await yard.mcp.servers.connection("tiny")
+
+
+async def test_a_failure_and_a_picture_come_through(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        failed = await call(yard, "fail")
+        picture = await call(yard, "picture")
+    assert failed.envelope.error is not None
+    assert failed.envelope.error.message == "it does not work"
+    assert [part.mime for part in picture.extras.parts if isinstance(part, Media)] == ["image/png"]
+
+
+async def test_an_answer_that_is_no_result_is_a_failure_of_the_server(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        outcome = await call(yard, "nonsense")
+    assert outcome.envelope.context["reason"] == "INVALID_OUTPUT"
+
+
+async def test_a_program_of_the_project_is_named_relative_to_it(place: Place) -> None:
+    program = place.project / "bin" / "server"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nexec {sys.executable} {TINY} {place.folder}\n")
+    program.chmod(0o755)
+    place.write({"tiny": {"command": "./bin/server"}})
+    async with place.yard() as yard:
+        await allow(yard)
+        assert (await call(yard, "echo", text="x")).envelope.text == "x"
+    place.write({"tiny": {"command": "no-such-program"}})
+    async with place.yard() as yard:
+        with pytest.raises(Failure, match="there is no program 'no-such-program'"):
+            await allow(yard)
+
+
+async def test_its_environment_is_minimal(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "API_Key", "SOME_SECRET", "WANTED"):
+        monkeypatch.setenv(name, f"value of {name}")
+    place.declare(env={"MINE": "${WANTED} ${UNSET:-or this}"})
+    async with place.yard() as yard:
+        await allow(yard)
+        seen = json.loads((await call(yard, "environment")).envelope.text)
+    assert seen["MINE"] == "value of WANTED or this"
+    assert set(seen) <= {
+        "PATH", "HOME", "LANG", "TZ", "TMPDIR", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "MINE", "LC_CTYPE",
+    }  # fmt: skip
+    assert seen["HOME"].startswith(str(place.home))
+
+
+async def test_a_key_of_the_host_is_never_filled_in(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "the key of the host")
+    place.declare(env={"MINE": "${OPENAI_API_KEY}"})
+    async with place.yard() as yard:
+        with pytest.raises(Failure, match="OPENAI_API_KEY, which is a key of this host"):
+            await allow(yard)
+
+
+@pytest.mark.requirement("r:R29")
+async def test_a_server_that_crashes_pauses_longer_and_longer_and_then_stays_down(place: Place) -> None:
+    clock = FakeClock()
+    async with place.yard(clock) as yard:
+        await allow(yard)
+        for pause in (1, 2, 4, 8):
+            crashed = await call(yard, "crash")
+            assert crashed.envelope.context["reason"] == "CRASHED"
+            await eventually(lambda: state(yard) is State.READY)
+            clock.advance(pause - 0.1)
+            assert (await call(yard, "echo", text="x")).envelope.context["reason"] == "BUSY"
+            clock.advance(0.2)
+            assert not (await call(yard, "echo", text="x")).envelope.error
+        await call(yard, "crash")
+        await eventually(lambda: state(yard) is State.FAILED)
+        clock.advance(3600)
+        down = await call(yard, "echo", text="x")
+        assert "I was told to crash" in down.envelope.text
+        await allow(yard)
+        assert state(yard) is State.READY
+        assert not (await call(yard, "echo", text="x")).envelope.error
+
+
+@pytest.mark.requirement("r:R29")
+async def test_a_server_that_cannot_start_says_why(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        (place.folder / "broken").touch()
+        outcome = await call(yard, "echo", text="x")
+    assert outcome.envelope.context["reason"] == "START_FAILED"
+    assert "I cannot start" in outcome.envelope.text
+
+
+async def test_what_it_prints_beside_its_messages_is_in_its_log(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        await call(yard, "echo", text="x")
+    log = (place.home / "logs/mcp-tiny.log").read_text()
+    assert "warming up" in log
+    assert "a line that is no message" in log
+
+
+async def test_closing_leaves_no_process_and_a_cancelled_call_ends(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        hanging = asyncio.create_task(call(yard, "hang"))
+        await eventually((place.folder / "hanging").exists)
+        pid = place.pid
+        assert lives(pid)
+        hanging.cancel()
+        await asyncio.wait({hanging})
+        assert not (await call(yard, "echo", text="x")).envelope.error
+    assert not lives(pid)
+
+
+async def test_toolyard_itself_works_as_a_server_over_stdio(place: Place, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("from afar\n")
+    started = stdio(other, tmp_path / "other-home")
+    place.write({"far": {"command": started.command, "args": started.args, "env": {"PATH": os.environ["PATH"]}}})
+    async with asyncio.timeout(60), place.yard() as yard:
+        await allow(yard, "far")
+        outcome = await yard.settle(yard.request("mcp__far__Read", {"path": "a.txt"}))
+    assert outcome.envelope.data["content"] == "1\tfrom afar"
+    assert isinstance(outcome.envelope, Envelope)
+
+
+async def test_a_server_at_an_address_works_with_its_headers(place: Place, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("from afar\n")
+    async with asyncio.timeout(60), Yard(load(other, tmp_path / "other-home")) as far, over_http(far) as url:
+        place.write({"far": {"type": "http", "url": url, "headers": {"X-Test-Key": "mine"}}})
+        async with place.yard() as yard:
+            await allow(yard, "far")
+            spec = yard.tools.get("mcp__far__Read").spec
+            outcome = await yard.settle(yard.request("mcp__far__Read", {"path": "a.txt"}))
+        (record,) = await far.journal.page(Query(), limit=5)
+    assert spec.risk is Risk.NETWORK
+    assert outcome.envelope.data["content"] == "1\tfrom afar"
+    assert record.caller == "key:mine"
+
+
+async def test_an_address_that_nobody_answers_is_a_clear_failure(place: Place) -> None:
+    place.write({"tiny": {"url": "http://127.0.0.1:9/mcp"}})
+    async with asyncio.timeout(60), place.yard() as yard:
+        with pytest.raises(Failure, match="tiny did not start"):
+            await allow(yard)
+
+
+@pytest.mark.parametrize(
+    ("entry", "problem"),
+    [
+        ({"type": "sse", "url": "https://a.example/sse"}, "SSE transport is not supported"),
+        ({}, "either a command or a url"),
+        ({"command": "a", "args": "b"}, "args must be a list of texts"),
+        ({"url": "ftp://a.example"}, "must begin with http"),
+        ({"command": "a", "env": {"A": 1}}, "env must be an object of texts"),
+        ("a", "expected an object"),
+    ],
+)
+async def test_what_is_wrong_in_the_file_is_said_and_the_rest_works(place: Place, entry: Any, problem: str) -> None:
+    place.write({"bad": entry, "tiny": {"command": sys.executable, "args": [str(TINY), str(place.folder)]}})
+    async with place.yard() as yard:
+        declarations = yard.mcp.servers.declarations
+        assert [one.name for one in declarations.all()] == ["tiny"]
+        (said,) = declarations.problems
+    assert problem in said

@@ -1,0 +1,255 @@
+"""Toolyard as an MCP server, judged by the official client."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
+from mcp_types import InputRequiredResult, TextContent, TextResourceContents
+
+from tests.mcp.clients import CALLER, ERAS, User, calls, connected, eventually, over_http, stdio
+from tests.plugins.folders import make_plugin
+from toolyard.app import Yard
+from toolyard.config import load
+from toolyard.dialects.specs import plain_name
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.store import Query
+
+pytestmark = pytest.mark.requirement("mcp:server", "mcp:runner")
+
+ECHO = 'import json, sys\nprint(json.dumps({"status": "success", "result": json.load(sys.stdin)["text"]}))\n'
+SLOW = "import sys, time\nsys.stdin.read()\ntime.sleep(60)\n"
+
+
+def plugin(folder: Path, name: str, code: str, **more: Any) -> Path:
+    made = make_plugin(folder, name, **more)
+    (made / "main.py").write_text(code, encoding="utf-8")
+    return made
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    folder = tmp_path / "given"
+    folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_every_tool_is_listed_with_its_schema_and_its_risk(
+    project: Path, home: Path, plugins: Path, mode: str
+) -> None:
+    plugin(plugins, "Echo", ECHO)
+    async with connected(project, home, mode=mode, plugins=(plugins,)) as (client, yard):
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == {plain_name(tool.spec.name) for tool in yard.tools}
+    read, write, echo = (tools[name].annotations for name in ("Read", "Write", "Echo"))
+    assert read is not None
+    assert write is not None
+    assert echo is not None
+    assert (read.read_only_hint, read.destructive_hint, read.idempotent_hint, read.open_world_hint) == (
+        True, False, True, False,
+    )  # fmt: skip
+    assert (write.read_only_hint, write.destructive_hint, write.open_world_hint) == (False, True, False)
+    assert (echo.read_only_hint, echo.destructive_hint, echo.open_world_hint) == (False, True, True)
+    assert "path" in tools["Read"].input_schema["properties"]
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_result_is_content_and_the_envelope(project: Path, home: Path, mode: str) -> None:
+    (project / "a.txt").write_text("one\n")
+    async with connected(project, home, mode=mode) as (client, yard):
+        result = await client.call_tool("Read", {"path": "a.txt"})
+        told = await yard.journal.page(Query(), limit=10)
+    envelope = Envelope.from_dict(result.structured_content)
+    assert "one" in str(envelope.data["content"])
+    assert not result.is_error
+    assert [(call.tool, call.caller, call.body["origin"]) for call in told] == [("Read", CALLER, "mcp")]
+
+
+async def test_a_failure_is_a_result_that_says_so(project: Path, home: Path) -> None:
+    async with connected(project, home) as (client, _):
+        result = await client.call_tool("Read", {"path": "missing.txt"})
+    assert result.is_error
+    assert result.structured_content["error"]["code"] == "NOT_FOUND"
+
+
+async def test_an_unknown_tool_is_an_error_of_the_protocol(project: Path, home: Path) -> None:
+    async with connected(project, home) as (client, _):
+        with pytest.raises(MCPError, match="no tool called"):
+            await client.call_tool("Nothing", {})
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_write_asks_the_clients_user_first(project: Path, home: Path, mode: str) -> None:
+    user = User()
+    async with connected(project, home, mode=mode, elicitation_callback=user) as (client, yard):
+        result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
+        approvals = await yard.approvals.page(limit=10)
+    assert not result.is_error
+    assert (project / "a.txt").read_text() == "x"
+    assert [(a.state, str(a.body["by"]).partition(":")[0]) for a in approvals] == [("allowed", "mcp")]
+    (asked,) = user.asked
+    assert '"path": "a.txt"' in asked.message
+    assert asked.requested_schema["properties"]["answer"]["default"] == "deny"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+@pytest.mark.parametrize(("action", "answer"), [("accept", "deny"), ("accept", ""), ("decline", ""), ("cancel", "")])
+async def test_anything_but_an_explicit_yes_is_a_no(
+    project: Path, home: Path, mode: str, action: str, answer: str
+) -> None:
+    async with connected(project, home, mode=mode, elicitation_callback=User(action, answer)) as (client, _):
+        result = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
+    assert result.structured_content["context"]["reason"] == "DENIED"
+    assert not (project / "a.txt").exists()
+
+
+async def test_always_is_kept_as_a_rule(project: Path, home: Path) -> None:
+    user = User(answer="always")
+    async with connected(project, home, elicitation_callback=user) as (client, _):
+        for name in ("a.txt", "b.txt"):
+            assert not (await client.call_tool("Write", {"path": name, "content": "x"})).is_error
+    assert len(user.asked) == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_without_elicitation_the_approval_waits_for_somebody_else(project: Path, home: Path, mode: str) -> None:
+    said: list[str] = []
+
+    async def say(progress: float, total: float | None, message: str | None) -> None:
+        said.append(message or "")
+
+    async with connected(project, home, mode=mode) as (client, yard):
+        calling = asyncio.create_task(
+            client.call_tool("Write", {"path": "a.txt", "content": "x"}, progress_callback=say)
+        )
+        await eventually(lambda: any("waits for an approval" in text for text in said))
+        (pending,) = await yard.approvals.page(("pending",), limit=10)
+        await yard.approvals.answer(pending.id, allowed=True, by="cli")
+        assert not (await calling).is_error
+    assert any(pending.id in text for text in said)
+
+
+async def test_an_approval_cannot_be_used_for_other_arguments_or_twice(project: Path, home: Path) -> None:
+    async with connected(project, home, elicitation_callback=User()) as (client, _):
+        wanted = {"path": "a.txt", "content": "x"}
+        first = await client.session.call_tool("Write", wanted, allow_input_required=True)
+        replies = {"approval": User().reply}
+        assert isinstance(first, InputRequiredResult)
+        again: dict[str, Any] = {
+            "input_responses": replies,
+            "request_state": first.request_state,
+            "allow_input_required": True,
+        }
+        with pytest.raises(MCPError, match="no longer open"):
+            await client.session.call_tool("Write", {"path": "b.txt", "content": "x"}, **again)
+        done = await client.session.call_tool("Write", wanted, **again)
+        assert done.structured_content["status"] == "success"
+        with pytest.raises(MCPError, match="no longer open"):
+            await client.session.call_tool("Write", wanted, **again)
+    assert not (project / "b.txt").exists()
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_that_goes_away_cancels_its_call(project: Path, home: Path, plugins: Path, mode: str) -> None:
+    plugin(plugins, "Slow", SLOW, risk="read")
+    async with connected(project, home, mode=mode, plugins=(plugins,)) as (client, yard):
+        calling = asyncio.create_task(client.call_tool("Slow", {}))
+        await calls(yard, "running", some=True)
+        calling.cancel()
+        await asyncio.wait({calling})
+        await calls(yard, "running", some=False)
+        (call,) = await yard.journal.page(Query(), limit=1)
+    assert call.body["reason"] == "CANCELLED"
+
+
+async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugins: Path) -> None:
+    heard: list[str] = []
+
+    async def hear(message: Any) -> None:
+        heard.append(getattr(message, "method", ""))
+
+    async with connected(project, home, mode="legacy", plugins=(plugins,), message_handler=hear) as (client, _):
+        await client.list_tools()
+        plugin(plugins, "Echo", ECHO)
+        await eventually(lambda: "notifications/tools/list_changed" in heard)
+        assert "Echo" in {tool.name for tool in (await client.list_tools()).tools}
+    async with connected(project, home, plugins=(plugins,)) as (client, _):
+        await client.list_tools()
+        async with client.listen(tools_list_changed=True) as events:
+            plugin(plugins, "Other", ECHO)
+            async with asyncio.timeout(20):
+                assert type(await anext(aiter(events))).__name__ == "ToolsListChanged"
+
+
+async def test_a_long_result_is_cut_and_the_whole_is_a_resource(project: Path, home: Path, plugins: Path) -> None:
+    long = 'import json\nprint(json.dumps({"status": "success", "result": "line\\n" * 5000}))\n'
+    plugin(plugins, "Long", long, risk="read")
+    async with connected(project, home, plugins=(plugins,)) as (client, _):
+        result = await client.call_tool("Long", {})
+        assert result.structured_content["status"] == "partial"
+        (resource,) = (await client.list_resources()).resources
+        (content,) = (await client.read_resource(resource.uri)).contents
+        assert isinstance(content, TextResourceContents)
+        assert json.loads(content.text)["text"].count("line") == 5000
+        for bad in ("toolyard://tool-output/../a.txt", "toolyard://tool-output/.gitignore", "toolyard://tasks/none"):
+            with pytest.raises(MCPError, match="no such resource"):
+                await client.read_resource(bad)
+
+
+async def test_a_task_is_a_receipt_and_a_resource(project: Path, home: Path, plugins: Path) -> None:
+    code = (
+        "import json, os, sys, urllib.request\n"
+        'print(json.dumps({"status": "success", "result": "{{VCP_ASYNC_RESULT::Later::t1}}"}), flush=True)\n'
+        'url = os.environ["CALLBACK_BASE_URL"] + "/Later/t1"\n'
+        'body = json.dumps({"status": "Succeed", "message": "it is done"}).encode()\n'
+        'head = {"Content-Type": "application/json"}\n'
+        "urllib.request.urlopen(urllib.request.Request(url, body, head)).read()\n"
+    )
+    plugin(plugins, "Later", code, risk="read", pluginType="asynchronous")
+    async with connected(project, home, plugins=(plugins,)) as (client, yard):
+        result = await client.call_tool("Later", {})
+        (link,) = [part for part in result.content if part.type == "resource_link"]
+        async with asyncio.timeout(20):
+            await yard.tasks.wait(link.name)
+        (content,) = (await client.read_resource(link.uri)).contents
+    assert isinstance(content, TextResourceContents)
+    assert json.loads(content.text)["result"]["message"] == "it is done"
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_starts_it_over_stdio(project: Path, home: Path, mode: str) -> None:
+    (project / "a.txt").write_text("one\n")
+    user = User()
+    async with asyncio.timeout(60), Client(stdio(project, home), mode=mode, elicitation_callback=user) as client:
+        assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
+        read = await client.call_tool("Read", {"path": "a.txt"})
+        written = await client.call_tool("Write", {"path": "b.txt", "content": "x"})
+    assert "1\tone" in "".join(part.text for part in read.content if isinstance(part, TextContent))
+    assert not written.is_error
+    assert (project / "b.txt").read_text() == "x"
+    assert len(user.asked) == 1
+
+
+@pytest.mark.parametrize("mode", ERAS)
+async def test_a_client_reaches_it_over_http(project: Path, home: Path, mode: str) -> None:
+    (project / "a.txt").write_text("one\n")
+    user = User()
+    async with asyncio.timeout(60), Yard(load(project, home)) as yard, over_http(yard) as url:
+        async with Client(url, mode=mode, elicitation_callback=user) as client:
+            assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
+            read = await client.call_tool("Read", {"path": "a.txt"})
+            written = await client.call_tool("Write", {"path": "b.txt", "content": "x"})
+        callers = {call.caller for call in await yard.journal.page(Query(), limit=10)}
+    assert "one" in str(read.structured_content["data"]["content"])
+    assert not written.is_error
+    assert len(user.asked) == 1
+    assert callers == {"key:none"}
