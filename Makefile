@@ -12,12 +12,7 @@ help: ## show the targets
 install: $(RUN) ## make .venv with the product
 
 run: $(RUN) ## start the product
-	@TOOLYARD_HOME=$(HOME_DIR) $(BIN)/toolyard doctor
-	@echo
-	@TOOLYARD_HOME=$(HOME_DIR) $(BIN)/toolyard tools list
-	@echo
-	@echo "Toolyard is ready on the command line: $(BIN)/toolyard call LS path=."
-	@echo "There is no server yet: 'toolyard serve' comes with the gateway, and 'make run' will then start it."
+	@$(BIN)/toolyard serve --home $(HOME_DIR)
 
 test: $(DEV) ## run the whole suite
 	@$(BIN)/python -m pytest -q -n auto

@@ -1,10 +1,12 @@
-"""The durable engine: commits per second of the stores, against the bare database in the same run.
+"""The durable engine: commits and accepted tasks per second, against the bare database in the same run.
 
 A commit here is what a task does: one record and one event, on the disk when it returns. The floor is one row in one
 transaction, by the bare driver and one at a time, equally durable: what a program without group commit would reach.
+A task is accepted when the receipt of its plugin is kept. ``bench.hosts`` measures calls on other hosts.
 """
 
 import asyncio
+import os
 import sqlite3
 import tempfile
 import time
@@ -12,6 +14,10 @@ from collections.abc import Awaitable, Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from toolyard.engine.clock import SystemClock
+from toolyard.engine.ownership import boot
+from toolyard.engine.tasks import Tasks
+from toolyard.protocol.call import ToolCall
 from toolyard.protocol.store import NewEvent, Record, Store
 from toolyard.storage.sqlite import SqliteStore
 
@@ -31,10 +37,12 @@ def main() -> None:
     if find_spec("asyncpg") is None:
         print(TELL)
         return
+    from bench import hosts
     from tests import postgres
 
     postgres.shared_server()
     _report("postgres", asyncio.run(_best(lambda _: _postgres())))
+    hosts.main()
 
 
 def _report(name: str, rates: Rates) -> None:
@@ -97,7 +105,24 @@ async def _store(store: Store) -> Rates:
     begun = time.perf_counter()
     await asyncio.gather(*(_commits(store, f"crowd{n}-", EACH) for n in range(CROWD)))
     crowd = CROWD * EACH / (time.perf_counter() - begun)
-    return {"store, 1 at a time": alone, f"store, {CROWD} at a time": crowd}
+    tasks = Tasks(store, SystemClock(), owner=boot().name)
+    begun = time.perf_counter()
+    await asyncio.gather(*(_tasks(tasks, f"crowd{n}-", EACH) for n in range(CROWD)))
+    accepted = CROWD * EACH / (time.perf_counter() - begun)
+    return {
+        "store, 1 at a time": alone,
+        f"store, {CROWD} at a time": crowd,
+        f"tasks accepted, {CROWD} at a time": accepted,
+    }
+
+
+async def _tasks(tasks: Tasks, name: str, number: int) -> None:
+    for n in range(number):
+        call = ToolCall(id=f"{name}{n}", tool="Later", arguments={"text": "a few words"})
+        expected = tasks.expect(call, timeout_s=60)
+        kept = await tasks.received(expected, f"{{{{VCP_ASYNC_RESULT::Later::{name}{n}}}}}", os.getpid())
+        assert kept
+        tasks.close(expected)
 
 
 async def _commits(store: Store, name: str, number: int) -> None:

@@ -31,14 +31,17 @@ TARGETS = {"not streamed": 1.0, "streamed, 20 chunks": 1.0, "streamed, 200 chunk
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         stub = stack.enter_context(_running("stub"))
-        proxy = stack.enter_context(_running("proxy", stub))
-        ours = stack.enter_context(_running("ours", stub, folder))
-        asyncio.run(_measure({"direct": stub, "bare aiohttp proxy": proxy, "toolyard": ours}))
+        proxy = stack.enter_context(_running("proxy", stub[0]))
+        ours = stack.enter_context(_running("ours", stub[0], folder))
+        key = (Path(folder) / "home/key").read_text().strip()
+        urls = {"direct": stub[0], "bare aiohttp proxy": proxy[0], "toolyard": ours[0]}
+        asyncio.run(_measure(urls, key, ours[1]))
 
 
-async def _measure(urls: dict[str, str]) -> None:
+async def _measure(urls: dict[str, str], key: str, pid: int) -> None:
     times: dict[str, dict[str, float]] = {name: {} for name in TARGETS}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+    headers = {"Authorization": f"Bearer {key}"}
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
         for name in TARGETS:
             chunks = CHUNKS.get(name, 0)
             samples: dict[str, list[float]] = {who: [] for who in urls}
@@ -59,22 +62,17 @@ async def _measure(urls: dict[str, str]) -> None:
             + "".join(f"{rate:>20,.0f}" for rate in rates.values())
             + "  2,000"
         )
-        await _memory(session, urls["toolyard"])
+        await _memory(session, urls["toolyard"], pid)
 
 
-async def _memory(session: aiohttp.ClientSession, url: str) -> None:
-    found = [await _resident(session, url)]
+async def _memory(session: aiohttp.ClientSession, url: str, pid: int) -> None:
+    found = [_resident(pid)]
     for _ in range(3):
         for _ in range(MEMORY_CHATS // 3 // PARALLEL):
             await asyncio.gather(*(_chat(session, url, 20) for _ in range(PARALLEL)))
-        found.append(await _resident(session, url))
+        found.append(_resident(pid))
     told = ", ".join(f"{one:.0f}" for one in found)
     print(f"memory of toolyard over {MEMORY_CHATS:,} chats, MB: {told}  (target: 120 idle, and flat)")
-
-
-async def _resident(session: aiohttp.ClientSession, url: str) -> float:
-    async with session.get(f"{url}/resident") as response:
-        return float(await response.text())
 
 
 async def _rate(session: aiohttp.ClientSession, url: str) -> float:
@@ -149,46 +147,14 @@ async def _proxy(port: int, upstream: str) -> None:
 
 
 async def _ours(port: int, upstream: str, folder: str) -> None:
-    from toolyard.app import Yard
     from toolyard.config import load
-    from toolyard.gateway.assemble import make_chat
-    from toolyard.web.routes import chat as chat_routes
+    from toolyard.web.server import Options, Server
 
     os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = upstream, "sk-bench"
     place = Path(folder)
     (place / "project").mkdir(exist_ok=True)
-    async with Yard(load(place / "project", place / "home")) as yard:
-        chat = make_chat(yard)
-        await _serve_asgi(chat_routes, chat, port)
-
-
-async def _serve_asgi(routes: object, chat: object, port: int) -> None:
-    import uvicorn
-    from fastapi import FastAPI
-    from starlette.requests import Request
-    from starlette.responses import PlainTextResponse
-
-    from toolyard.web.access import Visitor
-    from toolyard.web.edge import VISITOR
-    from toolyard.web.scope import Scope
-
-    app = FastAPI()
-    app.include_router(routes.router(chat))  # type: ignore[attr-defined]
-
-    @app.get("/resident")
-    async def resident(_: Request) -> PlainTextResponse:
-        return PlainTextResponse(str(_own_memory()))
-
-    who = Visitor(key_id="bench", scopes=frozenset({Scope.CHAT}))
-
-    async def named(scope: dict[str, object], receive: object, send: object) -> None:
-        scope[VISITOR] = who
-        await app(scope, receive, send)  # type: ignore[arg-type]
-
-    config = uvicorn.Config(
-        named, host="127.0.0.1", port=port, log_config=None, lifespan="off", http="httptools", loop="uvloop"
-    )
-    await uvicorn.Server(config).serve()
+    await Server(load(place / "project", place / "home"), Options(port=port)).start()
+    await asyncio.Event().wait()
 
 
 async def _serve_aiohttp(complete: object, port: int) -> None:
@@ -200,20 +166,20 @@ async def _serve_aiohttp(complete: object, port: int) -> None:
     await asyncio.Event().wait()
 
 
-def _own_memory() -> float:
-    statm = Path("/proc/self/statm")
-    if statm.exists():
-        return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+def _resident(pid: int) -> float:
+    """Megabytes, where the system tells."""
+    statm = Path(f"/proc/{pid}/statm")
+    return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6 if statm.exists() else float("nan")
 
 
 @contextlib.contextmanager
-def _running(*what: str) -> Iterator[str]:
+def _running(*what: str) -> Iterator[tuple[str, int]]:
+    """The address of a server, and its process."""
     port = _free_port()
     process = subprocess.Popen([sys.executable, "-m", "bench.gateway", what[0], str(port), *what[1:]])
     try:
         asyncio.run(_until_up(port))
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", process.pid
     finally:
         process.terminate()
         process.wait(10)

@@ -19,7 +19,6 @@ from typing import Final
 class Area(Enum):
     """What a later requirement waits for."""
 
-    TEXT_LANGUAGES = "tool requests in text, placeholders and structured replies"
     PLUGINS = "plugins: manifests, configuration, child processes and trust"
     ENGINE = "durable state: tasks, callbacks, schedules, approvals, journal, events and many hosts"
     GATEWAY = "the server: HTTP, WebSocket, chat, upstream and keys"
@@ -657,7 +656,7 @@ FILE_OPERATOR: Final = _now(
      "A request of more than 64 KiB works, and a missing parameter is INVALID_PARAM that names it."),
 )
 
-# --- Waits for TEXT_LANGUAGES ---
+# --- Text languages ---
 
 REPLY_TEXT: Final = _now(
     ("reply:parse", "003 JSON format, contract §7, contract §11",
@@ -729,8 +728,7 @@ TOOL_REQUESTS: Final = _now(
      "A marker in reasoning, in quoted text or in code is no request."),
 )
 
-REQUESTS: Final = _later(
-    Area.TEXT_LANGUAGES,
+REQUESTS: Final = _now(
     ("request:delivery", "contract §4",
      "archery true or no_reply makes a call fire and forget, and river full, text or last:N adds river_context."),
     ("request:built-in-values", "001 §4.1, contract §8",
@@ -758,10 +756,6 @@ PLACEHOLDERS: Final = _now(
     ("placeholder:async", "001 §5.2, contract §5",
      ("The async result placeholder is filled with 2, 3 or 4 braces, in system and assistant messages, and only for "
       "tasks of this caller.")),
-)
-
-PLACEHOLDERS_TO_COME: Final = _later(
-    Area.TEXT_LANGUAGES,
     ("placeholder:plugin", "001 §2.1, contract §5",
      "In a system message {{VCPName}} becomes the text of the plugin Name, and {{VCPAllTools}} those of all tools."),
     ("placeholder:values", "contract §5",
@@ -773,6 +767,7 @@ PLACEHOLDERS_TO_COME: Final = _later(
      ("The async result placeholder says that a pending task is still running, and becomes a finished one's callback "
       "message, else its body as JSON.")),
 )
+
 
 REPLIES: Final = _now(
     ("reply:placeholders", "003 placeholder syntax, contract §7",
@@ -807,7 +802,8 @@ REPLIES: Final = _now(
     ("s:S-64:rendered", "security S-64",
      "A rendered formula is allow-listed MathML within caps on input and depth, and errors are escaped."),
     ("s:S-66:rendered", "security S-66", "A rendered SVG stands in an image element only."),
-    ("s:S-69:rendered", "security S-69", "Titles, ids, problems and error messages of a reply are rendered as text only."),
+    ("s:S-69:rendered", "security S-69",
+     "Titles, ids, problems and error messages of a reply are rendered as text only."),
     ("s:S-65", "security S-65",
      "A code block's class comes from an allow-list, long code is capped and bidirectional controls are made visible."),
     ("s:S-67", "security S-67",
@@ -818,7 +814,7 @@ REPLIES: Final = _now(
 )
 
 REPLIES_TO_COME: Final = _later(
-    Area.TEXT_LANGUAGES,
+    Area.CONSOLE,
     ("s:S-63", "security S-63",
      ("Diagrams are drawn at the strict level within size, node and 3 s caps with directives removed, and a failure "
       "shows the source.")),
@@ -873,10 +869,6 @@ MANIFESTS: Final = _now(
       "what the model reads is shown exactly.")),
     ("s:S-85", "security S-85",
      "A second plugin of the same name is refused, and names of built-in tools are reserved."),
-)
-
-MANIFESTS_TO_COME: Final = _later(
-    Area.PLUGINS,
     ("plugin:type:asynchronous", "001 §5.1, 001 §5.2, contract §6",
      "An asynchronous plugin gives a receipt at once and its process lives on."),
     ("plugin:type:static", "contract §6",
@@ -884,6 +876,7 @@ MANIFESTS_TO_COME: Final = _later(
     ("plugin:async-description", "001 §5.2",
      "Lint warns when the submit command of an asynchronous plugin does not tell the model to repeat the placeholder."),
 )
+
 
 CHILDREN: Final = _now(
     ("plugin:config:file", "001 §2.2",
@@ -977,10 +970,6 @@ CHILDREN: Final = _now(
      "config.env and state files are mode 0600, isolation is used where available, and its level is shown."),
     ("s:S-91", "security S-91",
      "A planted secret appears in no journal, log, event or upstream body: it is masked, and masking fails closed."),
-)
-
-CHILDREN_TO_COME: Final = _later(
-    Area.PLUGINS,
     ("plugin:warm:same", "contract §6", "A plugin started warm gives the same result as one started cold."),
     ("plugin:warm:bounded", "reliability P6",
      "Warm processes are bounded in number and memory, end when idle, and never outlive the host."),
@@ -991,6 +980,7 @@ CHILDREN_TO_COME: Final = _later(
     ("s:S-89", "security S-89",
      "A plugin gets only its callback token, or a scoped token when its manifest's permissions ask for it."),
 )
+
 
 PLUGIN_COMMANDS: Final = _now(
     ("plugin:cli:state", "contract §6, contract §8",
@@ -1007,10 +997,6 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped Plotter draws functions and data to a picture, offline."),
     ("shipped:timelapse", "001 §5",
      "The shipped Timelapse renders an animation over many seconds with progress and then calls back, offline."),
-)
-
-PLUGIN_COMMANDS_TO_COME: Final = _later(
-    Area.PLUGINS,
     ("cli:trust", "contract §8",
      "--plugins DIR, which may be repeated, adds a plugin folder, and --trust accepts its plugins for this run only."),
     ("plugin:cli:new", "contract §8", "toolyard plugin new makes a plugin that passes lint and test."),
@@ -1027,6 +1013,7 @@ PLUGIN_COMMANDS_TO_COME: Final = _later(
      ("Install sources are https on an allow-list, git addresses cannot inject options or helpers, and the commit is "
       "pinned and shown.")),
 )
+
 
 # --- Waits for ENGINE ---
 
@@ -1077,13 +1064,10 @@ CALLBACKS_AND_TASKS: Final = _now(
       "before it is parsed.")),
     ("s:S-05", "security S-05",
      "Ids of tasks, calls and approvals are random with at least 122 bits and never sequential."),
-)
-
-CALLBACKS_AND_TASKS_TO_COME: Final = _later(
-    Area.ENGINE,
     ("task:call-waits", "contract §6",
      "toolyard call of an asynchronous plugin waits for the task and shows progress, unless --detach is given."),
 )
+
 
 SCHEDULES_AND_APPROVALS: Final = _now(
     ("schedule:run", "001 §4.1, contract §6",
@@ -1124,12 +1108,12 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("s:S-96", "security S-96",
      "An always rule is never offered for the protected class or wider than tool and command."),
     ("s:S-97", "security S-97", "The deny list beats the allow list, which beats the mode."),
+    ("caller:identity", "contract §9",
+     "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),
 )
 
 SCHEDULES_AND_APPROVALS_TO_COME: Final = _later(
     Area.ENGINE,
-    ("caller:identity", "contract §9",
-     "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),
     ("s:S-98", "security S-98",
      ("An approval shows its full arguments as plain text with hidden characters visible, focuses Deny and ignores "
       "Enter for the first 500 ms.")),
@@ -1153,11 +1137,6 @@ STORAGE_AND_HOSTS: Final = _now(
       "receipt are adopted again.")),
     ("r:R07", "reliability R07",
      "A plugin killed for memory fails as EXECUTION_ERROR that names signal 9, and the host lives."),
-)
-
-STORAGE_AND_HOSTS_TO_COME: Final = _later(
-    Area.ENGINE,
-    ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
     ("cli:records", "contract §8",
      ("toolyard task list, show, cancel and retry, schedule list, add and cancel, approval list, allow, deny and "
       "rules, and journal list, show and tail do so.")),
@@ -1170,15 +1149,10 @@ STORAGE_AND_HOSTS_TO_COME: Final = _later(
     ("crash:invariants", "reliability §4, reliability §5",
      ("Every transaction, rename, spawn, write, store, publish and claim has a named crash point, and the ten "
       "invariants hold after a fault at each.")),
-    ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
     ("hosts:shared", "contract §10",
      ("toolyard serve and any number of toolyard worker on one PostgreSQL database share all state, and a call goes "
       "to a host whose plugins have the tool.")),
     ("hosts:killed-worker", "contract §10", "The calls of a killed worker are found and end as the promises say."),
-    ("make:soak", "contract §11",
-     "make soak runs the full sweeps: every crash point, kill sweep, long fuzz and browser matrix."),
-    ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
-    ("make:test-time", "contract §11", "make test ends within 10 minutes on 2 cores, with long sweeps sampled."),
     ("p:P1", "reliability P1",
      "What an HTTP call acknowledged with 2xx is on disk and survives kill -9 and power loss."),
     ("p:P3", "reliability P3",
@@ -1209,15 +1183,24 @@ STORAGE_AND_HOSTS_TO_COME: Final = _later(
     ("r:R63", "reliability R63",
      ("Full inodes, quota, read-only remount and fsync errors are treated as a full disk, and no fsync error is "
       "ignored.")),
-    ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
     ("r:R65", "reliability R65", "A slow log disk drops the oldest log lines with a counter, and calls do not wait."),
     ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
 )
 
+STORAGE_AND_HOSTS_TO_COME: Final = _later(
+    Area.ENGINE,
+    ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
+    ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
+    ("make:soak", "contract §11",
+     "make soak runs the full sweeps: every crash point, kill sweep, long fuzz and browser matrix."),
+    ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
+    ("make:test-time", "contract §11", "make test ends within 10 minutes on 2 cores, with long sweeps sampled."),
+    ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
+)
+
 # --- Waits for GATEWAY ---
 
-CHAT: Final = _later(
-    Area.GATEWAY,
+CHAT: Final = _now(
     ("chat:completions", "contract §9", "POST /v1/chat/completions answers in OpenAI's shape, whole and streamed."),
     ("chat:loop", "architecture flow, contract §4",
      "A reply with tool requests runs them and asks the model again with their results, until a reply has none."),
@@ -1259,10 +1242,8 @@ CHAT: Final = _later(
     ("r:R78", "reliability R78", "A tool loop stops after 10 rounds with finish_reason length and a visible note."),
 )
 
-ROUTES: Final = _later(
-    Area.GATEWAY,
+ROUTES: Final = _now(
     ("http:listen", "contract §9", "toolyard serve listens on 127.0.0.1 port 6005."),
-    ("make:run:serve", "contract §11", "make run starts the server."),
     ("http:safe", "reliability §1", "toolyard serve --safe starts with no plugins."),
     ("http:tools", "contract §9", "GET /v1/tools lists the tools and GET /v1/tools/{name} shows one."),
     ("http:call", "contract §9",
@@ -1308,12 +1289,6 @@ ROUTES: Final = _later(
     ("r:R84", "reliability R84",
      "After a server restart clients reconnect with jitter and their cursor is valid or they get a gap."),
     ("r:R85", "reliability R85", "Garbage, frames of 100 MB and floods from a client are closed with 1009 or 1008."),
-    ("r:R90", "reliability R90",
-     "A half-written configuration keeps the last good one, warns and is read again after 300 ms of quiet."),
-    ("r:R91", "reliability R91",
-     "A configuration with an error is refused with line and column, and the file stays untouched."),
-    ("r:R92", "reliability R92",
-     "A configuration saved by rename or on a drive without notices is detected by its content."),
     ("s:S-40", "security S-40",
      "From the first start every route without the key answers 401, apart from the open ones."),
     ("s:S-41", "security S-41",
@@ -1334,15 +1309,25 @@ ROUTES: Final = _later(
     ("s:S-52", "security S-52",
      "Keys have the scopes chat, tools, approve, admin and callback, and each route refuses the others."),
     ("s:S-53", "security S-53", "Control and bidirectional characters in logged names are escaped, and logs are JSON."),
+    ("s:S-73", "security S-73", "A plugin's configuration cannot replace the callback base."),
+    ("make:run:serve", "contract §11", "make run starts the server."),
+)
+
+ROUTES_TO_COME: Final = _later(
+    Area.GATEWAY,
+    ("r:R90", "reliability R90",
+     "A half-written configuration keeps the last good one, warns and is read again after 300 ms of quiet."),
+    ("r:R91", "reliability R91",
+     "A configuration with an error is refused with line and column, and the file stays untouched."),
+    ("r:R92", "reliability R92",
+     "A configuration saved by rename or on a drive without notices is detected by its content."),
     ("s:S-72", "security S-72",
      "Only the admin scope changes the upstream address, and the upstream key is bound to its origin."),
-    ("s:S-73", "security S-73", "A plugin's configuration cannot replace the callback base."),
 )
 
 # --- Waits for INTEROP ---
 
-INTEROP: Final = _later(
-    Area.INTEROP,
+INTEROP: Final = _now(
     ("mcp:server", "contract §8, contract §9", "toolyard mcp serve and POST /mcp offer every tool to an MCP client."),
     ("mcp:runner", "architecture rules", "MCP calls go through the same runner, with approvals."),
     ("mcp:client", "architecture layout, contract §8",
@@ -1445,23 +1430,19 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     FILE_OPERATOR,
     REQUESTS,
     PLACEHOLDERS,
-    PLACEHOLDERS_TO_COME,
     REPLIES,
     REPLIES_TO_COME,
     MANIFESTS,
-    MANIFESTS_TO_COME,
     CHILDREN,
-    CHILDREN_TO_COME,
     PLUGIN_COMMANDS,
-    PLUGIN_COMMANDS_TO_COME,
     CALLBACKS_AND_TASKS,
-    CALLBACKS_AND_TASKS_TO_COME,
     SCHEDULES_AND_APPROVALS,
     SCHEDULES_AND_APPROVALS_TO_COME,
     STORAGE_AND_HOSTS,
     STORAGE_AND_HOSTS_TO_COME,
     CHAT,
     ROUTES,
+    ROUTES_TO_COME,
     INTEROP,
     CONSOLE,
 )

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.config import SETTINGS, load
+from toolyard.config import load
 from toolyard.errors import ConfigError
 from toolyard.protocol.truncation import Direction
+from toolyard.settings import SETTINGS
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +69,10 @@ def test_the_providers_key_is_a_secret_under_either_name(
             "\ntruncation_dir = 'head'",
             "{file}, line 2: unknown setting 'truncation_dir': did you mean 'truncation_dire",
         ),
-        ("[server]\nport = 1", "{file}, line 1: unknown setting 'server': the settings are approval_mode, fallback_encodings"),
+        (
+            "[server]\nport = 1",
+            "{file}, line 1: unknown setting 'server': the settings are approval_mode, fallback_encodings",
+        ),
         ("a = = 1", "{file}: Invalid value (at line 1, column 5)"),
     ],
 )

@@ -1,7 +1,10 @@
 """The make targets on a machine that has only Python, make and the package registries."""
 
 import os
+import signal
+import socket
 import subprocess
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -28,15 +31,24 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _make(checkout: Path, home: Path, target: str) -> "subprocess.CompletedProcess[str]":
+def _environment(home: Path) -> dict[str, str]:
     keep = ("PATH", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CONFIG_FILE", "PIP_CACHE_DIR", "SSL_CERT_FILE")
-    environment = {name: os.environ[name] for name in keep if name in os.environ} | {"HOME": str(home)}
+    return {name: os.environ[name] for name in keep if name in os.environ} | {"HOME": str(home)}
+
+
+def _make(checkout: Path, home: Path, target: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        ["make", target], cwd=checkout, env=environment, capture_output=True, text=True, timeout=WAIT_S, check=False
+        ["make", target],
+        cwd=checkout,
+        env=_environment(home),
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        check=False,
     )
 
 
-@pytest.mark.requirement("make:install", "make:run")
+@pytest.mark.requirement("make:install", "make:run", "make:run:serve")
 def test_install_and_run_work_in_a_fresh_checkout_and_are_quick_when_nothing_changed(
     checkout: Path, tmp_path: Path
 ) -> None:
@@ -44,9 +56,23 @@ def test_install_and_run_work_in_a_fresh_checkout_and_are_quick_when_nothing_cha
     assert first.returncode == 0, first.stderr
     assert (checkout / ".venv/bin/toolyard").exists()
     assert _make(checkout, tmp_path, "install").stdout == "make: Nothing to be done for 'install'.\n"
-    run = _make(checkout, tmp_path, "run")
-    assert run.returncode == 0, run.stderr
-    assert "Toolyard is ready on the command line" in run.stdout
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = _environment(tmp_path) | {"TOOLYARD_PORT": port}
+    with subprocess.Popen(
+        ["make", "run"], cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as running:
+        try:
+            assert running.stdout is not None
+            said = running.stdout.readline()
+            assert f"http://127.0.0.1:{port}" in said
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=WAIT_S) as answer:
+                assert answer.status == 200
+        finally:
+            os.killpg(running.pid, signal.SIGTERM)
+            running.wait(WAIT_S)
+    assert (checkout / ".home/state.db").exists()
     assert not (tmp_path / ".local/share/toolyard").exists()
 
 

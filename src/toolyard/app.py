@@ -1,7 +1,7 @@
 """The composition root: a Config becomes a Yard. The only module that knows everyone."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -82,7 +82,7 @@ class Yard:
             config, self.tasks, reserved=names, keep_secret=mask.add, now=clock.now, outside=outside
         )
         self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)
-        self.tools = Registry(built_in, [self.plugins, self.mcp])
+        self.tools = Registry(built_in, [] if outside.safe else [self.plugins, self.mcp])
         self._runner = Runner(
             self.tools,
             root=str(workspace.root),
@@ -170,6 +170,10 @@ class Yard:
 
     def cancel(self, call_id: str) -> bool:
         return self._runner.cancel(call_id)
+
+    def keep_secret(self, texts: Iterable[str]) -> None:
+        """Mask these wherever they would be shown or stored."""
+        self._mask.add(texts)
 
     async def undo(self, call_id: str) -> list[str]:
         """Put the files that a call changed back as they were; the paths. Raises Failure, and then nothing changed.

@@ -7,9 +7,10 @@ from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, overload
 
-from toolyard.app import Yard
+from toolyard.app import Yard, require_dialect
 from toolyard.config import Config
 from toolyard.protocol.envelope import Envelope
+from toolyard.web.client import ServerClient, server_of
 
 
 class BlockingYard:
@@ -17,6 +18,7 @@ class BlockingYard:
 
     def __init__(self, config: Config) -> None:
         self._yard = Yard(config)
+        self._server = server_of(config, own_pid=os.getpid())
         self.tools = self._yard.tools
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
@@ -38,6 +40,8 @@ class BlockingYard:
             raise RuntimeError("this Yard was opened by another process: open one of your own with toolyard.open()")
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open()")
+        if self._server is not None:
+            return self._through(self._server, tool, arguments or {}, dialect)
         work: Coroutine[Any, Any, Envelope | dict[str, Any]] = (
             self._yard.call(tool, arguments) if dialect is None else self._yard.call(tool, arguments, dialect=dialect)
         )
@@ -47,6 +51,19 @@ class BlockingYard:
         except BaseException:  # Ctrl-C among them: a call that nobody waits for is stopped
             running.cancel()
             raise
+
+    def _through(
+        self, server: ServerClient, tool: str, arguments: Mapping[str, Any], dialect: str | None
+    ) -> Envelope | dict[str, Any]:
+        """The same through the server that runs on this home, so that one process looks after all calls."""
+        require_dialect(dialect or "envelope")
+        call = self._yard.request(tool, arguments)
+        try:
+            value = server.call(call, caller=call.caller, dialect=dialect or "envelope").value
+        except BaseException:
+            server.cancel(call.id)
+            raise
+        return Envelope.from_dict(value) if dialect is None else value
 
     def close(self) -> None:
         """Cancel what still runs and end the thread. Closing twice is harmless."""

@@ -8,6 +8,7 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     ├── InvalidEnvelope      a value that claims to be an envelope breaks its rules                          (1)
     ├── DuplicateTool        two tools want one name                                                         (1)
     ├── AlreadyOwned         another Toolyard runs on this home                                               (3)
+    ├── ServerUnreachable    a server runs on this home, but cannot be asked                                  (4)
     └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
 """
 
@@ -47,6 +48,12 @@ class AlreadyOwned(ToolyardError):
     """Another Toolyard runs on this home."""
 
     exit_code = 3
+
+
+class ServerUnreachable(ToolyardError):
+    """A server runs on this home, but cannot be asked."""
+
+    exit_code = 4
 
 
 class StorageError(ToolyardError):

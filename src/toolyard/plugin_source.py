@@ -28,6 +28,7 @@ class Outside:
     callback_base: Callable[[], Awaitable[str]] | None = None
     outlives: bool = False  # whether children of asynchronous plugins go on when this host ends
     warm: bool = True  # whether more than one call is to be expected
+    safe: bool = False  # no plugins at all, to mend what one of them broke
 
 
 class PluginSource:
@@ -114,7 +115,7 @@ class PluginSource:
         given = config.plugin_folders if config.trusts_given else ()
         self._trust = Trust(config.home, folders=(*config["trusted_folders"], *given))
         plugins = Plugins(
-            roots_of(config.project, config.home, config.plugin_folders),
+            () if self._outside.safe else roots_of(config.project, config.home, config.plugin_folders),
             home=config.home,
             trust=self._trust,
             reserved=self._reserved,

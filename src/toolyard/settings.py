@@ -1,8 +1,9 @@
 """The settings there are: name, meaning, default, and how each is written."""
 
 import os
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,77 @@ def _zone(value: object) -> str:
         raise ValueError(f"'{value}' is not a time zone: use a name such as Asia/Shanghai") from error
 
 
+def _hosts(value: object) -> tuple[str, ...]:
+    names = _texts(value, ",", 'hosts, such as ["yard.example.org:6005"]')
+    wrong = next(
+        (name for name in names if not re.fullmatch(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:]+\](:\d{1,5})?", name)),
+        None,
+    )
+    if wrong is not None:
+        raise ValueError(f"'{wrong}' is not a host: write it as browsers do, such as yard.example.org:6005")
+    return tuple(names)
+
+
+def _origins(value: object) -> tuple[str, ...]:
+    names = _texts(value, ",", 'origins, such as ["https://chat.example.org"]')
+    wrong = next((name for name in names if not re.fullmatch(r"https?://[^/\s*]+", name)), None)
+    if wrong is not None:
+        raise ValueError(f"'{wrong}' is not an origin: write it as browsers do, such as https://chat.example.org")
+    return tuple(names)
+
+
+def _networks(value: object) -> tuple[str, ...]:
+    from ipaddress import ip_network
+
+    names = _texts(value, ",", 'addresses or networks, such as ["10.0.0.0/8"]')
+    for name in names:
+        try:
+            ip_network(name, strict=False)
+        except ValueError as error:
+            raise ValueError(f"'{name}' is not an address or a network: write it like 10.0.0.0/8") from error
+    return tuple(names)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A model provider with a name of its own."""
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+    models: tuple[str, ...] = ()  # none: it is asked what it has
+
+
+def _url(value: object) -> str:
+    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", _text(value)):
+        raise ValueError(f"'{value}' is not the address of a model provider: write it like https://api.example.org/v1")
+    return str(value)
+
+
+def _providers(value: object) -> Mapping[str, Provider]:
+    if not isinstance(value, dict):
+        raise ValueError("expected a table of model providers, such as [upstreams.local]")
+    found = {}
+    for name, fields in value.items():
+        if not isinstance(fields, dict) or not fields.keys() <= {"url", "key", "models"} or "url" not in fields:
+            raise ValueError(f"'{name}' needs url, and may have key and models")
+        models = tuple(_texts(fields.get("models", []), ",", 'models, such as ["qwen3:8b"]'))
+        key = _text(fields["key"]) if "key" in fields else None
+        found[name] = Provider(_url(fields["url"]), key, models)
+    return found
+
+
+def _show(value: object) -> str:
+    if value not in ("summary", "raw", "hidden", "events"):
+        raise ValueError('expected "summary", "raw", "hidden" or "events"')
+    return str(value)
+
+
+def _database(value: object) -> str:
+    if not isinstance(value, str) or not value.startswith(("postgresql://", "postgres://")):
+        raise ValueError("expected the address of a PostgreSQL database, such as postgresql://user@host:5432/name")
+    return value
+
+
 def _mode(value: object) -> Mode:
     if value not in list(Mode):
         raise ValueError(f"expected one of {', '.join(Mode)}")
@@ -104,11 +176,40 @@ def _shared(value: object) -> Mapping[str, tuple[str, ...]]:
 
 SETTINGS = (
     Setting(
+        "allowed_hosts",
+        "Further names, with their port, under which the server is reached.",
+        (),
+        _hosts,
+        ("TOOLYARD_ALLOWED_HOSTS",),
+    ),
+    Setting(
+        "allowed_origins",
+        "Origins of other servers whose pages may use this one.",
+        (),
+        _origins,
+        ("TOOLYARD_ALLOWED_ORIGINS",),
+    ),
+    Setting(
         "approval_mode",
         "What a chat, an MCP client or a schedule may do without asking: ask, auto, read-only or deny.",
         Mode.ASK,
         _mode,
         ("TOOLYARD_APPROVAL_MODE",),
+    ),
+    Setting(
+        "chat_show",
+        "What a client of the chat sees of tool work if it does not say so itself: summary, raw, hidden or events.",
+        "summary",
+        _show,
+        ("TOOLYARD_CHAT_SHOW",),
+    ),
+    Setting(
+        "database",
+        "The PostgreSQL database that several hosts share, such as postgresql://user@host/name; none: a file at home.",
+        None,
+        _database,
+        ("TOOLYARD_DATABASE",),
+        secret=True,  # it may hold a password
     ),
     Setting(
         "fallback_encodings",
@@ -139,6 +240,13 @@ SETTINGS = (
         ("TOOLYARD_PORT", "PORT"),
     ),
     Setting(
+        "request_nonce",
+        "Whether only tool requests count that carry a number which is told to the model anew for each chat request.",
+        False,
+        _yes,
+        ("TOOLYARD_REQUEST_NONCE",),
+    ),
+    Setting(
         "shared_keys",
         "Variables of the host that a plugin may see, by the name of the plugin.",
         {},
@@ -166,12 +274,40 @@ SETTINGS = (
         ("TOOLYARD_TRUSTED_FOLDERS",),
     ),
     Setting(
+        "trusted_proxies",
+        "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
+        (),
+        _networks,
+        ("TOOLYARD_TRUSTED_PROXIES",),
+    ),
+    Setting(
         "upstream_key",
         "The key of the model provider. It is masked where arguments, texts and errors would repeat it.",
         None,
         _text,
         ("OPENAI_API_KEY", "API_Key"),
         secret=True,
+    ),
+    Setting(
+        "upstream_url",
+        "The address of the model provider, with or without /v1. Without any, the built-in guide answers.",
+        None,
+        _url,
+        ("OPENAI_BASE_URL", "API_URL"),
+    ),
+    Setting(
+        "upstreams",
+        "Further model providers by name, each with its url, and its key and models if it has them.",
+        {},
+        _providers,
+        secret=True,
+    ),
+    Setting(
+        "vcp_channels",
+        "Whether the WebSocket channels of VCPToolBox, which carry the key in their address, are open.",
+        False,
+        _yes,
+        ("TOOLYARD_VCP_CHANNELS",),
     ),
     Setting(
         "warm_starts",

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -15,8 +15,9 @@ from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine.feed import GAP, feed
 from toolyard.engine.journal import MAX_STORED, shown
+from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin
-from toolyard.protocol.store import Event, NewEvent, Place, Query, Store
+from toolyard.protocol.store import Event, NewEvent, Place, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
 
 SECRET = "sk-very-secret-1234567890"
@@ -172,3 +173,29 @@ async def test_a_feed_goes_on_with_what_comes(store: Store) -> None:
     await store.commit([], [NewEvent(type="last", at=1.0)])
     await asyncio.wait_for(following, 10)
     assert [event.seq for event in seen] == list(range(1, 22))
+
+
+@pytest.mark.requirement("r:R62", "p:P10")
+async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the_caller_was_told(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = yard.request("LS", {}), yard.request("LS", {})
+    await yard.settle(yard.request("LS", {}))
+    real = yard.store.commit
+
+    async def full(changes: Sequence[Record], events: Sequence[NewEvent] = (), **more: bool) -> bool:
+        if changes and changes[0].id == first.id and changes[0].state != "running":
+            raise StorageError("the disk is full")
+        return await real(changes, events, **more)
+
+    monkeypatch.setattr(yard.store, "commit", full)
+    assert (await yard.settle(first)).envelope.error is None
+    told = await yard.journal.get(first.id)
+    assert told is not None
+    assert told["state"] == "running"
+    monkeypatch.setattr(yard.store, "commit", real)
+    await yard.settle(second)
+    for call in (first, second):
+        told = await yard.journal.get(call.id)
+        assert told is not None
+        assert told["state"] == "success"

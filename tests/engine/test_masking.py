@@ -3,6 +3,7 @@
 import pytest
 
 from toolyard.engine.masking import MASK, Mask
+from toolyard.protocol.json import Json
 
 pytestmark = pytest.mark.requirement("envelope:context:params-masked")
 
@@ -41,7 +42,7 @@ def test_numbers_are_never_secrets() -> None:
 @pytest.mark.requirement("s:S-91")
 def test_known_secrets_go_out_of_a_value_and_names_alone_hide_nothing() -> None:
     mask = Mask()
-    value = {"token": "harmless", "list": ["has sk-12345678 in it"]}
+    value: Json = {"token": "harmless", "list": ["has sk-12345678 in it"]}
     assert mask.known(value) is value
     mask.add(["sk-12345678", "no"])
     assert mask.known(value) == {"token": "harmless", "list": ["has [masked] in it"]}

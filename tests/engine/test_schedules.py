@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from tests.fakes import FakeClock
 from toolyard.engine.schedules import Schedules, State
+from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
@@ -286,3 +288,25 @@ async def test_a_receipt_says_when_the_call_runs_or_why_it_does_not() -> None:
     refused = await bench.schedules.receipt(odd, at="2026-11-15-18:00")
     assert refused.error is not None
     assert refused.error.code is ErrorCode.INVALID_PARAM
+
+
+@pytest.mark.requirement("r:R62", "p:P3")
+async def test_a_run_whose_end_meets_a_full_disk_is_recorded_when_there_is_room_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bench = Bench()
+    added = await bench.add()
+    real, refusals = bench.store.commit, iter([True, True, False])
+
+    async def full(changes: Any, events: Any = (), **more: Any) -> bool:
+        if changes and changes[0].state == State.DONE and next(refusals):
+            raise StorageError("the disk is full")
+        return await real(changes, events, **more)
+
+    monkeypatch.setattr(bench.store, "commit", full)
+    monkeypatch.setattr("toolyard.engine.schedules._LOOK_S", 0.01)
+    bench.clock.advance(1900)
+    async with asyncio.timeout(10):
+        await bench.tick()
+    assert await bench.state(added.id) == State.DONE
+    assert len(bench.ran) == 1

@@ -106,6 +106,9 @@ def left_behind(folder: Path) -> dict[str, bytes]:
 class Refuses:
     """In the place of a cold starter: a warm start that falls back is found out."""
 
+    async def close(self) -> None:
+        """Nothing was started."""
+
     async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> ColdChild:
         raise AssertionError("it was started cold")
 

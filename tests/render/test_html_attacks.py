@@ -69,8 +69,10 @@ def _live(attacks: list[Attack], places: Iterable[str] = PLACES) -> dict[tuple[s
     return {where: what for where, what in found.items() if what}
 
 
-@pytest.mark.requirement("reply:inert", "s:S-60", "s:S-61", "s:S-62", "s:S-63:rendered", "s:S-64:rendered", "s:S-65", "s:S-66:rendered", "s:S-67",
-                         "s:S-68", "s:S-69:rendered")  # fmt: skip
+@pytest.mark.requirement(
+    "reply:inert", "s:S-60", "s:S-61", "s:S-62", "s:S-63:rendered", "s:S-64:rendered", "s:S-65", "s:S-66:rendered",
+    "s:S-67", "s:S-68", "s:S-69:rendered",
+)  # fmt: skip
 @pytest.mark.parametrize("row", ROWS)
 def test_no_attack_is_live_in_any_place(row: str) -> None:
     assert len(_of(row)) >= 10

@@ -7,6 +7,7 @@ power cut may take the last moments of it, a crash of the process takes nothing.
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
@@ -34,6 +35,7 @@ INTERRUPTED: Final = "interrupted"
 ENDED: Final = (*(status.value for status in Status), INTERRUPTED)
 KEPT: Final = "kept"  # the state of a result
 MAX_STORED: Final = 2**20
+_MAX_LATE = 1000  # ends of calls that wait for a store that refuses; older ones are settled at the next start
 _SEARCHED = 2000  # characters of arguments and of the text that a search looks at
 
 
@@ -60,6 +62,7 @@ class Journal:
         """``required``: a call that cannot be recorded does not run; else it runs and a warning is logged."""
         self._store, self._clock, self._owner, self._mask, self._required = store, clock, owner, mask, required
         self._open: dict[str, Record] = {}  # the calls that run, as they are stored
+        self._late: deque[tuple[Record, ToolCall, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
 
     async def started(self, call: ToolCall) -> None:
         try:
@@ -73,10 +76,19 @@ class Journal:
         """``also`` is stored with it, or not at all. What was done is told to the caller in any case."""
         record = self._open.pop(call.id, None)
         if record is not None:
+            self._late.append((record, call, outcome, also))
+            await self._catch_up()
+
+    async def _catch_up(self) -> None:
+        """Record every end that is not recorded yet: one that met a full disk is tried again with the next."""
+        while self._late:
+            late = self._late.popleft()
             try:
-                await self._finish(record, call, outcome, also)
+                await self._finish(*late)
             except StorageError as error:
-                _log.error("the end of %s is not recorded: %s", call.id, error)
+                self._late.appendleft(late)
+                _log.error("the end of %s is not recorded yet: %s", late[1].id, error)
+                return
 
     async def _start(self, call: ToolCall) -> None:
         now = self._now()

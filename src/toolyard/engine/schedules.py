@@ -8,6 +8,7 @@ when it runs.
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
 from toolyard.engine.when import moment, repeats
+from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
@@ -30,6 +32,7 @@ from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
 
+_log = logging.getLogger(__name__)
 KIND: Final = "schedule"
 GRACE_S: Final = 3600.0
 _LOOK_S = 1.0  # the wall clock may jump, so no wait is longer
@@ -149,7 +152,10 @@ class Schedules:
         """Until it is cancelled."""
         try:
             while True:
-                await self.tick()
+                try:
+                    await self.tick()
+                except StorageError as error:  # a full disk passes; what is due stays due
+                    _log.error("schedules wait: %s", error)
                 await asyncio.sleep(_LOOK_S)
         finally:
             await self.drain()
@@ -209,16 +215,28 @@ class Schedules:
         call = self._call(record, late=late)
         try:
             async with self._room:
-                outcome = await self._settle(call)
+                envelope = (await self._settle(call)).envelope
+            state, text = State.FAILED if envelope.error else State.DONE, envelope.text[:500]
+        except StorageError as error:  # it could not be recorded, so it did not run
+            state, text = State.FAILED, str(error)
         except asyncio.CancelledError:
             why = "its host was stopped while it ran"
             await asyncio.shield(self._finish(record.id, State.INTERRUPTED, why, call.id))
             raise
         crashpoint("schedule.ran")
-        envelope = outcome.envelope
-        state = State.FAILED if envelope.error else State.DONE
-        await self._finish(record.id, state, envelope.text[:500], call.id)
+        await self._finish_surely(record.id, state, text, call.id)
         crashpoint("schedule.finished")
+
+    async def _finish_surely(self, id_: str, state: State, text: str, call_id: str) -> None:
+        """As ``_finish``, again and again while the store refuses: a run that has ended must not stay open."""
+        while True:
+            try:
+                await self._finish(id_, state, text, call_id)
+            except StorageError as error:
+                _log.error("the end of %s is not recorded yet: %s", id_, error)
+                await asyncio.sleep(_LOOK_S)
+            else:
+                return
 
     def _call(self, record: Record, *, late: bool) -> ToolCall:
         body = record.body

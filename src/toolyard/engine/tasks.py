@@ -99,8 +99,10 @@ class Tasks:
         process = Process(pid=pid, started=started(pid), host=socket.gethostname())
         async with own.naming:
             for task_id in named_tasks(receipt, own.call.tool):
-                if task_id not in own.tasks:  # else its callback was faster
+                if task_id not in own.tasks:
                     own.saw(await self._begin(own, task_id, receipt, process))
+                else:  # its callback was faster
+                    await self._complete(own.tasks[task_id].id, receipt, process)
             own.named = True
         for task in list(own.tasks.values()):
             own.saw(task)
@@ -232,6 +234,13 @@ class Tasks:
         if not await self._store.commit([_record(task)], [_event("task.started", now, task)]):
             raise RuntimeError("a new task id was taken")
         return replace(task, version=1)
+
+    async def _complete(self, task_id: str, receipt: str, process: Process) -> None:
+        """Add what only the receipt tells to a task that its callback began."""
+        while (record := await self._store.get(KIND, task_id)) is not None:
+            whole = replace(from_record(record), receipt=receipt, process=process)
+            if await self._store.commit([_record(whole)]):
+                return
 
     async def end(self, task_id: str, state: TaskState, *, result: Json = None, message: str = "") -> bool:
         """Compare and set until won or too late."""

@@ -1,0 +1,158 @@
+"""Whom ``toolyard chat`` talks to: the server that runs on this home, or a Yard in this very process."""
+
+from collections.abc import AsyncGenerator
+from typing import Any, Protocol
+from uuid import uuid4
+
+import aiohttp
+import orjson
+
+from toolyard.app import Yard
+from toolyard.config import Config
+from toolyard.gateway.assemble import make_chat
+from toolyard.gateway.sse import Events, data_of
+from toolyard.protocol.approval import State
+from toolyard.protocol.json import JsonObject
+from toolyard.web.keys import stored_key
+from toolyard.web.presence import presence_of
+
+_SHOW = "events"
+
+
+class Talk(Protocol):
+    place: str  # who answers, for people
+
+    def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        """The chunks of the answer; one with ``error`` when there is none."""
+        ...
+
+    async def interrupt(self) -> None: ...
+
+    async def waiting(self, call_ids: set[str]) -> list[JsonObject]:
+        """The approvals that these calls wait for."""
+        ...
+
+    async def answer(self, approval: str, *, allowed: bool) -> None: ...
+
+    async def models(self) -> list[str]: ...
+
+    async def tools(self) -> list[tuple[str, str]]: ...
+
+    async def close(self) -> None: ...
+
+
+def talk_of(config: Config, *, url: str = "", key: str = "") -> Talk:
+    """The server that is named; else the one that runs on this home; else one's own Yard."""
+    here = presence_of(config.home)
+    if not url and here is not None and here.is_alive:
+        url, key = here.url, key or stored_key(config.home) or ""
+    return Remote(url, key) if url else Local(config)
+
+
+class Remote:
+    def __init__(self, url: str, key: str) -> None:
+        self.place, self._url = url, url.rstrip("/").removesuffix("/v1")
+        self._session = aiohttp.ClientSession(
+            headers={"Authorization": f"Bearer {key}"}, timeout=aiohttp.ClientTimeout(total=None, sock_connect=10)
+        )
+        self._chat = f"cli-{uuid4().hex}"
+
+    async def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        asked = {**body, "stream": True, "toolyard": {"show": _SHOW, "chat": self._chat}}
+        async with self._session.post(f"{self._url}/v1/chat/completions", json=asked) as response:
+            if response.content_type != "text/event-stream":
+                yield _object(await response.read(), response.status)
+                return
+            events = Events()
+            async for data in response.content.iter_any():
+                for chunk in _chunks(events.feed(data)):
+                    yield chunk
+
+    async def interrupt(self) -> None:
+        await self._ask("POST", "/v1/interrupt", {"chat": self._chat})
+
+    async def waiting(self, call_ids: set[str]) -> list[JsonObject]:
+        found = await self._ask("GET", "/v1/approvals?state=pending&limit=200")
+        listed = found.get("data")
+        return (
+            [one for one in listed if isinstance(one, dict) and _call(one) in call_ids]
+            if isinstance(listed, list)
+            else []
+        )
+
+    async def answer(self, approval: str, *, allowed: bool) -> None:
+        await self._ask("POST", f"/v1/approvals/{approval}/{'allow' if allowed else 'deny'}", {})
+
+    async def models(self) -> list[str]:
+        return [str(one["id"]) for one in _listed(await self._ask("GET", "/v1/models"))]
+
+    async def tools(self) -> list[tuple[str, str]]:
+        return [(str(one["name"]), str(one["description"])) for one in _listed(await self._ask("GET", "/v1/tools"))]
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+        async with self._session.request(method, f"{self._url}{path}", json=body) as response:
+            return _object(await response.read(), response.status)
+
+
+class Local:
+    def __init__(self, config: Config) -> None:
+        self.place = "this process (no server is running)"
+        self._yard = Yard(config)
+        self._chat = make_chat(self._yard)
+        self._caller = f"cli:{config.project.resolve()}"
+        self._id = f"cli-{uuid4().hex}"
+
+    async def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        run = await self._chat.complete({**body, "stream": True}, caller=self._caller, show=_SHOW, chat=self._id)
+        if run.pieces is None:
+            yield _object(run.body, run.status)
+            return
+        events = Events()
+        async for piece in run.pieces:
+            for chunk in _chunks(events.feed(piece)):
+                yield chunk
+
+    async def interrupt(self) -> None:
+        self._chat.interrupt(caller=self._caller, chat=self._id)
+
+    async def waiting(self, call_ids: set[str]) -> list[JsonObject]:
+        found = await self._yard.approvals.page((State.PENDING,), limit=200)
+        return [{"id": one.id, "tool": one.tool, **one.body} for one in found if one.body.get("call_id") in call_ids]
+
+    async def answer(self, approval: str, *, allowed: bool) -> None:
+        await self._yard.approvals.answer(approval, allowed=allowed, by="cli")
+
+    async def models(self) -> list[str]:
+        return [str(model["id"]) for model in await self._chat.models()]
+
+    async def tools(self) -> list[tuple[str, str]]:
+        return [(tool.spec.name, tool.spec.description) for tool in self._yard.tools]
+
+    async def close(self) -> None:
+        await self._chat.close()
+        await self._yard.close()
+
+
+def _chunks(events: list[bytes]) -> list[JsonObject]:
+    data = (data_of(event) for event in events)
+    return [orjson.loads(one) for one in data if one and one != b"[DONE]"]
+
+
+def _object(body: bytes, status: int) -> JsonObject:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        value = None
+    return value if isinstance(value, dict) else {"error": {"message": f"the server answered {status}"}}
+
+
+def _listed(found: JsonObject) -> list[dict[str, Any]]:
+    listed = found.get("data")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def _call(approval: JsonObject) -> str:
+    return str(approval.get("call_id", ""))

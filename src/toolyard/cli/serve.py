@@ -1,0 +1,83 @@
+"""``toolyard serve``: the server of a home."""
+
+import asyncio
+import logging
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from toolyard import __version__
+from toolyard.cli.options import Common, common_options
+from toolyard.config import Config
+from toolyard.engine.masking import Mask
+
+if TYPE_CHECKING:
+    from toolyard.web.server import Options, Server
+
+
+@click.command("serve", short_help="Run the server.")
+@click.option("--host", metavar="ADDRESS", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port.  [default: as the settings say]"
+)
+@click.option("--allow-remote", is_flag=True, help="Let other machines reach it, when --host says so.")
+@click.option("--safe", is_flag=True, help="Start without any plugins.")
+@common_options
+def command(common: Common, host: str, port: int | None, allow_remote: bool, safe: bool) -> None:
+    """Run the server: HTTP and WebSocket on one port, until SIGTERM or Ctrl-C.
+
+    It ends when what runs has ended, at the latest after 20 s; a second signal ends it at once.
+
+    \b
+    toolyard serve
+    toolyard serve --port 7000 --project my-project
+    """
+    import uvloop
+
+    from toolyard.web.server import Options
+
+    options = Options(version=__version__, host=host, port=port, allow_remote=allow_remote, safe=safe)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(common, common.config(), options))
+
+
+async def _serve(common: Common, config: Config, options: "Options") -> None:
+    from toolyard.web.logs import JsonLines, QueuedLog
+    from toolyard.web.server import Server
+
+    server = Server(config, options)
+    log = QueuedLog(sys.stderr, JsonLines(Mask([*config.secrets, server.key]).text))
+    logging.basicConfig(handlers=[log], level=logging.WARNING, force=True)
+    level = logging.DEBUG if common.verbose else logging.WARNING if common.quiet else logging.INFO
+    logging.getLogger("toolyard").setLevel(level)
+    stop, hurry = asyncio.Event(), asyncio.Event()
+
+    def stopped() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped)
+    try:
+        await server.start()
+        _tell(common, server)
+        await stop.wait()
+        if not common.quiet:
+            click.echo("Ending: waiting for what runs. Once more ends at once.", err=True)
+        await server.stop(hurry)
+    finally:
+        logging.getLogger().removeHandler(log)
+        log.close()
+
+
+def _tell(common: Common, server: "Server") -> None:
+    """Where it is, how to get in, and at the first start the key."""
+    click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
+    if server.is_remote:
+        click.echo("Other machines reach it without encryption: put a proxy with TLS before it.", err=True)
+    if server.is_first_start:
+        click.echo(f"The key, shown this once: {server.key}")
+    if not common.quiet:
+        click.echo(f"Sign in once with a browser: {server.link()}")

@@ -1,0 +1,47 @@
+"""A call of the command line through the server that runs on the same home."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common
+from toolyard.cli.output import json_text
+from toolyard.cli.waiting import waited
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.outcome import Outcome
+from toolyard.web.client import ServerClient, server_of
+
+
+def server_for(common: Common, yard: Yard) -> ServerClient | None:
+    """The server to go through. With plugins given for this run there is none: it does not know them."""
+    return None if common.plugins else server_of(yard.config, own_pid=os.getpid())
+
+
+async def run_through(
+    server: ServerClient,
+    yard: Yard,
+    call: ToolCall,
+    say: Callable[[str], None],
+    *,
+    dialect: str,
+    shown: bool,
+    later: str | None,
+    wait: bool,
+    quiet: bool,
+) -> int:
+    """Run ``call`` there, say its result, and give the exit code. ``yard`` only reads what the server stores."""
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGINT, lambda: loop.run_in_executor(None, server.cancel, call.id))
+    answered = await asyncio.to_thread(server.call, call, caller="cli", dialect=dialect, shown=shown, later=later)
+    if not answered.tasks or not wait:
+        say(json_text(answered.value))
+        return int(answered.failed)
+    receipt = Envelope.from_dict(await asyncio.to_thread(server.envelope, call.id))
+    outcome = Outcome(envelope=receipt, root=str(yard.config.project.resolve()), arguments=call.arguments)
+    loop.add_signal_handler(signal.SIGINT, lambda: asyncio.gather(*map(yard.tasks.cancel, answered.tasks)))
+    outcome = await waited(yard, outcome, answered.tasks, quiet=quiet)
+    say(json_text(yard.express(call, outcome, dialect, shown=shown)))
+    return int(outcome.envelope.error is not None)

@@ -1,0 +1,80 @@
+"""``toolyard worker``: one more host that runs calls, tasks and schedules for the others."""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+import click
+
+from toolyard.app import Yard
+from toolyard.cli.options import Common, common_options
+from toolyard.config import Config
+from toolyard.errors import StorageError, UsageError
+
+_log = logging.getLogger(__name__)
+_SWEEP_S = 3600.0
+_PAUSE_S = 1.0
+
+
+@click.command("worker", short_help="Run calls for other hosts that share a PostgreSQL database.")
+@click.option("--database", metavar="URL", help="The database they share.  [default: the setting database]")
+@common_options
+def command(common: Common, database: str | None) -> None:
+    """Run calls, tasks and schedules for other hosts that share a PostgreSQL database.
+
+    It announces its plugins and runs until it gets SIGTERM or Ctrl-C; calls that run then have 20 s to end. A second
+    signal stops it at once.
+
+    \b
+    toolyard worker --database postgresql://toolyard@db.example/toolyard
+    """
+    config = common.config()
+    url = database or config["database"]
+    if not url:
+        raise UsageError("a worker needs a database: name it with --database postgresql://user@host/name")
+    import uvloop
+
+    try:
+        uvloop.run(_work(config, url, quiet=common.quiet))
+    except asyncio.CancelledError:
+        sys.exit(1)  # asked twice
+
+
+async def _work(config: Config, database: str, *, quiet: bool) -> None:
+    from toolyard.hosts.yard import open_yard
+
+    stopping = asyncio.Event()
+    main = asyncio.current_task()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(
+            name, lambda: main.cancel() if stopping.is_set() and main else stopping.set()
+        )
+    async with open_yard(config, database) as yard:
+        upkeep = [asyncio.create_task(work) for work in (_again(yard.schedules.serve), _again(lambda: _sweep(yard)))]
+        try:
+            if not quiet:
+                tools = ", ".join(sorted(tool.spec.name for tool in yard.plugins.all())) or "none yet"
+                click.echo(f"This worker is {yard.boot.name}. Its tools: {tools}.", err=True)
+            await stopping.wait()
+        finally:
+            for task in upkeep:
+                task.cancel()
+            await asyncio.wait(upkeep)
+
+
+async def _sweep(yard: Yard) -> None:
+    while True:
+        await yard.sweep()
+        await asyncio.sleep(_SWEEP_S)
+
+
+async def _again(work: Callable[[], Awaitable[None]]) -> None:
+    """Until it is cancelled, also while the database is away."""
+    while True:
+        try:
+            await work()
+        except StorageError as error:
+            _log.warning("%s", error)
+        await asyncio.sleep(_PAUSE_S)

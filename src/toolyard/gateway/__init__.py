@@ -1,0 +1,1 @@
+"""Chat: any model, any client, tools in between."""

@@ -1,0 +1,112 @@
+"""A Chat for a Yard: what the settings say about model providers, and what a chat may use of the Yard."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from toolyard.config import Config
+from toolyard.engine.clock import Clock, SystemClock
+from toolyard.engine.masking import Mask
+from toolyard.engine.registry import Registry
+from toolyard.engine.tasks import Tasks
+from toolyard.gateway.chat import Chat
+from toolyard.gateway.host import Texts, Tools
+from toolyard.gateway.shown import Show
+from toolyard.gateway.tour import Tour
+from toolyard.gateway.upstream import HttpUpstream, Limits
+from toolyard.gateway.upstreams import Provider, Upstreams
+from toolyard.plugin_source import PluginSource
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import ToolSpec
+
+_TOUR_PAUSE_S = 0.012  # between two words of the guide, so that it can be read along
+
+
+class Yard(Protocol):
+    """What of a Yard a chat needs."""
+
+    config: Config
+    tools: Registry
+    tasks: Tasks
+    plugins: PluginSource
+
+    def request(self, tool: str, arguments: Mapping[str, Any], *, caller: str | None, origin: Origin) -> ToolCall: ...
+
+    async def settle(self, call: ToolCall) -> Outcome: ...
+
+    async def submit(self, call: ToolCall, *, at: str) -> Outcome: ...
+
+    def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool) -> dict[str, Any]: ...
+
+
+def make_chat(
+    yard: Yard,
+    *,
+    clock: Clock | None = None,
+    static: Callable[[], Mapping[str, str]] = dict,
+    mask: Mask | None = None,
+    limits: Limits = Limits(),  # noqa: B008 it is frozen
+    tour_pause_s: float = _TOUR_PAUSE_S,
+) -> Chat:
+    """The chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets that plugins brought."""
+    clock, config = clock or SystemClock(), yard.config
+    mask = mask or Mask(config.secrets)
+    mask.add(provider.key for provider in config["upstreams"].values() if provider.key)
+    zone = config.zone
+    return Chat(
+        _upstreams(config, Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s), limits),
+        _tools(yard, mask),
+        Texts(
+            specs=lambda: (tool.spec for tool in yard.tools),
+            manifest=lambda name: _manifest(yard, name),
+            static=static,
+            task=yard.tasks.of_caller,
+            now=lambda: clock.now().astimezone(zone),
+        ),
+        now=clock.now,
+        show=Show(config["chat_show"]),
+        nonce=config["request_nonce"],
+    )
+
+
+def _upstreams(config: Config, tour: Tour, limits: Limits) -> Upstreams:
+    url, key = config["upstream_url"], config["upstream_key"]
+    if url is None and key:
+        url = "https://api.openai.com/v1"  # where a key without an address belongs
+    default = HttpUpstream("upstream", url, key, limits) if url else None
+    named = {
+        name: Provider(HttpUpstream(name, one.url, one.key, limits), one.models)
+        for name, one in config["upstreams"].items()
+    }
+    return Upstreams(tour, named, default)
+
+
+def _tools(yard: Yard, mask: Mask) -> Tools:
+    def request(tool: str, arguments: JsonObject, *, caller: str, maid: str | None, metadata: JsonObject) -> ToolCall:
+        call = yard.request(tool, arguments, caller=caller, origin=Origin.CHAT)
+        return replace(call, maid=maid, metadata=metadata)
+
+    return Tools(
+        spec=lambda name: _spec(yard.tools, name),
+        request=request,
+        settle=yard.settle,
+        express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
+        schedule=lambda call, at: yard.submit(call, at=at),
+        mask=mask.text,
+    )
+
+
+def _spec(tools: Registry, name: str) -> ToolSpec | None:
+    try:
+        return tools.get(name).spec
+    except Failure:
+        return None
+
+
+def _manifest(yard: Yard, name: str) -> Manifest | None:
+    plugin = yard.plugins.plugins.get(name)
+    return plugin.manifest if plugin is not None and plugin.is_ready else None

@@ -1,0 +1,210 @@
+"""Chat: the port between HTTP and the model providers.
+
+A request with an id for its chat survives its client when it streams: it goes on, its reply is recorded, and ``follow``
+gives every later piece. Any other request ends when its client leaves, with its model and its tools.
+"""
+
+import asyncio
+import re
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from uuid import uuid4
+
+import orjson
+
+from toolyard.gateway.chats import Chats, Entry, Recorded
+from toolyard.gateway.faults import ChatFailed, bad_request
+from toolyard.gateway.host import Texts, Tools
+from toolyard.gateway.interruption import Interrupted
+from toolyard.gateway.prompt import filled
+from toolyard.gateway.records import ChatRecord
+from toolyard.gateway.shown import Show
+from toolyard.gateway.turn import Ask, Turn
+from toolyard.gateway.upstreams import Upstreams
+from toolyard.gateway.vcp import EXTRAS, handle_of
+from toolyard.gateway.whole import whole_answer
+from toolyard.protocol.json import Json, JsonObject
+
+EXTENSION: Final = "toolyard"  # the key of a request for what OpenAI has no word for: {"chat": id, "show": form}
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRun:
+    """An answer: whole in ``body``, or as it comes in ``pieces``."""
+
+    id: str
+    status: int = HTTPStatus.OK
+    body: bytes = b""
+    pieces: AsyncGenerator[bytes, None] | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What a request says to the host and not to the model."""
+
+    chat: str
+    show: Show
+    handle: str
+
+
+class Chat:
+    def __init__(
+        self,
+        upstreams: Upstreams,
+        tools: Tools,
+        texts: Texts,
+        *,
+        now: Callable[[], datetime],
+        show: Show = Show.SUMMARY,
+        nonce: bool = False,
+    ) -> None:
+        self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
+        self._show, self._nonce = show, nonce
+        self._chats = Chats()
+
+    async def complete(
+        self, body: JsonObject, *, caller: str, raw: bytes = b"", vcp: bool = False, chat: str = "", show: str = ""
+    ) -> ChatRun:
+        """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes."""
+        try:
+            wanted = self._wanted(body, vcp=vcp, chat=chat, show=show)
+            turn = await self._turn(body, raw, caller, wanted)
+            entry = self._begun(turn, wanted)
+        except ChatFailed as failed:
+            return self._failed("", failed)
+        if not turn.ask.streams:
+            return await self._whole(entry, turn)
+        begun = entry.recorded.cursor if entry.recorded else 0
+        try:
+            await turn.open()
+        except BaseException as error:
+            self._chats.end(entry)
+            if isinstance(error, ChatFailed):
+                return self._failed(turn.record.id, error, turn.record)
+            raise
+        if entry.recorded is None:
+            return ChatRun(id=turn.record.id, pieces=self._passing(entry, turn))
+        pieces = entry.recorded.follow(begun)
+        entry.task = asyncio.create_task(self._record(entry, turn, entry.recorded))
+        return ChatRun(id=turn.record.id, pieces=pieces, headers={"X-Toolyard-Cursor": str(begun)})
+
+    async def models(self) -> list[JsonObject]:
+        return await self._upstreams.models()
+
+    def interrupt(self, *, caller: str, request_id: str = "", chat: str = "") -> bool:
+        return self._chats.interrupt(caller, handle=request_id, chat=chat)
+
+    def record(self, chat: str, caller: str) -> JsonObject | None:
+        """What was sent to the model in a chat of this caller, and what its tools did."""
+        entry = self._chats.get(caller, chat)
+        if entry is None:
+            return None
+        cursor: Json = entry.recorded.cursor if entry.recorded else None
+        return entry.record.to_dict() | {"cursor": cursor}
+
+    def follow(self, chat: str, cursor: int, caller: str) -> AsyncGenerator[bytes, None] | None:
+        """The events of a surviving chat behind ``cursor``; None when there is no such chat."""
+        entry = self._chats.get(caller, chat)
+        return entry.recorded.follow(cursor) if entry and entry.recorded else None
+
+    async def close(self) -> None:
+        await self._chats.close()
+        await self._upstreams.close()
+
+    def _wanted(self, body: JsonObject, *, vcp: bool, chat: str, show: str) -> _Wanted:
+        if not isinstance(body.get("messages"), list) or not body["messages"]:
+            raise bad_request("'messages' must be a list with at least one message")
+        if not isinstance(body.get("model", ""), str):
+            raise bad_request("'model' must be a text")
+        own = body.get(EXTENSION)
+        said = own if isinstance(own, dict) else {}
+        chat = str(said.get("chat") or chat)
+        if chat and not _ID.fullmatch(chat):
+            raise bad_request("the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
+        form = str(said.get("show") or show)
+        if form and form not in list(Show):
+            raise bad_request(f"'show' is one of {', '.join(Show)}, not '{form[:50]}'")
+        usual = Show.RAW if vcp else self._show
+        return _Wanted(chat, Show(form) if form else usual, handle_of(body))
+
+    async def _turn(self, body: JsonObject, raw: bytes, caller: str, wanted: _Wanted) -> Turn:
+        model = str(body.get("model") or "")
+        upstream, name = self._upstreams.pick(model)
+        nonce = secrets.token_hex(4) if self._nonce else None
+        messages = body["messages"]
+        prompt = await filled(messages if isinstance(messages, list) else [], self._texts, caller, nonce)
+        changes: JsonObject = {"messages": prompt.messages} if prompt.changed else {}
+        changes |= {"model": name} if name != model else {}
+        ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
+        if changes or ours or not raw:
+            body = {key: value for key, value in body.items() if key not in ours} | changes
+            raw = orjson.dumps(body)
+        several = body.get("n") not in (None, 1)
+        ask = Ask(
+            caller=caller,
+            body=body,
+            raw=raw,
+            show=wanted.show,
+            looks=not prompt.forbids_tools and not several,
+            nonce=nonce,
+        )
+        now = self._now().timestamp()
+        record = ChatRecord(id=wanted.chat or f"chat_{uuid4().hex}", caller=caller, model=name, started=now)
+        return Turn(ask, upstream, self._tools, record, int(now))
+
+    def _begun(self, turn: Turn, wanted: _Wanted) -> Entry:
+        """The turn in the books. Raises ChatFailed while another one of its chat runs."""
+        before = self._chats.get(turn.ask.caller, wanted.chat)
+        if before is not None and before.turn is not None:
+            raise bad_request(f"the chat '{wanted.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
+        entry = Entry(turn.record, wanted.handle, turn)
+        if wanted.chat and turn.ask.streams:
+            entry.recorded = (before.recorded if before else None) or Recorded()
+            entry.recorded.begin()
+        self._chats.begin(entry)
+        return entry
+
+    async def _whole(self, entry: Entry, turn: Turn) -> ChatRun:
+        try:
+            await turn.open()
+            body = await whole_answer(turn)
+        except ChatFailed as failed:
+            return self._failed(turn.record.id, failed, turn.record)
+        finally:
+            self._chats.end(entry)
+        return ChatRun(id=turn.record.id, body=body)
+
+    async def _passing(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
+        try:
+            async with aclosing(turn.pieces()) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except (asyncio.CancelledError, GeneratorExit):
+            turn.record.failed("the client left")
+            raise
+        finally:
+            self._chats.end(entry)
+
+    async def _record(self, entry: Entry, turn: Turn, recorded: Recorded) -> None:
+        try:
+            async with aclosing(turn.pieces()) as pieces:
+                async for piece in pieces:
+                    recorded.put(piece)
+                    with suppress(Interrupted), turn.interruption.stops():
+                        await recorded.room()
+        finally:
+            self._chats.end(entry)
+
+    def _failed(self, chat: str, failed: ChatFailed, record: ChatRecord | None = None) -> ChatRun:
+        fault = failed.fault.masked(self._tools.mask)
+        if record is not None:
+            record.failed(fault.message)
+        headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
+        return ChatRun(id=chat, status=fault.status, body=fault.body(), headers=headers)

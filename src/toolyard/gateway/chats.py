@@ -1,0 +1,169 @@
+"""The chats of this host: those that run, what is kept of those that ended, and replies that survive their client.
+
+A surviving reply is recorded event by event. A reader gets every event behind its cursor exactly once, the recorded
+ones first; several may read. While the slowest of them is ``MAX_BEHIND`` bytes behind, the model is not read on. Of
+one reply the last ``MAX_RECORDED`` bytes are kept, and of all chats ``MAX_CHATS`` and ``MAX_KEPT`` bytes: a cursor
+that is older gets a ``gap`` event first.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from typing import Final
+
+from toolyard.gateway.records import ChatRecord
+from toolyard.gateway.sse import event_of
+from toolyard.gateway.turn import Turn
+
+MAX_BEHIND: Final = 1024 * 1024
+MAX_RECORDED: Final = 4 * 1024 * 1024
+MAX_CHATS: Final = 200
+MAX_KEPT: Final = 32 * 1024 * 1024
+
+
+@dataclass(eq=False, slots=True)
+class _Reader:
+    at: int
+    behind: int = 0  # bytes
+
+
+class Recorded:
+    """The events of one chat. Cursors count events, over all turns of the chat."""
+
+    def __init__(self) -> None:
+        self._events: deque[bytes] = deque()
+        self._first = 0  # cursor of the oldest event that is kept
+        self._readers: set[_Reader] = set()
+        self._news, self._room = asyncio.Event(), asyncio.Event()
+        self.size = 0
+        self.ended = True
+
+    @property
+    def cursor(self) -> int:
+        """Behind the newest event."""
+        return self._first + len(self._events)
+
+    def begin(self) -> None:
+        self.ended = False
+
+    def end(self) -> None:
+        self.ended = True
+        self._ring()
+
+    def put(self, piece: bytes) -> None:
+        for event in piece.split(b"\n\n"):
+            if event:
+                self._events.append(event)
+                self.size += len(event)
+                for reader in self._readers:
+                    reader.behind += len(event)
+        while self.size > MAX_RECORDED and len(self._events) > 1:
+            self.size -= len(self._events.popleft())
+            self._first += 1
+        self._ring()
+
+    async def room(self) -> None:
+        """Until no reader is too far behind."""
+        while any(reader.behind > MAX_BEHIND for reader in self._readers):
+            self._room.clear()
+            await self._room.wait()
+
+    async def follow(self, cursor: int) -> AsyncGenerator[bytes, None]:
+        """Every event behind ``cursor`` with its own cursor as ``id``, until the reply has ended."""
+        reader = _Reader(max(0, min(cursor, self.cursor)))
+        reader.behind = sum(map(len, list(self._events)[max(0, reader.at - self._first) :]))
+        self._readers.add(reader)
+        try:
+            while True:
+                if reader.at < self._first:
+                    yield event_of({"toolyard": {"type": "gap", "from": reader.at, "to": self._first}, "choices": []})
+                    reader.at = self._first
+                if reader.at < self.cursor:
+                    yield self._read(reader)
+                elif self.ended:
+                    return
+                else:
+                    self._news.clear()
+                    await self._news.wait()
+        finally:
+            self._readers.discard(reader)
+            self._room.set()
+
+    def _read(self, reader: _Reader) -> bytes:
+        event = self._events[reader.at - self._first]
+        reader.at += 1
+        reader.behind -= len(event)
+        if reader.behind <= MAX_BEHIND:
+            self._room.set()
+        return b"id: %d\n%b\n\n" % (reader.at, event)
+
+    def _ring(self) -> None:
+        self._news.set()
+
+
+@dataclass(eq=False, slots=True)
+class Entry:
+    record: ChatRecord
+    handle: str = ""  # by which the client may interrupt it
+    turn: Turn | None = None  # while it runs
+    recorded: Recorded | None = None
+    task: "asyncio.Task[None] | None" = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int:
+        return self.record.size + (self.recorded.size if self.recorded else 0)
+
+
+class Chats:
+    def __init__(self) -> None:
+        self._entries: OrderedDict[tuple[str, str], Entry] = OrderedDict()
+        self._kept = 0  # bytes of those that ended
+
+    def get(self, caller: str, chat: str) -> Entry | None:
+        """A chat of this caller; nobody sees another's."""
+        return self._entries.get((caller, chat))
+
+    def begin(self, entry: Entry) -> None:
+        key = (entry.record.caller, entry.record.id)
+        before = self._entries.pop(key, None)
+        if before is not None:
+            self._kept -= before.size
+        self._entries[key] = entry
+
+    def end(self, entry: Entry) -> None:
+        entry.turn = entry.task = None
+        if entry.recorded is not None:
+            entry.recorded.end()
+        if entry.record.state == "running":
+            entry.record.state = "done"
+        self._kept += entry.size
+        while self._full:
+            key = next((key for key, old in self._entries.items() if old.turn is None), None)
+            if key is None:
+                return  # all of them run
+            self._kept -= self._entries.pop(key).size
+
+    def interrupt(self, caller: str, *, handle: str = "", chat: str = "") -> bool:
+        """Whether there was something of this caller to stop."""
+        found = [
+            entry.turn
+            for entry in self._entries.values()
+            if entry.turn is not None
+            and entry.record.caller == caller
+            and ((chat and entry.record.id == chat) or (handle and entry.handle == handle))
+        ]
+        for turn in found:
+            turn.interrupt()
+        return bool(found)
+
+    async def close(self) -> None:
+        tasks = [entry.task for entry in self._entries.values() if entry.task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5.0)
+
+    @property
+    def _full(self) -> bool:
+        return len(self._entries) > MAX_CHATS or self._kept > MAX_KEPT

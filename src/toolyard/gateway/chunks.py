@@ -1,0 +1,71 @@
+"""Chunks of a streamed answer: what they have in common, how usages add up, and a whole answer as chunks."""
+
+from dataclasses import dataclass, field
+
+import orjson
+
+from toolyard.gateway.faults import unreadable
+from toolyard.protocol.json import Json, JsonObject
+
+
+@dataclass(slots=True)
+class Head:
+    """What all chunks of one answer to the client have in common: the first round decides."""
+
+    id: str
+    created: int
+    model: str
+    known: bool = False
+    usage: JsonObject = field(default_factory=dict)  # of the rounds before
+
+    def learn(self, chunk: JsonObject) -> None:
+        id_, created, model = chunk.get("id"), chunk.get("created"), chunk.get("model")
+        self.id = id_ if isinstance(id_, str) and id_ else self.id
+        self.created = created if isinstance(created, int) else self.created
+        self.model = model if isinstance(model, str) and model else self.model
+        self.known = True
+
+    def chunk(self, delta: JsonObject, finish: str | None = None) -> JsonObject:
+        return self.stamp({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+
+    def stamp(self, rest: JsonObject) -> JsonObject:
+        own: JsonObject = {"id": self.id, "object": "chat.completion.chunk", "created": self.created}
+        return own | {"model": self.model} | rest
+
+
+def added(one: JsonObject, other: JsonObject) -> JsonObject:
+    """Two usages as one: numbers are added, whatever else there is is the later one's."""
+    made = dict(one)
+    for key, value in other.items():
+        before = made.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            made[key] = added(before, value)
+        elif _is_number(before) and _is_number(value):
+            made[key] = before + value  # type: ignore[operator]
+        elif value is not None or key not in made:
+            made[key] = value
+    return made
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def as_events(name: str, body: bytes) -> list[bytes]:
+    """An answer that was asked for as a stream and came whole."""
+    try:
+        whole = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        whole = None
+    choices = whole.get("choices") if isinstance(whole, dict) else None
+    if isinstance(whole, dict) and whole.get("error"):
+        return [b"data: " + orjson.dumps(whole)]
+    if not isinstance(whole, dict) or not isinstance(choices, list):
+        raise unreadable(name, "sent something that is no chat completion", body)
+    made = [
+        {"index": choice.get("index", 0), "delta": choice.get("message"), "finish_reason": choice.get("finish_reason")}
+        for choice in choices
+        if isinstance(choice, dict)
+    ]
+    chunk = whole | {"object": "chat.completion.chunk", "choices": made}
+    return [b"data: " + orjson.dumps(chunk), b"data: [DONE]"]

@@ -1,0 +1,93 @@
+"""What goes wrong between a client, us and the model provider, as values in OpenAI's shape.
+
+Before the first byte of an answer a fault is an HTTP status and a body; later it is one event of the stream, after
+which the stream ends. A provider's own error body is kept as it is.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from http import HTTPStatus
+
+import orjson
+
+from toolyard.protocol.json import JsonObject
+
+_EXCERPT = 500  # characters of an answer that is no JSON
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatFault:
+    status: int
+    message: str
+    code: str
+    type: str = "upstream_error"
+    own: JsonObject = field(default_factory=dict)  # the provider's error object
+    retry_after: str = ""
+
+    def to_dict(self) -> JsonObject:
+        return {"error": self.own or {"message": self.message, "type": self.type, "param": None, "code": self.code}}
+
+    def masked(self, mask: Callable[[str], str]) -> "ChatFault":
+        """The same without secrets: a provider may repeat the key that it refuses."""
+        own = orjson.loads(mask(orjson.dumps(self.own).decode())) if self.own else {}
+        return replace(self, message=mask(self.message), own=own)
+
+    def body(self) -> bytes:
+        return orjson.dumps(self.to_dict())
+
+    def event(self) -> bytes:
+        return b"data: " + self.body() + b"\n\n"
+
+
+class ChatFailed(Exception):
+    """Carries a fault to the end of the turn."""
+
+    def __init__(self, fault: ChatFault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def bad_request(message: str, code: str = "invalid_request", status: int = HTTPStatus.BAD_REQUEST) -> ChatFailed:
+    return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error"))
+
+
+def unreachable(name: str, why: str) -> ChatFailed:
+    message = f"The model provider '{name}' cannot be reached: {why}"
+    return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_unreachable"))
+
+
+def too_slow(name: str, what: str) -> ChatFailed:
+    message = f"The model provider '{name}' {what}"
+    return ChatFailed(ChatFault(status=HTTPStatus.GATEWAY_TIMEOUT, message=message, code="upstream_timeout"))
+
+
+def cut_off(name: str, why: str = "") -> ChatFailed:
+    message = f"The model provider '{name}' broke off in the middle of its answer{': ' + why if why else ''}"
+    return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_cut_off"))
+
+
+def unreadable(name: str, what: str, body: bytes = b"") -> ChatFailed:
+    said = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
+    message = f"The model provider '{name}' {what}{': ' + said if said else ''}"
+    return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_invalid_answer"))
+
+
+def refused(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
+    """An answer other than 200. A provider that refuses our key is our fault, not the client's: that is a 502."""
+    try:
+        said = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        said = None
+    own = said.get("error") if isinstance(said, dict) else None
+    own = {"message": own, "type": "upstream_error", "param": None, "code": None} if isinstance(own, str) else own
+    text = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
+    ours = status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or not 400 <= status < 600
+    return ChatFailed(
+        ChatFault(
+            status=HTTPStatus.BAD_GATEWAY if ours else status,
+            message=f"The model provider '{name}' answered {status}{': ' + text if text else ''}",
+            code=f"upstream_{status}",
+            own=own if isinstance(own, dict) else {},
+            retry_after=retry_after,
+        )
+    )

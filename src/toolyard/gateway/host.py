@@ -1,0 +1,42 @@
+"""What a chat needs of the program around it, as values and callables: the gateway knows no more of a Yard."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.task import Task
+from toolyard.protocol.tool import ToolSpec
+
+
+class Request(Protocol):
+    def __call__(
+        self, tool: str, arguments: JsonObject, *, caller: str, maid: str | None, metadata: JsonObject
+    ) -> ToolCall:
+        """A call that comes from a chat."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    spec: Callable[[str], ToolSpec | None]  # of a tool of ours, by its exact name
+    request: Request
+    settle: Callable[[ToolCall], Awaitable[Outcome]]
+    express: Callable[[ToolCall, Outcome, str], JsonObject]  # the shown outcome in a dialect
+    schedule: Callable[[ToolCall, str], Awaitable[Outcome]]  # keeps a call for later; the receipt, or why not
+    mask: Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texts:
+    """What placeholders become."""
+
+    specs: Callable[[], Iterable[ToolSpec]]  # of all tools, in order
+    manifest: Callable[[str], Manifest | None]  # of a plugin that is ready
+    static: Callable[[], Mapping[str, str]]
+    task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller
+    now: Callable[[], datetime]  # in the configured zone

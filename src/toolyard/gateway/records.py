@@ -1,0 +1,57 @@
+"""What happened in a chat: what was really sent to the model in each round, and what the tools did."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import orjson
+
+from toolyard.protocol.json import Json, JsonObject
+
+MAX_SENT: Final = 256 * 1024  # bytes of one round that are kept
+_MAX_WORK = 400
+
+
+@dataclass(slots=True, kw_only=True)
+class ChatRecord:
+    id: str
+    caller: str
+    model: str
+    started: float
+    state: str = "running"
+    error: str = ""
+    rounds: list[bytes] = field(default_factory=list)  # secrets are masked already
+    work: list[JsonObject] = field(default_factory=list)
+
+    def sent(self, body: bytes) -> None:
+        self.rounds.append(body if len(body) <= MAX_SENT else body[:MAX_SENT])
+
+    def worked(self, tool: str, state: str, text: str) -> None:
+        if len(self.work) < _MAX_WORK:
+            self.work.append({"round": len(self.rounds), "tool": tool, "state": state, "text": text[:500]})
+
+    def failed(self, why: str) -> None:
+        self.state, self.error = "failed", why
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self.rounds)) + 600 * len(self.work)
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "id": self.id,
+            "model": self.model,
+            "started": self.started,
+            "state": self.state,
+            "error": self.error or None,
+            "rounds": [{"sent": _json(body)} for body in self.rounds],
+            "work": list(self.work),
+        }
+
+
+def _json(body: bytes) -> Json:
+    """What was sent; as a text when it is too long to be kept whole."""
+    try:
+        value: Json = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body.decode("utf-8", "replace") + "…"
+    return value

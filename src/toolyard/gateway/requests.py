@@ -1,0 +1,73 @@
+"""Tool requests written as text: as work, and their results as the message that answers them (contract §4)."""
+
+import re
+from collections.abc import Iterable
+
+from toolyard.gateway.host import Tools
+from toolyard.gateway.vcp import MARK_HISTORY, PAYLOAD
+from toolyard.gateway.work import Job, Ran
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.markers import Call, Malformed
+
+_LAST = re.compile(r"last(?::(\d{1,4}))?")
+_FEW = 10  # messages, when ``last`` has no number
+_SIGNERS = ("maid", "valet")
+
+
+def jobs_of(requests: Iterable[Call | Malformed], tools: Tools, caller: str, messages: list[Json]) -> list[Job]:
+    return [
+        Job(tool=request.tool or "?", problem=request.problem)
+        if isinstance(request, Malformed)
+        else _job(request, tools, caller, messages)
+        for request in requests
+    ]
+
+
+def payload(results: list[Ran]) -> JsonObject:
+    """One user message with the results in order; a list of parts as soon as there are media."""
+    texts, media = [], []
+    for number, ran in enumerate(results, 1):
+        said = [str(part.get("text")) for part in ran.content if isinstance(part, dict) and part.get("type") == "text"]
+        media += [part for part in ran.content if isinstance(part, dict) and part.get("type") != "text"]
+        texts.append(f"[{number}] {ran.job.tool}: {ran.state.value}\n" + "\n".join(said or [ran.text]))
+    text = "\n\n".join([PAYLOAD, *texts]) if texts else PAYLOAD
+    if not media:
+        return {"role": "user", "content": text}
+    return {"role": "user", "content": [{"type": "text", "text": text}, *media]}
+
+
+def river(wanted: str, messages: list[Json]) -> list[Json] | None:
+    """The part of the conversation that a call asks for; None when it asks for nothing known."""
+    if wanted == "full":
+        return messages
+    if wanted == "text":
+        return [{"role": message.get("role"), "content": _text(message)} for message in _objects(messages)]
+    found = _LAST.fullmatch(wanted)
+    return messages[-(int(found[1] or _FEW) or len(messages)) :] if found else None
+
+
+def _job(request: Call, tools: Tools, caller: str, messages: list[Json]) -> Job:
+    spec = tools.spec(request.tool)
+    arguments: JsonObject = dict(request.args)
+    if spec is not None and not spec.verbatim:  # a plugin gets who signed, a built-in tool has no use for it
+        arguments = {name: value for name, value in arguments.items() if name not in _SIGNERS}
+    flows = river(request.river, messages) if request.river else None
+    metadata: JsonObject = {} if flows is None else {"river_context": flows}
+    return Job(
+        tool=request.tool,
+        call=tools.request(request.tool, arguments, caller=caller, maid=request.maid, metadata=metadata),
+        at=request.timely_contact or "",
+        forgets=request.fire_and_forget and not request.timely_contact,
+        marked=request.ink == MARK_HISTORY,
+    )
+
+
+def _objects(messages: list[Json]) -> list[JsonObject]:
+    return [message for message in messages if isinstance(message, dict)]
+
+
+def _text(message: JsonObject) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)
+    return content if isinstance(content, str) else ""

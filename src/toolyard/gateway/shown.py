@@ -1,0 +1,88 @@
+"""What a client sees of tool work.
+
+``summary``: the model's text without its request blocks, and one quoted line per call. ``hidden``: the text alone.
+``events``: the text, and each call as a chunk of its own with the key ``toolyard``, for clients that draw it. ``raw``:
+everything the model wrote, and VCPToolBox's information blocks. A call that is marked (``ink``) shows its block in
+every form. What a tool said is one short line here, and no markup.
+"""
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+
+from toolyard.gateway.vcp import digest, information
+from toolyard.gateway.work import Job, Ran, State
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.request_text import neutralise
+
+
+class Show(StrEnum):
+    SUMMARY = "summary"
+    RAW = "raw"
+    HIDDEN = "hidden"
+    EVENTS = "events"
+
+    @property
+    def hides_requests(self) -> bool:
+        return self is not Show.RAW
+
+
+_MARKS = {
+    State.SUCCESS: "✓",
+    State.PARTIAL: "◐",
+    State.ERROR: "✗",
+    State.SCHEDULED: "⏲",
+    State.BACKGROUND: "↗",
+}
+_LINE = 160
+_BLOCK = 4000
+_MEDIA = 4 * 1024 * 1024  # characters of pictures that go with an event
+_SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
+_NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
+
+
+def work_text(show: Show, results: Iterable[Ran], before: str) -> str:
+    """What stands between the text of two rounds; ``before`` is what the client has seen so far."""
+    told = list(results)
+    blocks = [_block(ran) for ran in told if show is Show.RAW or ran.job.marked]
+    if show is Show.RAW:
+        return "".join([*blocks, digest([(ran.job.tool, ran.failed) for ran in told]), "\n"])
+    lines = [_line(ran) for ran in told if show is Show.SUMMARY and not ran.job.marked]
+    if not lines and not blocks:
+        return "" if not before or before.endswith("\n") else "\n"
+    gap = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
+    return "".join([gap, "\n".join(lines), "\n" if lines else "", *blocks, "\n"])
+
+
+def limit_note(rounds: int) -> str:
+    return f"\n\n[Toolyard stopped here: the model asked for tools in more than {rounds} rounds.]\n"
+
+
+def call_event(job: Job, ran: Ran | None) -> JsonObject:
+    """A call as clients that draw it see it: when it begins, and when it has ended."""
+    told: JsonObject = {
+        "type": "call.started" if ran is None else "call.finished",
+        "id": job.call.id if job.call else "",
+        "tool": job.tool,
+    }
+    if ran is None:
+        return told | {"arguments": dict(job.call.arguments) if job.call else {}}
+    media = [part for part in ran.content if isinstance(part, dict) and part.get("type") != "text"]
+    if sum(len(str(part)) for part in media) > _MEDIA:
+        media = []
+    return told | {"state": ran.state.value, "text": ran.text[:_BLOCK], "time_ms": ran.time_ms, "media": list(media)}
+
+
+def _line(ran: Ran) -> str:
+    flat = " ".join(ran.text.split())
+    sentence = _SENTENCE.match(flat)
+    said = (sentence[0] if sentence else flat).translate(_NO_MARKUP)
+    cut = said if len(said) <= _LINE else said[: _LINE - 1] + "…"
+    return f"> {_MARKS[ran.state]} {ran.job.tool.translate(_NO_MARKUP)[:80]}: {neutralise(cut)}"
+
+
+def _block(ran: Ran) -> str:
+    texts = [str(part["text"]) for part in ran.content if isinstance(part, dict) and part.get("type") == "text"]
+    text = "\n".join(texts) or ran.text
+    cut = text if len(text) <= _BLOCK else text[:_BLOCK] + "…"
+    return information(neutralise(ran.job.tool), cut, failed=ran.failed)

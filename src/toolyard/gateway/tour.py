@@ -1,0 +1,115 @@
+"""``tour``: the built-in model, for when there is no provider yet. Deterministic: the same words get the same answer.
+
+It speaks the same protocol as any provider, so its tool requests really run. It looks at the last thing the user said,
+asks for tools, and when their results are there it tells what came of them. It answers in Chinese when the user writes
+Chinese.
+"""
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Callable
+from datetime import datetime
+from typing import Final
+
+import orjson
+
+from toolyard.gateway.sse import DONE
+from toolyard.gateway.tour_script import Said, script
+from toolyard.gateway.upstream import Answer
+from toolyard.gateway.vcp import PAYLOAD
+from toolyard.protocol.json import Json, JsonObject
+
+_PIECE = re.compile(r"\s*\S{1,12}\s?|\s+")  # a word, or a few characters of a text without blanks
+_CREATED: Final = 1_700_000_000
+
+
+class Tour:
+    name = "tour"
+
+    def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0) -> None:
+        self._now, self._pause_s = now, pause_s
+
+    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:  # noqa: ARG002 it never fails
+        request = orjson.loads(body)
+        messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
+        said = script(_heard(messages), _results(messages), _before(messages), self._now())
+        words = sum(len(_text(message)) for message in messages) // 4
+        usage: JsonObject = {
+            "prompt_tokens": words,
+            "completion_tokens": len(said.text) // 4,
+            "total_tokens": words + len(said.text) // 4,
+        }
+        counts = isinstance(request.get("stream_options"), dict) and bool(
+            request["stream_options"].get("include_usage")
+        )
+        return _Spoken(said, usage, streamed=stream, counts=counts, pause_s=self._pause_s)
+
+    async def models(self) -> list[JsonObject]:
+        return [{"id": self.name, "object": "model", "created": _CREATED, "owned_by": "toolyard"}]
+
+    async def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+class _Spoken:
+    def __init__(self, said: Said, usage: JsonObject, *, streamed: bool, counts: bool, pause_s: float) -> None:
+        self._said, self._usage, self.streamed, self._counts, self._pause_s = said, usage, streamed, counts, pause_s
+
+    async def batches(self) -> AsyncGenerator[list[bytes], None]:
+        yield [_event({"role": "assistant", "content": ""})]
+        for piece in _PIECE.findall(self._said.thought):
+            yield [_event({"reasoning_content": piece})]
+            await asyncio.sleep(self._pause_s)
+        for piece in _PIECE.findall(self._said.text):
+            yield [_event({"content": piece})]
+            await asyncio.sleep(self._pause_s)
+        last = [_event({}, "stop")]
+        if self._counts:
+            last.append(
+                b"data: " + orjson.dumps(_shell("chat.completion.chunk") | {"choices": [], "usage": self._usage})
+            )
+        yield [*last, DONE.strip()]
+
+    async def whole(self) -> bytes:
+        message: JsonObject = {"role": "assistant", "content": self._said.text}
+        if self._said.thought:
+            message["reasoning_content"] = self._said.thought
+        choice: JsonObject = {"index": 0, "message": message, "finish_reason": "stop"}
+        return orjson.dumps(_shell("chat.completion") | {"choices": [choice], "usage": self._usage})
+
+    def close(self) -> None:
+        """There is nothing to let go of."""
+
+
+def _shell(kind: str) -> JsonObject:
+    return {"id": "chatcmpl-tour", "object": kind, "created": _CREATED, "model": "tour"}
+
+
+def _event(delta: JsonObject, finish: str | None = None) -> bytes:
+    choices: list[Json] = [{"index": 0, "delta": delta, "finish_reason": finish}]
+    return b"data: " + orjson.dumps(_shell("chat.completion.chunk") | {"choices": choices})
+
+
+def _text(message: JsonObject) -> str:
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return content if isinstance(content, str) else ""
+
+
+def _heard(messages: list[JsonObject]) -> str:
+    """The last thing that the user said."""
+    said = (_text(message) for message in reversed(messages) if message.get("role") == "user")
+    return next((text for text in said if not text.startswith(PAYLOAD)), "")
+
+
+def _results(messages: list[JsonObject]) -> str | None:
+    """What the tools came to; None when none has been asked for yet."""
+    last = _text(messages[-1]) if messages else ""
+    return last.removeprefix(PAYLOAD).strip() if last.startswith(PAYLOAD) else None
+
+
+def _before(messages: list[JsonObject]) -> str:
+    """What the guide itself said last, with the results that have arrived since."""
+    said = (_text(message) for message in reversed(messages) if message.get("role") == "assistant")
+    return next(said, "")

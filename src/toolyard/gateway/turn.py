@@ -1,0 +1,251 @@
+"""One chat request until its final answer: rounds of asking the model and doing the tool work it asks for.
+
+Work is done only after a reply ended as it should: one that broke off runs nothing. The client sees one answer: one
+id, one finish reason, one end, the usage of all rounds. At most ``MAX_ROUNDS`` rounds of tool work: a reply that asks
+for more ends the turn with the finish reason ``length`` and a note. Nothing is asked twice after a tool has run.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from toolyard.gateway import native, requests
+from toolyard.gateway.chunks import Head, as_events
+from toolyard.gateway.faults import ChatFailed, cut_off
+from toolyard.gateway.host import Tools
+from toolyard.gateway.interruption import Interrupted, Interruption
+from toolyard.gateway.records import ChatRecord
+from toolyard.gateway.reply import Reply
+from toolyard.gateway.shown import Show, call_event, limit_note, work_text
+from toolyard.gateway.sse import DONE, event_of
+from toolyard.gateway.upstream import Answer, Upstream
+from toolyard.gateway.vcp import PAYLOAD
+from toolyard.gateway.view import View
+from toolyard.gateway.work import Job, Ran, Work
+from toolyard.protocol.json import Json, JsonObject
+
+MAX_ROUNDS: Final = 10
+_FILTERED = "content_filter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A chat request as it goes to the model: filled, and without what is for the host."""
+
+    caller: str
+    body: JsonObject
+    raw: bytes  # the same as JSON
+    show: Show
+    looks: bool = True  # whether its replies may ask for tools
+    nonce: str | None = None
+
+    @property
+    def streams(self) -> bool:
+        return self.body.get("stream") is True
+
+    @property
+    def messages(self) -> list[Json]:
+        messages = self.body.get("messages")
+        return messages if isinstance(messages, list) else []
+
+
+class Turn:
+    def __init__(self, ask: Ask, upstream: Upstream, tools: Tools, record: ChatRecord, created: int) -> None:
+        self.ask, self._upstream, self._tools, self.record = ask, upstream, tools, record
+        self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
+        self._clients = native.client_tools(ask.body)
+        self._messages = ask.messages
+        self._answer: Answer | None = None
+        self._events: asyncio.Queue[bytes | None] | None = None  # for a client that draws the work
+        self._work = Work(tools, self._tell)
+        self._results: list[Ran] = []
+        self.interruption = Interruption()
+        self.round = 0
+
+    async def open(self) -> None:
+        """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
+        with suppress(Interrupted):  # the answer will say so
+            await self._next(self.ask.raw, retry=True)
+
+    @property
+    def upstream_name(self) -> str:
+        return self._upstream.name
+
+    def interrupt(self) -> None:
+        if not self.interruption.ask():
+            self.close()  # nobody waits for it, because the client is slow
+
+    async def stop_work(self) -> None:
+        """Also of what nobody waits for."""
+        await self._work.stop()
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The answer as events, ready to be sent."""
+        try:
+            while True:
+                reply = self._reply()
+                async with aclosing(self._passed(reply)) as passed:
+                    async for piece in passed:
+                        yield piece
+                jobs = self._jobs(reply)
+                if not jobs:
+                    yield reply.closing() + DONE
+                    return
+                self.head.usage = reply.spent()
+                if self.round > MAX_ROUNDS:
+                    yield self._limit()
+                    return
+                async with aclosing(self._done(jobs)) as done:
+                    async for piece in done:
+                        yield piece
+                results = self._results
+                if text := work_text(self.ask.show, results, reply.seen):
+                    yield event_of(self.head.chunk({"content": text}))
+                if all(job.forgets for job in jobs):
+                    yield reply.closing() + DONE
+                    return
+                await self._again(reply, results)
+        except ChatFailed as failed:
+            fault = failed.fault.masked(self._tools.mask)
+            self.record.failed(fault.message)
+            yield fault.event()
+        except Interrupted:
+            await self.stop_work()
+            self.record.failed("interrupted")
+            yield event_of(self.head.chunk({}, "stop") | {"toolyard": {"type": "interrupted"}}) + DONE
+        finally:
+            self.close()
+
+    def _reply(self) -> Reply:
+        self.round += 1
+        view = View(hides=self.ask.show.hides_requests, nonce=self.ask.nonce)
+        return Reply(
+            self.head, view, name=self._upstream.name, number=self.round, clients=self._clients, looks=self.ask.looks
+        )
+
+    async def _passed(self, reply: Reply) -> AsyncGenerator[bytes, None]:
+        """What the client sees of one reply while it comes. Raises ChatFailed unless it ends as it should."""
+        try:
+            async with aclosing(self._batches()) as batches:
+                while not reply.done:
+                    with self.interruption.stops():
+                        events = await anext(batches, None)
+                    if events is None:
+                        break
+                    if piece := reply.take(events):
+                        yield piece
+        except ChatFailed:
+            if not reply.ended:
+                raise
+        if not reply.ended:
+            raise cut_off(self._upstream.name)
+        if rest := reply.end():
+            yield rest
+
+    async def _batches(self) -> AsyncGenerator[list[bytes], None]:
+        answer = self._answer
+        if answer is None:
+            raise RuntimeError("a turn is opened first")
+        if answer.streamed:
+            async with aclosing(answer.batches()) as batches:
+                async for batch in batches:
+                    yield batch
+            return
+        yield as_events(self._upstream.name, await answer.whole())
+
+    def _jobs(self, reply: Reply) -> list[Job]:
+        """What this reply asks of us; nothing when it hands over to the client."""
+        if not self.ask.looks or reply.passed_calls or reply.finish == _FILTERED:
+            return []
+        return self.jobs(reply.view, reply.calls.all())
+
+    def jobs(self, view: View, calls: list[JsonObject]) -> list[Job]:
+        ours = [call for call in calls if native.name_of(call) not in self._clients]
+        written = requests.jobs_of(view.requests, self._tools, self.ask.caller, self._messages)
+        return [*native.jobs_of(ours, self._tools, self.ask.caller), *written]
+
+    async def _done(self, jobs: list[Job]) -> AsyncGenerator[bytes, None]:
+        """Do the work; meanwhile what a client that draws it is told."""
+        if self.ask.show is not Show.EVENTS:
+            self._results = await self.work(jobs)
+            return
+        events = self._events = asyncio.Queue()
+        task = asyncio.create_task(self._work.do(jobs))
+        task.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while True:
+                with self.interruption.stops():
+                    event = await events.get()
+                if event is None:
+                    break
+                yield event
+            self._results = await task
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def work(self, jobs: list[Job]) -> list[Ran]:
+        with self.interruption.stops():
+            return await self._work.do(jobs)
+
+    def _tell(self, job: Job, ran: Ran | None) -> None:
+        if ran is not None:
+            self.record.worked(job.tool, ran.state.value, ran.text)
+        if self._events is not None:
+            told = self.head.stamp({"choices": [], "toolyard": call_event(job, ran)})
+            self._events.put_nowait(self._tools.mask(event_of(told).decode()).encode())
+
+    async def _again(self, reply: Reply, results: list[Ran]) -> None:
+        said: JsonObject = {"role": "assistant", "content": "".join(reply.text)}
+        await self.again(said | (reply.extras if reply.calls else {}), reply.calls.all(), results)
+
+    async def again(self, message: JsonObject, calls: list[JsonObject], results: list[Ran]) -> None:
+        """Ask the model once more, with what its requests came to."""
+        ours = [call for call in calls if native.name_of(call) not in self._clients]
+        natives = [ran for ran in results if ran.job.native_id]
+        written = [ran for ran in results if not ran.job.native_id and not ran.job.forgets]
+        kept = {key: value for key, value in message.items() if key != "tool_calls"}
+        if ours:
+            kept["tool_calls"] = [{"type": "function", **call} for call in ours]
+        media = [part for ran in natives for part in ran.content]
+        made: list[Json] = [kept, *(ran.native for ran in natives)]
+        if media:
+            title: JsonObject = {"type": "text", "text": f"{PAYLOAD}\nMedia of the results above:"}
+            made.append({"role": "user", "content": [title, *media]})
+        if written:
+            made.append(requests.payload(written))
+        self._messages = [*self._messages, *made]
+        await self._next(orjson.dumps({**self.ask.body, "messages": self._messages}), retry=False)
+
+    async def _next(self, body: bytes, *, retry: bool) -> None:
+        self.close()
+        body = self._masked(body)
+        self.record.sent(body)
+        with self.interruption.stops():
+            self._answer = await self._upstream.ask(body, stream=self.ask.streams, retry=retry)
+
+    def _masked(self, body: bytes) -> bytes:
+        text = body.decode("utf-8", "replace")
+        masked = self._tools.mask(text)
+        return body if masked is text else masked.encode()
+
+    def _limit(self) -> bytes:
+        note = event_of(self.head.chunk({"content": limit_note(MAX_ROUNDS)}))
+        usage: JsonObject = {"usage": self.head.usage} if self.head.usage else {}
+        return note + event_of(self.head.chunk({}, "length") | usage) + DONE
+
+    def close(self) -> None:
+        """Let go of the answer at hand, whether it has ended or not."""
+        if self._answer is not None:
+            self._answer.close()
+            self._answer = None
+
+    @property
+    def answer(self) -> Answer:
+        if self._answer is None:
+            raise RuntimeError("a turn is opened first")
+        return self._answer

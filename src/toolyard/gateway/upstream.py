@@ -1,0 +1,225 @@
+"""A model provider that speaks OpenAI's chat protocol, and the connections to it.
+
+One session per provider keeps connections open. A request is tried again only when ``retry`` says that nothing of it
+has reached anyone yet: after a 429, a 5xx or a connection that failed, with growing pauses or as Retry-After says.
+Redirects are not followed, so the key goes to its own origin and nowhere else. Limits: ``Limits``. An answer is
+idle when no whole event came for that time, however many bytes did.
+"""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
+
+import orjson
+
+from toolyard.gateway.faults import ChatFailed, cut_off, refused, too_slow, unreachable, unreadable
+from toolyard.gateway.sse import Events
+from toolyard.protocol.json import JsonObject
+
+if TYPE_CHECKING:
+    import aiohttp
+    from yarl import URL
+
+MAX_WHOLE: Final = 32 * 1024 * 1024
+_VERSION = re.compile(r"v\d+\w*")
+_LAST_WORD_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    connect_s: float = 10.0
+    first_byte_s: float = 120.0
+    idle_s: float = 60.0
+    whole_s: float = 600.0  # for an answer that is not streamed, whose first byte is its last
+    tries: int = 3
+    pause_s: float = 0.5  # before the second try; doubled for each further one
+    longest_pause_s: float = 20.0  # a longer Retry-After is left to the client
+
+
+class Answer(Protocol):
+    """An answer that has begun, with status 200."""
+
+    streamed: bool  # as events; else as one JSON body
+
+    def batches(self) -> AsyncGenerator[list[bytes], None]:
+        """The events as they come, several at a time. Raises ChatFailed."""
+        ...
+
+    async def whole(self) -> bytes: ...
+
+    def close(self) -> None:
+        """Stop it at once. Closing twice is harmless."""
+        ...
+
+
+class Upstream(Protocol):
+    name: str
+
+    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
+        """Send a chat request. Raises ChatFailed."""
+        ...
+
+    async def models(self) -> list[JsonObject]: ...
+
+    async def close(self) -> None: ...
+
+
+def chat_base(url: str) -> str:
+    """The address below which ``/chat/completions`` is, from a URL with or without its version."""
+    base = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
+    versioned = any(_VERSION.fullmatch(part) for part in urlsplit(base).path.split("/"))
+    return base if versioned else f"{base}/v1"
+
+
+class HttpUpstream:
+    def __init__(self, name: str, url: str, key: str | None, limits: Limits = Limits()) -> None:  # noqa: B008 frozen
+        self.name, self._base, self._limits = name, chat_base(url), limits
+        self._headers = {"Accept-Encoding": "identity"}
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._session: aiohttp.ClientSession | None = None
+        self._chat: URL | None = None
+
+    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
+        for number in range(1, self._limits.tries + 1):
+            try:
+                return await self._once(body, stream=stream)
+            except ChatFailed as failed:
+                pause = self._pause(failed, number) if retry else None
+                if pause is None:
+                    raise
+            await asyncio.sleep(pause)
+        raise RuntimeError("the last try returns or raises")
+
+    async def models(self) -> list[JsonObject]:
+        async with asyncio.timeout(self._limits.connect_s):
+            async with self._open().get(f"{self._base}/models", headers=self._headers, allow_redirects=False) as got:
+                said = orjson.loads(await got.read())
+        listed = said.get("data") if isinstance(said, dict) else None
+        return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _once(self, body: bytes, *, stream: bool) -> Answer:
+        import aiohttp
+
+        patience = self._limits.first_byte_s if stream else self._limits.whole_s
+        try:
+            async with asyncio.timeout(patience):
+                session = self._open()
+                response = await session.post(
+                    self._chat or self._base,
+                    data=aiohttp.BytesPayload(body, content_type="application/json"),
+                    headers=self._headers,
+                    allow_redirects=False,
+                )
+        except aiohttp.ServerTimeoutError as error:  # it is a TimeoutError too
+            raise too_slow(self.name, f"did not take the connection within {self._limits.connect_s:g} s") from error
+        except TimeoutError as error:
+            raise too_slow(self.name, f"sent nothing within {patience:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise unreachable(self.name, str(error) or type(error).__name__) from error
+        if response.status == HTTPStatus.OK:
+            return HttpAnswer(self.name, response, self._limits)
+        return await self._refused(response)
+
+    async def _refused(self, response: "aiohttp.ClientResponse") -> Answer:
+        import aiohttp
+
+        said = b""
+        with contextlib.suppress(TimeoutError, aiohttp.ClientError):
+            async with asyncio.timeout(_LAST_WORD_S):
+                said = await response.content.read(64 * 1024)
+        response.close()
+        raise refused(self.name, response.status, said, response.headers.get("Retry-After", ""))
+
+    def _pause(self, failed: ChatFailed, number: int) -> float | None:
+        """How long to wait before the next try; None when there is none."""
+        fault = failed.fault
+        again = fault.code == "upstream_unreachable" or fault.status == HTTPStatus.TOO_MANY_REQUESTS
+        again = again or (fault.code.startswith("upstream_5") and fault.status >= HTTPStatus.INTERNAL_SERVER_ERROR)
+        if not again or number >= self._limits.tries:
+            return None
+        asked = float(fault.retry_after) if fault.retry_after.isdecimal() else self._limits.pause_s * 2 ** (number - 1)
+        return asked if asked <= self._limits.longest_pause_s else None
+
+    def _open(self) -> "aiohttp.ClientSession":
+        if self._session is None:
+            import aiohttp
+            from yarl import URL
+
+            self._chat = URL(f"{self._base}/chat/completions")
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
+            )
+        return self._session
+
+
+class HttpAnswer:
+    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits) -> None:
+        self._name, self._response, self._limits = name, response, limits
+        self.streamed = response.content_type == "text/event-stream"
+
+    async def batches(self) -> AsyncGenerator[list[bytes], None]:
+        events, loop = Events(), asyncio.get_running_loop()
+        limit = self._limits.first_byte_s
+        deadline = loop.time() + limit
+        while data := await self._some(deadline, limit):
+            try:
+                found = events.feed(data)
+            except ValueError as error:
+                raise unreadable(self._name, f"sent nonsense: {error}") from error
+            if found:
+                yield found
+                limit = self._limits.idle_s
+                deadline = loop.time() + limit
+        if rest := events.finish():
+            yield [rest]
+
+    async def whole(self) -> bytes:
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(self._limits.whole_s):
+                data = await self._response.content.read(MAX_WHOLE + 1)
+                while len(data) <= MAX_WHOLE and (more := await self._response.content.read(MAX_WHOLE)):
+                    data += more
+        except TimeoutError as error:
+            raise too_slow(self._name, f"did not end within {self._limits.whole_s:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise cut_off(self._name, str(error)) from error
+        if len(data) > MAX_WHOLE:
+            raise unreadable(self._name, f"sent more than {MAX_WHOLE} bytes")
+        return data
+
+    def close(self) -> None:
+        if self._response.content.at_eof():
+            self._response.release()  # the connection is good for the next
+        else:
+            self._response.close()
+
+    async def _some(self, deadline: float, limit: float) -> bytes:
+        """The next bytes; none at the end."""
+        import aiohttp
+
+        content = self._response.content
+        try:
+            data = content.read_nowait(-1)
+            if data or content.at_eof():
+                return data
+            async with asyncio.timeout_at(deadline):
+                return await content.readany()
+        except TimeoutError as error:
+            raise too_slow(self._name, f"fell silent for {limit:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise cut_off(self._name, str(error)) from error

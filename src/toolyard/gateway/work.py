@@ -1,0 +1,178 @@
+"""The tool work of one reply: its calls run at the same time, their results keep the order of the reply.
+
+At most ``AT_ONCE`` calls of one reply run together. A call that is fire and forget is started and not waited for; it
+has no result that anyone waits for, and it outlives its round. A call with a time is kept for later instead of run. A
+block that cannot be run is told to the model like a result. Cancelling ``do`` cancels what it started.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from toolyard.gateway.host import Tools
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.request_text import neutralise
+
+AT_ONCE: Final = 8
+_STOP_S = 1.0
+
+
+class State(StrEnum):
+    SUCCESS = "success"
+    PARTIAL = "partial"
+    ERROR = "error"
+    SCHEDULED = "scheduled"
+    BACKGROUND = "background"  # fire and forget: started, and nobody waits for it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One request of a reply, native or text, that is to be worked on."""
+
+    tool: str
+    call: ToolCall | None = None  # none: it cannot be run, for ``problem``
+    problem: str = ""
+    at: str = ""  # when it is to run, if not now
+    forgets: bool = False
+    marked: bool = False  # its whole result is shown to the client
+    native_id: str = ""  # of a native tool call
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    job: Job
+    state: State
+    text: str  # what happened, for people
+    content: list[Json] = field(default_factory=list)  # parts for the model, inert
+    native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
+    time_ms: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        return self.state is State.ERROR
+
+
+Listener = Callable[[Job, "Ran | None"], None]  # told when a job begins, and when it has ended
+
+
+class Work:
+    def __init__(self, tools: Tools, listen: Listener | None = None) -> None:
+        self._tools, self._listen = tools, listen
+        self._room: asyncio.Semaphore | None = None
+        self._background: set[asyncio.Task[Ran]] = set()
+
+    async def do(self, jobs: list[Job]) -> list[Ran]:
+        tasks = [asyncio.create_task(self._one(job)) for job in jobs if not job.forgets]
+        for job in jobs:
+            if job.forgets:
+                self._background.add(task := asyncio.create_task(self._one(job)))
+                task.add_done_callback(self._background.discard)
+        waited = iter(tasks)
+        try:
+            return [_started(job) if job.forgets else await next(waited) for job in jobs]
+        except BaseException:
+            await _end(tasks)
+            raise
+
+    async def stop(self) -> None:
+        """Also end what was started and not waited for."""
+        await _end(list(self._background))
+
+    async def _one(self, job: Job) -> Ran:
+        self._room = self._room or asyncio.Semaphore(AT_ONCE)
+        async with contextlib.nullcontext() if job.forgets else self._room:
+            if self._listen:
+                self._listen(job, None)
+            ran = await self._ran(job)
+            if self._listen:
+                self._listen(job, ran)
+            return ran
+
+    async def _ran(self, job: Job) -> Ran:
+        if job.call is None:
+            return _told(job, State.ERROR, job.problem)
+        if job.at:
+            receipt = await self._tools.schedule(job.call, job.at)
+            ran = self._expressed(job, job.call, receipt)
+            return ran if ran.failed else replace(ran, state=State.SCHEDULED)
+        return self._expressed(job, job.call, await self._tools.settle(job.call))
+
+    def _expressed(self, job: Job, call: ToolCall, outcome: Outcome) -> Ran:
+        envelope = outcome.envelope
+        state = State(envelope.status.value if envelope.status is not Status.ERROR else "error")
+        inert = _Inert(self._tools.mask, envelope)
+        native: JsonObject = {}
+        content: list[Json] = []
+        if job.native_id:
+            native = self._tools.express(call, outcome, "openai") | {"tool_call_id": job.native_id}
+            native["content"], content = _split(inert.json(native.get("content")))
+        else:
+            result = self._tools.express(call, outcome, "vcp").get("result")
+            parts = result.get("content") if isinstance(result, dict) else None
+            content = [inert.json(part) for part in parts] if isinstance(parts, list) else []
+        time_ms = envelope.stats["time_ms"]
+        return Ran(
+            job=job, state=state, text=inert.text(envelope.text), content=content, native=native,
+            time_ms=float(time_ms),
+        )  # fmt: skip
+
+
+class _Inert:
+    """What a tool said, unable to act when a model repeats it; the placeholders of its own tasks stay alive."""
+
+    def __init__(self, mask: Callable[[str], str], envelope: Envelope) -> None:
+        tasks = envelope.data.get("tasks")
+        self._mask = mask
+        self._live = [
+            f"{{{{VCP_ASYNC_RESULT::{task.get('plugin')}::{task.get('task_id')}}}}}"
+            for task in (tasks if isinstance(tasks, list) else [])
+            if isinstance(task, dict)
+        ]
+
+    def text(self, text: str) -> str:
+        made = neutralise(self._mask(text))
+        for live in self._live:
+            for more in (2, 1, 0):  # it may be written with up to four braces
+                written = "{" * more + live + "}" * more
+                made = made.replace(neutralise(written), live)
+        return made
+
+    def json(self, value: Json) -> Json:
+        if isinstance(value, str):
+            return value if value.startswith("data:") else self.text(value)
+        if isinstance(value, list):
+            return [self.json(item) for item in value]
+        return {key: self.json(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+
+
+def _split(content: Json) -> tuple[Json, list[Json]]:
+    """A tool message carries text; media go with a message of their own, where every provider takes them."""
+    if not isinstance(content, list):
+        return content, []
+    texts = [str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    return "\n".join(texts), [part for part in content if isinstance(part, dict) and part.get("type") != "text"]
+
+
+def _told(job: Job, state: State, text: str) -> Ran:
+    """What the host itself has to say about a job."""
+    safe = neutralise(text)
+    native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": safe} if job.native_id else {}
+    content: list[Json] = [] if job.native_id else [{"type": "text", "text": safe}]
+    return Ran(job=job, state=state, text=safe, content=content, native=native)
+
+
+def _started(job: Job) -> Ran:
+    return _told(job, State.BACKGROUND, "Started; nobody waits for its result.")
+
+
+async def _end(tasks: "list[asyncio.Task[Ran]]") -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks, timeout=_STOP_S)

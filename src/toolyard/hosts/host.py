@@ -1,0 +1,164 @@
+"""One host among many: it announces itself, sees the others, runs calls for them and sends them its own.
+
+Made by ``join``. ``hosts.yard.open_yard`` gives a Yard that works alike on one machine and on many, and loads this only
+where there is a database.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterator
+from contextlib import AsyncExitStack
+from typing import Any
+
+from toolyard.app import Yard
+from toolyard.config import Config
+from toolyard.engine.clock import Clock, SystemClock
+from toolyard.engine.journal import Unrecorded
+from toolyard.engine.registry import Registry
+from toolyard.engine.runner import Runner
+from toolyard.errors import StorageError
+from toolyard.hosts.directory import BEAT_S, LOOK_S, Announcement, Directory
+from toolyard.hosts.keeper import Keeper
+from toolyard.hosts.mail import Mail
+from toolyard.hosts.queue import Lane, Queue
+from toolyard.hosts.remote_call import RemoteCalls
+from toolyard.hosts.remote_tools import RemoteTools
+from toolyard.hosts.worker import Worker
+from toolyard.plugin_source import Outside
+from toolyard.protocol.tool import Tool
+from toolyard.storage.postgres import PostgresStore
+from toolyard.workspace.outputs import Outputs
+
+GRACE_S = 20.0  # for calls that run when the host is asked to stop
+_BATCH = 32
+
+_log = logging.getLogger(__name__)
+
+
+class Host:
+    """A Yard that takes part. ``serves``: it runs calls for others and settles what dead hosts left."""
+
+    def __init__(self, yard: Yard, queue: Queue, clock: Clock, *, serves: bool) -> None:
+        self.yard, self._queue, self._serves = yard, queue, serves
+        self._own = yard.tools.sources
+        self.directory = Directory(yard.store, clock, yard.boot)
+        self._announcement = Announcement(yard.store, clock, yard.boot)
+        calls = RemoteCalls(yard.store, clock, host=yard.boot.name)
+        self._worker = Worker(calls, self._runner(clock), self.directory.alive)
+        self._moved = asyncio.Event()
+        self._mail = Mail(yard.store, stop=self._worker.cancel, moved=self._moved.set)
+        self._keeper = Keeper(yard, clock, self.directory, calls, queue)
+        at_once = yard.config["plugins_at_once"]
+        self._lane = Lane(queue, self._worker.run, at_once=at_once, batch=max(1, min(_BATCH, at_once // 2)))
+        # PgQueuer frees the place of a finished call with its batch: with a batch of one, at once.
+        self._limited = Lane(queue, self._worker.run, at_once=at_once, batch=1)
+        self._here: frozenset[str] = frozenset()
+        self._tasks: list[asyncio.Task[None]] = []
+        self._serving: list[asyncio.Task[None]] = []
+        self._closed = False
+        yard.tools.ask_first(RemoteTools(self.directory, calls, queue, self._mail, clock, lambda: self._here))
+
+    async def open(self) -> None:
+        await self._mail.open()
+        await self._announce()
+        await self.directory.look()
+        self._tasks = [self._start(self._mail.serve()), self._start(self._beat()), self._start(self._look())]
+        if self._serves:
+            self._serving = [self._start(self._lane.serve()), self._start(self._limited.serve())]
+
+    async def close(self, grace_s: float = GRACE_S) -> None:
+        """Take nothing new, wait for what runs, stop the rest, and close the Yard."""
+        if self._closed:
+            return
+        self._closed = True
+        self._serves = False  # it is still there, and offers nothing
+        await self._try(self._announce())
+        self._lane.stop()
+        self._limited.stop()
+        if self._serving:
+            _, late = await asyncio.wait(self._serving, timeout=grace_s)
+            if late:
+                await self._worker.stop()
+                await asyncio.wait(late, timeout=BEAT_S)
+        await self._try(self._announcement.leave())
+        for task in (*self._serving, *self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._serving, *self._tasks, return_exceptions=True)
+        await self.yard.close()
+        await self._queue.close()
+
+    def own_tools(self) -> Iterator[Tool]:
+        """The tools of this host that others may call: all but the built-in ones, which every host has."""
+        return (tool for source in self._own for tool in source.all())
+
+    async def _announce(self) -> None:
+        specs = [tool.spec for tool in self.own_tools()] if self._serves else []
+        self._here = frozenset(tool.spec.name for tool in self.own_tools())
+        self._lane.offer({spec.name: 0 for spec in specs if not spec.at_once})
+        self._limited.offer({spec.name: spec.at_once for spec in specs if spec.at_once})
+        await self._announcement.say(specs, keeps=self._serves)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_S)
+            await self._try(self._announce())
+
+    async def _look(self) -> None:
+        while True:
+            await self._try(self._keeper.look() if self._serves else self._see())
+            self._moved.clear()
+            try:
+                async with asyncio.timeout(LOOK_S):
+                    await self._moved.wait()
+            except TimeoutError:
+                pass
+
+    async def _see(self) -> None:
+        await self.directory.look()
+
+    async def _try(self, work: Coroutine[Any, Any, None]) -> None:
+        """What cannot be done now is done by the next look, here or elsewhere."""
+        try:
+            await work
+        except StorageError as error:
+            _log.warning("%s", error)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        return asyncio.create_task(work)
+
+    def _runner(self, clock: Clock) -> Runner:
+        """Runs calls that another host has permitted and journals: only with the tools of this host."""
+        yard = self.yard
+        return Runner(
+            Registry((), self._own),
+            root=str(yard._workspace.root),
+            outputs=Outputs(yard._workspace),
+            clock=clock,
+            journal=Unrecorded(),
+            mask=yard._mask,
+            direction=yard.config["truncation_direction"],
+        )
+
+
+async def join(
+    config: Config,
+    database: str,
+    *,
+    outside: Outside = Outside(),  # noqa: B008 it is frozen
+    clock: Clock | None = None,
+    serves: bool = True,
+) -> Host:
+    """A new host among those that share ``database``; its Yard is closed with it."""
+    clock = clock or SystemClock()
+    async with AsyncExitStack() as undo:
+        queue = await Queue.open(database)
+        undo.push_async_callback(queue.close)
+        store = await PostgresStore.open(database)
+        undo.push_async_callback(store.close)
+        yard = Yard(config, clock=clock, store=store, outside=outside)
+        undo.push_async_callback(yard.close)
+        host = Host(yard, queue, clock, serves=serves)
+        undo.push_async_callback(host.close)
+        await host.open()
+        undo.pop_all()
+    return host

@@ -1,0 +1,78 @@
+"""What a host does about hosts that are gone: within seconds whatever they left has an end, and a true one.
+
+- A call that one of them ran ends as interrupted, or is put into the queue once more if its tool is idempotent.
+- A call that one of them sent is taken back, or stopped where it runs: nobody waits for it any more.
+- Its own calls, runs of schedules and questions end as interrupted, as after any crash (``engine.recovery``).
+- A task whose process ran on a machine where nobody is left to see it gets a while for a callback, which may come to
+  any host, and is then interrupted too.
+
+One host does it for all, the first of those that are there. Everything is a compare-and-set, so it does no harm when two
+think that they are the first.
+"""
+
+from collections.abc import AsyncIterator
+
+from toolyard.app import Yard
+from toolyard.engine.clock import Clock
+from toolyard.engine.recovery import GRACE_S, Report
+from toolyard.hosts.directory import Directory
+from toolyard.hosts.queue import Queue
+from toolyard.hosts.remote_call import KIND, RemoteCalls, State, may_run_again
+from toolyard.protocol.store import Place, Query, Record
+from toolyard.protocol.task import Task, TaskState
+
+SWEEP_S = 15.0
+_PAGE = 500
+_OPEN = (State.QUEUED, State.RUNNING)
+
+
+class Keeper:
+    def __init__(self, yard: Yard, clock: Clock, directory: Directory, calls: RemoteCalls, queue: Queue) -> None:
+        self._yard, self._clock, self._directory, self._calls, self._queue = yard, clock, directory, calls, queue
+        self._swept = -SWEEP_S
+
+    async def look(self) -> None:
+        """See who is there. When somebody is gone, and now and then, the first of the others settles what is left."""
+        gone = await self._directory.look()
+        now = self._clock.monotonic()
+        if self._directory.is_first() and (gone or now - self._swept > SWEEP_S):
+            self._swept = now
+            await self._sweep()
+
+    async def _sweep(self) -> None:
+        async for record in self._open():
+            if record.owner and not self._directory.alive(record.owner):
+                await self._settle(record)
+            elif not self._directory.alive(record.key):
+                await self._calls.stop(record.id)
+        await self._tasks(await self._yard.recover(self._directory.alive))
+        await self._calls.forget()
+        await self._directory.forget()
+        await self._queue.forget()
+
+    async def _settle(self, record: Record) -> None:
+        if may_run_again(record):
+            await self._queue.put(record.tool, record.id, key=f"{record.id}/{record.body['runs']}")
+        else:
+            await self._calls.interrupt(record)
+
+    async def _tasks(self, report: Report) -> None:
+        machines, now = self._directory.machines(), self._clock.now().timestamp()
+        for task in report.left:
+            if self._is_out_of_sight(task, machines) and now > task.updated + GRACE_S:
+                why = "the machine that ran it is gone: what it had done is not known"
+                await self._yard.tasks.end(task.id, TaskState.INTERRUPTED, message=why)
+
+    def _is_out_of_sight(self, task: Task, machines: set[str]) -> bool:
+        return task.process is not None and task.process.host not in machines and not self._is_detached(task.plugin)
+
+    async def _open(self) -> AsyncIterator[Record]:
+        after: Place | None = None
+        while page := await self._yard.store.find(KIND, Query(states=_OPEN), limit=_PAGE, after=after):
+            after = Place(created=page[-1].created, id=page[-1].id)
+            for record in page:
+                yield record
+
+    def _is_detached(self, plugin: str) -> bool:
+        found = self._yard.plugins.plugins.get(plugin)
+        return bool(found and found.manifest and found.manifest.detached)

@@ -1,0 +1,165 @@
+"""Calls on their way to another host, as records: queued, then running with an owner, then done.
+
+Each step is one compare-and-set, so whoever sees a call first, twice or too late, it runs at most once: only the one
+who moves it to ``running`` may run it, and only the first end is kept. A call whose owner is gone ends as interrupted.
+Only a call of an idempotent tool may be claimed once more instead. An ended call is kept without its arguments until
+``forget`` removes it; its story is in the journal of the host that sent it.
+"""
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Final
+
+from toolyard.engine.clock import Clock
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.outcome_json import call_from, call_text, outcome_from, outcome_text
+from toolyard.protocol.store import NewEvent, Record, Store
+from toolyard.protocol.tool import ToolSpec
+
+KIND: Final = "remote"
+DONE_EVENT: Final = "remote.done"
+STOP_EVENT: Final = "remote.stop"
+MAX_OUTCOME: Final = 64 * 2**20  # characters; a plugin's own limit is far below
+_RUNS = 2  # of an idempotent tool
+_KEPT_S = 600.0
+_LONGEST_S = 86_400.0  # no call waits so long
+_PAGE = 500
+
+
+class State(StrEnum):
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+
+
+class RemoteCalls:
+    """As one host sees them."""
+
+    def __init__(self, store: Store, clock: Clock, *, host: str) -> None:
+        self._store, self._clock, self.host = store, clock, host
+
+    async def submit(self, call: ToolCall, spec: ToolSpec) -> None:
+        """Not lasting by itself: the queue's own commit comes later, and takes everything before it to the disk."""
+        now = self._now()
+        record = Record(
+            kind=KIND, id=call.id, state=State.QUEUED, created=now, updated=now, caller=call.caller, tool=spec.name,
+            key=self.host, body={"call": call_text(call), "idempotent": spec.idempotent, "runs": 0},
+        )  # fmt: skip
+        if not await self._store.commit([record], lasting=False):
+            raise Failure(ErrorCode.CONFLICT, f"A call with the id {call.id} was sent before.", hint="Use a new id.")
+
+    async def get(self, call_id: str) -> Record | None:
+        return await self._store.get(KIND, call_id)
+
+    async def claim(self, record: Record, *, abandoned: bool = False) -> Record | None:
+        """Take a call to run it, on the disk before it runs; None when it is no longer to be had.
+
+        ``abandoned`` says that its owner is gone.
+        """
+        if record.state != State.QUEUED and not (abandoned and may_run_again(record)):
+            return None
+        runs = record.body["runs"]
+        body: JsonObject = {**record.body, "runs": runs + 1 if isinstance(runs, int) else 1}
+        claimed = replace(record, state=State.RUNNING, updated=self._now(), owner=self.host, body=body)
+        won = await self._store.commit([claimed])
+        return replace(claimed, version=claimed.version + 1) if won else None
+
+    async def finish(self, claimed: Record, outcome: Outcome) -> bool:
+        """Keep the outcome of a run and tell the sender; False when the call has ended, or runs elsewhere.
+
+        Not lasting by itself, as ``submit``: the queue forgets the call only later.
+        """
+        text = outcome_text(outcome)
+        what: JsonObject = {"outcome": text} if len(text) <= MAX_OUTCOME else _failed(_too_large(outcome))
+        record: Record | None = claimed
+        while record is not None and _is_same_run(record, claimed):
+            ended, event = _ended(record, self._now(), what)
+            if await self._store.commit([ended], [event], lasting=False):
+                return True
+            record = await self.get(claimed.id)
+        return False
+
+    async def stop(self, call_id: str) -> Record | None:
+        """End a call that waits; ask the owner of one that runs to stop it. The call as it is now."""
+        while (record := await self.get(call_id)) is not None and record.state != State.DONE:
+            now = self._now()
+            if record.state == State.QUEUED:
+                cancelled = Failure(Reason.CANCELLED, f"{record.tool} was cancelled before it began.")
+                changed, event = _ended(record, now, _failed(cancelled))
+            else:
+                changed = replace(record, updated=now, body={**record.body, "stop": True})
+                event = NewEvent(type=STOP_EVENT, at=now, data={"id": call_id, "owner": record.owner})
+            if record.body.get("stop") or await self._store.commit([changed], [event], lasting=False):
+                return changed
+        return record
+
+    async def interrupt(self, record: Record) -> bool:
+        """End a running call whose owner is gone."""
+        machine = record.owner.partition("/")[0]
+        twice = " It was run twice, because it may be repeated." if record.body["runs"] == _RUNS else ""
+        lost = Failure(
+            Reason.INTERRUPTED,
+            f"{record.tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
+            hint="Look at what it may have changed before you call it again.",
+        )
+        changed, event = _ended(record, self._now(), _failed(lost))
+        return await self._store.commit([changed], [event])
+
+    async def forget(self) -> None:
+        """Ended calls, and those that were taken back before they came into the queue."""
+        for state, kept_s in ((State.DONE, _KEPT_S), (State.QUEUED, _LONGEST_S)):
+            await self._store.remove(KIND, self._now() - kept_s, states=(state,), limit=_PAGE)
+
+    def _now(self) -> float:
+        return self._clock.now().timestamp()
+
+
+def _is_same_run(record: Record, claimed: Record) -> bool:
+    return (record.state, record.owner, record.body["runs"]) == (State.RUNNING, claimed.owner, claimed.body["runs"])
+
+
+def may_run_again(record: Record) -> bool:
+    runs = record.body["runs"]
+    return (
+        record.state == State.RUNNING
+        and record.body["idempotent"] is True
+        and record.body.get("stop") is not True
+        and isinstance(runs, int)
+        and runs < _RUNS
+    )
+
+
+def call_of(record: Record) -> ToolCall:
+    return call_from(str(record.body["call"]))
+
+
+def outcome_of(record: Record) -> Outcome:
+    """What an ended call came to; raises its Failure when it never ran to an end."""
+    failed = record.body.get("failure")
+    if isinstance(failed, dict):
+        raise Failure(Reason(str(failed["reason"])), str(failed["message"]), hint=str(failed["hint"]))
+    return outcome_from(str(record.body["outcome"]))
+
+
+def _ended(record: Record, now: float, what: JsonObject) -> tuple[Record, NewEvent]:
+    body: JsonObject = {"runs": record.body["runs"], "idempotent": record.body["idempotent"], **what}
+    ended = replace(record, state=State.DONE, updated=now, owner="", body=body)
+    return ended, NewEvent(type=DONE_EVENT, at=now, data={"id": record.id})
+
+
+def _failed(failure: Failure) -> JsonObject:
+    reason = failure.reason.value if failure.reason else Reason.INTERRUPTED.value
+    return {"failure": {"reason": reason, "message": failure.message, "hint": failure.hint}}
+
+
+def _too_large(outcome: Outcome) -> Failure:
+    return Failure(
+        Reason.OUTPUT_TOO_LARGE,
+        f"It ran on another host and ended there ({outcome.envelope.status.value}), but its result is larger than "
+        f"{MAX_OUTCOME} characters and was not sent back.",
+        hint="Ask for less at a time.",
+    )

@@ -1,0 +1,151 @@
+"""The tools of other hosts, as tools of this one.
+
+A tool that this host has too runs here: that needs no queue and nobody's help. There is one exception: if it has a
+limit and other hosts have it too, its calls go through the queue, because only there the limit holds for all of them.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Set
+
+from toolyard.engine.clock import Clock
+from toolyard.errors import StorageError
+from toolyard.hosts.directory import Directory
+from toolyard.hosts.mail import Mail
+from toolyard.hosts.queue import Queue
+from toolyard.hosts.remote_call import RemoteCalls, State, outcome_of
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode, Status
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.outcome import Outcome, Result
+from toolyard.protocol.store import Record
+from toolyard.protocol.tool import Checkpoint, ToolSpec
+
+_LOOK_S = 2.0  # how often a waiting call sees whether anybody is there to run it
+_TRUST_S = 30.0  # how long it trusts the mail
+_STOP_S = 0.8  # what a cancelled call may still take; the runner leaves it behind after one second
+NOBODY_S = 15.0  # how long a call waits for a host when the last one with its tool is gone
+_OURS = frozenset({"cwd", "params_input"})  # of a context: told by the sender's own runner
+
+
+class RemoteTools:
+    """A source of the registry, to be asked before those of this host. ``here`` names the tools that this host has."""
+
+    def __init__(
+        self,
+        directory: Directory,
+        calls: RemoteCalls,
+        queue: Queue,
+        mail: Mail,
+        clock: Clock,
+        here: Callable[[], Set[str]],
+    ) -> None:
+        self._directory, self._calls, self._queue, self._mail = directory, calls, queue, mail
+        self._clock, self._here = clock, here
+
+    def find(self, name: str) -> "RemoteTool | None":
+        spec = self._directory.elsewhere(name)
+        if spec is None or (name in self._here() and not spec.at_once):
+            return None
+        return RemoteTool(self, spec)
+
+    def all(self) -> "Iterator[RemoteTool]":
+        here = self._here()
+        return (RemoteTool(self, spec) for name, spec in self._directory.all_elsewhere().items() if name not in here)
+
+    async def run(self, call: ToolCall, spec: ToolSpec) -> Outcome:
+        """Send a call, wait for its end. Cancelled, it takes the call back, or asks whoever runs it to stop."""
+        with self._mail.expecting(call.id) as rung:
+            try:
+                await self._calls.submit(call, spec)
+                await self._queue.put(spec.name, call.id)
+                record = await self._ended(call.id, spec.name, rung)
+            except (asyncio.CancelledError, Failure, StorageError):
+                done = await asyncio.shield(self._take_back(call.id, rung))
+                if done is None:
+                    raise
+                record = done  # it had ended before it could be stopped: what happened, happened
+        return outcome_of(record)
+
+    async def _ended(self, call_id: str, tool: str, rung: asyncio.Event) -> Record:
+        """Mostly without asking the store: the mail rings, and the directory knows whether anybody is there."""
+        served = looked = self._clock.monotonic()
+        while True:
+            try:
+                async with asyncio.timeout(_LOOK_S):
+                    await rung.wait()
+            except TimeoutError:
+                pass
+            now = self._clock.monotonic()
+            if tool in self._here() or self._directory.elsewhere(tool):
+                served = now
+            if not rung.is_set() and served == now and now - looked < _TRUST_S:
+                continue
+            rung.clear()
+            looked = now
+            record = await self._calls.get(call_id)
+            if record is None or record.state == State.DONE:
+                return record or _forgotten(call_id, tool)
+            if record.state == State.QUEUED and now - served > NOBODY_S:
+                raise Failure(
+                    Reason.START_FAILED,
+                    f"No host that is up has {tool} any more.",
+                    hint="Start one, or use another tool.",
+                )
+
+    async def _take_back(self, call_id: str, rung: asyncio.Event) -> Record | None:
+        """The call, if it has run to its end all the same."""
+        rung.clear()
+        record = await self._calls.stop(call_id)
+        if record is not None and record.state == State.RUNNING:
+            try:
+                async with asyncio.timeout(_STOP_S):
+                    await rung.wait()
+                record = await self._calls.get(call_id)
+            except TimeoutError:
+                return None
+        finished = record is not None and record.state == State.DONE and "outcome" in record.body
+        return record if finished else None
+
+
+class RemoteTool:
+    def __init__(self, home: RemoteTools, spec: ToolSpec) -> None:
+        self._home, self._spec = home, spec
+
+    @property
+    def spec(self) -> ToolSpec:
+        return self._spec
+
+    async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        checkpoint()
+        try:
+            return result_of(await self._home.run(call, self._spec))
+        except StorageError as error:
+            raise Failure(
+                Reason.INTERRUPTED,
+                f"{self._spec.name} runs on another host, and the way there is cut ({error}). Nobody knows if it ran.",
+                hint="Look at what it may have changed before you call it again.",
+            ) from error
+
+
+def result_of(outcome: Outcome) -> Result:
+    """An outcome of another host as the result of a tool of this one; a failed one raises its Failure."""
+    envelope = outcome.envelope
+    context = {key: value for key, value in envelope.context.items() if key not in _OURS}
+    if envelope.error is not None:
+        reason = context.pop("reason", None)
+        cause: ErrorCode | Reason = Reason(reason) if reason in list(Reason) else envelope.error.code
+        hint = envelope.text.removeprefix(envelope.error.message).lstrip(". ")
+        raise Failure(cause, envelope.error.message, hint=hint, data=envelope.data, context=context)
+    stats = {key: value for key, value in envelope.stats.items() if key != "time_ms"}
+    return Result(
+        data=envelope.data,
+        text=envelope.text,
+        partial=envelope.status is Status.PARTIAL,
+        stats=stats,
+        context=context,
+        extras=outcome.extras,
+    )
+
+
+def _forgotten(call_id: str, tool: str) -> Record:
+    raise Failure(Reason.INTERRUPTED, f"{tool} was sent to another host, and its record {call_id} is gone.")

@@ -1,0 +1,1 @@
+"""The server: HTTP, WebSocket, and who may use them."""

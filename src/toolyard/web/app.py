@@ -1,0 +1,169 @@
+"""The web application: routes behind the edge, and what they need, put together for one Yard."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp
+
+from toolyard.app import Yard
+from toolyard.engine.clock import Clock
+from toolyard.errors import StorageError, ToolyardError
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.web.access import Access
+from toolyard.web.bodies import BODY_S
+from toolyard.web.drain import Drain
+from toolyard.web.edge import REQUEST, Edge
+from toolyard.web.feed import Feed
+from toolyard.web.head import Neighbourhood
+from toolyard.web.metrics import Metrics
+from toolyard.web.refusal import bug, error_body
+from toolyard.web.routes import (
+    approvals,
+    callbacks,
+    calls,
+    events,
+    health,
+    human,
+    keys,
+    pages,
+    replies,
+    schedules,
+    sessions,
+    tasks,
+    tools,
+)
+from toolyard.web.shapes import ErrorBody
+
+_STATUS = {
+    ErrorCode.NOT_FOUND: HTTPStatus.NOT_FOUND,
+    ErrorCode.CONFLICT: HTTPStatus.CONFLICT,
+    ErrorCode.ACCESS_DENIED: HTTPStatus.FORBIDDEN,
+    ErrorCode.PERMISSION_DENIED: HTTPStatus.FORBIDDEN,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What one server is made of, beside its Yard."""
+
+    version: str
+    clock: Clock
+    access: Access
+    near: Neighbourhood
+    feed: Feed
+    drain: Drain
+    metrics: Metrics
+    cookie: str
+    body_s: float = BODY_S
+    more: tuple[APIRouter, ...] = ()  # routes of others, such as the chat's
+
+
+def make_app(yard: Yard, parts: Parts) -> ASGIApp:
+    """The application that a server runs."""
+    return Edge(
+        routed(yard, parts),
+        access=parts.access,
+        near=parts.near,
+        drain=parts.drain,
+        metrics=parts.metrics,
+        clock=parts.clock,
+        cookie=parts.cookie,
+        body_s=parts.body_s,
+    )
+
+
+def routed(yard: Yard, parts: Parts) -> FastAPI:
+    """The routes without their edge."""
+    app = FastAPI(
+        title="Toolyard",
+        version=parts.version,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        responses={"default": {"model": ErrorBody, "description": "An error."}},
+        separate_input_output_schemas=False,
+    )
+    access, metrics, drain = parts.access, parts.metrics, parts.drain
+    for router in (
+        tools.router(yard),
+        human.router(yard, parts.clock),
+        tasks.router(yard),
+        schedules.router(yard),
+        approvals.router(yard),
+        calls.router(yard),
+        replies.router(),
+        callbacks.router(yard, metrics),
+        keys.router(access.keys, parts.clock),
+        sessions.router(access, parts.cookie),
+        health.router(yard, drain, metrics, parts.version),
+        events.router(yard, parts.feed, access, vcp_channels=yard.config["vcp_channels"]),
+        pages.router(app),
+        *parts.more,
+    ):
+        app.include_router(router)
+    _answer_errors(app, drain)
+    _document_security(app)
+    metrics.watch("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running)
+    metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
+    metrics.watch("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.failures.total)
+    return app
+
+
+def _answer_errors(app: FastAPI, drain: Drain) -> None:
+    async def refused(_: Request, error: Exception) -> Response:
+        status, message, code, headers = _told(error)
+        if isinstance(error, StorageError):
+            drain.storage_fault = message
+        return Response(error_body(status, message, code), status, headers, "application/json")
+
+    async def broken(request: Request, _: Exception) -> Response:
+        return await refused(request, bug(request.scope[REQUEST]))
+
+    app.add_exception_handler(Exception, broken)
+    for kind in (HTTPException, RequestValidationError, Failure, ToolyardError):
+        app.add_exception_handler(kind, refused)
+
+
+def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
+    """Status, message, code and headers of an error that a route has raised."""
+    match error:
+        case HTTPException():
+            headers = dict(error.headers) if error.headers else None
+            return error.status_code, str(error.detail), getattr(error, "code", ""), headers
+        case RequestValidationError():
+            return HTTPStatus.UNPROCESSABLE_ENTITY, _problems(error), "", None
+        case Failure():
+            status = _STATUS.get(error.code, HTTPStatus.BAD_REQUEST)
+            return status, f"{error.message} {error.hint}".strip(), error.code.value, None
+        case StorageError():
+            full = "full" in str(error) or "cannot be written" in str(error)
+            status = HTTPStatus.INSUFFICIENT_STORAGE if full else HTTPStatus.SERVICE_UNAVAILABLE
+            return status, str(error), "storage", None
+        case _:
+            return HTTPStatus.BAD_REQUEST, str(error), "", None
+
+
+def _problems(error: RequestValidationError) -> str:
+    """Every fault of a request with its place, in one line."""
+    told = [f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']}" for one in error.errors()]
+    return "; ".join(told)[:2000]
+
+
+def _document_security(app: FastAPI) -> None:
+    """Say in the OpenAPI that everything needs the key, but what says otherwise."""
+    plain = app.openapi
+
+    def documented() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = plain()
+            schema.setdefault("components", {})["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+            schema["security"] = [{"key": []}]
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    app.openapi = documented  # type: ignore[method-assign]

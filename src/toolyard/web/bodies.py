@@ -1,0 +1,83 @@
+"""Bodies of requests: what kind, how large and how slow they may be, judged before and while they come in."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+from starlette.types import Message, Receive
+
+from toolyard.plugins import callback
+from toolyard.web.head import Head
+from toolyard.web.refusal import Refusal
+from toolyard.web.scope import CALLBACK
+
+MAX_BODY: Final = 8 * 2**20
+MAX_CALLBACK: Final = callback.MAX_BODY
+MAX_CHAT: Final = 32 * 2**20
+BODY_S: Final = 30.0
+_TEXT = "/v1/human/tool"
+_FORM = "/login"
+
+
+def limit_of(path: str) -> int:
+    if path.startswith(CALLBACK):
+        return MAX_CALLBACK
+    return MAX_CHAT if path.startswith(("/v1/chat/", "/v1/chatvcp/")) else MAX_BODY
+
+
+def require_sound_body(head: Head) -> None:
+    """By its head alone: 413 when it says that it is too large, 415 when it is no JSON."""
+    if head.is_safe or not head.has_body:
+        return
+    size, most = head.get("content-length"), limit_of(head.path)
+    if size and (not size.isascii() or not size.isdigit() or len(size) > 15):
+        raise Refusal(HTTPStatus.BAD_REQUEST, "Content-Length is not a number")
+    if size and int(size) > most:
+        raise too_large(most)
+    if head.content_type not in _kinds(head.path):
+        raise Refusal(
+            HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"send the body as {_kinds(head.path)[0]}, and say so in Content-Type"
+        )
+
+
+def too_large(most: int) -> Refusal:
+    message = f"the body is larger than {most} bytes"
+    return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, headers={"Connection": "close"})
+
+
+def bounded(receive: Receive, most: int, seconds: float) -> Receive:
+    """The same body, but an end to it: at ``most`` bytes, or when it is not there after ``seconds``."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    seen, ended = 0, False
+
+    async def receive_some() -> Message:
+        nonlocal seen, ended
+        if ended:
+            return await receive()
+        try:
+            async with asyncio.timeout_at(deadline):
+                message = await receive()
+        except TimeoutError as error:
+            raise Refusal(
+                HTTPStatus.REQUEST_TIMEOUT,
+                f"the body did not arrive within {seconds:g} s",
+                headers={"Connection": "close"},
+            ) from error
+        seen += len(message.get("body", b""))
+        ended = not message.get("more_body", False)
+        if seen > most:
+            raise too_large(most)
+        return message
+
+    return receive_some
+
+
+def _kinds(path: str) -> tuple[str, ...]:
+    if path == _TEXT:
+        return ("text/plain", "application/json")
+    if path == _FORM:
+        return ("application/x-www-form-urlencoded",)
+    if path.startswith(CALLBACK):
+        return ("application/json", "text/json", "")
+    return ("application/json",)

@@ -1,0 +1,217 @@
+"""The edge of the server: what every request passes before a route sees it, and every answer after.
+
+In this order, from the head alone: the Host, the Origin, whether the server takes work, who asks, their scope, the CSRF
+token of a browser's session, the kind and size of the body. Only then is a byte of the body read. Each answer has the
+id of its request and the headers that keep pages in their place. Pure ASGI: it holds nothing back and copies nothing.
+"""
+
+import logging
+import secrets
+from http import HTTPStatus
+from typing import Final
+from urllib.parse import unquote
+
+from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import Scope as AsgiScope
+
+from toolyard.engine.clock import Clock
+from toolyard.web.access import Access, Visitor, same
+from toolyard.web.bodies import BODY_S, bounded, limit_of, require_sound_body
+from toolyard.web.drain import Drain
+from toolyard.web.head import Head, Neighbourhood, is_guest, read_head, require_host, require_origin
+from toolyard.web.metrics import Metrics
+from toolyard.web.refusal import Refusal, bug, error_body
+from toolyard.web.scope import CALLBACK, VCP_CHANNELS, is_open, needed
+
+CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
+    "font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
+)
+_HEADERS: Final = (
+    (b"content-security-policy", CSP.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+REQUEST: Final = "toolyard.request"
+VISITOR: Final = "toolyard.visitor"
+HEAD: Final = "toolyard.head"
+_VCP_KEY = "VCP_Key="
+_log = logging.getLogger("toolyard.web")
+
+
+class Edge:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        access: Access,
+        near: Neighbourhood,
+        drain: Drain,
+        metrics: Metrics,
+        clock: Clock,
+        cookie: str,
+        body_s: float = BODY_S,
+    ) -> None:
+        self._app, self._access, self._near, self._drain = app, access, near, drain
+        self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
+
+    async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            await self._http(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._websocket(scope, receive, send)
+
+    async def _http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        head = read_head(scope, self._near)
+        answer = _Answer(send, head, self._near)
+        scope[REQUEST] = answer.id
+        started = self._clock.monotonic()
+        with self._drain.request():
+            try:
+                self._admit(scope, head)
+                if head.method == "OPTIONS" and is_guest(head, self._near):
+                    await answer.preflight()
+                else:
+                    await self._app(scope, bounded(receive, limit_of(head.path), self._body_s), answer.send)
+            except Refusal as refusal:
+                await answer.refuse(refusal)
+            except Exception:  # noqa: BLE001 a bug of ours must still be answered
+                _log.exception("a bug in Toolyard", extra={"fields": {"request": answer.id}})
+                await answer.refuse(bug(answer.id))
+        if not head.is_safe and answer.status < HTTPStatus.BAD_REQUEST:
+            self._drain.storage_fault = ""  # something was written again
+        route = getattr(scope.get("route"), "path", "") or "none"
+        seconds = self._clock.monotonic() - started
+        self._metrics.request(head.method, route, answer.status, seconds)
+        _log.info("request", extra={"fields": _told(head, answer.id, answer.status, route, seconds)})
+
+    async def _websocket(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        head, request = read_head(scope, self._near), _request_id()
+        started, status = self._clock.monotonic(), HTTPStatus.SWITCHING_PROTOCOLS.value
+        try:
+            self._admit(scope, head)
+            await self._app(scope, receive, send)
+        except Refusal as refusal:
+            status = refusal.status_code
+            headers = [(b"content-type", b"application/json"), *_encoded(refusal.headers)]
+            start = {"type": "websocket.http.response.start", "status": refusal.status_code, "headers": headers}
+            await send(start)
+            body = error_body(refusal.status_code, refusal.detail, refusal.code)
+            await send({"type": "websocket.http.response.body", "body": body})
+        route = getattr(scope.get("route"), "path", "") or "none"
+        seconds = self._clock.monotonic() - started
+        _log.info("websocket", extra={"fields": _told(head, request, status, route, seconds)})
+
+    def _admit(self, scope: AsgiScope, head: Head) -> None:
+        """Raises Refusal, or leaves in ``scope`` who it is."""
+        require_host(head, self._near)
+        require_origin(head, self._near)
+        scope[HEAD] = head
+        if is_open(head.path):
+            if not head.path.startswith(CALLBACK):  # its route looks at the token first
+                require_sound_body(head)
+            return
+        self._drain.require_open()
+        if head.method == "OPTIONS" and is_guest(head, self._near):
+            return
+        visitor = self._visitor(head)
+        if not visitor.may(needed(head.path)):
+            scopes = ", ".join(sorted(needed(head.path)))
+            raise Refusal(HTTPStatus.FORBIDDEN, f"this key may not do that: it takes the scope {scopes}")
+        changes = head.method != "WEBSOCKET" and not head.is_safe
+        if visitor.csrf and changes and not same(head.get("x-csrf-token"), visitor.csrf):
+            raise Refusal(HTTPStatus.FORBIDDEN, "send the session's token as X-CSRF-Token: see GET /v1/session")
+        require_sound_body(head)
+        scope[VISITOR] = visitor
+
+    def _visitor(self, head: Head) -> Visitor:
+        kind, _, key = head.get("authorization").partition(" ")
+        if kind.lower() == "bearer" and key:
+            return self._access.by_key(key.strip(), head.address)
+        if head.method == "WEBSOCKET":
+            if ticket := _ticket(head):
+                return self._access.by_ticket(ticket, head.address)
+            if head.path.startswith(VCP_CHANNELS) and _VCP_KEY in head.path:
+                return self._access.by_key(unquote(head.path.partition(_VCP_KEY)[2]), head.address)
+        if session := head.cookie(self._cookie):
+            return self._access.by_session(session, head.address)
+        raise self._access.by_nothing(head.address)
+
+
+class _Answer:
+    """One answer on its way out."""
+
+    def __init__(self, send: Send, head: Head, near: Neighbourhood) -> None:
+        self._send, self._head, self._near = send, head, near
+        self.id = _request_id()
+        self.status = 0
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            own = {name for name, _ in message["headers"]}
+            more = [pair for pair in _HEADERS if pair[0] not in own]
+            message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *self._cors()]
+        await self._send(message)
+
+    async def refuse(self, refusal: Refusal) -> None:
+        if self.status:
+            return  # the answer has begun: nothing can be taken back
+        code = refusal.status_code
+        page = code == HTTPStatus.UNAUTHORIZED and "text/html" in self._head.get("accept")
+        kind, body = (b"text/html; charset=utf-8", _SIGN_IN) if page else (b"application/json", b"")
+        body = body or error_body(code, refusal.detail, refusal.code)
+        headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *_encoded(refusal.headers)]
+        await self.send({"type": "http.response.start", "status": code, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body if self._head.method != "HEAD" else b""})
+
+    async def preflight(self) -> None:
+        allowed = [
+            (b"access-control-allow-methods", b"GET, POST, DELETE"),
+            (b"access-control-allow-headers", b"authorization, content-type"),
+            (b"access-control-max-age", b"600"),
+        ]
+        await self.send({"type": "http.response.start", "status": HTTPStatus.NO_CONTENT.value, "headers": allowed})
+        await self.send({"type": "http.response.body", "body": b""})
+
+    def _cors(self) -> list[tuple[bytes, bytes]]:
+        if not is_guest(self._head, self._near):
+            return []
+        return [(b"access-control-allow-origin", self._head.get("origin").encode("latin-1")), (b"vary", b"origin")]
+
+
+_SIGN_IN = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolyard</title>
+<link rel="stylesheet" href="/login.css"><main><h1>Toolyard</h1><p><a href="/login">Sign in</a></p></main></html>"""
+
+
+def _encoded(headers: object) -> list[tuple[bytes, bytes]]:
+    pairs = headers.items() if isinstance(headers, dict) else ()
+    return [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in pairs]
+
+
+def _ticket(head: Head) -> str:
+    """From the query, or as the word after ``bearer`` in the subprotocols."""
+    words = [word.strip() for word in head.get("sec-websocket-protocol").split(",")]
+    return words[1] if len(words) == 2 and words[0] == "bearer" else head.asked("ticket")
+
+
+def _request_id() -> str:
+    return f"req_{secrets.token_hex(8)}"
+
+
+def _told(head: Head, request: str, status: int, route: str, seconds: float) -> dict[str, object]:
+    """What the log says of a request: no query, and no path that may carry a secret."""
+    path = route if head.path.startswith((CALLBACK, *VCP_CHANNELS)) else head.path
+    return {
+        "request": request,
+        "method": head.method,
+        "path": path,
+        "status": status,
+        "ms": round(seconds * 1000, 2),
+        "address": head.address,
+    }

@@ -1,0 +1,129 @@
+"""The head of a request: everything about it but its body, read once and judged before the body is."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from ipaddress import ip_address, ip_network
+from urllib.parse import parse_qsl
+
+from starlette.types import Scope as AsgiScope
+
+from toolyard.web.refusal import Refusal
+
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOCAL = ("127.0.0.1", "localhost", "[::1]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """Under which names this server is reached, from which pages, and through which proxies."""
+
+    hosts: frozenset[str]
+    origins: frozenset[str] = frozenset()
+    proxies: tuple[str, ...] = ()  # addresses or networks whose forwarding headers are believed
+
+    def trusts(self, address: str) -> bool:
+        try:
+            return any(ip_address(address) in ip_network(proxy, strict=False) for proxy in self.proxies)
+        except ValueError:
+            return False
+
+
+def neighbourhood(
+    host: str, port: int, *, hosts: Iterable[str] = (), origins: Iterable[str] = (), proxies: Sequence[str] = ()
+) -> Neighbourhood:
+    """The names of this machine with the port, those that were given, and the address that is listened on."""
+    own = f"[{host}]" if ":" in host else host
+    names = {f"{name}:{port}" for name in (*_LOCAL, own)} | {name.lower() for name in hosts}
+    return Neighbourhood(hosts=frozenset(names), origins=frozenset(origins), proxies=tuple(proxies))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]  # by their small names; one that comes twice is joined with a comma
+    address: str
+    scheme: str
+
+    def get(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+    def asked(self, name: str) -> str:
+        return next((value for key, value in parse_qsl(self.query) if key == name), "")
+
+    def cookie(self, name: str) -> str:
+        pairs = (part.strip().partition("=") for part in self.get("cookie").split(";"))
+        return next((value for key, _, value in pairs if key == name), "")
+
+    @property
+    def content_type(self) -> str:
+        return self.get("content-type").partition(";")[0].strip().lower()
+
+    @property
+    def has_body(self) -> bool:
+        return self.get("content-length") not in ("", "0") or bool(self.get("transfer-encoding"))
+
+    @property
+    def is_safe(self) -> bool:
+        return self.method in SAFE
+
+
+def read_head(scope: AsgiScope, near: Neighbourhood) -> Head:
+    headers: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        name, text = raw.decode("latin-1"), value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {text}" if name in headers else text
+    websocket = scope["type"] == "websocket"
+    address: str = (scope.get("client") or ("", 0))[0]
+    scheme: str = scope["scheme"]
+    if near.proxies and near.trusts(address):
+        scheme = headers.get("x-forwarded-proto", scheme).strip().lower()
+        address = _forwarded(headers.get("x-forwarded-for", ""), near) or address
+    return Head(
+        method="WEBSOCKET" if websocket else scope["method"],
+        path=scope["path"],
+        query=scope["query_string"].decode("latin-1"),
+        headers=headers,
+        address=address,
+        scheme={"ws": "http", "wss": "https"}.get(scheme, scheme),
+    )
+
+
+def require_host(head: Head, near: Neighbourhood) -> None:
+    """A page that has made its own name point to this machine is told nothing (S-42)."""
+    host = head.get("host").lower()
+    if host not in near.hosts:
+        raise Refusal(
+            HTTPStatus.MISDIRECTED_REQUEST,
+            f"this server does not go by the name {host[:100]!r}: use its own address, or set allowed_hosts",
+        )
+
+
+def require_origin(head: Head, near: Neighbourhood) -> None:
+    """Nothing that changes anything, and no WebSocket, comes from a page of somebody else (S-43, S-44)."""
+    if head.is_safe or is_guest(head, near):
+        return
+    origin = head.get("origin")
+    own = f"{head.scheme}://{head.get('host').lower()}"
+    if (origin and origin.lower() != own) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
+        raise Refusal(HTTPStatus.FORBIDDEN, "a page of another origin may not do this: set allowed_origins if it may")
+
+
+def is_guest(head: Head, near: Neighbourhood) -> bool:
+    """Whether it comes from a page of another origin that the owner has allowed."""
+    return head.get("origin") in near.origins
+
+
+def _forwarded(header: str, near: Neighbourhood) -> str:
+    """The last address that no trusted proxy wrote about itself."""
+    hops = [hop.strip() for hop in header.split(",") if hop.strip()]
+    for hop in reversed(hops):
+        try:
+            ip_address(hop)
+        except ValueError:
+            return ""
+        if not near.trusts(hop):
+            return hop
+    return hops[0] if hops else ""

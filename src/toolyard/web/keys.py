@@ -1,0 +1,143 @@
+"""The keys of a home. The owner's is made at the first start and kept as it is, in a file only the owner can read.
+
+Others are made by the owner, have scopes, and are stored as hashes: nobody can read them again. A key is compared by
+its SHA-256 in constant time, with every key there is.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from toolyard.crashpoint import crashpoint
+from toolyard.errors import ConfigError
+from toolyard.plugins.state_file import StateFile
+from toolyard.protocol.json import JsonObject
+from toolyard.web.scope import ANY, Scope
+
+FILE: Final = "key"
+MORE: Final = "keys.json"
+OWNER: Final = "owner"
+LONG: Final = 32  # characters of a key that may be tried from other machines
+MAX_KEYS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    id: str
+    name: str
+    scopes: frozenset[Scope]
+    digest: str
+    created: float = 0.0
+
+    def to_dict(self) -> JsonObject:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "scopes": [scope.value for scope in sorted(self.scopes)],
+            "created": self.created,
+        }
+
+
+def stored_key(home: Path) -> str | None:
+    """The owner's key, if there was a first start."""
+    try:
+        text = (home / FILE).read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{home / FILE} cannot be read: {error}") from error
+    if not text:
+        raise ConfigError(f"{home / FILE} is empty: remove it, and the next start makes a new key")
+    return text
+
+
+def make_key(home: Path) -> str:
+    """A new owner's key, stored. The file is never written over."""
+    text = f"ty-{secrets.token_urlsafe(32)}"
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    draft = home / f".{FILE}.{os.getpid()}"
+    with suppress(FileNotFoundError):
+        draft.unlink()
+    try:
+        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+            file.flush()
+            os.fsync(fd)
+        crashpoint("key.before-link")
+        os.link(draft, home / FILE)
+        draft.unlink()
+    except OSError as error:
+        raise ConfigError(f"{home / FILE} cannot be written: {error.strerror}") from error
+    return text
+
+
+class Keys:
+    """The keys that open a server. Those in the file may change while it runs."""
+
+    def __init__(self, home: Path, owner: str) -> None:
+        self._owner = Key(id=OWNER, name="the owner", scopes=ANY, digest=digest(owner))
+        self._file = StateFile(home / MORE)
+
+    def find(self, text: str) -> Key | None:
+        """The key that ``text`` is. Every one is compared, so that the time tells nothing."""
+        hashed = digest(text)
+        found = None
+        for key in self.all():
+            if hmac.compare_digest(key.digest, hashed):
+                found = key
+        return found
+
+    def all(self) -> list[Key]:
+        return [self._owner, *(_key(id_, value) for id_, value in self._file.read().items() if isinstance(value, dict))]
+
+    def exists(self, id_: str) -> bool:
+        return id_ == OWNER or id_ in self._file.read()
+
+    def add(self, name: str, scopes: Iterable[Scope], now: float) -> tuple[Key, str]:
+        """A new key, and its text, which cannot be read again."""
+        text = f"ty-{secrets.token_urlsafe(32)}"
+        key = Key(
+            id=f"key_{secrets.token_hex(8)}", name=name, scopes=frozenset(scopes), digest=digest(text), created=now
+        )
+
+        def put(value: JsonObject) -> None:
+            if len(value) >= MAX_KEYS:
+                raise ConfigError(f"there are {MAX_KEYS} keys already: remove some first")
+            value[key.id] = {**key.to_dict(), "digest": key.digest}
+
+        self._file.change(put)
+        return key, text
+
+    def remove(self, id_: str) -> bool:
+        found: list[str] = []
+
+        def drop(value: JsonObject) -> None:
+            if value.pop(id_, None) is not None:
+                found.append(id_)
+
+        self._file.change(drop)
+        return bool(found)
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+def _key(id_: str, value: JsonObject) -> Key:
+    scopes = value.get("scopes")
+    known = {scope.value for scope in Scope}
+    created = value.get("created")
+    return Key(
+        id=id_,
+        name=str(value.get("name", "")),
+        scopes=frozenset(Scope(one) for one in scopes if one in known) if isinstance(scopes, list) else frozenset(),
+        digest=str(value.get("digest", "")),
+        created=float(created) if isinstance(created, int | float) else 0.0,
+    )

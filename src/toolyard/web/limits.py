@@ -1,0 +1,45 @@
+"""Every limit of a server, by name: what ``/readyz?verbose`` shows."""
+
+from toolyard.config import Config
+from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
+from toolyard.engine.tasks import MAX_EXPECTED
+from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_LIVING, RECEIPT_S
+from toolyard.plugins.host import QUEUE_S
+from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN
+from toolyard.protocol.json import MAX_DEPTH, JsonObject
+from toolyard.protocol.manifest import Limits
+from toolyard.web import access, bodies, drain, failures, feed, keys, logs, sockets
+
+
+def limits_of(config: Config) -> JsonObject:
+    """Bytes, seconds and counts, as their names say."""
+    plugin = Limits()
+    return {
+        "body_bytes": bodies.MAX_BODY,
+        "chat_body_bytes": bodies.MAX_CHAT,
+        "callback_body_bytes": bodies.MAX_CALLBACK,
+        "body_seconds": bodies.BODY_S,
+        "json_depth": MAX_DEPTH,
+        "drain_seconds": drain.GRACE_S,
+        "failures_per_address": failures.MANY,
+        "failures_of_all": failures.MANY_OF_ALL,
+        "session_seconds": access.SESSION_S,
+        "ticket_seconds": access.TICKET_S,
+        "login_link_seconds": access.LINK_S,
+        "keys": keys.MAX_KEYS,
+        "websocket_messages": feed.MOST,
+        "websocket_bytes": feed.MOST_BYTES,
+        "websocket_message_bytes": sockets.MAX_MESSAGE,
+        "websocket_messages_per_second": sockets.RATE,
+        "websocket_ping_seconds": sockets.PING_S,
+        "log_lines": logs.MAX_LINES,
+        "plugins_at_once": config["plugins_at_once"],
+        "calls_per_plugin_at_once": AT_ONCE_PER_PLUGIN,
+        "plugin_queue_seconds": QUEUE_S,
+        "plugin_stdout_bytes": plugin.stdout_bytes,
+        "plugin_receipt_seconds": RECEIPT_S,
+        "plugin_callback_grace_seconds": CALLBACK_GRACE_S,
+        "plugin_children": MAX_LIVING,
+        "tasks_expected": MAX_EXPECTED,
+        "schedule_grace_seconds": SCHEDULE_GRACE_S,
+    }

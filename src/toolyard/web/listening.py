@@ -1,0 +1,89 @@
+"""Listening: the socket, the HTTP server on it, and whether the address is a safe one."""
+
+import asyncio
+import contextlib
+import logging
+import socket
+from collections.abc import Iterator
+from ipaddress import ip_address
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from toolyard.errors import ToolyardError, UsageError
+from toolyard.web.keys import LONG
+from toolyard.web.sockets import MAX_MESSAGE
+
+EXIT_S = 5  # for answers that are being sent when the server ends
+
+
+class Listener(uvicorn.Server):
+    """Leaves signals to whoever started it, and says when it listens."""
+
+    def __init__(self, app: ASGIApp, *, ping_s: float) -> None:
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # its lines would carry whole addresses
+        super().__init__(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="websockets-sansio",
+                ws_per_message_deflate=False,
+                ws_max_size=MAX_MESSAGE,
+                ws_ping_interval=ping_s,
+                ws_ping_timeout=ping_s,
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=EXIT_S,
+            )
+        )
+        self.ready = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+
+def listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # By its protocol asyncio knows a TCP socket, and sends each answer without waiting for more of it.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+        listening.listen(2048)
+        listening.setblocking(False)
+    except OSError as error:
+        listening.close()
+        raise ToolyardError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+    return listening
+
+
+def require_safe(host: str, key: str | None, *, allow_remote: bool) -> None:
+    """Only this machine, unless the owner says so and the key cannot be guessed (S-41)."""
+    if is_loopback(host):
+        return
+    if not allow_remote:
+        raise UsageError(f"{host} is reached from other machines: say --allow-remote if that is meant")
+    if key is not None and len(key) < LONG:
+        raise UsageError(f"the key is shorter than {LONG} characters, too short for other machines: make a longer one")
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        raise UsageError(f"'{host}' is not an address: write one such as 127.0.0.1") from None
+
+
+def url_of(host: str, port: int) -> str:
+    """The address by which this machine reaches it."""
+    if host in ("0.0.0.0", "::"):  # noqa: S104 compared, not bound
+        host = "127.0.0.1" if host != "::" else "::1"
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

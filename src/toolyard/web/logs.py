@@ -1,0 +1,97 @@
+"""Logs as JSON, one object on a line, which nothing that is logged can break or dress up.
+
+Lines go through a bounded queue to a thread of their own: a slow or hung disk holds up no request. When the queue is
+full the oldest line is dropped and counted; the next one that is written says how many are missing.
+"""
+
+import json
+import logging
+import threading
+import unicodedata
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final, TextIO
+
+MAX_LINES: Final = 10_000
+_MAX_TEXT = 4000
+_HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # control and format characters, bidirectional ones too
+_JOINED_S = 2.0
+
+
+def visible(text: str) -> str:
+    """The same text with every character that does not show itself written as its number (S-53)."""
+    if text.isascii() and text.isprintable():
+        return text[:_MAX_TEXT]
+    return "".join(f"\\u{ord(one):04x}" if unicodedata.category(one) in _HIDDEN else one for one in text[:_MAX_TEXT])
+
+
+class JsonLines(logging.Formatter):
+    def __init__(self, mask: Callable[[str], str] = str) -> None:
+        super().__init__()
+        self._mask = mask
+
+    def format(self, record: logging.LogRecord) -> str:
+        told: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created).astimezone().isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        told |= getattr(record, "fields", {})
+        if record.exc_info:
+            told["error"] = self.formatException(record.exc_info)[-_MAX_TEXT:]
+        return json.dumps({key: self._safe(value) for key, value in told.items()}, ensure_ascii=False)
+
+    def _safe(self, value: object) -> object:
+        return visible(self._mask(value)) if isinstance(value, str) else value
+
+
+class QueuedLog(logging.Handler):
+    """Gives each record to a thread that writes it."""
+
+    def __init__(self, stream: TextIO, formatter: logging.Formatter, *, most: int = MAX_LINES) -> None:
+        super().__init__()
+        self.setFormatter(formatter)
+        self.dropped = 0
+        self._stream, self._most = stream, most
+        self._lines: deque[str] = deque()
+        self._filled = threading.Condition()
+        self._ended = False
+        self._told = 0
+        self._writer = threading.Thread(target=self._write_all, name="toolyard-log", daemon=True)
+        self._writer.start()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = self.format(record)
+        with self._filled:
+            self._lines.append(line)
+            while len(self._lines) > self._most:
+                self._lines.popleft()
+                self.dropped += 1
+            self._filled.notify()
+
+    def close(self) -> None:
+        """After what is waiting was written, if that can be done soon."""
+        with self._filled:
+            self._ended = True
+            self._filled.notify()
+        self._writer.join(_JOINED_S)
+        super().close()
+
+    def _write_all(self) -> None:
+        while True:
+            with self._filled:
+                while not self._lines and not self._ended:
+                    self._filled.wait()
+                if not self._lines:
+                    return
+                line, missing = self._lines.popleft(), self.dropped - self._told
+                self._told = self.dropped
+            if missing:
+                line = json.dumps({"level": "warning", "message": f"{missing} log lines were dropped"}) + "\n" + line
+            try:
+                self._stream.write(line + "\n")
+                self._stream.flush()
+            except (OSError, ValueError):
+                self.dropped += 1  # nobody is left to tell

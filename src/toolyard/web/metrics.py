@@ -1,0 +1,35 @@
+"""Counters for Prometheus, in a registry of each server's own."""
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            "toolyard_requests", "Requests by route and status.", ["method", "route", "status"], registry=self._registry
+        )
+        self._seconds = Histogram(
+            "toolyard_request_seconds", "How long requests took.", ["route"], buckets=_SECONDS, registry=self._registry
+        )
+        self._callbacks = Counter(
+            "toolyard_callbacks_refused", "Callbacks that were not taken.", ["status"], registry=self._registry
+        )
+
+    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """A gauge that is asked when somebody looks."""
+        Gauge(name, about, registry=self._registry).set_function(value)
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def callback_refused(self, status: int) -> None:
+        self._callbacks.labels(str(status)).inc()
+
+    def page(self) -> bytes:
+        return generate_latest(self._registry)

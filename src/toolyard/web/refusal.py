@@ -1,0 +1,52 @@
+"""What a client is told when it gets no answer: always in OpenAI's shape of error."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+
+import orjson
+from starlette.exceptions import HTTPException
+
+_TYPES = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    409: "conflict_error",
+    429: "rate_limit_error",
+}
+_CODES = {413: "body_too_large", 422: "invalid_request"}  # Python has renamed these since
+
+
+class Refusal(HTTPException):
+    """An answer other than the one that was asked for. ``code`` is what programs may look at."""
+
+    def __init__(
+        self, status: HTTPStatus, message: str, *, code: str = "", headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(status.value, message, dict(headers) if headers else None)
+        self.code = code or code_of(status.value)
+
+
+def error_type(status: int) -> str:
+    return _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+
+
+def code_of(status: int) -> str:
+    return _CODES.get(status) or HTTPStatus(status).name.lower()
+
+
+def error_body(status: int, message: str, code: str = "") -> bytes:
+    told = {"message": message, "type": error_type(status), "code": code or code_of(status)}
+    return orjson.dumps({"error": told})
+
+
+def bug(request_id: str) -> Refusal:
+    message = f"a bug in Toolyard: the log has more about {request_id}"
+    return Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, message)
+
+
+def not_found(what: str) -> Refusal:
+    return Refusal(HTTPStatus.NOT_FOUND, f"there is no {what}")
+
+
+def bad_request(message: str) -> Refusal:
+    return Refusal(HTTPStatus.BAD_REQUEST, message)

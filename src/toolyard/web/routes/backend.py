@@ -1,0 +1,134 @@
+"""``/v1/backend/stream``: one ``backend_only`` message per finished call, as server-sent events or over a WebSocket.
+
+Server-sent events carry the message itself as ``data`` and its cursor as ``id``, so that a reader comes back with
+``Last-Event-ID`` where it was. A WebSocket carries the frames of ``/ws``: ``{"seq", "type", "at", "data"}``, with the
+message as ``data``. A ``gap`` tells that what followed the cursor is no longer kept. A key that is no admin's hears of
+its own calls. A reader is sent the next message when it has taken the last: nothing is held for a slow one.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from http import HTTPStatus
+from typing import Annotated, Any, Final, cast
+
+import orjson
+from fastapi import APIRouter, Header, Query, Response, WebSocket
+from fastapi.responses import StreamingResponse
+from starlette.websockets import WebSocketDisconnect
+
+from toolyard.app import Yard
+from toolyard.engine.backend import BackendStream, Message
+from toolyard.engine.clock import Clock
+from toolyard.web.access import Visitor
+from toolyard.web.answers import Who, own_only
+from toolyard.web.edge import VISITOR
+from toolyard.web.refusal import bad_request, error_body
+
+KEEP_ALIVE_S: Final = 15.0
+LOOK_S: Final = 1.0  # how often a waiting stream looks whether the server is ending
+TYPE: Final = "backend.message"
+_MOST_DIGITS = 18
+_EVENTS: dict[str, Any] = {
+    "responses": {
+        "200": {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
+    }
+}
+Ending = Callable[[], bool]
+Cursor = Annotated[str, Query(description="The id of the last message that was read; none: only what comes.")]
+
+
+def router(yard: Yard, clock: Clock, ending: Ending) -> APIRouter:
+    routes = APIRouter(prefix="/v1/backend", tags=["backend"])
+    stream = BackendStream(yard.store, clock)
+
+    @routes.get("/stream", openapi_extra=_EVENTS)
+    async def follow(who: Who, cursor: Cursor = "", last_event_id: Annotated[str, Header()] = "") -> Response:
+        """One message of seed 004 for every call that ends, failures included."""
+        after = await _after(stream, cursor or last_event_id)
+        if after is None:
+            raise bad_request("'cursor' is the id of the last message that was read")
+        told = _told(stream, after, own_only(who), ending)
+        return StreamingResponse(_events(told), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    @routes.websocket("/stream")
+    async def connect(socket: WebSocket) -> None:
+        visitor = cast("Visitor", socket.scope[VISITOR])
+        after = await _after(stream, socket.query_params.get("cursor", ""))
+        if after is None:
+            status = HTTPStatus.BAD_REQUEST
+            body = error_body(status, "'cursor' is the number of the last message that was read")
+            await socket.send_denial_response(Response(body, status, media_type="application/json"))
+            return
+        await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)
+        await _serve(socket, _told(stream, after, own_only(visitor), ending))
+
+    return routes
+
+
+async def _after(stream: BackendStream, text: str) -> int | None:
+    if not text:
+        return await stream.newest()
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
+
+
+async def _told(stream: BackendStream, after: int, caller: str | None, ending: Ending) -> AsyncIterator[Message | None]:
+    """The messages, and None whenever there was none for a while; until the server ends."""
+    async with contextlib.aclosing(stream.messages(after, caller=caller)) as messages:
+        waiting: asyncio.Task[Message] | None = None
+        try:
+            while not ending():
+                waiting = waiting or asyncio.ensure_future(anext(messages))
+                await asyncio.wait({waiting}, timeout=LOOK_S)
+                if waiting.done():
+                    message = waiting.result()
+                    waiting = None
+                    yield message
+                else:
+                    yield None
+        finally:
+            if waiting is not None:
+                waiting.cancel()
+                await asyncio.gather(waiting, return_exceptions=True)
+
+
+async def _events(told: AsyncIterator[Message | None]) -> AsyncIterator[bytes]:
+    silent_s = 0.0
+    yield b": the stream begins\n\n"
+    async for message in told:
+        silent_s = silent_s + LOOK_S if message is None else 0.0
+        if message is None:
+            if silent_s >= KEEP_ALIVE_S:
+                silent_s = 0.0
+                yield b": nothing new\n\n"
+        elif message.body is None:
+            yield b"id: %d\nevent: gap\ndata: {}\n\n" % message.seq
+        else:
+            yield b"id: %d\ndata: %s\n\n" % (message.seq, orjson.dumps(message.body))
+
+
+async def _serve(socket: WebSocket, told: AsyncIterator[Message | None]) -> None:
+    hearing = asyncio.ensure_future(_hear(socket))
+    sending = asyncio.ensure_future(_send(socket, told))
+    try:
+        await asyncio.wait({hearing, sending}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for work in (hearing, sending):
+            work.cancel()
+        await asyncio.gather(hearing, sending, return_exceptions=True)
+    with contextlib.suppress(RuntimeError, OSError, WebSocketDisconnect):
+        await socket.close()
+
+
+async def _send(socket: WebSocket, told: AsyncIterator[Message | None]) -> None:
+    async for message in told:
+        if message is not None:
+            kind = "gap" if message.body is None else TYPE
+            frame = {"seq": message.seq, "type": kind, "at": message.at, "data": message.body or {}}
+            await socket.send_text(orjson.dumps(frame).decode())
+
+
+async def _hear(socket: WebSocket) -> None:
+    """Clients have nothing to say: what they send is thrown away, until they leave."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass

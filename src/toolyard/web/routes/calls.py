@@ -1,0 +1,65 @@
+"""``/v1/calls``: the journal."""
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+
+from toolyard.app import Yard
+from toolyard.engine.journal import shown
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.store import Place
+from toolyard.protocol.store import Query as Wanted
+from toolyard.web.access import Visitor
+from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
+from toolyard.web.refusal import Refusal, not_found
+from toolyard.web.shapes import Done, RecordPage, RecordShown
+
+
+def router(yard: Yard) -> APIRouter:
+    routes = APIRouter(prefix="/v1/calls", tags=["calls"])
+
+    @routes.get("", responses={200: {"model": RecordPage}})
+    async def list_calls(
+        who: Who,
+        after: After,
+        limit: Limit = 50,
+        state: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        tool: str | None = None,
+        caller: Annotated[str | None, Query(description="Of this caller only; others' need `admin`.")] = None,
+        search: Annotated[str, Query(max_length=200, description="Words of the arguments or of the result.")] = "",
+        since: Annotated[float | None, Query(description="Seconds since 1970.", allow_inf_nan=False)] = None,
+    ) -> Response:
+        """The calls, newest first."""
+        wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who) or caller, text=search, since=since)
+        found = await yard.journal.page(wanted, limit=limit, after=after)
+        return page(found, limit, shown, lambda one: Place(created=one.created, id=one.id))
+
+    @routes.get("/{id}", responses={200: {"model": RecordShown}})
+    async def show_call(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """One call with its arguments and the whole of its result; secrets are masked."""
+        return answer(await _call(yard, id, who))
+
+    @routes.post("/{id}/cancel", responses={200: {"model": Done}})
+    async def cancel_call(id: str, who: Who) -> Response:  # noqa: A002
+        """Stop a call that runs here."""
+        await _call(yard, id, who)
+        if not yard.cancel(id):
+            raise Refusal(HTTPStatus.CONFLICT, f"{id} does not run here any more")
+        return answer({"ok": True, "id": id})
+
+    @routes.post("/{id}/undo", responses={200: {"model": Done}})
+    async def undo_call(id: str, who: Who) -> Response:  # noqa: A002
+        """Put back what a call wrote over or deleted, if the files have not changed since."""
+        await _call(yard, id, who)
+        return answer({"ok": True, "id": id, "restored": await yard.undo(id)})
+
+    return routes
+
+
+async def _call(yard: Yard, id_: str, who: Visitor) -> JsonObject:
+    found = await yard.journal.get(id_)
+    if found is None:
+        raise not_found(f"call '{id_[:100]}'")
+    require_own(who, str(found["caller"]), f"call '{id_[:100]}'")
+    return found

@@ -1,0 +1,124 @@
+"""``/ws``: every event with its number; and VCPToolBox's channels, when the owner has turned them on."""
+
+from http import HTTPStatus
+from typing import cast
+
+import orjson
+from fastapi import APIRouter, Response, WebSocket
+
+from toolyard.app import Yard
+from toolyard.dialects import vcp_server
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifest import Push
+from toolyard.web.access import Access, Visitor
+from toolyard.web.edge import VISITOR
+from toolyard.web.feed import Feed, Follower, Told
+from toolyard.web.refusal import error_body
+from toolyard.web.scope import Scope
+from toolyard.web.sockets import Client
+
+
+def router(yard: Yard, feed: Feed, access: Access, *, vcp_channels: bool) -> APIRouter:
+    routes = APIRouter()
+
+    @routes.websocket("/ws")
+    async def events(socket: WebSocket) -> None:
+        visitor = cast("Visitor", socket.scope[VISITOR])
+        cursor = await _cursor(socket.query_params.get("cursor"), feed)
+        if cursor is None:
+            problem = "'cursor' is the number of the last event that was read"
+            status = HTTPStatus.BAD_REQUEST
+            refused = Response(error_body(status, problem), status, media_type="application/json")
+            await socket.send_denial_response(refused)
+            return
+        follower = Follower(cursor)
+        await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)
+        client = Client(socket, feed, access, visitor, say=_all if visitor.is_admin else _approvals, hear=_nothing)
+        await client.serve(follower)
+
+    if vcp_channels:
+        for path, channel in (("/VCPlog/{key}", vcp_server.LOG), ("/vcpinfo/{key}", vcp_server.INFO)):
+            routes.add_api_websocket_route(path, _Channel(yard, feed, access, channel).connect)
+    return routes
+
+
+class _Channel:
+    """A channel of VCPToolBox: what happens from now on, in its words."""
+
+    def __init__(self, yard: Yard, feed: Feed, access: Access, name: str) -> None:
+        self._yard, self._feed, self._access, self._name = yard, feed, access, name
+
+    async def connect(self, socket: WebSocket, key: str) -> None:  # noqa: ARG002 the edge has looked at it
+        visitor = cast("Visitor", socket.scope[VISITOR])
+        follower = Follower(await self._feed.newest())
+        await socket.accept()
+        await socket.send_text(_text(vcp_server.connected(self._name)))
+
+        async def hear(said: JsonObject) -> bool:
+            return await self._hear(said, visitor)
+
+        def say(told: Told) -> list[str]:
+            if not visitor.is_admin and not told.type.startswith("approval."):
+                return []
+            return [_text(message) for message in self._messages(told)]
+
+        await Client(socket, self._feed, self._access, visitor, say=say, hear=hear).serve(follower)
+
+    def _messages(self, told: Told) -> list[JsonObject]:
+        data = told.data
+        log = self._name == vcp_server.LOG
+        if log and told.type == "call.finished":
+            failed, content = data.get("error") is not None, str(data.get("text", ""))
+            return [vcp_server.log_line(str(data["tool"]), failed=failed, content=content)]
+        if log and told.type == "approval.requested":
+            return [vcp_server.approval_request(data, told.at)]
+        if told.type in ("task.succeeded", "task.failed") and data.get("result") is not None:
+            return self._pushed(data)
+        return []
+
+    def _pushed(self, data: JsonObject) -> list[JsonObject]:
+        plugin = str(data["plugin"])
+        push = self._push(plugin)
+        if push is None or not push.enabled or push.target_client_type not in (None, self._name):
+            return []
+        whole = push.use_result
+        task_id = str(data["task_id"])
+        return [vcp_server.pushed(push.message_type, plugin, task_id, data["result"], whole=whole)]
+
+    def _push(self, plugin: str) -> Push | None:
+        found = self._yard.plugins.plugins.get(plugin)
+        return found.manifest.push if found and found.manifest else None
+
+    async def _hear(self, said: JsonObject, visitor: Visitor) -> bool:
+        response = vcp_server.approval_response(said)
+        if response is None:
+            return isinstance(said.get("type"), str)  # clients say other things too, such as heartbeats
+        id_, allowed, reason = response
+        if visitor.may(frozenset({Scope.APPROVE})):
+            await self._yard.approvals.answer(id_, allowed=allowed, by=visitor.caller, reason=reason)
+        return True
+
+
+async def _cursor(text: str | None, feed: Feed) -> int | None:
+    if text is None:
+        return await feed.newest()
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
+        return None
+    return int(text)
+
+
+def _all(told: Told) -> list[str]:
+    return [told.text]
+
+
+def _approvals(told: Told) -> list[str]:
+    return [told.text] if told.type.startswith("approval.") or told.type == "gap" else []
+
+
+async def _nothing(said: JsonObject) -> bool:
+    """Clients of ``/ws`` have nothing to say."""
+    return said.get("type") == "ping"
+
+
+def _text(message: JsonObject) -> str:
+    return orjson.dumps(message).decode()

@@ -1,0 +1,57 @@
+"""``/healthz``, ``/readyz`` and ``/metrics``: whether the server lives, whether it takes work, and how it is doing."""
+
+import asyncio
+from http import HTTPStatus
+
+from fastapi import APIRouter, Request, Response
+
+from toolyard.app import Yard
+from toolyard.errors import StorageError
+from toolyard.protocol.json import JsonObject
+from toolyard.web.answers import answer
+from toolyard.web.drain import Drain
+from toolyard.web.limits import limits_of
+from toolyard.web.metrics import Metrics
+from toolyard.web.shapes import Health
+
+_STATE_S = 2.0
+_OPEN: JsonObject = {"security": []}
+_TEXT: JsonObject = {"text/plain": {"schema": {"type": "string"}}}
+
+
+def router(yard: Yard, drain: Drain, metrics: Metrics, version: str) -> APIRouter:
+    routes = APIRouter(tags=["health"])
+
+    @routes.get("/healthz", responses={200: {"model": Health}}, openapi_extra=_OPEN)
+    async def healthz() -> Response:
+        """That the server lives."""
+        return answer({"status": "ok", "version": version})
+
+    @routes.get("/readyz", responses={200: {"model": Health}, 503: {"model": Health}}, openapi_extra=_OPEN)
+    async def readyz(request: Request) -> Response:
+        """Whether it takes work; with `?verbose` every limit too."""
+        problem = drain.problem or await _state_problem(yard)
+        told: JsonObject = {"status": problem or "ready"}
+        if "verbose" in request.query_params:
+            told |= {"limits": limits_of(yard.config), "running": drain.running}
+        if problem:
+            return answer(told, HTTPStatus.SERVICE_UNAVAILABLE, {"Retry-After": "5"})
+        return answer(told)
+
+    @routes.get("/metrics", responses={200: {"description": "For Prometheus.", "content": _TEXT}})
+    async def show_metrics() -> Response:
+        """Counters and gauges in the text format of Prometheus."""
+        return Response(metrics.page(), media_type="text/plain; version=0.0.4")
+
+    return routes
+
+
+async def _state_problem(yard: Yard) -> str:
+    try:
+        async with asyncio.timeout(_STATE_S):
+            await yard.store.event_span()
+    except TimeoutError:
+        return f"the state did not answer within {_STATE_S:g} s"
+    except StorageError as error:
+        return str(error)
+    return ""

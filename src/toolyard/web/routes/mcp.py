@@ -1,0 +1,20 @@
+"""``/mcp``: the MCP server behind the same edge, keys and limits as every other route."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.routing import Route
+
+from toolyard.mcp.mount import McpMount
+from toolyard.web.access import Visitor
+from toolyard.web.edge import VISITOR
+
+
+def router(mount: McpMount) -> APIRouter:
+    return APIRouter(routes=[Route("/mcp", mount, include_in_schema=False)])
+
+
+def caller_of(request: Any) -> str:
+    """Whose key it is that the edge has let in."""
+    visitor: Visitor = request.scope[VISITOR]
+    return visitor.caller

@@ -1,0 +1,90 @@
+"""``/v1/tasks``: what goes on after its call."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from toolyard.app import Yard
+from toolyard.engine.tasks import again
+from toolyard.protocol.call import Origin
+from toolyard.protocol.store import Place
+from toolyard.protocol.store import Query as Wanted
+from toolyard.protocol.task import Task
+from toolyard.web.access import Visitor
+from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
+from toolyard.web.refusal import Refusal, not_found
+from toolyard.web.routes.tools import until_gone
+from toolyard.web.shapes import Done, EnvelopeShown, RecordPage, RecordShown
+
+_LONGEST_S = 60.0
+
+
+def router(yard: Yard) -> APIRouter:
+    routes = APIRouter(prefix="/v1/tasks", tags=["tasks"])
+
+    @routes.get("", responses={200: {"model": RecordPage}})
+    async def list_tasks(
+        who: Who,
+        after: After,
+        limit: Limit = 50,
+        state: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        plugin: str | None = None,
+    ) -> Response:
+        """The tasks, newest first."""
+        wanted = Wanted(states=tuple(state), tool=plugin, caller=own_only(who))
+        found = await yard.tasks.page(wanted, limit=limit, after=after)
+        return page(found, limit, Task.to_dict, lambda task: Place(created=task.created, id=task.id))
+
+    @routes.get("/{id}", responses={200: {"model": RecordShown}})
+    async def show_task(
+        id: str,  # noqa: A002 it is the word of the OpenAPI
+        who: Who,
+        wait: Annotated[float, Query(ge=0, le=_LONGEST_S, description="Seconds to wait for a change.")] = 0,
+    ) -> Response:
+        """One task, by its id or by `plugin::id`; with `wait` when it has changed, or after that time."""
+        task = await _task(yard, id, who)
+        if wait and not task.ended:
+            task = await _changed(yard, task, wait)
+        return answer(task.to_dict())
+
+    @routes.post("/{id}/cancel", responses={200: {"model": Done}})
+    async def cancel_task(id: str, who: Who) -> Response:  # noqa: A002
+        """End a task that still runs."""
+        task = await _task(yard, id, who)
+        if not await yard.tasks.cancel(task.id):
+            raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
+        return answer({"ok": True, "id": task.id})
+
+    @routes.post("/{id}/retry", responses={200: {"model": EnvelopeShown}})
+    async def retry_task(id: str, who: Who, request: Request) -> Response:  # noqa: A002
+        """Call the plugin of a task again with the same arguments; the answer is the envelope of the new call."""
+        task = await _task(yard, id, who)
+        call = yard.request(task.plugin, again(task), caller=who.caller, origin=Origin.HTTP)
+        return answer((await until_gone(yard, call, request)).envelope.to_dict())
+
+    return routes
+
+
+async def _task(yard: Yard, id_: str, who: Visitor) -> Task:
+    task = await yard.tasks.get(id_)
+    if task is None:
+        raise not_found(f"task '{id_[:100]}'")
+    require_own(who, task.caller, f"task '{id_[:100]}'")
+    return task
+
+
+async def _changed(yard: Yard, task: Task, seconds: float) -> Task:
+    """The task when it differs from ``task``, or after the time is over."""
+    now = task
+    try:
+        async with asyncio.timeout(seconds):
+            while now.version == task.version:
+                _, seq = await yard.store.event_span()
+                now = await yard.tasks.get(task.id) or task
+                if now.version == task.version:
+                    await yard.store.next_event(seq)
+    except TimeoutError:
+        pass
+    return now

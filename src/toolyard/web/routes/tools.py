@@ -1,0 +1,145 @@
+"""``/v1/tools``: what there is to call, and calling it.
+
+A call answers 200 with any envelope: a tool that fails is no fault of the server. When the client goes away before its
+call has ended, the call is cancelled.
+"""
+
+import asyncio
+import re
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Annotated, Any, Literal
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+
+from toolyard.app import Yard
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject, json_problem
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import ToolSpec
+from toolyard.web.access import Visitor
+from toolyard.web.answers import Who, answer
+from toolyard.web.client import CALL_HEADER, STATUS_HEADER, TASKS_HEADER
+from toolyard.web.refusal import Refusal, bad_request, not_found
+from toolyard.web.shapes import EnvelopeShown, ToolList, ToolShown
+
+_ARGUMENTS: JsonObject = {
+    "requestBody": {
+        "description": "The arguments of the tool.",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    }
+}
+_CALL_ID = re.compile(r"call_[0-9a-f]{32}")
+_CALLER = re.compile(r"cli|yard:[0-9a-f]{32}")
+Dialect = Literal["envelope", "vcp", "backend", "openai", "mcp"]
+
+
+def router(yard: Yard) -> APIRouter:
+    routes = APIRouter(prefix="/v1/tools", tags=["tools"])
+
+    @routes.get("", responses={200: {"model": ToolList}})
+    async def list_tools() -> Response:
+        """Every tool that can be called now."""
+        return answer({"data": [describe(tool.spec) for tool in yard.tools]})
+
+    @routes.get("/{name}", responses={200: {"model": ToolShown}})
+    async def show_tool(name: str) -> Response:
+        """One tool: what a model reads about it, and its parameters."""
+        try:
+            return answer(describe(yard.tools.get(name).spec))
+        except Failure as failure:
+            raise not_found(f"tool called '{name[:100]}'") from failure
+
+    @routes.post("/{name}", responses={200: {"model": EnvelopeShown | dict[str, Any]}}, openapi_extra=_ARGUMENTS)
+    async def call_tool(
+        name: str,
+        request: Request,
+        who: Who,
+        dialect: Annotated[Dialect, Query(description="The shape of the answer.")] = "envelope",
+        shown: Annotated[bool, Query(description="As a model sees it, cut when it is too long.")] = False,
+        force: Annotated[bool, Query(description="Write over a file that was not read; needs `admin`.")] = False,
+        caller: Annotated[str, Query(description="`cli`: as the command line of this project; needs `admin`.")] = "",
+        call_id: Annotated[str, Query(description="`call_` and 32 hex digits: the id to give it; needs `admin`.")] = "",
+    ) -> Response:
+        """Run a tool; the body is its arguments."""
+        arguments = read_arguments(await request.body())
+        later = arguments.pop("timely_contact", None)
+        call = yard.request(name, arguments, caller=who.caller, origin=Origin.HTTP)
+        if force or caller or call_id:
+            call = await _as_the_owner(yard, who, call, caller=caller, call_id=call_id, force=force)
+        outcome = await (until_gone(yard, call, request) if later is None else yard.submit(call, at=str(later)))
+        return answer(yard.express(call, outcome, dialect, shown=shown), headers=_beside(call, outcome))
+
+    return routes
+
+
+def _beside(call: ToolCall, outcome: Outcome) -> dict[str, str]:
+    """What a client can know of a call without reading its answer, whatever the dialect."""
+    told = {CALL_HEADER: call.id, STATUS_HEADER: outcome.envelope.status.value}
+    tasks = outcome.envelope.data.get("tasks")
+    ids = (
+        [str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task]
+        if isinstance(tasks, list)
+        else []
+    )
+    return {**told, TASKS_HEADER: ",".join(ids)} if ids else told
+
+
+def describe(spec: ToolSpec) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "risk": spec.risk.value,
+        "parameters": spec.parameters,
+        "synonyms": dict(spec.synonyms),
+        "aliases": list(spec.aliases),
+        "timeout_s": spec.timeout_s,
+    }
+
+
+def read_arguments(body: bytes) -> JsonObject:
+    try:
+        value = orjson.loads(body or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise bad_request(f"the body is not valid JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise bad_request('the body must be a JSON object of arguments, such as {"path": "src"}')
+    problem = json_problem(value, "body")
+    if problem:
+        raise bad_request(problem)
+    return value
+
+
+async def until_gone(yard: Yard, call: ToolCall, request: Request) -> Outcome:
+    """Run a call; it is cancelled when whoever asked for it has gone."""
+    running = asyncio.ensure_future(yard.settle(call))
+    watching = asyncio.ensure_future(request.receive())
+    try:
+        await asyncio.wait({running, watching}, return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            yard.cancel(call.id)
+        return await running
+    finally:
+        for work in (running, watching):
+            work.cancel()
+
+
+async def _as_the_owner(
+    yard: Yard, who: Visitor, call: ToolCall, *, caller: str, call_id: str, force: bool
+) -> ToolCall:
+    """What only a person on this machine may say about a call."""
+    if not who.is_admin:
+        raise Refusal(HTTPStatus.FORBIDDEN, "'caller', 'call_id' and 'force' take the scope admin")
+    if caller and not _CALLER.fullmatch(caller):
+        raise bad_request("'caller' is 'cli', or 'yard:' and 32 hex digits")
+    if call_id and not _CALL_ID.fullmatch(call_id):
+        raise bad_request("'call_id' is 'call_' and 32 hex digits")
+    if call_id and await yard.journal.get(call_id) is not None:
+        raise Refusal(HTTPStatus.CONFLICT, f"there has been a call {call_id} already")
+    if caller == "cli":
+        call = replace(call, caller=f"cli:{yard.config.project.resolve()}", origin=Origin.CLI)
+    elif caller:
+        call = replace(call, caller=caller, origin=Origin.PYTHON)
+    return replace(call, id=call_id or call.id, force=force)

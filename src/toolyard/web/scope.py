@@ -1,0 +1,56 @@
+"""Who may do what: the scopes of keys, and the scope that each address needs.
+
+An address that no rule names needs ``admin``: a route that somebody adds is closed until it is named here.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+
+class Scope(StrEnum):
+    CHAT = "chat"  # talk to models
+    TOOLS = "tools"  # run tools, see what came of them
+    APPROVE = "approve"  # answer approvals and change their rules
+    ADMIN = "admin"  # everything
+
+
+ANY: Final = frozenset(Scope)
+OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css"})
+CALLBACK: Final = "/plugin-callback/"
+VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
+EVENTS: Final = frozenset({Scope.APPROVE, Scope.ADMIN})
+
+_EXACT = dict.fromkeys(("/", "/docs", "/docs.css", "/openapi.json", "/v1/session", "/logout", "/ws-ticket"), ANY)
+_EXACT["/ws"] = EVENTS
+_BELOW = {
+    "/v1/chat": Scope.CHAT,
+    "/v1/chatvcp": Scope.CHAT,
+    "/v1/chats": Scope.CHAT,
+    "/v1/models": Scope.CHAT,
+    "/v1/interrupt": Scope.CHAT,
+    "/v1/tools": Scope.TOOLS,
+    "/v1/human": Scope.TOOLS,
+    "/v1/tasks": Scope.TOOLS,
+    "/v1/schedules": Scope.TOOLS,
+    "/v1/schedule_task": Scope.TOOLS,
+    "/v1/calls": Scope.TOOLS,
+    "/v1/reply": Scope.TOOLS,
+    "/v1/backend": Scope.TOOLS,
+    "/mcp": Scope.TOOLS,
+    "/v1/approvals": Scope.APPROVE,
+}
+
+
+def needed(path: str) -> frozenset[Scope]:
+    """The scopes of which one is enough for ``path``; ``admin`` always is."""
+    if path in _EXACT:
+        return _EXACT[path]
+    if path.startswith(VCP_CHANNELS):
+        return EVENTS
+    found = next((scope for place, scope in _BELOW.items() if path == place or path.startswith(f"{place}/")), None)
+    return frozenset({Scope.ADMIN} if found is None else {found, Scope.ADMIN})
+
+
+def is_open(path: str) -> bool:
+    """Whether nobody has to say who they are. A callback says it by its token, which its route checks."""
+    return path in OPEN or path.startswith(CALLBACK)

@@ -1,0 +1,214 @@
+"""A server: a Yard that others reach, from its first breath to its last.
+
+It is ready as soon as it listens; plugins are looked for after that, beside the event loop's other work. At its end it
+takes no new work but callbacks, waits ``GRACE_S`` for what runs, cancels the rest, and leaves every row settled.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolyard.app import Yard
+from toolyard.config import Config
+from toolyard.engine.clock import Clock, SystemClock
+from toolyard.engine.journal import RUNNING
+from toolyard.engine.ownership import OwnerLock
+from toolyard.gateway.assemble import make_chat
+from toolyard.mcp.mount import McpMount
+from toolyard.plugin_source import Outside
+from toolyard.plugins.static import StaticValues
+from toolyard.plugins.watch import watch
+from toolyard.protocol.store import Query
+from toolyard.web.access import Access
+from toolyard.web.app import Parts, make_app
+from toolyard.web.background import kept, until
+from toolyard.web.bodies import BODY_S
+from toolyard.web.drain import GRACE_S, Drain
+from toolyard.web.feed import Feed
+from toolyard.web.head import neighbourhood
+from toolyard.web.keys import Keys, make_key, stored_key
+from toolyard.web.listening import EXIT_S, Listener, is_loopback, listen, require_safe, url_of
+from toolyard.web.metrics import Metrics
+from toolyard.web.presence import announce, withdraw
+from toolyard.web.routes import backend, chat, mcp
+from toolyard.web.sockets import PING_S
+
+_SWEEP_S = 3600.0
+_RECOVER_S = 30.0
+_MOST_CALLS = 10_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a server is started."""
+
+    host: str = "127.0.0.1"
+    port: int | None = None  # None: as the settings say; 0: any that is free
+    allow_remote: bool = False
+    safe: bool = False  # without any plugins
+    version: str = "unknown"
+    grace_s: float = GRACE_S
+    ping_s: float = PING_S
+    body_s: float = BODY_S
+    clock: Clock = field(default_factory=SystemClock)
+
+
+class Server:
+    """``start`` it, and ``stop`` it. Belongs to one event loop."""
+
+    def __init__(self, config: Config, options: Options = Options()) -> None:  # noqa: B008 it is frozen
+        self.config, self.options = config, options
+        stored = stored_key(config.home)
+        require_safe(options.host, stored, allow_remote=options.allow_remote)
+        self._lock = OwnerLock.take(config.home)
+        self.is_first_start = stored is None
+        self.key = stored or make_key(config.home)
+        self.url = ""
+        self.drain = Drain()
+        self.statics: StaticValues | None = None
+        self._works: list[asyncio.Task[None]] = []
+        self._ended = asyncio.Event()
+
+    async def start(self) -> None:
+        """Listen; when this returns, requests are answered."""
+        options = self.options
+        try:
+            listening = listen(options.host, self.config["port"] if options.port is None else options.port)
+        except BaseException:
+            self._lock.release()
+            raise
+        port = listening.getsockname()[1]
+        self.url = url_of(options.host, port)
+        try:
+            self._assemble()
+            await self.feed.start()
+            self._listener = Listener(make_app(self.yard, self._parts(port)), ping_s=options.ping_s)
+            self._serving = asyncio.create_task(self._listener.serve([listening]))
+            await self._listener.ready.wait()
+            announce(self.config.home, self.url, self.config.project)
+        except BaseException:
+            listening.close()
+            if "yard" in vars(self):
+                await self.yard.close()
+            self._lock.release()
+            raise
+        self._begin(self.feed.run, "events")
+        self._begin(self._look_after, "recovery")
+        self._begin(self.yard.schedules.serve, "schedules")
+        if not options.safe:
+            self._begin(self._keep_plugins, "plugins")
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether other machines reach it."""
+        return not is_loopback(self.options.host)
+
+    def link(self) -> str:
+        """An address that signs a browser in once."""
+        return f"{self.url}/login?link={self.access.link()}"
+
+    async def stop(self, hurry: asyncio.Event | None = None) -> None:
+        """End: no new work from now on; what runs has the grace to end, unless ``hurry`` is set. Twice is harmless."""
+        if self._ended.is_set():
+            return
+        self._ended.set()
+        self.drain.ending = True
+        await until(self._quiet(), self.options.grace_s, hurry)
+        await self._cancel_the_rest()
+        for work in self._works:
+            work.cancel()
+        await asyncio.wait(self._works)
+        if self.statics is not None:
+            await self.statics.close()
+        await self._mcp.close()
+        self._listener.should_exit = True
+        await self._serving
+        await self.yard.close()
+        withdraw(self.config.home)
+        self._lock.release()
+
+    def _assemble(self) -> None:
+        clock = self.options.clock
+        outside = Outside(self._callback_base, outlives=True, safe=self.options.safe)
+        self.yard = Yard(self.config, clock=clock, outside=outside)
+        self.yard.keep_secret([self.key])
+        self.access = Access(Keys(self.config.home, self.key), clock)
+        self.feed = Feed(self.yard.store, clock)
+        self.chat = make_chat(self.yard, clock=clock, static=self._static)
+        self._mcp = McpMount(self.yard, mcp.caller_of, self._is_ending)
+
+    def _parts(self, port: int) -> Parts:
+        config, clock = self.config, self.options.clock
+        near = neighbourhood(
+            self.options.host,
+            port,
+            hosts=config["allowed_hosts"],
+            origins=config["allowed_origins"],
+            proxies=config["trusted_proxies"],
+        )
+        return Parts(
+            version=self.options.version,
+            clock=clock,
+            access=self.access,
+            near=near,
+            feed=self.feed,
+            drain=self.drain,
+            metrics=Metrics(),
+            cookie=f"toolyard_{port}",  # browsers send cookies to every port of a machine
+            body_s=self.options.body_s,
+            more=(
+                chat.router(self.chat),
+                backend.router(self.yard, clock, self._is_ending),
+                mcp.router(self._mcp),
+            ),
+        )
+
+    async def _quiet(self) -> None:
+        await self.drain.idle()
+        await self.yard.schedules.drain()
+
+    async def _cancel_the_rest(self) -> None:
+        """What the grace was too short for ends as cancelled, and is answered."""
+        await self.chat.close()
+        mine = Query(states=(RUNNING,), owner=self.yard.boot.name)
+        for call in await self.yard.journal.page(mine, limit=_MOST_CALLS):
+            self.yard.cancel(call.id)
+        await until(self._quiet(), EXIT_S)
+
+    def _is_ending(self) -> bool:
+        return self.drain.ending
+
+    def _static(self) -> dict[str, str]:
+        return self.statics.placeholders() if self.statics else {}
+
+    async def _callback_base(self) -> str:
+        return f"{self.url}/plugin-callback/~"
+
+    def _begin(self, work: Callable[[], Awaitable[Any]], name: str) -> None:
+        self._works.append(asyncio.create_task(kept(work, name), name=f"toolyard-{name}"))
+
+    async def _look_after(self) -> None:
+        """Settle what dead processes left, and forget what was kept long enough, now and again."""
+        passed = _SWEEP_S
+        while True:
+            await self.yard.recover()
+            if passed >= _SWEEP_S:
+                passed = 0.0
+                await self.yard.sweep()
+            await asyncio.sleep(_RECOVER_S)
+            passed += _RECOVER_S
+
+    async def _keep_plugins(self) -> None:
+        """Find the plugins, keep the values of static ones, and see changes in their folders."""
+        if self.statics is not None:
+            await self.statics.close()
+        plugins = self.yard.plugins.plugins
+        statics = self.statics = StaticValues(self.yard.plugins.host, self.yard.store, self.options.clock.now)
+        await statics.start()
+
+        def changed() -> None:
+            if plugins.refresh():
+                statics.refresh()
+
+        await watch(plugins.places, changed, stop=self._ended)

@@ -1,0 +1,171 @@
+"""A gateway for tests: a real Yard, a scripted provider, a real server on a free port."""
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import openai
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from tests.fakes import FakeTool, says
+from tests.gateway.upstream import Answers, Provider, provider
+from toolyard.app import Yard
+from toolyard.config import load
+from toolyard.engine.masking import Mask
+from toolyard.gateway.assemble import make_chat
+from toolyard.gateway.chat import Chat
+from toolyard.gateway.upstream import Limits
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.request_text import format_request
+from toolyard.protocol.tool import Checkpoint
+from toolyard.web.access import Visitor
+from toolyard.web.edge import VISITOR
+from toolyard.web.routes import chat as chat_routes
+from toolyard.web.scope import Scope as KeyScope
+
+QUICK = Limits(connect_s=5, first_byte_s=5, idle_s=5, whole_s=10, tries=3, pause_s=0.01)
+ME = "key:me"
+
+
+@dataclass
+class Gateway:
+    yard: Yard
+    chat: Chat
+    upstream: Provider
+    url: str = ""
+    ran: list[ToolCall] = field(default_factory=list)  # the calls of the tool Say
+
+    def client(self, key: str = "me") -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=30)
+
+    async def whole(self, text: str = "Hi.", **more: Any) -> dict[str, Any]:
+        """The answer in one piece, by the port."""
+        run = await self.chat.complete(asked(text, **more), caller=ME)
+        found: dict[str, Any] = json.loads(run.body)
+        return found
+
+    async def streamed(self, text: str = "Hi.", **more: Any) -> "Heard":
+        run = await self.chat.complete(asked(text, stream=True, **more), caller=ME)
+        if run.pieces is None:
+            return Heard(events=[json.loads(run.body)], status=int(run.status))
+        raw = b"".join([piece async for piece in run.pieces])
+        return Heard.of(raw)
+
+
+@dataclass
+class Heard:
+    """What a client has heard of a stream."""
+
+    events: list[dict[str, Any]]
+    done: int = 0
+    status: int = 200
+
+    @classmethod
+    def of(cls, raw: bytes) -> "Heard":
+        lines = [line for event in raw.split(b"\n\n") for line in event.split(b"\n") if line.startswith(b"data: ")]
+        data = [line.removeprefix(b"data: ") for line in lines]
+        return cls([json.loads(one) for one in data if one != b"[DONE]"], data.count(b"[DONE]"))
+
+    @property
+    def text(self) -> str:
+        deltas = (choice["delta"] or {} for event in self.events for choice in event.get("choices", []))
+        return "".join(delta.get("content") or "" for delta in deltas)
+
+    @property
+    def finishes(self) -> list[str]:
+        found = (choice.get("finish_reason") for event in self.events for choice in event.get("choices", []))
+        return [finish for finish in found if finish]
+
+    @property
+    def errors(self) -> list[dict[str, Any]]:
+        return [event["error"] for event in self.events if "error" in event]
+
+
+def asked(text: str, *, system: str = "", **more: Any) -> JsonObject:
+    messages = [{"role": "system", "content": system}] if system else []
+    return {"model": "scripted", "messages": [*messages, {"role": "user", "content": text}], **more}
+
+
+def request(tool: str = "Say", **arguments: str) -> str:
+    return format_request(tool, arguments)
+
+
+@asynccontextmanager
+async def gateway(
+    place: Path,
+    answers: Answers,
+    *,
+    limits: Limits = QUICK,
+    settings: Mapping[str, Any] | None = None,
+    plugins: tuple[Path, ...] = (),
+    served: bool = False,
+) -> AsyncIterator[Gateway]:
+    (place / "project").mkdir(parents=True, exist_ok=True)
+    config = load(place / "project", place / "home", plugin_folders=plugins, trusts_given=True)
+    async with provider(answers) as upstream, contextlib.AsyncExitStack() as stack:
+        values = {**config.values, "upstream_url": upstream.url, "upstream_key": "sk-the-key", **(settings or {})}
+        config = type(config)(
+            config.project,
+            config.home,
+            values,
+            config.sources,
+            config.environ,
+            config.plugin_folders,
+            trusts_given=True,
+        )
+        yard = await stack.enter_async_context(Yard(config))
+        chat = make_chat(yard, limits=limits, tour_pause_s=0, mask=Mask(config.secrets))
+        stack.push_async_callback(chat.close)
+        one = Gateway(yard, chat, upstream)
+
+        async def say(call: ToolCall, checkpoint: Checkpoint) -> Result:
+            one.ran.append(call)
+            return await says(call, checkpoint)
+
+        yard.tools.add(FakeTool(say, name="Say"))
+        if served:
+            one.url = await stack.enter_async_context(serve(chat_app(chat)))
+        yield one
+
+
+def chat_app(chat: Chat) -> ASGIApp:
+    """The chat's routes alone; the key is the caller's name."""
+    routed = FastAPI()
+    routed.include_router(chat_routes.router(chat))
+    app = chat_routes.shortcut(routed, chat)
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = dict(scope["headers"])
+            name = headers.get(b"authorization", b"Bearer nobody").decode().removeprefix("Bearer ")
+            scope[VISITOR] = Visitor(key_id=name, scopes=frozenset({KeyScope.CHAT}))
+        await app(scope, receive, send)
+
+    return named
+
+
+@asynccontextmanager
+async def serve(app: ASGIApp) -> AsyncIterator[str]:
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, lifespan="off", http="httptools")
+    server = uvicorn.Server(config)
+    server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
+    serving = asyncio.create_task(server.serve())
+    async with asyncio.timeout(10):
+        while not server.started:  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        await serving

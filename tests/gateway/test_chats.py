@@ -1,0 +1,258 @@
+"""Replies that survive their client, turns that are stopped, clients that are slow or leave."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.fakes import Endless, FakeTool
+from tests.gateway.serving import ME, Gateway, Heard, asked, gateway, request
+from tests.gateway.upstream import Script, chunk, replies, says, streamed
+from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, Recorded
+
+BLOCK = request(text="hello")
+KEY = {"Authorization": "Bearer me"}
+
+
+async def post(one: Gateway, session: aiohttp.ClientSession, body: Any, **headers: str) -> aiohttp.ClientResponse:
+    return await session.post(f"{one.url}/v1/chat/completions", json=body, headers={**KEY, **headers})
+
+
+async def first_bytes(response: aiohttp.ClientResponse) -> bytes:
+    async with asyncio.timeout(10):
+        return await response.content.readany()
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_a_client_that_comes_back_gets_every_later_piece_once(tmp_path: Path) -> None:
+    answers = [
+        Script(streamed(f"One two three.\n{BLOCK}\n"), pause_s=0.01),
+        Script(streamed("Four five."), pause_s=0.01),
+    ]
+    async with gateway(tmp_path, answers, served=True) as one, aiohttp.ClientSession() as session:
+        response = await post(one, session, asked("Hi", stream=True), **{"X-Toolyard-Chat": "my-chat"})
+        raw = b""
+        while raw.count(b"\n\n") < 3:
+            raw += await first_bytes(response)
+        response.close()
+        events = raw.split(b"\n\n")[:-1]
+        cursor = int(events[-1].split(b"\n")[0].removeprefix(b"id: "))
+        url = f"{one.url}/v1/chats/my-chat/stream"
+        async with asyncio.timeout(20), session.get(url, params={"cursor": cursor}, headers=KEY) as again:
+            rest = await again.read()
+        heard = Heard.of(b"\n\n".join([*events, rest]))
+        assert heard.text == "One two three.\n\n> ✓ Say: Said it.\n\nFour five."
+        assert (heard.finishes, heard.done) == (["stop"], 1)
+        async with session.get(url, headers={**KEY, "Last-Event-ID": str(cursor)}) as third:
+            assert await third.read() == rest
+        async with session.get(url, headers={"Authorization": "Bearer another"}) as stranger:
+            assert stranger.status == 404
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_cursors_go_on_over_the_turns_of_a_chat_and_one_turn_runs_at_a_time(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("First.", "Second."), served=True) as one, aiohttp.ClientSession() as session:
+        body = asked("Hi", stream=True, toolyard={"chat": "c"})
+        first = Heard.of(await (await post(one, session, body)).read())
+        response = await post(one, session, body)
+        cursor = int(response.headers["X-Toolyard-Cursor"])
+        assert cursor == len(first.events) + first.done
+        assert Heard.of(await response.read()).text == "Second."
+        async with session.get(f"{one.url}/v1/chats/c/stream", headers=KEY) as all_of_it:
+            assert Heard.of(await all_of_it.read()).text == "First.Second."
+        async with session.get(f"{one.url}/v1/chats/c", headers=KEY) as shown:
+            told = await shown.json()
+            assert (told["state"], told["rounds"]) == ("done", [{"sent": asked("Hi", stream=True)}])
+    async with gateway(tmp_path / "busy", [Script(streamed("Hi.")[:2], then="hang")]) as one:
+        run = await one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c")
+        assert run.pieces is not None
+        await anext(run.pieces)
+        assert (await one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c")).status == 409
+        await run.pieces.aclose()
+
+
+@pytest.mark.requirement("chat:interrupt", "r:R77")
+async def test_interrupt_reaches_the_model_also_when_its_client_does_not_read(tmp_path: Path) -> None:
+    pieces = [chunk({"content": "x" * 65536})] * 100
+    async with gateway(tmp_path, [Script(pieces, then="hang")]) as one:
+        for chat in ("plain", "surviving"):
+            one.upstream.gone.clear()
+            named: dict[str, Any] = {"toolyard": {"chat": chat}} if chat == "surviving" else {}
+            run = await one.chat.complete(asked("Hi", stream=True, requestId=chat, **named), caller=ME)
+            assert run.pieces is not None
+            await anext(run.pieces)
+            await asyncio.sleep(0.2)  # it stands still by now
+            assert one.chat.interrupt(caller=ME, request_id=chat)
+            async with asyncio.timeout(1):
+                await one.upstream.gone.wait()
+            assert b"interrupted" in b"".join([piece async for piece in run.pieces])
+
+
+@pytest.mark.requirement("r:R76")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_when_a_plain_client_leaves_the_model_is_left_within_a_second(tmp_path: Path, stream: bool) -> None:
+    script = Script(streamed("Hi there.")[:3], then="hang")
+    async with gateway(tmp_path, [script], served=True) as one, aiohttp.ClientSession() as session:
+        asking = asyncio.create_task(post(one, session, asked("Hi", stream=stream)))
+        if stream:
+            response = await asking
+            await first_bytes(response)
+            response.close()
+        else:
+            async with asyncio.timeout(10):
+                while not one.upstream.bodies:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+            asking.cancel()
+        async with asyncio.timeout(1):
+            await one.upstream.gone.wait()
+
+
+@pytest.mark.requirement("r:R76")
+async def test_when_a_plain_client_leaves_its_tools_are_stopped(tmp_path: Path) -> None:
+    endless = Endless()
+    async with gateway(tmp_path, replies(request("Endless")), served=True) as one, aiohttp.ClientSession() as session:
+        one.yard.tools.add(FakeTool(endless, name="Endless"))
+        response = await post(one, session, asked("Hi", stream=True))
+        await endless.started.wait()
+        response.close()
+        async with asyncio.timeout(1):
+            await endless.stopped.wait()
+
+
+@pytest.mark.requirement("chat:interrupt")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_interrupt_stops_the_tools_within_a_second(tmp_path: Path, stream: bool) -> None:
+    endless = Endless()
+    answers = replies(f"Wait.\n{request('Endless')}")
+    async with gateway(tmp_path, answers, served=True) as one, aiohttp.ClientSession() as session:
+        one.yard.tools.add(FakeTool(endless, name="Endless"))
+        asking = asyncio.create_task(post(one, session, asked("Hi", stream=stream, requestId="r-1")))
+        await endless.started.wait()
+        stop = f"{one.url}/v1/interrupt"
+        async with session.post(stop, json={"requestId": "r-1"}, headers={"Authorization": "Bearer other"}) as refused:
+            assert refused.status == 404
+        async with asyncio.timeout(1):
+            async with session.post(stop, json={"requestId": "r-1"}, headers=KEY) as stopped:
+                assert (stopped.status, (await stopped.json())["status"]) == (200, "success")
+            await endless.stopped.wait()
+        body = await (await asking).read()
+        assert b"interrupted" in body
+        assert (body.endswith(b"data: [DONE]\n\n")) is stream
+        async with session.post(stop, json={"requestId": "r-1"}, headers=KEY) as late:
+            assert late.status == 404
+        async with session.post(stop, json={}, headers=KEY) as nothing:
+            assert nothing.status == 400
+
+
+@pytest.mark.requirement("chat:interrupt")
+@pytest.mark.parametrize("when", ["first byte", "stream"])
+async def test_interrupt_stops_the_model_within_a_second(tmp_path: Path, when: str) -> None:
+    script = Script(streamed("Hi.")[:2], then="hang") if when == "stream" else Script(late_s=60)
+    async with gateway(tmp_path, [script], served=True) as one, aiohttp.ClientSession() as session:
+        asking = asyncio.create_task(
+            post(one, session, asked("Hi", stream=True, toolyard={"chat": "c", "show": "raw"}))
+        )
+        async with asyncio.timeout(10):
+            while not one.upstream.bodies or (not one.upstream.written and when == "stream"):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        async with asyncio.timeout(1.5):
+            async with session.post(f"{one.url}/v1/interrupt", json={"chat": "c"}, headers=KEY) as stopped:
+                assert stopped.status == 200
+            await one.upstream.gone.wait()
+            response = await asking
+            assert b"interrupted" in await response.read()
+
+
+@pytest.mark.requirement("chat:completions")
+async def test_comments_keep_a_stream_alive_while_tools_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolyard.web.running.KEEP_ALIVE_S", 0.05)
+    endless = Endless()
+    async with gateway(tmp_path, replies(request("Endless")), served=True) as one, aiohttp.ClientSession() as session:
+        one.yard.tools.add(FakeTool(endless, name="Endless"))
+        response = await post(one, session, asked("Hi", stream=True))
+        raw = b""
+        while raw.count(b": keep-alive\n\n") < 3:
+            raw += await first_bytes(response)
+        response.close()
+
+
+@pytest.mark.requirement("r:R77")
+async def test_a_slow_client_pauses_the_upstream(tmp_path: Path) -> None:
+    text = "x" * 65536
+    pieces = [chunk({"content": text})] * 640  # 40 MiB
+    async with gateway(tmp_path, [Script([*pieces, *streamed("End.")])], served=True) as one:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(one.url.rpartition(":")[2]), limit=2**16)
+        body = json.dumps(asked("Hi", stream=True)).encode()
+        head = ["POST /v1/chat/completions HTTP/1.1", "Host: x", "Authorization: Bearer me"]
+        writer.write("\r\n".join([*head, f"Content-Length: {len(body)}", "", ""]).encode() + body)
+        await reader.readuntil(b"\r\n\r\n")
+        seen = -1
+        while seen != one.upstream.written:  # until it stands still
+            seen = one.upstream.written
+            await asyncio.sleep(0.3)
+        assert seen < 30 * 2**20
+        writer.close()
+        await writer.wait_closed()
+
+
+@pytest.mark.requirement("r:R77")
+async def test_a_slow_reader_of_a_surviving_chat_pauses_it_and_one_that_left_does_not() -> None:
+    recorded = Recorded()
+    recorded.begin()
+    reading = recorded.follow(0)
+    recorded.put(b"data: first\n\n")
+    assert await anext(reading) == b"id: 1\ndata: first\n\n"
+    recorded.put(b"data: " + b"x" * (MAX_BEHIND + 1) + b"\n\n")
+    room = asyncio.create_task(recorded.room())
+    _, waiting = await asyncio.wait({room}, timeout=0.05)
+    assert waiting
+    assert len(await anext(reading)) > MAX_BEHIND
+    async with asyncio.timeout(5):
+        await room
+        recorded.put(b"data: " + b"x" * (MAX_BEHIND + 1) + b"\n\n")
+        room = asyncio.create_task(recorded.room())
+        await asyncio.sleep(0)
+        await reading.aclose()
+        await room
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_what_is_recorded_is_bounded_and_a_gap_is_told() -> None:
+    recorded = Recorded()
+    recorded.begin()
+    for _ in range(10):
+        recorded.put(b"data: " + b"x" * (MAX_RECORDED // 4) + b"\n\n")
+    assert recorded.size <= MAX_RECORDED
+    recorded.end()
+    events = [event async for event in recorded.follow(0)]
+    assert b'"gap"' in events[0]
+    assert events[-1].startswith(b"id: 10\n")
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("Hi.")) as one:
+        ids = [(await one.chat.complete(asked("Hi"), caller=ME)).id for _ in range(MAX_CHATS + 5)]
+        assert [one.chat.record(id_, ME) is None for id_ in (ids[0], ids[4], ids[5], ids[-1])] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+
+
+@pytest.mark.requirement("chat:completions")
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"messages": []}, {"messages": "x"}, {"messages": [{}], "model": 1}, asked("x", toolyard={"show": "y"}),
+     asked("x", toolyard={"chat": "../x"})],
+)  # fmt: skip
+async def test_requests_that_make_no_sense_are_refused(tmp_path: Path, body: Any) -> None:
+    async with gateway(tmp_path, [says("Hi.")]) as one:
+        run = await one.chat.complete(body, caller=ME)
+        assert run.status == 400
+        assert set(json.loads(run.body)["error"]) == {"message", "type", "param", "code"}
+        assert one.upstream.bodies == []

@@ -1,0 +1,258 @@
+"""What a model provider does wrong, and what the client then sees: an error and the end, never a hang or a guess."""
+
+import asyncio
+import json
+import os
+import resource
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.serving import ME, QUICK, asked, gateway, request
+from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
+from toolyard.gateway.upstream import Limits
+
+BLOCK = request(text="hello")
+SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+
+
+@pytest.fixture(autouse=True)
+async def bounded() -> AsyncIterator[None]:
+    """Nothing here may hang."""
+    async with asyncio.timeout(300 if SOAK else 60):
+        yield
+
+
+@pytest.mark.requirement("r:R70", "r:R71", "s:S-26")
+async def test_a_stream_cut_at_any_byte_runs_nothing_and_never_looks_finished(tmp_path: Path) -> None:
+    pieces = streamed(f"I will.\n{BLOCK}\nSo.", size=9)
+    whole = b"".join(pieces)
+    ends = whole.index(b'"finish_reason": "stop"')  # from here on the reply has said that it is over
+    ended = whole.index(b"\n\n", ends)
+    cuts = range(len(whole)) if SOAK else [*range(0, len(whole), 61), ends, *range(ended - 2, ended + 4), len(whole)]
+    script = Script()
+    async with gateway(tmp_path, lambda _: replies("Done.")({"stream": True}) if one_ran() else script) as one:
+        asks = 0
+
+        def one_ran() -> bool:
+            return len(one.upstream.bodies) > asks + 1
+
+        for cut in cuts:
+            asks = len(one.upstream.bodies)
+            script.pieces, script.then = [whole[:cut]], "cut"
+            one.ran.clear()
+            heard = await one.streamed()
+            if cut < ended + 2:
+                assert (one.ran, heard.finishes, heard.done) == ([], [], 0), cut
+                assert [error["code"] for error in heard.errors] == ["upstream_cut_off"], cut
+            else:
+                assert (len(one.ran), heard.finishes, heard.done, heard.errors) == (1, ["stop"], 1, []), cut
+
+
+@pytest.mark.requirement("r:R70")
+async def test_an_end_without_finish_or_done_is_no_end(tmp_path: Path) -> None:
+    async with gateway(tmp_path, [Script(streamed(BLOCK)[:-2])]) as one:
+        heard = await one.streamed()
+        assert (one.ran, heard.finishes, heard.done) == ([], [], 0)
+        assert "broke off" in heard.errors[0]["message"]
+
+
+@pytest.mark.requirement("r:R71")
+@pytest.mark.parametrize("missing", ["done", "finish", "twice"])
+async def test_either_finish_or_done_is_an_end(tmp_path: Path, missing: str) -> None:
+    pieces = streamed(BLOCK)
+    left = {"done": pieces[:-1], "finish": [*pieces[:-2], DONE], "twice": [*pieces, DONE, chunk({"content": "x"})]}
+    async with gateway(tmp_path, [Script(left[missing]), says("Done.")]) as one:
+        heard = await one.streamed()
+        assert (len(one.ran), heard.finishes, heard.done) == (1, ["stop"], 1)
+
+
+@pytest.mark.requirement("r:R73")
+async def test_text_split_at_every_byte_gives_what_no_stream_gives(tmp_path: Path) -> None:
+    text = f"先看。\n{BLOCK}\n好。"
+    raw = b"".join(streamed(text, size=3))
+    async with gateway(tmp_path / "whole", replies(text, "完。")) as one:
+        expected = (await one.whole())["choices"][0]["message"]["content"]
+    sizes = [1, 2, 3] if not SOAK else [*range(1, 40)]
+    for size in sizes:
+        pieces = [raw[at : at + size] for at in range(0, len(raw), size)]
+        async with gateway(tmp_path / str(size), [Script(pieces), says("完。")]) as one:
+            heard = await one.streamed()
+            assert (heard.text, len(one.ran)) == (expected, 1)
+
+
+@pytest.mark.requirement("r:R72")
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_refusal_before_the_first_byte_is_tried_again(tmp_path: Path, status: int, stream: bool) -> None:
+    refusal = Script([b'{"error": {"message": "busy"}}'], status=status, kind="application/json")
+    async with gateway(tmp_path, [refusal, refusal, says("Hi.", stream=stream)]) as one:
+        text = (await one.streamed()).text if stream else (await one.whole())["choices"][0]["message"]["content"]
+        assert (text, len(one.upstream.bodies)) == ("Hi.", 3)
+
+
+@pytest.mark.requirement("r:R72")
+async def test_retry_after_is_honoured_and_a_long_one_is_left_to_the_client(tmp_path: Path) -> None:
+    busy = Script([b"{}"], status=429, kind="application/json", headers={"Retry-After": "1"})
+    async with gateway(tmp_path / "short", [busy, says("Hi.", stream=False)]) as one:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        await one.whole()
+        assert loop.time() - began >= 1
+    busy = replace(busy, headers={"Retry-After": "3600"})
+    async with gateway(tmp_path / "long", [busy]) as one:
+        run = await one.chat.complete(asked("Hi"), caller=ME)
+        assert (run.status, run.headers["Retry-After"], len(one.upstream.bodies)) == (429, "3600", 1)
+
+
+@pytest.mark.requirement("r:R72", "r:R74b")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_nothing_is_tried_again_after_a_tool_has_run(tmp_path: Path, stream: bool) -> None:
+    refusal = Script([b'{"error": {"message": "too long"}}'], status=503, kind="application/json")
+    async with gateway(tmp_path, [says(BLOCK, stream=stream), refusal]) as one:
+        run = await one.chat.complete(asked("Hi", stream=stream), caller=ME)
+        if run.pieces is not None:
+            heard = b"".join([piece async for piece in run.pieces])
+            assert heard.endswith(b'data: {"error":{"message":"too long"}}\n\n')
+        else:
+            assert (run.status, json.loads(run.body)) == (503, {"error": {"message": "too long"}})
+        assert (len(one.ran), len(one.upstream.bodies)) == (1, 2)
+
+
+@pytest.mark.requirement("r:R72")
+async def test_a_provider_that_cannot_be_reached_is_an_error(tmp_path: Path) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        async with gateway(tmp_path, [], settings={"upstream_url": url}) as one:
+            run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+    assert (run.status, json.loads(run.body)["error"]["code"]) == (502, "upstream_unreachable")
+
+
+@pytest.mark.requirement("r:R74")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("status", [200, 404])
+async def test_html_is_a_clear_error(tmp_path: Path, stream: bool, status: int) -> None:
+    page = Script([b"<html><body>Not here</body></html>"], status=status, kind="text/html")
+    async with gateway(tmp_path, [page]) as one:
+        run = await one.chat.complete(asked("Hi", stream=stream), caller=ME)
+        said = b"".join([piece async for piece in run.pieces]) if run.pieces else run.body
+    assert b"Not here" in said
+    assert b'"error"' in said
+
+
+@pytest.mark.requirement("r:R74", "chat:upstream")
+@pytest.mark.parametrize(("status", "told"), [(400, 400), (404, 404), (413, 413), (401, 502), (403, 502), (302, 502)])
+async def test_the_providers_own_error_is_kept(tmp_path: Path, status: int, told: int) -> None:
+    own = {"message": "that is wrong", "type": "x", "code": "y", "odd": 1}
+    script = Script([json.dumps({"error": own}).encode()], status=status, kind="application/json")
+    async with gateway(tmp_path, [replace(script, headers={"Location": "/elsewhere"})]) as one:
+        run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+        assert (run.status, json.loads(run.body), len(one.upstream.bodies)) == (told, {"error": own}, 1)
+
+
+ODD_CHUNKS: dict[str, Any] = {
+    "empty choices": b'data: {"id": "1", "choices": [], "prompt_filter_results": []}\n\n',
+    "null content": chunk({"role": "assistant", "content": None}),
+    "null delta": b'data: {"id": "1", "choices": [{"index": 0, "delta": null, "finish_reason": null}]}\n\n',
+    "reasoning": chunk({"reasoning_content": BLOCK}),
+    "comment": b": PROCESSING\n\n",
+    "usage early": b'data: {"id": "1", "choices": [], "usage": {"total_tokens": 3}}\n\n',
+}
+
+
+@pytest.mark.requirement("r:R74", "s:S-24")
+@pytest.mark.parametrize("name", ODD_CHUNKS)
+async def test_odd_chunks_pass_through(tmp_path: Path, name: str) -> None:
+    pieces = [ODD_CHUNKS[name], *streamed("Hi.", usage={"total_tokens": 9})]
+    async with gateway(tmp_path, [Script(pieces)]) as one:
+        heard = await one.streamed()
+        assert (heard.text, heard.finishes, heard.done, heard.errors, one.ran) == ("Hi.", ["stop"], 1, [], [])
+    assert [event["usage"] for event in heard.events if "usage" in event][-1] == {"total_tokens": 9}
+
+
+@pytest.mark.requirement("r:R74")
+@pytest.mark.parametrize("message", [{"role": "assistant", "content": None}, {"reasoning_content": "hm"}, {}, None])
+async def test_odd_whole_answers_pass_through(tmp_path: Path, message: Any) -> None:
+    body = completion(message)
+    async with gateway(tmp_path, [Script([body], kind="application/json")]) as one:
+        assert (await one.chat.complete(asked("Hi"), caller=ME)).body == body
+    empty = b'{"id": "1", "choices": []}'
+    async with gateway(tmp_path / "empty", [Script([empty], kind="application/json")]) as one:
+        assert (await one.chat.complete(asked("Hi"), caller=ME)).body == empty
+
+
+@pytest.mark.requirement("r:R74")
+async def test_a_whole_answer_to_a_request_for_a_stream_is_streamed(tmp_path: Path) -> None:
+    first, second = (says(text, stream=False) for text in (f"I look.\n{BLOCK}", "Done."))
+    async with gateway(tmp_path, [first, second]) as one:
+        heard = await one.streamed()
+        assert (heard.text, heard.finishes, heard.done, len(one.ran)) == (
+            "I look.\n\n> ✓ Say: Said it.\n\nDone.", ["stop"], 1, 1,
+        )  # fmt: skip
+
+
+@pytest.mark.requirement("r:R74", "r:R74b", "r:R70")
+@pytest.mark.parametrize(
+    "event", [b"data: {broken\n\n", b"data: [1]\n\n", b'data: {"error": {"message": "overloaded"}}\n\n']
+)
+async def test_an_error_in_mid_stream_is_one_error_and_the_end(tmp_path: Path, event: bytes) -> None:
+    async with gateway(tmp_path, [Script([*streamed(BLOCK)[:-2], event], then="hang")]) as one:
+        heard = await one.streamed()
+        assert (len(heard.errors), heard.finishes, heard.done, one.ran) == (1, [], 0, [])
+        spent = resource.getrusage(resource.RUSAGE_SELF).ru_utime
+        await asyncio.sleep(0.2)
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - spent < 0.15
+        async with asyncio.timeout(5):
+            await one.upstream.gone.wait()
+
+
+@pytest.mark.requirement("r:R75")
+def test_the_limits_are_those_that_are_promised() -> None:
+    assert (Limits().connect_s, Limits().first_byte_s, Limits().idle_s) == (10, 120, 60)
+
+
+@pytest.mark.requirement("r:R75")
+async def test_a_silent_provider_meets_the_limit(tmp_path: Path) -> None:
+    quick = replace(QUICK, first_byte_s=0.2, idle_s=0.2, whole_s=0.2)
+    async with gateway(tmp_path / "first", [Script(late_s=30)], limits=quick) as one:
+        for stream in (True, False):
+            run = await one.chat.complete(asked("Hi", stream=stream), caller=ME)
+            assert (run.status, json.loads(run.body)["error"]["code"]) == (504, "upstream_timeout")
+        assert len(one.upstream.bodies) == 2
+    async with gateway(tmp_path / "idle", [Script(streamed("Hi. " * 5)[:3], then="hang")], limits=quick) as one:
+        heard = await one.streamed()
+        assert (heard.errors[0]["code"], heard.done) == ("upstream_timeout", 0)
+        assert "silent for 0.2 s" in heard.errors[0]["message"]
+
+
+@pytest.mark.requirement("r:R75")
+async def test_bytes_that_drip_are_no_events(tmp_path: Path) -> None:
+    drip = [bytes([byte]) for byte in streamed("Hello.")[1]]
+    async with gateway(
+        tmp_path, [Script([streamed("x")[0], *drip], pause_s=0.05)], limits=replace(QUICK, idle_s=0.5)
+    ) as one:
+        assert (await one.streamed()).errors[0]["code"] == "upstream_timeout"
+
+
+@pytest.mark.requirement("r:R75")
+async def test_an_address_that_takes_no_connection_meets_the_limit(tmp_path: Path) -> None:
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        address = full.getsockname()
+        with socket.create_connection(address), socket.socket() as second:
+            second.setblocking(False)
+            second.connect_ex(address)
+            url = f"http://127.0.0.1:{address[1]}"
+            limits = replace(QUICK, connect_s=0.3, tries=1)
+            async with gateway(tmp_path, [], settings={"upstream_url": url}, limits=limits) as one:
+                run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+    assert (run.status, json.loads(run.body)["error"]["code"]) in (
+        (504, "upstream_timeout"),
+        (502, "upstream_unreachable"),
+    )

@@ -1,0 +1,151 @@
+"""``toolyard chat`` in a real terminal."""
+
+import asyncio
+import contextlib
+import os
+import pty
+import re
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.serving import gateway, request
+from tests.gateway.upstream import Script, replies, streamed
+
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+pytestmark = pytest.mark.requirement("cli:chat")
+
+
+class Terminal:
+    def __init__(self, fd: int, process: asyncio.subprocess.Process) -> None:
+        self._fd, self.process, self._raw, self._at = fd, process, b"", 0
+        self._news = asyncio.Event()
+        asyncio.get_running_loop().add_reader(fd, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._fd, 65536)
+        except OSError:
+            data = b""
+        if not data:
+            asyncio.get_running_loop().remove_reader(self._fd)
+        self._raw += data
+        self._news.set()
+
+    @property
+    def seen(self) -> str:
+        """All that was shown, without its colours."""
+        return _COLOURS.sub("", self._raw.decode("utf-8", "replace"))
+
+    async def until(self, text: str) -> str:
+        """Until the terminal shows it, after what was waited for before."""
+        try:
+            async with asyncio.timeout(40):
+                while (found := self.seen.find(text, self._at)) < 0:
+                    self._news.clear()
+                    await self._news.wait()
+        except TimeoutError:
+            pytest.fail(f"{text!r} was not shown; the terminal has: {self.seen[self._at :]}")
+        before = self.seen[self._at : found]
+        self._at = found + len(text)
+        return before
+
+    def type(self, text: str) -> None:
+        os.write(self._fd, text.encode())
+
+
+@asynccontextmanager
+async def terminal(place: Path, *options: str, **environ: str) -> AsyncIterator[Terminal]:
+    (place / "project").mkdir(parents=True, exist_ok=True)
+    ours, theirs = pty.openpty()
+    hidden = ("OPENAI_BASE_URL", "OPENAI_API_KEY", "API_URL", "API_Key")
+    clean = {name: value for name, value in os.environ.items() if name not in hidden}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "toolyard", "chat", "--project", str(place / "project"), "--home", str(place / "home"),
+        *options, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+        env={**clean, "TERM": "xterm-256color", "COLUMNS": "100", **environ},
+    )  # fmt: skip
+    os.close(theirs)
+    shown = Terminal(ours, process)
+    try:
+        yield shown
+    finally:
+        asyncio.get_running_loop().remove_reader(ours)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
+        os.close(ours)
+
+
+async def test_the_guide_answers_without_any_server_and_tools_run(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as shown:
+        await shown.until("tour at this process")
+        shown.type("what is 12 * (3 + 4)?\n")
+        await shown.until("▸ thinking")
+        await shown.until("┌ SciCalculator")
+        await shown.until("└ ✓ SciCalculator")
+        await shown.until("84")
+        await shown.until("What next?")
+        shown.type("/tools\n")
+        await shown.until("ApplyPatch")
+        shown.type("give me a structured reply\n")
+        drawn = await shown.until("lists a folder")
+        assert '"attachments"' not in drawn
+        shown.type("/quit\n")
+        async with asyncio.timeout(20):
+            assert await shown.process.wait() == 0
+
+
+async def test_a_write_asks_and_the_answer_counts(tmp_path: Path) -> None:
+    async with terminal(tmp_path) as shown:
+        await shown.until("> ")
+        for answer, outcome in (("n", "✗ Write"), ("y", "✓ Write")):
+            shown.type("write a file\n")
+            await shown.until("Write waits for your approval")
+            await shown.until("[y/N]")
+            assert not (tmp_path / "project/tour/hello.md").exists()
+            shown.type(f"{answer}\n")
+            await shown.until(outcome)
+            await shown.until("What next?")
+    assert (tmp_path / "project/tour/hello.md").exists()
+
+
+async def test_it_talks_to_a_server_and_ctrl_c_stops_a_reply(tmp_path: Path) -> None:
+    answers = [
+        Script([*streamed(f"Look.\n{request(text='x')}\n")]),
+        Script(streamed("I never end, I")[:-2], then="hang"),
+    ]
+    async with gateway(tmp_path, answers, served=True) as one:
+        async with terminal(tmp_path, "--url", one.url, "--key", "me", "--model", "scripted") as shown:
+            await shown.until("> ")
+            shown.type("hello\n")
+            await shown.until("┌ Say text=x")
+            await shown.until("└ ✓ Say: Said it.")
+            await shown.until("I never end")
+            os.kill(shown.process.pid, signal.SIGINT)
+            await shown.until("(stopped)")
+            await shown.until("> ")
+            shown.type("\x04")
+            async with asyncio.timeout(20):
+                assert await shown.process.wait() == 0
+        assert len(one.ran) == 1
+
+
+async def test_a_server_that_is_not_there_is_exit_code_4(tmp_path: Path) -> None:
+    async with terminal(tmp_path, "--url", "http://127.0.0.1:9", "--key", "x") as shown:
+        await shown.until("cannot reach")
+        async with asyncio.timeout(20):
+            assert await shown.process.wait() == 4
+
+
+async def test_control_characters_never_reach_the_terminal(tmp_path: Path) -> None:
+    model = replies("\x1b]0;evil\x07 and \u202e over.")
+    async with gateway(tmp_path, model, served=True) as one, terminal(tmp_path, "--url", one.url) as shown:
+        await shown.until("> ")
+        shown.type("hello\n")
+        assert "evil" in await shown.until("over.")
+        assert "\x1b]0;" not in shown.seen

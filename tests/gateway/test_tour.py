@@ -1,0 +1,93 @@
+"""The built-in guide."""
+
+import asyncio
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.gateway.serving import ME, Gateway, Heard, gateway
+from tests.gateway.upstream import replies
+from toolyard.gateway.tour_script import script
+from toolyard.protocol.approval import Mode, State
+from toolyard.protocol.reply import Reply, parse_reply
+
+pytestmark = pytest.mark.requirement("chat:tour")
+ALONE = {"upstream_url": None, "upstream_key": None}
+NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
+
+
+async def ask(one: Gateway, *texts: str, **more: Any) -> Heard:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[number % 2], "content": text} for number, text in enumerate(texts)]
+    run = await one.chat.complete({"model": "any", "messages": messages, "stream": True, **more}, caller=ME)  # type: ignore[dict-item]
+    assert run.pieces is not None
+    return Heard.of(b"".join([piece async for piece in run.pieces]))
+
+
+async def test_without_a_provider_it_answers_and_is_listed(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("x"), settings=ALONE) as one:
+        first, second = await ask(one, "Hello"), await ask(one, "Hello")
+        assert first.events == second.events
+        assert len(first.events) > 50
+        assert "built-in guide" in first.text
+        assert [model["id"] for model in await one.chat.models()] == ["tour"]
+        assert "我是" in (await ask(one, "你好")).text
+    async with gateway(tmp_path / "with", replies("From the provider.")) as one:
+        assert (await ask(one, "Hello")).text == "From the provider."
+        assert "built-in guide" in (await ask(one, "Hello", model="tour")).text
+        assert [model["id"] for model in await one.chat.models()] == ["scripted", "tour"]
+
+
+async def test_it_really_calls_tools(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/notes.md").write_text("# Notes\n")
+    async with gateway(tmp_path, replies("x"), settings=ALONE) as one:
+        assert "notes.md" in (await ask(one, "Which files are here?")).text
+        assert "84" in (await ask(one, "What is 12 * (3 + 4)?")).text
+        assert "84" in (await ask(one, "请算 12 * (3 + 4)")).text
+        everything = await ask(one, "Show me everything", toolyard={"show": "events"})
+        told = [event["toolyard"] for event in everything.events if "toolyard" in event]
+        ended = {one["tool"]: one for one in told if one["type"] == "call.finished"}
+        assert {tool: one["state"] for tool, one in ended.items()} == dict.fromkeys(
+            ("LS", "SciCalculator", "Plotter"), "success"
+        )
+        assert ended["Plotter"]["media"][0]["image_url"]["url"].startswith("data:image/png")
+        assert re.search(r"⏲ SciCalculator", (await ask(one, "Schedule it for later")).text)
+
+
+async def test_it_asks_for_approval_before_it_writes(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("x"), settings={**ALONE, "approval_mode": Mode.ASK}) as one:
+        asking = asyncio.create_task(ask(one, "Write a file"))
+        async with asyncio.timeout(20):
+            while not (pending := await one.yard.approvals.page((State.PENDING,), limit=1)):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert not (tmp_path / "project/tour").exists()
+        await one.yard.approvals.answer(pending[0].id, allowed=True, by="test")
+        assert "Created" in (await asking).text
+    assert (tmp_path / "project/tour/hello.md").read_text().startswith("# Hello")
+
+
+@pytest.mark.requirement("placeholder:async", "chat:placeholders")
+async def test_it_starts_a_task_and_tells_its_result_later(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("x"), settings={**ALONE, "approval_mode": Mode.AUTO}) as one:
+        first = await ask(one, "Make a background animation")
+        placeholder = re.search(r"\{\{VCP_ASYNC_RESULT::Timelapse::([\w-]+)\}\}", first.text)
+        assert placeholder is not None
+        async with asyncio.timeout(60):
+            task = await one.yard.tasks.of_caller("Timelapse", placeholder[1], ME)
+            assert task is not None
+            await one.yard.tasks.wait(task.id)
+        later = await ask(one, "Make a background animation", first.text, "Is it done?")
+    assert "The task says:" in later.text
+    assert "GIF" in later.text or "gif" in later.text
+
+
+@pytest.mark.parametrize("heard", ["Give me a structured reply", "给我一个结构化回复"])
+def test_its_structured_reply_is_one(heard: str) -> None:
+    reply = parse_reply(script(heard, None, "", NOW).text)
+    assert isinstance(reply, Reply)
+    assert not reply.problems
+    assert {attachment.type for attachment in reply.attachments.values()} == {"mermaid", "latex", "code", "table"}

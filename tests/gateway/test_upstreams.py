@@ -1,0 +1,109 @@
+"""Which provider answers, at which address, with which key."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.serving import ME, asked, gateway
+from tests.gateway.upstream import Script, provider, replies, says
+from toolyard.config import load
+from toolyard.errors import ConfigError
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.tour import Tour
+from toolyard.gateway.upstream import HttpUpstream, chat_base
+from toolyard.gateway.upstreams import Provider, Upstreams
+from toolyard.settings import Provider as Setting
+
+pytestmark = pytest.mark.requirement("chat:upstream")
+
+
+@pytest.mark.parametrize(
+    ("url", "base"),
+    [
+        ("https://api.openai.com", "https://api.openai.com/v1"),
+        ("https://api.openai.com/", "https://api.openai.com/v1"),
+        ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+        ("https://api.openai.com/v1/", "https://api.openai.com/v1"),
+        ("https://x.org/v1/chat/completions", "https://x.org/v1"),
+        ("https://x.org/api/paas/v4", "https://x.org/api/paas/v4"),
+        ("https://x.org/v1beta/openai/", "https://x.org/v1beta/openai"),
+        ("http://127.0.0.1:11434/proxy", "http://127.0.0.1:11434/proxy/v1"),
+    ],
+)
+def test_an_address_may_have_its_version_or_not(url: str, base: str) -> None:
+    assert chat_base(url) == base
+
+
+@pytest.mark.parametrize("names", [("OPENAI_BASE_URL", "OPENAI_API_KEY"), ("API_URL", "API_Key")])
+def test_the_provider_comes_from_either_pair_of_variables(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, str]
+) -> None:
+    monkeypatch.setenv(names[0], "http://127.0.0.1:1/v1")
+    monkeypatch.setenv(names[1], "sk-something")
+    config = load(tmp_path, tmp_path)
+    assert (config["upstream_url"], config["upstream_key"]) == ("http://127.0.0.1:1/v1", "sk-something")
+
+
+def test_named_providers_come_from_the_file_and_mistakes_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text('[upstreams.local]\nurl = "http://127.0.0.1:11434"\nmodels = ["qwen3:8b"]\nkey = "sk-local"\n')
+    config = load(tmp_path, tmp_path)
+    assert config["upstreams"] == {"local": Setting("http://127.0.0.1:11434", "sk-local", ("qwen3:8b",))}
+    assert "sk-local" not in repr(config["upstreams"])
+    for wrong in (
+        'upstream_url = "ftp://x"',
+        "upstreams = 1",
+        '[upstreams.x]\nkey = "y"',
+        '[upstreams.x]\nurl="http://x"\nkeys="y"',
+    ):
+        file.write_text(wrong)
+        with pytest.raises(ConfigError, match="upstream"):
+            load(tmp_path, tmp_path)
+
+
+def test_a_model_finds_its_provider() -> None:
+    tour = Tour(lambda: pytest.fail("nobody asks for the time"))
+    a, b, default = (HttpUpstream(name, "http://127.0.0.1:1", None) for name in ("a", "b", "default"))
+    both = Upstreams(tour, {"a": Provider(a, ("m1",)), "b": Provider(b)}, default)
+    assert [both.pick(model) for model in ("m1", "a/x/y", "b/m1", "other", "tour")] == [
+        (a, "m1"), (a, "x/y"), (b, "m1"), (default, "other"), (tour, "tour"),
+    ]  # fmt: skip
+    assert Upstreams(tour, {"a": Provider(a, ("m1",)), "b": Provider(b)}).pick("other") == (b, "other")
+    assert Upstreams(tour, {}).pick("gpt") == (tour, "tour")
+    with pytest.raises(ChatFailed, match="no model provider has 'other': use one of m1, tour"):
+        Upstreams(tour, {"a": Provider(a, ("m1",))}).pick("other")
+
+
+async def test_several_providers_have_their_own_keys_and_models(tmp_path: Path) -> None:
+    async with provider(replies("From the second.")) as second:
+        named = {"second": Setting(second.url, "sk-second", ("special",))}
+        async with gateway(tmp_path, replies("From the first."), settings={"upstreams": named}) as one:
+            for model, text, asked_for in (
+                ("special", "second", "special"),
+                ("second/x", "second", "x"),
+                ("y", "first", "y"),
+            ):
+                run = await one.chat.complete({**asked("Hi"), "model": model}, caller=ME)
+                assert text in json.loads(run.body)["choices"][0]["message"]["content"]
+                bodies = second.bodies if text == "second" else one.upstream.bodies
+                assert bodies[-1]["model"] == asked_for
+            assert (set(second.keys), set(one.upstream.keys)) == ({"Bearer sk-second"}, {"Bearer sk-the-key"})
+            assert [model["id"] for model in await one.chat.models()] == ["scripted", "special", "tour"]
+
+
+async def test_connections_are_used_again(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("Hi.")) as one:
+        for number in range(10):
+            await (one.streamed() if number % 2 else one.whole())
+        assert (len(one.upstream.bodies), len(one.upstream.connections)) == (10, 1)
+
+
+@pytest.mark.requirement("chat:upstream", "s:S-91")
+async def test_the_key_does_not_follow_a_redirect(tmp_path: Path) -> None:
+    async with provider([says("Thief.")]) as thief:
+        away = Script(status=307, headers={"Location": f"{thief.url}/chat/completions"})
+        async with gateway(tmp_path, [away]) as one:
+            run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+            assert run.status == 502
+        assert (thief.bodies, thief.keys) == ([], [])

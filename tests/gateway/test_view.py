@@ -1,0 +1,70 @@
+"""A model's text on its way to the client."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.gateway.serving import request
+from toolyard.gateway.view import View
+from toolyard.protocol.markers import Call, Malformed, parse_requests
+
+BLOCK = request(text="hello", more="two\nlines")
+TEXTS = [
+    f"Before.\n{BLOCK}\nAfter.",
+    f"{BLOCK}",
+    f"{BLOCK}\n{BLOCK}\n",
+    f"a `tick\n{BLOCK}\nand ` another",
+    f"<think>\n{BLOCK}\n</think>\nDone <b>x</b>.\n",
+    f"```\n{BLOCK}\n```\n> {BLOCK}\n",
+    f"   {BLOCK} tail\nmore",
+    "<<<[TOOL_REQUEST]>>>\ntool_name:「始」Say「末」,\n",
+    "<<< not a marker\n<<<[TOOL\n<\n<<<<<[TOOL_REQUEST]>>>\n",
+    f"一行中文\n\n{BLOCK}\n\n完。",
+    f"an open tag <a href=\n{BLOCK}\nx> and so on\n",
+]
+
+
+def seen(text: str, size: int, *, hides: bool) -> tuple[str, list[Call | Malformed]]:
+    view = View(hides=hides)
+    shown = [view.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    return "".join([*shown, view.finish()]), view.requests
+
+
+@pytest.mark.requirement("r:R73")
+@pytest.mark.parametrize("text", TEXTS)
+def test_any_cut_gives_the_same_requests_and_the_same_text(text: str) -> None:
+    expected = parse_requests(text)
+    whole, _ = seen(text, len(text), hides=True)
+    for size in (1, 2, 3, 5, 7, 16, len(text)):
+        shown, requests = seen(text, size, hides=True)
+        assert shown == whole
+        assert [one.to_dict() for one in requests] == expected
+        assert seen(text, size, hides=False)[0] == text
+
+
+@pytest.mark.requirement("chat:loop")
+def test_hidden_text_is_the_text_without_its_requests() -> None:
+    assert seen(TEXTS[0], 3, hides=True)[0] == "Before.\nAfter."
+    assert seen(TEXTS[5], 3, hides=True)[0] == TEXTS[5]
+
+
+@pytest.mark.requirement("chat:completions")
+def test_prose_is_passed_on_at_once() -> None:
+    view = View(hides=True)
+    assert view.feed("A word") == "A word"
+    assert view.feed(" and another <<<[TOOL_REQUEST]>>> in the line") == " and another <<<[TOOL_REQUEST]>>> in the line"
+    assert view.feed("\n<b>") == "\n<b>"
+    assert view.feed("\n<<<[TOOL") == "\n"
+    assert view.feed(" and so on") == "<<<[TOOL and so on"
+
+
+@pytest.mark.requirement("r:R73")
+@given(
+    st.lists(st.sampled_from([*TEXTS, "x", "\n", "`", "<", "<<<[", "<think>", "「末」"]), max_size=6), st.integers(1, 9)
+)
+def test_random_texts_lose_nothing_in_any_cut(pieces: list[str], size: int) -> None:
+    text = "\n".join(pieces)
+    shown, requests = seen(text, size, hides=True)
+    whole, expected = seen(text, max(1, len(text)), hides=True)
+    assert shown == whole
+    assert requests == expected

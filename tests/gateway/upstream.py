@@ -1,0 +1,137 @@
+"""A model provider that does what a test tells it: a real server that answers with given bytes, and can break off."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+DONE = b"data: [DONE]\n\n"
+
+
+@dataclass
+class Script:
+    """One answer. ``pieces`` are written one by one; then it ends, breaks off, or stays silent."""
+
+    pieces: Sequence[bytes] = ()
+    status: int = 200
+    kind: str = "text/event-stream"
+    headers: dict[str, str] = field(default_factory=dict)
+    then: str = "end"  # end, cut, hang
+    pause_s: float = 0.0
+    late_s: float = 0.0  # before anything is sent
+
+
+Answers = Iterable[Script] | Callable[[dict[str, Any]], Script]
+
+
+@dataclass
+class Provider:
+    url: str
+    bodies: list[dict[str, Any]] = field(default_factory=list)
+    raw: list[bytes] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    written: int = 0
+    gone: asyncio.Event = field(default_factory=asyncio.Event)  # a client left before its answer had ended
+    connections: set[Any] = field(default_factory=set)
+    answers: Answers = ()
+
+
+@asynccontextmanager
+async def provider(answers: Answers) -> AsyncIterator[Provider]:
+    """Scripts are used one after the other, the last for all that follow; or made from the request."""
+    one = Provider("", answers=answers)
+    left = list(answers) if not callable(answers) else []
+
+    async def complete(request: web.Request) -> web.StreamResponse:
+        raw = await request.read()
+        body = json.loads(raw)
+        one.raw.append(raw)
+        one.bodies.append(body)
+        one.keys.append(request.headers.get("Authorization", ""))
+        one.connections.add(request.transport)
+        script = answers(body) if callable(answers) else left.pop(0) if len(left) > 1 else left[0]
+        return await _perform(request, script, one)
+
+    async def models(_: web.Request) -> web.Response:
+        return web.json_response({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
+
+    app = web.Application(client_max_size=64 * 2**20)
+    app.router.add_post("/v1/chat/completions", complete)
+    app.router.add_get("/v1/models", models)
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    one.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        yield one
+    finally:
+        await runner.cleanup()
+
+
+async def _perform(request: web.Request, script: Script, one: Provider) -> web.StreamResponse:
+    response = web.StreamResponse(status=script.status, headers={"Content-Type": script.kind, **script.headers})
+    try:
+        await asyncio.sleep(script.late_s)
+        await response.prepare(request)
+        for piece in script.pieces:
+            await response.write(piece)
+            one.written += len(piece)
+            if script.pause_s:
+                await asyncio.sleep(script.pause_s)
+        if script.then == "hang":
+            await asyncio.Event().wait()
+        if script.then == "cut":
+            transport = request.transport
+            if transport is not None:
+                transport.close()
+            return response
+        await response.write_eof()
+    except (asyncio.CancelledError, ConnectionError):
+        one.gone.set()
+        raise
+    return response
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> bytes:
+    made = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+    choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
+    return f"data: {json.dumps(made | {'choices': choices} | more, ensure_ascii=False)}\n\n".encode()
+
+
+def streamed(text: str, *, size: int = 7, usage: dict[str, int] | None = None) -> list[bytes]:
+    """A whole reply as events of ``size`` characters."""
+    texts = [text[at : at + size] for at in range(0, len(text), size)]
+    made = [chunk({"role": "assistant", "content": ""}), *(chunk({"content": piece}) for piece in texts)]
+    made.append(chunk({}, "stop"))
+    if usage:
+        shell = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "scripted"}
+        made.append(f"data: {json.dumps(shell | {'choices': [], 'usage': usage})}\n\n".encode())
+    return [*made, DONE]
+
+
+def says(text: str, *, size: int = 7, usage: dict[str, int] | None = None, stream: bool = True) -> Script:
+    """A reply that is as it should be."""
+    if stream:
+        return Script(streamed(text, size=size, usage=usage))
+    return Script([completion({"role": "assistant", "content": text}, usage=usage)], kind="application/json")
+
+
+def completion(message: dict[str, Any], finish: str = "stop", usage: dict[str, int] | None = None) -> bytes:
+    made: dict[str, Any] = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "scripted"}
+    made["choices"] = [{"index": 0, "message": message, "finish_reason": finish}]
+    return json.dumps(made | ({"usage": usage} if usage else {}), ensure_ascii=False).encode()
+
+
+def replies(*texts: str, **more: Any) -> Callable[[dict[str, Any]], Script]:
+    """One text after the other, streamed or whole as each request asks for; the last for all that follow."""
+    left = list(texts)
+
+    def answer(body: dict[str, Any]) -> Script:
+        return says(left.pop(0) if len(left) > 1 else left[0], stream=bool(body.get("stream")), **more)
+
+    return answer

@@ -1,0 +1,100 @@
+"""Calls, outcomes and specs survive the way to another host unchanged."""
+
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import BatchItem, Extras, Outcome
+from toolyard.protocol.outcome_json import call_from, call_text, outcome_from, outcome_text
+from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.tool_json import spec_from, spec_text
+
+pytestmark = pytest.mark.requirement("hosts:shared")
+
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+values: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**200), 2**200)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+    max_leaves=8,
+)
+objects: st.SearchStrategy[JsonObject] = st.dictionaries(
+    st.text(string.ascii_lowercase, min_size=1), values, max_size=4
+)
+calls = st.builds(
+    ToolCall, id=texts, tool=texts, arguments=objects, maid=st.none() | texts, caller=texts,
+    origin=st.sampled_from(Origin), timeout_s=st.none() | st.floats(0, 1e6), force=st.booleans(), approved=texts,
+    metadata=objects,
+)  # fmt: skip
+parts: st.SearchStrategy[Part] = st.builds(Text, st.text(max_size=20)) | st.builds(
+    Media, st.sampled_from(["image/png", "audio/mpeg"]), st.binary(max_size=40), texts
+)
+extras = st.builds(
+    Extras, parts=st.lists(parts, max_size=3).map(tuple), action=st.none() | texts, payload=st.none() | objects,
+    before=st.none() | st.text(max_size=20), after=st.none() | st.text(max_size=20), reads=st.none() | st.booleans(),
+)  # fmt: skip
+
+
+@st.composite
+def envelopes(draw: st.DrawFn) -> Envelope:
+    data = {key: value for key, value in draw(objects).items() if key not in ("truncated", "applied", "failed_items")}
+    fault = draw(st.none() | st.builds(Fault, st.sampled_from(ErrorCode), texts.filter(bool)))
+    good = Status.PARTIAL if is_partial(data) else draw(st.sampled_from([Status.SUCCESS, Status.PARTIAL]))
+    return Envelope(
+        status=Status.ERROR if fault else good,
+        data=data,
+        text=draw(texts.filter(lambda text: bool(text.strip()))),
+        error=fault,
+        stats={"time_ms": draw(st.floats(0, 1e9)), "files": draw(st.integers(0, 2**70))},
+        context={"cwd": ".", "params_input": draw(values)},
+    )
+
+
+plain = st.builds(Outcome, envelope=envelopes(), root=texts, arguments=objects, extras=extras)
+items = st.builds(BatchItem, call=calls, outcome=plain, reads=st.booleans())
+outcomes = st.builds(
+    Outcome, envelope=envelopes(), root=texts, arguments=objects, extras=extras,
+    batch=st.lists(items, max_size=2).map(tuple),
+)  # fmt: skip
+specs = st.builds(
+    ToolSpec, name=texts, description=texts, parameters=objects, synonyms=st.dictionaries(texts, texts, max_size=2),
+    aliases=st.lists(texts, max_size=2).map(tuple), risk=st.sampled_from(Risk),
+    reading_commands=st.lists(texts, max_size=2).map(tuple), fingerprint=texts, timeout_s=st.floats(0, 1e6),
+    splits_batches=st.booleans(), verbatim=st.booleans(), idempotent=st.booleans(), at_once=st.integers(0, 100),
+)  # fmt: skip
+
+
+@given(calls)
+def test_a_call_comes_back_as_it_was(call: ToolCall) -> None:
+    assert call_from(call_text(call)) == call
+
+
+@given(outcomes)
+def test_an_outcome_comes_back_as_it_was_with_its_media_and_its_batch(outcome: Outcome) -> None:
+    text = outcome_text(outcome)
+    assert text.isascii()
+    assert outcome_from(text) == outcome
+
+
+@given(specs)
+def test_a_spec_comes_back_as_it_was(spec: ToolSpec) -> None:
+    read = spec_from(spec_text(spec))
+    assert {name: getattr(read, name) for name in ToolSpec.__dataclass_fields__} == {
+        name: getattr(spec, name) for name in ToolSpec.__dataclass_fields__
+    }
+
+
+def test_a_spec_of_a_newer_host_is_read_without_what_this_one_does_not_know() -> None:
+    spec = ToolSpec(name="Echo", description="Echoes.", parameters={"type": "object"})
+    newer = spec_text(spec).replace("{", '{"invented_later": [1],', 1)
+    assert spec_from(newer).name == "Echo"

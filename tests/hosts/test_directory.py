@@ -1,0 +1,134 @@
+"""Who is there: announced, heard, missed, back again."""
+
+import socket
+
+import pytest
+
+from tests.fakes import FakeClock
+from toolyard.engine.ownership import Boot, boot
+from toolyard.hosts.directory import LEASE_S, Announcement, Directory
+from toolyard.protocol.tool import ToolSpec
+from toolyard.storage.memory import MemoryStore
+
+pytestmark = pytest.mark.requirement("hosts:shared", "hosts:killed-worker")
+
+A, B = Boot("a/1/1/x", "a"), Boot("b/1/1/x", "b")
+
+
+def spec(name: str) -> ToolSpec:
+    return ToolSpec(name=name, description="", parameters={"type": "object"})
+
+
+class Town:
+    def __init__(self) -> None:
+        self.store, self.clock, self.theirs = MemoryStore(), FakeClock(), FakeClock()
+        self.a = Directory(self.store, self.clock, A)
+        self.b = Announcement(self.store, self.theirs, B)
+
+    async def pass_time(self, seconds: float) -> list[str]:
+        """Second by second, as a host looks; who was missed."""
+        gone: list[str] = []
+        for _ in range(int(seconds)):
+            self.clock.advance(1)
+            gone += await self.a.look()
+        return gone
+
+
+@pytest.fixture
+async def town() -> Town:
+    return Town()
+
+
+async def test_a_host_is_seen_with_its_tools_until_nothing_is_heard_of_it(town: Town) -> None:
+    await town.b.say([spec("Echo")])
+    assert await town.a.look() == []
+    assert town.a.elsewhere("Echo") is not None
+    assert town.a.machines() == {"a", "b"}
+    assert await town.pass_time(LEASE_S) == []
+    assert town.a.alive(B.name)
+    assert await town.pass_time(2) == [B.name]
+    assert not town.a.alive(B.name)
+    assert town.a.elsewhere("Echo") is None
+
+
+async def test_a_host_that_goes_on_announcing_itself_stays_whatever_its_clock_says(town: Town) -> None:
+    town.theirs.advance(-86_400)
+    for _ in range(20):
+        await town.b.say([spec("Echo")])
+        assert await town.pass_time(2) == []
+
+
+async def test_a_host_that_says_so_is_gone_at_once(town: Town) -> None:
+    await town.b.say([])
+    await town.a.look()
+    await town.b.leave()
+    assert await town.a.look() == [B.name]
+    assert not town.a.alive(B.name)
+
+
+async def test_after_a_pause_nobody_is_gone_just_because_nobody_could_be_heard(town: Town) -> None:
+    await town.b.say([])
+    await town.a.look()
+    town.clock.advance(3600)
+    assert await town.a.look() == []
+    assert await town.pass_time(LEASE_S + 2) == [B.name]
+
+
+async def test_a_host_that_was_missed_wrongly_comes_back(town: Town) -> None:
+    await town.b.say([spec("Echo")])
+    await town.a.look()
+    await town.pass_time(LEASE_S + 2)
+    await town.b.say([spec("Echo")])
+    await town.a.look()
+    assert town.a.alive(B.name)
+    assert town.a.elsewhere("Echo") is not None
+
+
+async def test_tools_that_come_and_go_are_seen(town: Town) -> None:
+    await town.b.say([spec("Echo")])
+    await town.a.look()
+    first = town.a.elsewhere("Echo")
+    await town.b.say([spec("Echo"), spec("Other")])
+    await town.b.say([spec("Other")])
+    await town.a.look()
+    assert first is not None
+    assert town.a.elsewhere("Echo") is None
+    assert list(town.a.all_elsewhere()) == ["Other"]
+
+
+async def test_a_process_that_never_announced_itself_is_judged_by_its_machine_or_after_a_lease(town: Town) -> None:
+    assert town.a.alive(boot().name)
+    assert town.a.alive("elsewhere/1/1/x")
+    await town.pass_time(LEASE_S + 1)
+    assert not town.a.alive("elsewhere/1/1/x")
+    assert not town.a.alive("")
+    dead = f"{socket.gethostname()}/999999999/1/x"
+    assert town.a.alive(dead)  # a moment of doubt: its announcement may be on the way
+    await town.pass_time(LEASE_S + 1)
+    assert not town.a.alive(dead)
+
+
+async def test_hosts_that_are_long_gone_are_forgotten_and_those_that_are_there_are_not(town: Town) -> None:
+    await town.b.say([spec("Echo")])
+    await town.b.leave()
+    late = Announcement(town.store, town.clock, Boot("c/1/1/x", "c"))
+    for _ in range(5):
+        town.clock.advance(1000)
+        await late.say([spec("Other")])
+    await town.a.forget()
+    await town.a.look()
+    assert town.a.machines() == {"a", "c"}
+    assert town.a.elsewhere("Other") is not None
+    assert await town.store.get("host", B.name) is None
+
+
+async def test_one_of_those_that_look_after_dead_hosts_is_the_first(town: Town) -> None:
+    assert town.a.is_first()
+    mine = Announcement(town.store, town.clock, A)
+    await mine.say([])
+    await town.b.say([])
+    await town.a.look()
+    assert town.a.is_first()
+    await mine.say([], keeps=False)
+    await town.a.look()
+    assert not town.a.is_first()

@@ -1,0 +1,136 @@
+"""A call on its way: who may run it, and which end counts."""
+
+import asyncio
+
+import pytest
+
+from tests.fakes import FakeClock
+from toolyard.hosts.remote_call import KIND, RemoteCalls, State, call_of, may_run_again, outcome_of
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import Record
+from toolyard.protocol.tool import ToolSpec
+from toolyard.storage.memory import MemoryStore
+
+pytestmark = pytest.mark.requirement("p:P2", "p:P8", "hosts:killed-worker")
+
+CALL = ToolCall(id="call_1", tool="Echo", arguments={"text": "hi", "big": 2**100})
+
+
+def spec(**more: bool) -> ToolSpec:
+    return ToolSpec(name="Echo", description="Echoes.", parameters={"type": "object"}, **more)  # type: ignore[arg-type]
+
+
+def outcome(text: str = "Done.") -> Outcome:
+    envelope = Envelope(
+        status=Status.SUCCESS, data={}, text=text, stats={"time_ms": 1.0}, context={"cwd": ".", "params_input": {}}
+    )
+    return Outcome(envelope=envelope, root="/project", arguments={})
+
+
+class Hosts:
+    """Three hosts on one store: ``a`` sends, ``b`` and ``c`` run."""
+
+    def __init__(self) -> None:
+        self.store, self.clock = MemoryStore(), FakeClock()
+        self.a, self.b, self.c = (RemoteCalls(self.store, self.clock, host=name) for name in "abc")
+
+    async def record(self) -> Record:
+        found = await self.store.get(KIND, CALL.id)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+async def hosts() -> Hosts:
+    return Hosts()
+
+
+async def test_of_all_who_are_told_about_a_call_exactly_one_runs_it(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec())
+    seen = await hosts.record()
+    claims = await asyncio.gather(*(one.claim(seen) for one in (hosts.b, hosts.c, hosts.b, hosts.c)))
+    assert [claim is not None for claim in claims].count(True) == 1
+    claimed = next(claim for claim in claims if claim)
+    assert call_of(claimed) == CALL
+    assert await hosts.c.claim(await hosts.record()) is None
+
+
+async def test_the_outcome_reaches_the_sender_and_the_arguments_are_not_kept(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec())
+    claimed = await hosts.b.claim(await hosts.record())
+    assert claimed is not None
+    assert await hosts.b.finish(claimed, outcome())
+    done = await hosts.record()
+    assert outcome_of(done) == outcome()
+    assert "hi" not in str(done)
+    assert [event.type for event in await hosts.store.events(0, limit=10)] == ["remote.done"]
+
+
+async def test_a_call_whose_host_is_gone_is_interrupted_and_a_late_outcome_changes_nothing(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec())
+    claimed = await hosts.b.claim(await hosts.record())
+    assert claimed is not None
+    assert not may_run_again(claimed)
+    assert await hosts.c.claim(claimed, abandoned=True) is None
+    assert await hosts.c.interrupt(claimed)
+    assert not await hosts.a.interrupt(claimed)
+    assert not await hosts.b.finish(claimed, outcome())
+    with pytest.raises(Failure, match="was cut off while it ran on b: what it had done by then is not known") as caught:
+        outcome_of(await hosts.record())
+    assert caught.value.reason is Reason.INTERRUPTED
+    assert len(await hosts.store.events(0, limit=10)) == 1
+
+
+async def test_an_idempotent_call_is_run_once_more_and_not_a_third_time(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec(idempotent=True))
+    first = await hosts.b.claim(await hosts.record())
+    assert first is not None
+    assert await hosts.c.claim(first) is None  # its owner lives
+    second = await hosts.c.claim(first, abandoned=True)
+    assert second is not None
+    assert not await hosts.b.finish(first, outcome("the first run"))
+    assert not may_run_again(second)
+    assert await hosts.b.claim(second, abandoned=True) is None
+    assert await hosts.c.finish(second, outcome("the second run"))
+    assert outcome_of(await hosts.record()).envelope.text == "the second run"
+
+
+async def test_a_call_that_waits_is_taken_back_and_never_begins(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec())
+    seen = await hosts.record()
+    stopped = await hosts.a.stop(CALL.id)
+    assert stopped is not None
+    assert stopped.state == State.DONE
+    assert await hosts.b.claim(seen) is None
+
+
+async def test_the_owner_of_a_running_call_is_asked_to_stop_and_its_word_still_counts(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec(idempotent=True))
+    claimed = await hosts.b.claim(await hosts.record())
+    assert claimed is not None
+    await hosts.a.stop(CALL.id)
+    await hosts.a.stop(CALL.id)
+    events = await hosts.store.events(0, limit=10)
+    assert [(event.type, event.data) for event in events] == [("remote.stop", {"id": CALL.id, "owner": "b"})]
+    assert not may_run_again(await hosts.record())
+    assert await hosts.b.finish(claimed, outcome("after all"))
+    assert outcome_of(await hosts.record()).envelope.text == "after all"
+
+
+async def test_two_calls_of_one_id_are_one(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec())
+    with pytest.raises(Failure, match="was sent before"):
+        await hosts.b.submit(CALL, spec())
+
+
+async def test_ended_calls_are_forgotten_and_open_ones_are_kept(hosts: Hosts) -> None:
+    await hosts.a.submit(CALL, spec())
+    hosts.clock.advance(3600)
+    await hosts.a.forget()
+    await hosts.a.stop(CALL.id)
+    hosts.clock.advance(3600)
+    await hosts.a.forget()
+    assert await hosts.store.get(KIND, CALL.id) is None

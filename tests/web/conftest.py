@@ -1,0 +1,127 @@
+"""A server of the tests: a real one on a free port, with a home and a project of its own."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.fakes import FakeClock
+from tests.plugins.folders import make_plugin
+from toolyard.app import Yard
+from toolyard.config import load
+from toolyard.web.scope import Scope
+from toolyard.web.server import Options, Server
+
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Headers
+    body: bytes
+    json: Any
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """A server that answers; ``request`` sends the owner's key unless told otherwise."""
+
+    server: Server
+    client: aiohttp.ClientSession
+    project: Path
+    home: Path
+
+    @property
+    def url(self) -> str:
+        return self.server.url
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def key(self) -> str:
+        return self.server.key
+
+    @property
+    def yard(self) -> Yard:
+        return self.server.yard
+
+    async def request(
+        self, method: str, path: str, *, key: str | None = "", headers: Headers | None = None, **more: Any
+    ) -> Answer:
+        """``key``: another one than the owner's; None sends none."""
+        sent = {} if key is None else {"Authorization": f"Bearer {key or self.key}"}
+        async with self.client.request(
+            method, self.url + path, headers={**sent, **(headers or {})}, allow_redirects=False, **more
+        ) as response:
+            body = await response.read()
+            value = await response.json() if response.content_type == "application/json" and body else None
+            return Answer(response.status, response.headers, body, value)
+
+    async def get(self, path: str, **more: Any) -> Answer:
+        return await self.request("GET", path, **more)
+
+    async def post(self, path: str, json: Any = None, **more: Any) -> Answer:
+        return await self.request("POST", path, **({"json": json} if json is not None else {}), **more)
+
+    def make_key(self, *scopes: Scope) -> str:
+        return self.server.access.keys.add("a key of the tests", scopes, 0.0)[1]
+
+    async def raw(self, data: bytes) -> tuple[int, bytes]:
+        """What is answered to these very bytes."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        async with asyncio.timeout(20):
+            head = await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+        return int(head.split()[1]), head
+
+
+@asynccontextmanager
+async def serving(place: Path, options: Options | None = None, settings: str = "") -> AsyncIterator[RunningServer]:
+    """A server on ``place``; ``settings`` is its configuration file."""
+    project, home = place / "project", place / "home"
+    for folder in (project, home):
+        folder.mkdir(parents=True, exist_ok=True)
+    if settings:
+        (home / "config.toml").write_text(settings, encoding="utf-8")
+    given = place / "given"
+    given.mkdir(exist_ok=True)
+    config = load(project, home, plugin_folders=[given], trusts_given=True)
+    server = Server(config, options or Options(port=0, grace_s=2.0))
+    await server.start()
+    try:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(30)) as client:
+            yield RunningServer(server, client, project, home)
+    finally:
+        await server.stop()
+
+
+@pytest.fixture
+async def running_server(tmp_path: Path) -> AsyncIterator[RunningServer]:
+    async with serving(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock()
+
+
+@pytest.fixture
+def add_plugin(tmp_path: Path) -> Callable[..., Path]:
+    """Write a plugin for a server that is started afterwards."""
+
+    def add(name: str, code: str, **more: Any) -> Path:
+        folder = make_plugin(tmp_path / "given", name, **more)
+        (folder / "main.py").write_text(code, encoding="utf-8")
+        return folder
+
+    return add

@@ -1,0 +1,302 @@
+"""Who gets in: keys, scopes, sessions, tickets, and what too many wrong tries lead to."""
+
+import ast
+import hmac
+import re
+from pathlib import Path
+
+import pytest
+from fastapi.routing import APIRoute
+
+from tests.fakes import FakeClock
+from tests.web.conftest import Answer, RunningServer, serving
+from toolyard.web import access, edge, keys
+from toolyard.web.app import routed
+from toolyard.web.failures import MANY, MANY_OF_ALL, MAX_ADDRESSES, Failures
+from toolyard.web.scope import Scope, is_open, needed
+from toolyard.web.server import Options
+
+
+def walk(running: RunningServer) -> list[tuple[str, str]]:
+    """Every route of the server as method and a path that leads to it."""
+    app = routed(running.yard, running.server._parts(running.port))
+    found = [
+        (method, re.sub(r"\{[^}]+\}", "x", path))
+        for path, operations in app.openapi()["paths"].items()
+        for method in map(str.upper, operations)
+    ]
+    assert len(found) > 30
+    return found
+
+
+def cookie_of(answer: Answer) -> str:
+    return answer.headers["Set-Cookie"].partition(";")[0]
+
+
+async def sign_in(running: RunningServer, **fields: str) -> Answer:
+    return await running.request("POST", "/login", key=None, data=fields)
+
+
+@pytest.mark.requirement("s:S-40", "http:auth")
+async def test_every_route_without_the_key_answers_401_but_the_open_ones(running_server: RunningServer) -> None:
+    for method, path in walk(running_server):
+        if not is_open(path):
+            found = await running_server.request(method, path, key=None)
+            assert (method, path, found.status) == (method, path, 401)
+            assert found.headers["WWW-Authenticate"] == "Bearer"
+    for path in ("/healthz", "/readyz", "/login", "/login.css"):
+        assert (await running_server.get(path, key=None)).status == 200
+    assert (await running_server.post("/plugin-callback/~x/Video/1", {}, key=None)).status == 401
+    assert (await running_server.get("/v1/nothing", key=None)).status == 401
+    assert (await running_server.post("/mcp", {}, key=None)).status == 401
+
+
+@pytest.mark.requirement("s:S-40")
+async def test_routes_that_nobody_named_need_admin() -> None:
+    assert needed("/v1/invented") == {Scope.ADMIN}
+    assert needed("/v1/toolsmith") == {Scope.ADMIN}
+    assert needed("/v1/tools/LS") == {Scope.TOOLS, Scope.ADMIN}
+
+
+@pytest.mark.requirement("s:S-40", "http:key")
+async def test_the_key_is_made_once_and_kept_for_the_owner_only(tmp_path: Path) -> None:
+    async with serving(tmp_path) as running:
+        first = running.key
+        assert running.server.is_first_start
+        assert (running.home / "key").read_text().strip() == first
+        assert (running.home / "key").stat().st_mode & 0o777 == 0o600
+        assert len(first) >= 43
+    async with serving(tmp_path) as again:
+        assert again.key == first
+        assert not again.server.is_first_start
+
+
+ALLOWED = {
+    Scope.CHAT: {"/v1/models"},
+    Scope.TOOLS: {"/v1/tools", "/v1/tasks", "/v1/schedules", "/v1/calls"},
+    Scope.APPROVE: {"/v1/approvals", "/v1/approvals/rules"},
+    Scope.ADMIN: {"/v1/models", "/v1/tools", "/v1/tasks", "/v1/schedules", "/v1/calls", "/v1/approvals",
+                  "/v1/approvals/rules", "/v1/keys", "/metrics"},
+}  # fmt: skip
+
+
+@pytest.mark.requirement("s:S-52")
+@pytest.mark.parametrize("scope", Scope)
+async def test_a_key_gets_where_its_scope_leads_and_nowhere_else(running_server: RunningServer, scope: Scope) -> None:
+    key = running_server.make_key(scope)
+    for path in sorted(ALLOWED[Scope.ADMIN]):
+        found = await running_server.get(path, key=key)
+        assert (path, found.status) == (path, 200 if path in ALLOWED[scope] else 403)
+    assert (await running_server.get("/v1/session", key=key)).json["scopes"] == [scope.value]
+
+
+@pytest.mark.requirement("s:S-52")
+async def test_a_key_sees_only_what_it_did_itself(running_server: RunningServer) -> None:
+    one, other = running_server.make_key(Scope.TOOLS), running_server.make_key(Scope.TOOLS)
+    call_id = (await running_server.post("/v1/tools/LS", {}, key=one)).headers["x-call-id"]
+    at = {"tool": "LS", "arguments": {}, "at": "2099-01-01-10:00"}
+    schedule = (await running_server.post("/v1/schedules", at, key=one)).json["id"]
+    for key, status, count in ((one, 200, 1), (other, 404, 0), ("", 200, 1)):
+        for place, id_ in (("calls", call_id), ("schedules", schedule)):
+            assert (await running_server.get(f"/v1/{place}/{id_}", key=key)).status == status
+            assert len((await running_server.get(f"/v1/{place}", key=key)).json["data"]) == count
+    assert (await running_server.post(f"/v1/schedules/{schedule}/cancel", key=other)).status == 404
+    assert (await running_server.get("/v1/calls?caller=key:owner", key=one)).json["data"][0]["id"] == call_id
+
+
+@pytest.mark.requirement("s:S-52", "http:key")
+async def test_keys_are_made_listed_and_removed_by_an_admin(running_server: RunningServer) -> None:
+    made = await running_server.post("/v1/keys", {"name": "phone", "scopes": ["approve"]})
+    assert made.status == 201
+    key, id_ = made.json["key"], made.json["id"]
+    assert (await running_server.get("/v1/approvals", key=key)).status == 200
+    listed = await running_server.get("/v1/keys")
+    assert [one["name"] for one in listed.json["data"]] == ["the owner", "phone"]
+    stored = (running_server.home / "keys.json").read_text()
+    assert key not in stored + listed.body.decode()
+    assert (running_server.home / "keys.json").stat().st_mode & 0o777 == 0o600
+    assert (await running_server.request("DELETE", f"/v1/keys/{id_}")).status == 200
+    assert (await running_server.get("/v1/approvals", key=key)).status == 401
+    assert (await running_server.request("DELETE", f"/v1/keys/{id_}")).status == 404
+    assert (await running_server.request("DELETE", "/v1/keys/owner")).status == 409
+    for wrong in ({"name": "x", "scopes": []}, {"name": "x", "scopes": ["root"]}, {"name": "", "scopes": ["chat"]}):
+        assert (await running_server.post("/v1/keys", wrong)).status == 422
+
+
+@pytest.mark.requirement("s:S-46")
+def test_keys_are_compared_in_constant_time_on_their_hashes() -> None:
+    for module in (access, edge, keys):
+        tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+        secret = re.compile(r"\b(digest|hashed|csrf|text|key|token|ticket)\b")
+        compared = [
+            ast.unparse(node)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Compare) and any(isinstance(op, ast.Eq | ast.NotEq) for op in node.ops)
+        ]
+        assert [one for one in compared if secret.search(one)] == []
+    source = Path(str(keys.__file__)).read_text("utf-8")
+    assert "hmac.compare_digest(key.digest, hashed)" in source
+
+
+@pytest.mark.requirement("s:S-46")
+def test_every_key_is_compared_whichever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = keys.Keys(tmp_path, "owner-key")
+    texts = [known.add("more", [Scope.CHAT], 0.0)[1] for _ in range(3)]
+    compared: list[str] = []
+    genuine = hmac.compare_digest
+
+    def counted(left: str, right: str) -> bool:
+        compared.append(left)
+        return genuine(left, right)
+
+    monkeypatch.setattr("toolyard.web.keys.hmac.compare_digest", counted)
+    for text in ("owner-key", *texts, "wrong"):
+        compared.clear()
+        assert (known.find(text) is None) == (text == "wrong")
+        assert len(compared) == 4
+
+
+@pytest.mark.requirement("s:S-47")
+async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: FakeClock) -> None:
+    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+        routes = walk(running)
+        for method, path in routes:
+            if is_open(path):
+                continue
+            statuses = [(await running.request(method, path, key=f"wrong-{n}")).status for n in range(MANY + 2)]
+            assert (method, path, statuses) == (method, path, [401] * MANY + [429] * 2)
+            refused = await running.get("/v1/tools")
+            assert (refused.status, refused.headers["Retry-After"]) == (429, "1")  # the right key too
+            clock.advance(1000)
+        assert (await running.get("/v1/tools")).status == 200
+
+
+@pytest.mark.requirement("s:S-47")
+async def test_wrong_logins_cookies_and_tickets_count_too(tmp_path: Path) -> None:
+    async with serving(tmp_path) as running:
+        for _ in range(MANY // 2):
+            assert (await sign_in(running, key="wrong")).status == 401
+            assert (await running.get("/", key=None, headers={"Cookie": f"toolyard_{running.port}=x"})).status == 401
+        assert (await sign_in(running, key=running.key)).status == 429
+
+
+@pytest.mark.requirement("s:S-47")
+def test_waiting_grows_with_each_failure_and_ends(clock: FakeClock) -> None:
+    failures = Failures(clock.monotonic)
+    for _ in range(MANY - 1):
+        failures.failed("a")
+    assert failures.wait_s("a") == 0
+    waits = []
+    for _ in range(9):
+        failures.failed("a")
+        waits.append(failures.wait_s("a"))
+        clock.advance(waits[-1])
+    assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    clock.advance(61)
+    failures.failed("a")
+    assert failures.wait_s("a") == 0
+    failures.passed("a")
+    assert failures.wait_s("b") == 0
+
+
+@pytest.mark.requirement("s:S-47")
+def test_failures_from_many_addresses_make_everybody_wait_a_little(clock: FakeClock) -> None:
+    failures = Failures(clock.monotonic)
+    for number in range(MANY_OF_ALL + 20):
+        failures.failed(f"10.0.0.{number}")
+    assert 1 <= failures.wait_s("somebody else") <= 5
+    for number in range(MAX_ADDRESSES + 100):
+        failures.failed(f"address {number}")
+    assert len(failures._tries) <= MAX_ADDRESSES
+
+
+@pytest.mark.requirement("s:S-49", "http:browser-session")
+async def test_a_session_is_a_random_id_that_ends_when_its_browser_signs_out(running_server: RunningServer) -> None:
+    signed_in = await sign_in(running_server, key=running_server.key)
+    assert (signed_in.status, signed_in.headers["Location"]) == (303, "/")
+    attributes = signed_in.headers["Set-Cookie"].lower()
+    assert "samesite=strict" in attributes
+    assert "httponly" in attributes
+    assert running_server.key not in signed_in.headers["Set-Cookie"]
+    other = await sign_in(running_server, key=running_server.key)
+    assert cookie_of(other) != cookie_of(signed_in)
+    headers = {"Cookie": cookie_of(signed_in)}
+    session = await running_server.get("/v1/session", key=None, headers=headers)
+    assert (session.status, session.json["key"]) == (200, "owner")
+    unsafe = {**headers, "X-CSRF-Token": session.json["csrf"]}
+    assert (await running_server.post("/logout", key=None, headers=unsafe)).status == 200
+    assert (await running_server.get("/v1/session", key=None, headers=headers)).status == 401
+
+
+@pytest.mark.requirement("s:S-43", "http:browser-session")
+async def test_a_session_changes_nothing_without_its_token(running_server: RunningServer) -> None:
+    cookie = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
+    csrf = (await running_server.get("/v1/session", key=None, headers=cookie)).json["csrf"]
+    write = {"path": "a.txt", "content": "x"}
+    for token in ({}, {"X-CSRF-Token": "wrong"}, {"X-CSRF-Token": ""}):
+        found = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, **token})
+        assert found.status == 403
+    assert not (running_server.project / "a.txt").exists()
+    found = await running_server.post("/v1/tools/Write", write, key=None, headers={**cookie, "X-CSRF-Token": csrf})
+    assert found.json["status"] == "success"
+
+
+@pytest.mark.requirement("http:browser-session", "s:S-50")
+async def test_a_login_link_fills_the_page_in_and_signs_in_once_when_it_is_sent(running_server: RunningServer) -> None:
+    link = running_server.server.link()
+    name = link.partition("link=")[2]
+    for _ in range(3):  # looking at it does not use it up
+        page = await running_server.get(link.removeprefix(running_server.url), key=None)
+        assert page.status == 200
+        assert f'value="{name}"' in page.body.decode()
+        assert "Set-Cookie" not in page.headers
+    assert (await sign_in(running_server, link=name)).status == 303
+    assert (await sign_in(running_server, link=name)).status == 401
+    assert (await running_server.get('/login?link="><script>', key=None)).body.count(b"<script") == 0
+
+
+@pytest.mark.requirement("http:browser-session", "s:S-49")
+async def test_sessions_links_and_tickets_end_with_time(tmp_path: Path, clock: FakeClock) -> None:
+    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+        entrance = running.server.access
+        link, session = entrance.link(), entrance.sign_in(key=running.key, address="a")
+        ticket = entrance.ticket(entrance.by_session(session, "a"))
+        clock.advance(access.TICKET_S + 1)
+        with pytest.raises(Exception, match="ticket"):
+            entrance.by_ticket(ticket, "a")
+        clock.advance(access.LINK_S)
+        with pytest.raises(Exception, match="link"):
+            entrance.sign_in(link=link, address="a")
+        assert entrance.by_session(session, "a").is_admin
+        clock.advance(access.SESSION_S)
+        with pytest.raises(Exception, match="session has ended"):
+            entrance.by_session(session, "a")
+
+
+@pytest.mark.requirement("s:S-51")
+async def test_every_page_keeps_itself_to_itself(running_server: RunningServer) -> None:
+    for path, key in (("/", ""), ("/docs", ""), ("/login", None), ("/", None), ("/v1/nothing", ""), ("/healthz", None)):
+        headers = (await running_server.get(path, key=key)).headers
+        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+        assert "unsafe-inline" not in headers["Content-Security-Policy"]
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
+
+
+@pytest.mark.requirement("s:S-40")
+async def test_a_browser_without_a_session_is_led_to_the_login_page(running_server: RunningServer) -> None:
+    found = await running_server.get("/", key=None, headers={"Accept": "text/html"})
+    assert (found.status, b'href="/login"' in found.body) == (401, True)
+
+
+@pytest.mark.requirement("s:S-40")
+async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
+    """What is left out of the OpenAPI is left out on purpose."""
+    hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}"}
+    app = routed(running_server.yard, running_server.server._parts(running_server.port))
+    shown = set(app.openapi()["paths"])
+    routers = [getattr(route, "original_router", None) for route in app.routes]
+    routes = [route for router in routers if router for route in router.routes if isinstance(route, APIRoute)]
+    assert {route.path for route in routes if route.path not in shown} <= hidden

@@ -1,0 +1,262 @@
+"""The edge: hosts, origins, kinds and sizes of bodies, proxies, and what the log tells of it all."""
+
+import asyncio
+import io
+import json
+import logging
+import threading
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests.web.conftest import RunningServer, serving
+from toolyard.config import load
+from toolyard.errors import ConfigError
+from toolyard.web.logs import JsonLines, QueuedLog, visible
+from toolyard.web.server import Options
+
+EVIL = "https://evil.example"
+
+
+@pytest.mark.requirement("s:S-42")
+@pytest.mark.parametrize(
+    "host",
+    ["evil.com", "127.0.0.1.nip.io", "127.0.0.1", "127.0.0.1:1", "localhost:80@evil.com", "", "[::1", "x" * 5000],
+)
+async def test_a_host_that_is_not_ours_is_misdirected(running_server: RunningServer, host: str) -> None:
+    for path in ("/healthz", "/v1/tools", "/login", "/mcp"):
+        head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {running_server.key}\r\n\r\n"
+        assert (await running_server.raw(head.encode()))[0] == 421
+
+
+@pytest.mark.requirement("s:S-42")
+async def test_a_request_or_a_websocket_without_a_good_host_is_refused(running_server: RunningServer) -> None:
+    assert (await running_server.raw(b"GET /healthz HTTP/1.0\r\n\r\n"))[0] == 421
+    two = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\nHost: evil.com\r\n\r\n"
+    assert (await running_server.raw(two.encode()))[0] in (400, 421)
+    socket = (
+        f"GET /ws HTTP/1.1\r\nHost: evil.com\r\nAuthorization: Bearer {running_server.key}\r\nUpgrade: websocket\r\n"
+        "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+    )
+    assert (await running_server.raw(socket.encode()))[0] == 421
+    for host in ("127.0.0.1", "localhost", "[::1]", "LOCALHOST"):
+        head = f"GET /healthz HTTP/1.1\r\nHost: {host}:{running_server.port}\r\n\r\n"
+        assert (await running_server.raw(head.encode()))[0] == 200
+
+
+@pytest.mark.requirement("s:S-42")
+async def test_hosts_of_the_settings_are_ours(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings='allowed_hosts = ["yard.example.org"]') as running:
+        assert (await running.get("/healthz", headers={"Host": "Yard.example.org"})).status == 200
+        assert (await running.get("/healthz", headers={"Host": "yard.example.org:80"})).status == 421
+
+
+@pytest.mark.requirement("s:S-42", "s:S-43", "s:S-48")
+@pytest.mark.parametrize(
+    ("setting", "hint"),
+    [
+        ('allowed_hosts = ["http://yard.example.org"]', "not a host"),
+        ('allowed_hosts = ["*"]', "not a host"),
+        ('allowed_origins = ["*"]', "not an origin"),
+        ('allowed_origins = ["https://a.example/path"]', "not an origin"),
+        ('trusted_proxies = ["everybody"]', "not an address or a network"),
+    ],
+)
+def test_a_setting_that_would_let_in_anybody_or_nobody_is_refused(tmp_path: Path, setting: str, hint: str) -> None:
+    (tmp_path / "config.toml").write_text(setting)
+    with pytest.raises(ConfigError, match=hint):
+        load(tmp_path, tmp_path)
+
+
+@pytest.mark.requirement("s:S-43")
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": EVIL},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+async def test_pages_of_others_change_nothing(running_server: RunningServer, headers: dict[str, str]) -> None:
+    write = {"path": "a.txt", "content": "x"}
+    assert (await running_server.post("/v1/tools/Write", write, headers=headers)).status == 403
+    sent = await running_server.request("POST", "/login", key=None, data={"key": running_server.key}, headers=headers)
+    assert sent.status == 403
+    assert not (running_server.project / "a.txt").exists()
+
+
+@pytest.mark.requirement("s:S-43")
+async def test_pages_of_our_own_and_of_allowed_origins_may(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings=f'allowed_origins = ["{EVIL}"]') as running:
+        own = await running.post("/v1/tools/LS", {}, headers={"Origin": running.url, "Sec-Fetch-Site": "same-origin"})
+        assert (own.status, "Access-Control-Allow-Origin" in own.headers) == (200, False)
+        guest = await running.post("/v1/tools/LS", {}, headers={"Origin": EVIL, "Sec-Fetch-Site": "cross-site"})
+        assert (guest.status, guest.headers["Access-Control-Allow-Origin"]) == (200, EVIL)
+        asked = await running.request("OPTIONS", "/v1/tools/LS", key=None, headers={"Origin": EVIL})
+        assert (asked.status, asked.headers["Access-Control-Allow-Origin"]) == (204, EVIL)
+        other = await running.request("OPTIONS", "/v1/tools/LS", key=None, headers={"Origin": "https://other.example"})
+        assert (other.status, "Access-Control-Allow-Origin" in other.headers) == (401, False)
+
+
+@pytest.mark.requirement("s:S-43")
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+async def test_json_must_be_called_json(running_server: RunningServer, kind: str) -> None:
+    body = b'{"path": "a.txt", "content": "x"}'
+    found = await running_server.request("POST", "/v1/tools/Write", data=body, headers={"Content-Type": kind})
+    assert (found.status, (running_server.project / "a.txt").exists()) == (415, False)
+
+
+@pytest.mark.requirement("s:S-43")
+async def test_a_get_changes_nothing(running_server: RunningServer) -> None:
+    await running_server.post("/v1/tools/LS", {})
+    before = await running_server.yard.store.event_span()
+    for path in (
+        "/v1/tools/LS",
+        "/v1/calls",
+        "/login?key=x",
+        "/logout",
+        "/ws-ticket",
+        "/v1/keys",
+        "/plugin-callback/~a/b/c",
+    ):
+        await running_server.get(path)
+    assert await running_server.yard.store.event_span() == before
+
+
+@pytest.mark.requirement("s:S-44")
+async def test_a_websocket_from_a_foreign_page_is_refused_at_the_handshake(running_server: RunningServer) -> None:
+    headers = {"Authorization": f"Bearer {running_server.key}", "Origin": EVIL}
+    with pytest.raises(aiohttp.WSServerHandshakeError) as refused:
+        await running_server.client.ws_connect(f"{running_server.url}/ws", headers=headers)
+    assert refused.value.status == 403
+    async with running_server.client.ws_connect(
+        f"{running_server.url}/ws", headers={**headers, "Origin": running_server.url}
+    ) as socket:
+        assert not socket.closed
+
+
+@pytest.mark.requirement("s:S-04")
+async def test_nobody_without_a_key_gets_to_send_a_body(running_server: RunningServer) -> None:
+    """The head alone is answered: the body that it announces never comes."""
+    for path in ("/v1/tools/LS", "/v1/chat/completions", "/plugin-callback/~x/Video/1"):
+        head = (
+            f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {300 * 2**20}\r\n\r\n"
+        )
+        assert (path, (await running_server.raw(head.encode()))[0]) == (path, 401)
+
+
+@pytest.mark.requirement("s:S-04")
+async def test_a_body_that_is_too_large_is_refused_before_it_is_read(running_server: RunningServer) -> None:
+    head = (
+        f"POST /v1/tools/LS HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\n"
+        f"Authorization: Bearer {running_server.key}\r\nContent-Type: application/json\r\n"
+    )
+    assert (await running_server.raw(f"{head}Content-Length: {8 * 2**20 + 1}\r\n\r\n".encode()))[0] == 413
+    chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
+    endless = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 9
+    assert (await running_server.raw(endless))[0] == 413
+
+
+@pytest.mark.requirement("s:S-04")
+async def test_a_body_that_never_comes_meets_the_limit(tmp_path: Path) -> None:
+    async with serving(tmp_path, Options(port=0, body_s=0.2)) as running:
+        head = (
+            f"POST /v1/tools/LS HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {running.key}\r\n"
+            "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
+        )
+        assert (await running.raw(head.encode()))[0] == 408
+
+
+@pytest.mark.requirement("s:S-48")
+async def test_a_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: Path) -> None:
+    async with serving(tmp_path / "plain") as running:
+        for number in range(30):
+            await running.get("/v1/tools", key="wrong", headers={"X-Forwarded-For": f"10.0.0.{number}"})
+        assert (await running.get("/v1/tools", headers={"X-Forwarded-For": "10.1.1.1"})).status == 429
+    async with serving(tmp_path / "proxied", settings='trusted_proxies = ["127.0.0.0/8"]') as running:
+        for _ in range(30):
+            await running.get("/v1/tools", key="wrong", headers={"X-Forwarded-For": "10.9.9.9, 10.0.0.1, 127.0.0.2"})
+        assert (await running.get("/v1/tools", headers={"X-Forwarded-For": "10.0.0.1"})).status == 429
+        assert (await running.get("/v1/tools", headers={"X-Forwarded-For": "10.9.9.9"})).status == 200
+        https = {"X-Forwarded-Proto": "https"}
+        signed = await running.request("POST", "/login", key=None, data={"key": running.key}, headers=https)
+        assert "secure" in signed.headers["Set-Cookie"].lower()
+
+
+@pytest.mark.requirement("s:S-45", "s:S-53")
+async def test_the_log_is_json_without_keys_queries_or_hidden_characters(running_server: RunningServer) -> None:
+    stream = io.StringIO()
+    log = QueuedLog(stream, JsonLines())
+    logger = logging.getLogger("toolyard.web")
+    level = logger.level
+    logger.addHandler(log)
+    logger.setLevel(logging.INFO)
+    try:
+        await running_server.get(f"/v1/tools?api_key={running_server.key}")
+        await running_server.get("/v1/tools/%0a%5bINFO%5d%20approved%1b%5d0%3b%e2%80%ae")
+        await running_server.post("/plugin-callback/~secret-token/Video/1", {}, key=None)
+    finally:
+        logger.removeHandler(log)
+        logger.setLevel(level)
+        log.close()
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [line["status"] for line in lines] == [200, 404, 401]
+    assert lines[1]["path"] == "/v1/tools/\\u000a[INFO] approved\\u001b]0;\\u202e"
+    assert all(line["request"].startswith("req_") and line["at"] for line in lines)
+    for secret in (running_server.key, "secret-token", "\x1b", "\u202e", "api_key"):
+        assert secret not in stream.getvalue()
+
+
+@pytest.mark.requirement("s:S-53")
+def test_characters_that_do_not_show_themselves_are_written_as_numbers() -> None:
+    hidden = "\n\r\t\0\x1b\x7f\x85\u200b\u200f\u2028\u202e\u2066\ufeff\ud800"
+    assert all(one not in visible(f"a{one}b") for one in hidden)
+    assert visible("日本語 Ünïcödé 🙂") == "日本語 Ünïcödé 🙂"
+
+
+@pytest.mark.requirement("s:S-45")
+def test_the_log_masks_what_it_is_told_to_mask() -> None:
+    formatter = JsonLines(lambda text: text.replace("hunter22", "[masked]"))
+    record = logging.makeLogRecord({"name": "x", "msg": "key hunter22", "levelname": "INFO"})
+    record.fields = {"path": "/hunter22", "status": 200}
+    assert "hunter22" not in formatter.format(record)
+
+
+class StuckDisk(io.StringIO):
+    """A disk that writes nothing until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reached, self.free = threading.Event(), threading.Event()
+
+    def write(self, text: str) -> int:
+        self.reached.set()
+        self.free.wait(30)
+        return super().write(text)
+
+
+@pytest.mark.requirement("r:R65")
+async def test_a_stuck_log_disk_drops_the_oldest_lines_and_holds_up_no_call(running_server: RunningServer) -> None:
+    disk = StuckDisk()
+    log = QueuedLog(disk, JsonLines(), most=5)
+    logger = logging.getLogger("toolyard.web")
+    level = logger.level
+    logger.addHandler(log)
+    logger.setLevel(logging.INFO)
+    try:
+        async with asyncio.timeout(20):
+            for _ in range(20):
+                assert (await running_server.get("/v1/tools")).status == 200
+        assert log.dropped >= 10
+    finally:
+        logger.removeHandler(log)
+        logger.setLevel(level)
+        disk.free.set()
+        log.close()
+    lines = [json.loads(line) for line in disk.getvalue().splitlines()]
+    assert any("log lines were dropped" in line["message"] for line in lines)
+    assert len(lines) < 20

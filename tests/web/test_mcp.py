@@ -1,0 +1,72 @@
+"""``/mcp`` on a real server, behind its edge."""
+
+import asyncio
+from pathlib import Path
+
+import aiohttp
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.mcp.clients import ERAS, User
+from tests.web.conftest import RunningServer, serving
+from toolyard.protocol.store import Query
+from toolyard.web.server import Options
+
+PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+
+@pytest.fixture
+def server(running_server: RunningServer) -> RunningServer:
+    return running_server
+
+
+@pytest.mark.requirement("mcp:server", "mcp:runner")
+@pytest.mark.parametrize("mode", ERAS)
+async def test_the_official_client_works_with_the_key(server: RunningServer, mode: str) -> None:
+    user = User()
+    headers = {"Authorization": f"Bearer {server.key}"}
+    async with asyncio.timeout(60), httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        transport = streamable_http_client(f"{server.url}/mcp", http_client=http)
+        async with Client(transport, mode=mode, elicitation_callback=user) as client:
+            assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
+            written = await client.call_tool("Write", {"path": "a.txt", "content": "x"})
+    assert not written.is_error
+    assert (server.project / "a.txt").read_text() == "x"
+    (call,) = await server.yard.journal.page(Query(), limit=5)
+    assert (call.caller, call.body["origin"]) == ("key:owner", "mcp")
+    assert len(user.asked) == 1
+
+
+@pytest.mark.requirement("mcp:server", "s:S-42")
+async def test_without_key_or_from_elsewhere_nobody_gets_in(server: RunningServer) -> None:
+    assert (await server.post("/mcp", PING, key=None)).status == 401
+    assert (await server.post("/mcp", PING, headers={"Host": "evil.example"})).status in (403, 421)
+    assert (await server.post("/mcp", PING, headers={"Origin": "https://evil.example"})).status == 403
+
+
+@pytest.mark.requirement("mcp:server")
+async def test_an_open_stream_of_news_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    async with asyncio.timeout(30), aiohttp.ClientSession() as client:
+        async with serving(tmp_path, Options(port=0, grace_s=10.0)) as server:
+            head = {
+                "Authorization": f"Bearer {server.key}",
+                "Accept": "application/json, text/event-stream",
+                "MCP-Protocol-Version": "2025-06-18",
+            }
+            began = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+            async with client.post(f"{server.url}/mcp", json=began, headers=head) as answer:
+                assert answer.status == 200
+                head["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
+                await answer.read()
+            initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            async with client.post(f"{server.url}/mcp", json=initialized, headers=head) as answer:
+                assert answer.status == 202
+            news = await client.get(f"{server.url}/mcp", headers=head)
+            assert (news.status, news.content_type) == (200, "text/event-stream")
+            loop = asyncio.get_running_loop()
+            stopped = loop.time()
+        assert loop.time() - stopped < 8
+        news.close()

@@ -1,0 +1,138 @@
+"""The OpenAPI is true: requests made from it are answered as it says; and it is written down for people too."""
+
+import asyncio
+import os
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis import checks
+from schemathesis.core.result import Ok
+
+from tests.web.conftest import RunningServer
+from toolyard.config import load
+from toolyard.web.server import Options, Server
+
+EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 5
+TRUE: list[Any] = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_headers_conformance,
+    checks.response_schema_conformance,
+]
+FAILS_LIKE_VCPTOOLBOX = "/v1/human/tool"  # a failed tool is 500 there
+HAVE_THEIR_OWN_KEYS = ("/login", "/plugin-callback/~{token}/{plugin}/{id}")
+ENDLESS = ("/v1/backend/stream",)  # its answer has no end to look at
+DOCS = Path(__file__).parents[2] / "docs" / "http.md"
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with a thread and an event loop of its own, for clients that have none."""
+    place = tmp_path_factory.mktemp("beside")
+    for name in ("project", "home"):
+        (place / name).mkdir()
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+
+    async def start() -> Server:
+        server = Server(load(place / "project", place / "home"), Options(port=0))
+        await server.start()
+        return server
+
+    server = asyncio.run_coroutine_threadsafe(start(), loop).result(60)
+    yield server
+    asyncio.run_coroutine_threadsafe(server.stop(), loop).result(60)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+
+
+def operations(server: Server) -> Iterator[Any]:
+    headers = {"Authorization": f"Bearer {server.key}"}
+    document = requests.get(f"{server.url}/openapi.json", headers=headers, timeout=30).json()
+    for found in schemathesis.openapi.from_dict(document).get_all_operations():
+        assert isinstance(found, Ok), found
+        yield found.ok()
+
+
+def is_true(server: Server, session: requests.Session, operation: Any) -> None:
+    """Ask what the OpenAPI says can be asked, and look whether the answers are what it says."""
+    own = [check for check in TRUE if operation.path != FAILS_LIKE_VCPTOOLBOX or check is not TRUE[0]]
+    headers = {"Authorization": f"Bearer {server.key}", "Origin": server.url}
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.explicit, Phase.generate],
+    )
+    @given(case=operation.as_strategy())
+    def answered(case: Any) -> None:
+        server.access.failures._tries.clear()  # made-up credentials are not what is tested here
+        response = case.call(base_url=server.url, session=session, headers=headers, allow_redirects=False)
+        case.validate_response(response, checks=own)
+        assert response.status_code != 401 or operation.path in HAVE_THEIR_OWN_KEYS
+
+    answered()
+
+
+@pytest.mark.requirement("http:documented")
+def test_requests_made_from_the_openapi_are_answered_as_it_says(beside: Server) -> None:
+    false = {}
+    with requests.Session() as session:
+        every = [operation for operation in operations(beside) if operation.path not in ENDLESS]
+        for operation in every:
+            try:
+                is_true(beside, session, operation)
+            except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 all that is false is told at once
+                false[operation.label] = str(error)
+    assert false == {}
+    assert len(every) > 40
+
+
+@pytest.mark.requirement("http:documented")
+async def test_every_route_is_in_the_docs_page_and_in_the_written_docs(running_server: RunningServer) -> None:
+    paths = (await running_server.get("/openapi.json")).json["paths"]
+    page = (await running_server.get("/docs")).body.decode()
+    written = DOCS.read_text("utf-8")
+    assert [path for path in paths if f"<code>{path}</code>" not in page] == []
+    missing = [
+        f"{verb.upper()} {path}"
+        for path, verbs in paths.items()
+        for verb in verbs
+        if not re.search(rf"`{verb.upper()} {re.escape(path)}[`?]", written)
+    ]
+    assert missing == []
+
+
+@pytest.mark.requirement("http:documented")
+async def test_the_docs_page_needs_no_other_server_and_no_script(running_server: RunningServer) -> None:
+    page = (await running_server.get("/docs")).body.decode()
+    assert "<script" not in page
+    assert re.findall(r'(?:src|href)="([^"]+)"', page) == ["/docs.css", "/openapi.json"]
+    assert (await running_server.get("/docs.css")).status == 200
+
+
+@pytest.mark.requirement("http:documented")
+async def test_the_openapi_says_what_needs_a_key(running_server: RunningServer) -> None:
+    found = (await running_server.get("/openapi.json")).json
+    assert found["security"] == [{"key": []}]
+    free = {path for path, verbs in found["paths"].items() for verb in verbs.values() if verb.get("security") == []}
+    assert free == {"/healthz", "/readyz", "/login", "/plugin-callback/~{token}/{plugin}/{id}"}
+
+
+@pytest.mark.requirement("http:documented")
+async def test_the_front_page_is_true(running_server: RunningServer) -> None:
+    page = await running_server.get("/")
+    assert (page.status, b"console comes later" in page.body) == (200, True)

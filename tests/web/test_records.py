@@ -1,0 +1,238 @@
+"""Tasks, schedules, approvals and calls over HTTP."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import Endless, FakeTool
+from tests.web.conftest import RunningServer, serving
+from tests.web.test_callbacks import ASYNC, expecting
+from toolyard.errors import StorageError
+from toolyard.protocol.call import Origin
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import Query
+from toolyard.web.background import kept
+from toolyard.web.scope import Scope
+from toolyard.web.server import Options
+
+pytestmark = pytest.mark.requirement("http:records")
+
+
+async def test_tasks_are_listed_shown_and_cancelled(running_server: RunningServer) -> None:
+    first, second = await expecting(running_server, "one"), await expecting(running_server, "two")
+    listed = await running_server.get("/v1/tasks")
+    assert [task["task_id"] for task in listed.json["data"]] == ["two", "one"]
+    assert listed.json["next"] is None
+    shown = await running_server.get("/v1/tasks/Video::one")
+    assert (shown.json["id"], shown.json["state"]) == (first.task.id, "waiting_callback")
+    assert (await running_server.post(f"/v1/tasks/{first.task.id}/cancel")).status == 200
+    assert (await running_server.post(f"/v1/tasks/{first.task.id}/cancel")).status == 409
+    waiting = await running_server.get("/v1/tasks?state=waiting_callback")
+    assert [task["id"] for task in waiting.json["data"]] == [second.task.id]
+    assert (await running_server.get("/v1/tasks/none")).status == 404
+    assert (await running_server.post("/v1/tasks/none/retry")).status == 404
+
+
+async def test_a_task_can_be_waited_for(running_server: RunningServer) -> None:
+    one = await expecting(running_server)
+    asking = asyncio.create_task(running_server.get(f"/v1/tasks/{one.task.id}?wait=20"))
+    await one.post()
+    async with asyncio.timeout(15):
+        assert (await asking).json["state"] == "succeeded"
+    other = await expecting(running_server, "two")
+    found = await running_server.get(f"/v1/tasks/{other.task.id}?wait=0.05")
+    assert found.json["state"] == "waiting_callback"
+
+
+async def test_a_task_is_retried_with_the_same_arguments(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
+    add_plugin("Video", ASYNC, pluginType="asynchronous")
+    async with serving(tmp_path) as running:
+        receipt = await running.post("/v1/tools/Video", {"prompt": "a cat"})
+        again = await running.post(f"/v1/tasks/{receipt.headers['x-call-tasks']}/retry")
+        assert again.json["context"]["params_input"] == {"prompt": "a cat"}
+        assert len((await running.get("/v1/tasks")).json["data"]) == 2
+
+
+async def test_pages_follow_each_other_without_holes_or_repeats(running_server: RunningServer) -> None:
+    for number in range(7):
+        await running_server.post("/v1/tools/LS", {"limit": number + 1})
+    seen, after = [], ""
+    while True:
+        found = (await running_server.get(f"/v1/calls?limit=3{after}")).json
+        seen += [call["arguments"]["limit"] for call in found["data"]]
+        if found["next"] is None:
+            break
+        after = f"&after={found['next']}"
+    assert seen == [7, 6, 5, 4, 3, 2, 1]
+
+
+async def test_calls_are_filtered_searched_and_shown(running_server: RunningServer) -> None:
+    (running_server.project / "findme.txt").write_text("x\n")
+    read = await running_server.post("/v1/tools/Read", {"path": "findme.txt"})
+    await running_server.post("/v1/tools/Read", {"path": "absent.txt"})
+    for asked, count in (("tool=Read", 2), ("state=error", 1), ("search=findme", 1), ("tool=LS", 0), ("since=9e9", 0)):
+        found = await running_server.get(f"/v1/calls?{asked}")
+        assert (asked, len(found.json["data"])) == (asked, count)
+    call = await running_server.get(f"/v1/calls/{read.headers['x-call-id']}")
+    assert (call.json["envelope"]["status"], call.json["arguments"]) == ("success", {"path": "findme.txt"})
+    assert (await running_server.get("/v1/calls/none")).status == 404
+    assert (await running_server.post(f"/v1/calls/{read.headers['x-call-id']}/cancel")).status == 409
+
+
+async def test_what_a_call_wrote_is_undone_once(running_server: RunningServer) -> None:
+    (running_server.project / "a.txt").write_text("old\n")
+    edit = {"path": "a.txt", "old_string": "old", "new_string": "new"}
+    call_id = (await running_server.post("/v1/tools/Edit", edit)).headers["x-call-id"]
+    assert (running_server.project / "a.txt").read_text() == "new\n"
+    undone = await running_server.post(f"/v1/calls/{call_id}/undo")
+    assert (undone.status, undone.json["restored"]) == (200, ["a.txt"])
+    assert (running_server.project / "a.txt").read_text() == "old\n"
+    assert (await running_server.post(f"/v1/calls/{call_id}/undo")).status in (400, 404, 409)
+
+
+async def test_schedules_are_added_shown_run_and_cancelled(running_server: RunningServer) -> None:
+    new = {"tool": "LS", "arguments": {"path": "."}, "at": "2099-03-05-14:00"}
+    made = await running_server.post("/v1/schedules", new)
+    assert (made.status, made.json["state"]) == (201, "scheduled")
+    id_ = made.json["id"]
+    assert (await running_server.post(f"/v1/schedules/{id_}/run")).status == 200
+    async with asyncio.timeout(15):
+        while (shown := (await running_server.get(f"/v1/schedules/{id_}")).json)["state"] == "running":  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert (shown["state"], shown["runs"][0]["state"]) == ("done", "done")
+    assert (await running_server.post(f"/v1/schedules/{id_}/run")).status == 409
+    cron = await running_server.post("/v1/schedules", {"tool": "LS", "cron": "30 8 * * 1-5"})
+    assert (await running_server.post(f"/v1/schedules/{cron.json['id']}/cancel")).status == 200
+    listed = await running_server.get("/v1/schedules?state=cancelled")
+    assert [one["cron"] for one in listed.json["data"]] == ["30 8 * * 1-5"]
+    for wrong in ({"tool": "LS"}, {"tool": "LS", "at": "never"}, {"tool": "LS", "at": "2001-01-01-10:00"}):
+        assert (await running_server.post("/v1/schedules", wrong)).status == 400
+    assert (await running_server.post("/v1/schedules", {"tool": "Nothing", "cron": "* * * * *"})).status == 404
+    assert (await running_server.get("/v1/schedules/none")).status == 404
+
+
+async def test_a_call_can_be_left_for_later(running_server: RunningServer) -> None:
+    receipt = await running_server.post("/v1/tools/LS", {"path": ".", "timely_contact": "2099-03-05-14:00"})
+    assert receipt.json["data"]["schedule_id"].startswith("schedule_")
+    assert len((await running_server.get("/v1/schedules")).json["data"]) == 1
+
+
+async def test_schedule_task_speaks_as_vcptoolbox_does(running_server: RunningServer) -> None:
+    form: dict[str, Any] = {
+        "schedule_time": "2099-03-05T14:00:00.000Z",
+        "task_id": "task-1",
+        "tool_call": {"tool_name": "LS", "arguments": {"path": "."}},
+    }
+    made = await running_server.post("/v1/schedule_task", form)
+    assert (made.status, made.json["status"]) == (200, "success")
+    assert made.json["details"]["scheduledTime"].startswith("2099-03-05T")
+    late = await running_server.post("/v1/schedule_task", {**form, "schedule_time": "2001-01-01T00:00:00Z"})
+    assert (late.status, late.json["status"]) == (400, "error")
+
+
+async def asking(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
+    """A call of a chat that waits for its approval, and the id of that."""
+    call = running.yard.request("Write", {"path": "a.txt", "content": "x"}, caller="chat", origin=Origin.CHAT)
+    waiting = asyncio.create_task(running.yard.settle(replace(call, maid="Nova")))
+    async with asyncio.timeout(15):
+        while not (pending := (await running.get("/v1/approvals?state=pending")).json["data"]):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return waiting, pending[0]["id"]
+
+
+@pytest.mark.requirement("s:S-52", "r:R102")
+async def test_an_approval_is_answered_once_by_who_may(running_server: RunningServer) -> None:
+    waiting, id_ = await asking(running_server)
+    approver, viewer = running_server.make_key(Scope.APPROVE), running_server.make_key(Scope.TOOLS)
+    assert (await running_server.post(f"/v1/approvals/{id_}/allow", {}, key=viewer)).status == 403
+    shown = await running_server.get(f"/v1/approvals/{id_}", key=approver)
+    assert shown.json["arguments"] == {"path": "a.txt", "content": "x"}
+    denied = await running_server.post(f"/v1/approvals/{id_}/deny", {"reason": "not now"}, key=approver)
+    assert (denied.status, denied.json["state"]) == (200, "denied")
+    late = await running_server.post(f"/v1/approvals/{id_}/allow", key=approver)
+    assert (late.status, late.json["error"]["code"]) == (409, "denied")
+    async with asyncio.timeout(15):
+        envelope = (await waiting).envelope
+    assert "not now" in envelope.text
+    assert (await running_server.post("/v1/approvals/none/allow", {})).status == 404
+
+
+async def test_always_makes_a_rule_that_can_be_revoked(running_server: RunningServer) -> None:
+    waiting, id_ = await asking(running_server)
+    assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"always": True})).status == 200
+    async with asyncio.timeout(15):
+        assert (await waiting).envelope.error is None
+    (rule,) = (await running_server.get("/v1/approvals/rules")).json["data"]
+    assert (rule["tool"], rule["effect"], rule["by"]) == ("Write", "allow", "key:owner")
+    assert (await running_server.request("DELETE", f"/v1/approvals/rules/{rule['id']}")).status == 200
+    assert (await running_server.request("DELETE", f"/v1/approvals/rules/{rule['id']}")).status == 404
+    made = await running_server.post("/v1/approvals/rules", {"tool": "Write", "effect": "deny"})
+    assert (made.status, made.json["command"]) == (201, "")
+
+
+@pytest.mark.requirement("http:health")
+async def test_health_readiness_and_metrics_tell_their_state(running_server: RunningServer) -> None:
+    assert (await running_server.get("/healthz", key=None)).json["status"] == "ok"
+    ready = await running_server.get("/readyz", key=None)
+    assert (ready.status, ready.json) == (200, {"status": "ready"})
+    verbose = await running_server.get("/readyz?verbose", key=None)
+    assert verbose.json["limits"]["body_bytes"] == 8 * 2**20
+    assert verbose.json["limits"]["plugin_stdout_bytes"] == 16 * 2**20
+    assert len(verbose.json["limits"]) > 20
+    await running_server.post("/v1/tools/LS", {})
+    metrics = (await running_server.get("/metrics")).body.decode()
+    assert 'toolyard_requests_total{method="POST",route="/v1/tools/{name}",status="200"} 1.0' in metrics
+    assert "toolyard_request_seconds_bucket" in metrics
+
+
+@pytest.mark.requirement("r:R62", "http:health")
+async def test_a_full_disk_refuses_work_and_is_over_when_there_is_room(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def full(*_: object, **__: object) -> bool:
+        raise StorageError("the disk is full: state.db cannot be written; free some space and try again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(running_server.yard.store, "commit", full)
+        found = await running_server.post("/v1/tools/LS", {})
+        assert (found.status, "disk is full" in found.json["error"]["message"]) == (507, True)
+        assert (await running_server.get("/readyz")).status == 503
+    assert (await running_server.post("/v1/tools/LS", {})).status == 200
+    assert (await running_server.get("/readyz")).status == 200
+
+
+@pytest.mark.requirement("r:R03")
+async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -> None:
+    endless = Endless()
+    async with serving(tmp_path, Options(port=0, grace_s=0.1)) as running:
+        running.yard.tools.add(FakeTool(endless, name="Endless"))
+        asked = [asyncio.create_task(running.post("/v1/tools/Endless", {})) for _ in range(20)]
+        await endless.started.wait()
+        while await running.yard.store.count("call", Query(states=("running",))) < 20:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+        stopping = asyncio.create_task(running.server.stop())
+        async with asyncio.timeout(20):
+            envelopes = [answer.json for answer in await asyncio.gather(*asked)]
+            await stopping
+    assert {envelope["context"]["reason"] for envelope in envelopes} == {"CANCELLED"}
+    async with serving(tmp_path) as again:
+        states = {call["state"] for call in (await again.get("/v1/calls")).json["data"]}
+    assert states == {"error"}
+
+
+@pytest.mark.requirement("r:R62")
+async def test_work_beside_the_requests_is_started_again_when_it_failed() -> None:
+    tries: list[int] = []
+
+    async def work() -> None:
+        tries.append(len(tries))
+        if len(tries) < 3:
+            raise StorageError("the disk is full")
+
+    async with asyncio.timeout(10):
+        await kept(work, "the test", pause_s=0.001)
+    assert tries == [0, 1, 2]

@@ -1,0 +1,194 @@
+"""Tools over HTTP: the same runner as everywhere, and answers of every shape."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from tests.fakes import Endless, FakeTool
+from tests.web.conftest import RunningServer
+from toolyard.dialects import DIALECTS
+from toolyard.engine.approvals import KIND as APPROVAL
+from toolyard.protocol.store import Query
+from toolyard.web.routes.tools import Dialect
+
+BLOCK = """<<<[TOOL_REQUEST]>>>
+maid:「始」Nova「末」,
+tool_name:「始」{tool}「末」,
+path:「始」{path}「末」
+<<<[END_TOOL_REQUEST]>>>
+"""
+
+
+@pytest.mark.requirement("http:tools")
+async def test_the_tools_are_listed_and_shown(running_server: RunningServer) -> None:
+    listed = await running_server.get("/v1/tools")
+    names = [tool["name"] for tool in listed.json["data"]]
+    assert {"LS", "Read", "Edit"} <= set(names)
+    shown = await running_server.get("/v1/tools/Read")
+    assert (shown.status, shown.json["name"], shown.json["risk"]) == (200, "Read", "read")
+    assert "path" in shown.json["parameters"]["properties"]
+    assert (await running_server.get("/v1/tools/Nothing")).status == 404
+
+
+@pytest.mark.requirement("http:call", "http:runner")
+async def test_a_call_answers_200_with_any_envelope_and_is_journalled(running_server: RunningServer) -> None:
+    (running_server.project / "a.txt").write_text("one\ntwo\n")
+    good = await running_server.post("/v1/tools/Read", {"path": "a.txt"})
+    assert (good.status, good.json["status"], good.json["data"]["content"]) == (200, "success", "1\tone\n2\ttwo")
+    bad = await running_server.post("/v1/tools/Read", {"path": "missing.txt"})
+    assert (bad.status, bad.json["error"]["code"]) == (200, "NOT_FOUND")
+    unknown = await running_server.post("/v1/tools/Nothing", {})
+    assert (unknown.status, unknown.json["error"]["code"]) == (200, "NOT_FOUND")
+    calls = await running_server.get("/v1/calls")
+    assert [(call["tool"], call["caller"], call["origin"]) for call in calls.json["data"]] == [
+        ("Nothing", "key:owner", "http"),
+        ("Read", "key:owner", "http"),
+        ("Read", "key:owner", "http"),
+    ]
+
+
+@pytest.mark.requirement("http:call:dialect")
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_a_call_answers_in_the_dialect_that_was_asked_for(running_server: RunningServer, dialect: str) -> None:
+    (running_server.project / "a.txt").write_text("one\n")
+    found = await running_server.post(f"/v1/tools/Read?dialect={dialect}", {"path": "a.txt"})
+    mark = {"envelope": "context", "vcp": "result", "backend": "tool_use_id", "openai": "role", "mcp": "isError"}
+    assert found.status == 200
+    assert mark[dialect] in found.json
+    assert (await running_server.post("/v1/tools/Read?dialect=klingon", {})).status == 422
+    assert get_args(Dialect) == DIALECTS
+
+
+@pytest.mark.requirement("http:call")
+async def test_the_body_of_a_call_must_be_an_object(running_server: RunningServer) -> None:
+    for body in (b"[1]", b'"x"', b"{", b'{"a": NaN}', b"[" * 100_000):
+        headers = {"Content-Type": "application/json"}
+        found = await running_server.request("POST", "/v1/tools/LS", data=body, headers=headers)
+        assert (body[:10], found.status) == (body[:10], 400)
+    assert (await running_server.post("/v1/tools/LS")).json["status"] == "success"  # no body: no arguments
+
+
+@pytest.mark.requirement("http:call")
+async def test_a_call_whose_client_goes_away_is_cancelled(running_server: RunningServer) -> None:
+    endless = Endless()
+    running_server.yard.tools.add(FakeTool(endless, name="Endless"))
+    asking = asyncio.create_task(running_server.post("/v1/tools/Endless", {}))
+    async with asyncio.timeout(10):
+        await endless.started.wait()
+        asking.cancel()
+        await endless.stopped.wait()
+        while (await running_server.get("/v1/calls")).json["data"][0]["state"] == "running":  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    found = (await running_server.get("/v1/calls")).json["data"][0]
+    assert (found["tool"], found["reason"]) == ("Endless", "CANCELLED")
+
+
+@pytest.mark.requirement("http:call", "s:S-52")
+async def test_only_an_admin_may_force_or_speak_for_the_command_line(running_server: RunningServer) -> None:
+    from toolyard.web.scope import Scope
+
+    (running_server.project / "a.txt").write_text("old\n")
+    key = running_server.make_key(Scope.TOOLS)
+    write = {"path": "a.txt", "content": "new\n"}
+    for asked in ("force=true", "caller=cli", "call_id=call_" + "0" * 32):
+        assert (await running_server.post(f"/v1/tools/Write?{asked}", write, key=key)).status == 403
+    refused = await running_server.post("/v1/tools/Write", write, key=key)
+    assert refused.json["error"]["code"] == "CONFLICT"
+    assert (await running_server.post("/v1/tools/Write?force=true", write)).json["status"] == "success"
+    for asked in ("caller=root", "call_id=7"):
+        assert (await running_server.post(f"/v1/tools/LS?{asked}", {})).status == 400
+    given = "call_" + "a" * 32
+    assert (await running_server.post(f"/v1/tools/LS?call_id={given}", {})).headers["x-call-id"] == given
+    assert (await running_server.post(f"/v1/tools/LS?call_id={given}", {})).status == 409
+
+
+@pytest.mark.requirement("http:call", "approval:who")
+async def test_a_key_with_the_scope_tools_runs_without_asking(running_server: RunningServer) -> None:
+    from toolyard.web.scope import Scope
+
+    key = running_server.make_key(Scope.TOOLS)
+    found = await running_server.post("/v1/tools/Write", {"path": "new.txt", "content": "x"}, key=key)
+    assert found.json["status"] == "success"
+    assert await running_server.yard.store.count(APPROVAL, Query()) == 0
+
+
+@pytest.mark.requirement("http:human-tool")
+async def test_a_block_gives_the_result_and_several_give_a_list(running_server: RunningServer) -> None:
+    (running_server.project / "a.txt").write_text("one\n")
+    headers = {"Content-Type": "text/plain"}
+    one = BLOCK.format(tool="Read", path="a.txt")
+    found = await running_server.request("POST", "/v1/human/tool", data=one.encode(), headers=headers)
+    assert (found.status, found.json["MaidName"]) == (200, "Nova")
+    assert "one" in json.dumps(found.json["content"])
+    two = one + BLOCK.format(tool="Read", path="none.txt")
+    found = await running_server.request("POST", "/v1/human/tool", data=two.encode(), headers=headers)
+    assert found.status == 200
+    assert ["plugin_error" in one for one in found.json] == [False, True]
+
+
+@pytest.mark.requirement("http:human-tool")
+async def test_a_text_without_a_good_block_is_refused_as_vcptoolbox_refuses_it(running_server: RunningServer) -> None:
+    headers = {"Content-Type": "text/plain"}
+    for text in ("hello", "<<<[TOOL_REQUEST]>>>\npath:「始」a「末」\n<<<[END_TOOL_REQUEST]>>>"):
+        found = await running_server.request("POST", "/v1/human/tool", data=text.encode(), headers=headers)
+        assert (found.status, isinstance(found.json["error"], str)) == (400, True)
+    bad = BLOCK.format(tool="Read", path="none.txt")
+    found = await running_server.request("POST", "/v1/human/tool", data=bad.encode(), headers=headers)
+    assert (found.status, "none.txt" in found.json["plugin_error"]) == (500, True)
+
+
+@pytest.mark.requirement("http:reply-render")
+async def test_a_structured_reply_is_rendered(running_server: RunningServer) -> None:
+    text = json.dumps({"content": "**hello** <script>alert(1)</script>"})
+    html = await running_server.post("/v1/reply/render", {"text": text})
+    assert html.json["ok"] is True
+    assert "<strong>hello</strong>" in html.json["rendered"]
+    assert "<script" not in html.json["rendered"]
+    assert (await running_server.post("/v1/reply/render", {"text": "", "to": "markdown"})).json["ok"] is False
+    assert (await running_server.post("/v1/reply/render", {"text": text, "to": "pdf"})).status == 422
+
+
+@pytest.mark.requirement("http:errors")
+async def test_errors_have_the_shape_of_openai_and_the_id_of_their_request(running_server: RunningServer) -> None:
+    for path, key, status, kind in (
+        ("/v1/nothing", "", 404, "not_found_error"),
+        ("/v1/tools/Nothing", "", 404, "not_found_error"),
+        ("/v1/tools", None, 401, "authentication_error"),
+        ("/v1/calls?limit=0", "", 422, "invalid_request_error"),
+        ("/v1/calls?after=x", "", 400, "invalid_request_error"),
+    ):
+        found = await running_server.get(path, key=key)
+        assert (found.status, found.json["error"]["type"]) == (status, kind)
+        assert set(found.json["error"]) == {"message", "type", "code"}
+        assert found.headers["X-Request-Id"].startswith("req_")
+    assert (await running_server.request("DELETE", "/v1/tools")).status == 405
+
+
+@pytest.mark.requirement("http:errors")
+async def test_a_bug_of_ours_is_answered_and_the_server_goes_on(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(running_server.yard.journal, "page", broken)
+    found = await running_server.get("/v1/calls")
+    assert (found.status, found.json["error"]["type"]) == (500, "server_error")
+    assert found.headers["X-Request-Id"] in found.json["error"]["message"]
+    assert (await running_server.get("/v1/tools")).status == 200
+
+
+@pytest.mark.requirement("http:safe")
+async def test_a_safe_start_has_no_plugins(tmp_path: Path) -> None:
+    from tests.plugins.folders import make_plugin
+    from tests.web.conftest import serving
+    from toolyard.web.server import Options
+
+    make_plugin(tmp_path / "given", "Broken")
+    async with serving(tmp_path, Options(port=0, safe=True)) as running:
+        names = [tool["name"] for tool in (await running.get("/v1/tools")).json["data"]]
+    assert "LS" in names
+    assert "Broken" not in names
