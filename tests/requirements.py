@@ -1110,6 +1110,7 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("s:S-97", "security S-97", "The deny list beats the allow list, which beats the mode."),
     ("caller:identity", "contract §9",
      "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),
+    ("s:S-99", "security S-99", "Nothing said in chat text or in a tool result approves anything."),
 )
 
 SCHEDULES_AND_APPROVALS_TO_COME: Final = _later(
@@ -1117,7 +1118,6 @@ SCHEDULES_AND_APPROVALS_TO_COME: Final = _later(
     ("s:S-98", "security S-98",
      ("An approval shows its full arguments as plain text with hidden characters visible, focuses Deny and ignores "
       "Enter for the first 500 ms.")),
-    ("s:S-99", "security S-99", "Nothing said in chat text or in a tool result approves anything."),
 )
 
 STORAGE_AND_HOSTS: Final = _now(
@@ -1185,17 +1185,17 @@ STORAGE_AND_HOSTS: Final = _now(
       "ignored.")),
     ("r:R65", "reliability R65", "A slow log disk drops the oldest log lines with a counter, and calls do not wait."),
     ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
+    ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
+    ("make:soak", "contract §11",
+     "make soak runs the full sweeps: every crash point, kill sweep, long fuzz and browser matrix."),
+    ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
+    ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
 )
 
 STORAGE_AND_HOSTS_TO_COME: Final = _later(
     Area.ENGINE,
-    ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
     ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
-    ("make:soak", "contract §11",
-     "make soak runs the full sweeps: every crash point, kill sweep, long fuzz and browser matrix."),
-    ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
     ("make:test-time", "contract §11", "make test ends within 10 minutes on 2 cores, with long sweeps sampled."),
-    ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
 )
 
 # --- Waits for GATEWAY ---
@@ -1311,18 +1311,18 @@ ROUTES: Final = _now(
     ("s:S-53", "security S-53", "Control and bidirectional characters in logged names are escaped, and logs are JSON."),
     ("s:S-73", "security S-73", "A plugin's configuration cannot replace the callback base."),
     ("make:run:serve", "contract §11", "make run starts the server."),
-)
-
-ROUTES_TO_COME: Final = _later(
-    Area.GATEWAY,
     ("r:R90", "reliability R90",
      "A half-written configuration keeps the last good one, warns and is read again after 300 ms of quiet."),
-    ("r:R91", "reliability R91",
-     "A configuration with an error is refused with line and column, and the file stays untouched."),
     ("r:R92", "reliability R92",
      "A configuration saved by rename or on a drive without notices is detected by its content."),
     ("s:S-72", "security S-72",
      "Only the admin scope changes the upstream address, and the upstream key is bound to its origin."),
+)
+
+ROUTES_TO_COME: Final = _later(
+    Area.GATEWAY,
+    ("r:R91", "reliability R91",
+     "A configuration with an error is refused with line and column, and the file stays untouched."),
 )
 
 # --- Waits for INTEROP ---

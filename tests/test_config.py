@@ -71,7 +71,7 @@ def test_the_providers_key_is_a_secret_under_either_name(
         ),
         (
             "[server]\nport = 1",
-            "{file}, line 1: unknown setting 'server': the settings are approval_mode, fallback_encodings",
+            "{file}, line 1: unknown setting 'server': the settings are allowed_hosts, allowed_origins",
         ),
         ("a = = 1", "{file}: Invalid value (at line 1, column 5)"),
     ],

@@ -1,7 +1,7 @@
 """The composition root: a Config becomes a Yard. The only module that knows everyone."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -70,7 +70,7 @@ class Yard:
         except BaseException:
             workspace.close()
             raise
-        self._mask = mask = Mask(config.secrets)
+        self.mask = mask = Mask(config.secrets)
         self.boot = boot()
         self.store: Store = store or SqliteStore(config.home / STATE)
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, required=outside.outlives)
@@ -142,7 +142,7 @@ class Yard:
 
         return Schedules(
             self.store, self._clock, zone=self.config.zone, owner=self.boot.name, settle=self.settle,
-            approve=self._approve_later, mask=self._mask,
+            approve=self._approve_later, mask=self.mask,
         )  # fmt: skip
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Outcome:
@@ -170,10 +170,6 @@ class Yard:
 
     def cancel(self, call_id: str) -> bool:
         return self._runner.cancel(call_id)
-
-    def keep_secret(self, texts: Iterable[str]) -> None:
-        """Mask these wherever they would be shown or stored."""
-        self._mask.add(texts)
 
     async def undo(self, call_id: str) -> list[str]:
         """Put the files that a call changed back as they were; the paths. Raises Failure, and then nothing changed.

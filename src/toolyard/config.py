@@ -49,7 +49,8 @@ class Config:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        return tuple(str(self.values[s.name]) for s in SETTINGS if s.secret and self.values[s.name])
+        own = tuple(str(self.values[s.name]) for s in SETTINGS if s.secret and self.values[s.name])
+        return (*own, *(provider.key for provider in self.values["upstreams"].values() if provider.key))
 
 
 def load(

@@ -10,6 +10,7 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     ├── AlreadyOwned         another Toolyard runs on this home                                               (3)
     ├── ServerUnreachable    a server runs on this home, but cannot be asked                                  (4)
     └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
+        └── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
 """
 
 from collections.abc import Sequence
@@ -58,3 +59,7 @@ class ServerUnreachable(ToolyardError):
 
 class StorageError(ToolyardError):
     """The state cannot be read or written."""
+
+
+class StorageUnwritable(StorageError):
+    """The state is as good as it was, but nothing can be added to it."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import itertools
 import json
 import sqlite3
 import subprocess
@@ -203,6 +204,7 @@ def tarred(*members: tuple[str, bytes, bytes]) -> bytes:
         tarred(("config.toml", tarfile.REGTYPE, b""), ("state.db", tarfile.REGTYPE, b"no database at all" * 99)),
         tarred(("config.toml", tarfile.REGTYPE, b"a" * 9999))[:-40],
     ],
+    ids=itertools.count(),  # the bytes hold the time
 )
 def test_an_archive_that_is_no_backup_changes_nothing(home: Home, tmp_path: Path, content: bytes) -> None:
     archive = tmp_path / "odd.tar.gz"
@@ -286,21 +288,21 @@ if os.geteuid() == 0:
     os.setuid(65534)
 try:
     with toolyard.open(project=project, home=home) as yard:
-        yard.call("LS", {})
+        print(yard.call("LS", {}).status.value)
 except ToolyardError as error:
     print(error)
 """
 
 
 @pytest.mark.requirement("r:R06")
-def test_a_state_that_cannot_be_written_is_refused_with_its_path() -> None:
+def test_a_state_that_cannot_be_written_is_named_and_reading_goes_on_without_it() -> None:
     with shared_project() as project:
         home = project.parent / "home"
         command = [sys.executable, "-c", READ_ONLY, str(project), str(home)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         home.chmod(0o700)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"{home / 'state.db'} cannot be written" in done.stdout
+    assert (done.returncode, done.stdout) == (0, "success\n")
+    assert f"{home / 'state.db'} cannot be written" in done.stderr
 
 
 @pytest.mark.requirement("r:R06", "p:P7")

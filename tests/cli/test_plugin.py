@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -395,3 +396,59 @@ def test_lint_of_a_plugin_by_name_tells_of_settings_that_are_missing(shell: Shel
     (folder / "plugin-manifest.json").write_text(manifest_text("Echo").replace("python main.py", "python gone.py"))
     done = shell.run("plugin", "lint", "Echo")
     assert (done.returncode, "entryPoint.command: the command names 'gone.py'" in done.stdout) == (1, True)
+
+
+FILM = """
+import json, os, pathlib, time
+pathlib.Path(os.environ["HOME"], "pid").write_text(str(os.getpid()))
+print(json.dumps({"status": "success", "result": "Submitted. {{VCP_ASYNC_RESULT::Film::one}}"}), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.requirement("task:call-waits", "runner:cancel", "cli:exit:failure", "cli:stdout")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_call_that_waits_for_a_task_is_stopped_with_it(shell: Shell, number: signal.Signals) -> None:
+    folder = make_plugin(shell.project / "drafts", "Film", pluginType="asynchronous")
+    (folder / "main.py").write_text(FILM)
+    words = [*TOOLYARD, "call", "Film", "--plugins", "drafts", "--trust"]
+    with subprocess.Popen(
+        words, cwd=shell.project, env=shell.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as call:
+        try:
+            assert call.stderr is not None
+            assert call.stderr.read(7) == "waiting"  # it says so once the receipt is there
+            call.send_signal(number)
+            said, _ = call.communicate(timeout=WAIT_S)
+        finally:
+            call.kill()
+    envelope = json.loads(said)
+    assert (call.returncode, envelope["status"], envelope["context"]["reason"]) == (1, "error", "CANCELLED")
+    assert [task["state"] for task in shell.json("task", "list", "--json")] == ["cancelled"]
+    child = int((_home(shell) / "plugin-data/Film/pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(child, 0)
+
+
+@pytest.mark.requirement("task:call-waits", "cli:exit:failure", "cli:call:dialect")
+@pytest.mark.parametrize("dialect", ["envelope", "vcp", "backend", "openai", "mcp"])
+def test_a_detached_call_that_fails_exits_1_in_every_dialect(shell: Shell, dialect: str) -> None:
+    _echo(shell.project / "drafts", program='print(\'{"status": "error", "error": "no key"}\')\n')
+    done = shell.run("call", "Echo", "text=x", "--detach", "--dialect", dialect, "--plugins", "drafts", "--trust")
+    assert (done.returncode, "no key" in done.stdout) == (1, True)
+
+
+@pytest.mark.requirement("task:call-waits", "cli:stdout")
+def test_a_call_of_an_asynchronous_plugin_waits_and_shows_progress_unless_it_is_detached(shell: Shell) -> None:
+    shell.run("plugin", "new", "Counter", "--async", "--folder", "drafts")
+    given = ("--plugins", "drafts", "--trust")
+    done = shell.run("call", "Counter", "steps=2", *given)
+    envelope = json.loads(done.stdout)
+    assert (done.returncode, envelope["status"], envelope["text"]) == (0, "success", "Counted to 2.")
+    assert [task["state"] for task in envelope["data"]["tasks"]] == ["succeeded"]
+    assert done.stderr.startswith("waiting for the task")
+    receipt = shell.json("call", "Counter", "steps=600", "--detach", *given)
+    assert "VCP_ASYNC_RESULT::Counter::" in receipt["text"]
+    (running,) = (task for task in shell.json("task", "list", "--json") if task["state"] == "waiting_callback")
+    assert running["id"] == receipt["data"]["tasks"][0]["id"]
+    assert shell.run("task", "cancel", running["id"]).returncode == 0

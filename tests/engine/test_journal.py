@@ -199,3 +199,12 @@ async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the
         told = await yard.journal.get(call.id)
         assert told is not None
         assert told["state"] == "success"
+
+
+@pytest.mark.requirement("cli:records")
+async def test_a_call_with_a_very_long_integer_runs_and_is_recorded_exactly(yard: Yard) -> None:
+    call = yard.request("LS", {"limit": 10**30})
+    await yard.settle(call)
+    told = await yard.journal.get(call.id)
+    assert told is not None
+    assert told["arguments"] == {"limit": 10**30}

@@ -163,7 +163,7 @@ async def test_a_reply_with_calls_of_both_sides_is_asked_again_for_those_of_the_
 async def test_arguments_that_are_no_json_and_unknown_tools_are_told_to_the_model(tmp_path: Path) -> None:
     broken = chunk({"tool_calls": [{"index": 0, "id": "b", "function": {"name": "Say", "arguments": '{"text": '}}]})
     unknown = chunk({"tool_calls": [{"index": 1, "id": "u", "function": {"name": "Sya", "arguments": ""}}]})
-    async with gateway(tmp_path, [Script([broken, unknown, chunk({}, "length"), DONE]), says("Sorry.")]) as one:
+    async with gateway(tmp_path, [Script([broken, unknown, chunk({}, "tool_calls"), DONE]), says("Sorry.")]) as one:
         assert (await one.streamed()).text.endswith("Sorry.")
         *_, first, second = one.upstream.bodies[1]["messages"]
         assert "not JSON" in first["content"]

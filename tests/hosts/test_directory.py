@@ -1,5 +1,6 @@
 """Who is there: announced, heard, missed, back again."""
 
+import asyncio
 import socket
 
 import pytest
@@ -62,7 +63,7 @@ async def test_a_host_that_says_so_is_gone_at_once(town: Town) -> None:
     await town.b.say([])
     await town.a.look()
     await town.b.leave()
-    assert await town.a.look() == [B.name]
+    assert await town.a.look() == []  # it was not missed: it said so
     assert not town.a.alive(B.name)
 
 
@@ -132,3 +133,43 @@ async def test_one_of_those_that_look_after_dead_hosts_is_the_first(town: Town) 
     await mine.say([], keeps=False)
     await town.a.look()
     assert not town.a.is_first()
+
+
+async def test_what_another_host_has_found_out_counts_before_this_one_has_seen_it(town: Town) -> None:
+    await town.b.say([])
+    await town.a.look()
+    assert not await town.a.is_gone(B.name)
+    await town.b.leave()
+    assert town.a.alive(B.name)
+    assert await town.a.is_gone(B.name)
+    assert not await town.a.is_gone(A.name)
+
+
+async def test_of_all_who_miss_a_host_one_is_the_first(town: Town) -> None:
+    others = [Directory(town.store, town.clock, Boot(f"{name}/1/1/x", name)) for name in "cde"]
+    await town.b.say([])
+    everyone = [town.a, *others]
+    missed: list[str] = []
+    for _ in range(int(LEASE_S) + 3):
+        for looks in await asyncio.gather(*(one.look() for one in everyone)):
+            missed += looks
+        town.clock.advance(1)
+    assert missed == [B.name]
+    assert not any(one.alive(B.name) for one in everyone)
+
+
+async def test_who_settles_nothing_leaves_it_to_another_to_be_the_first(town: Town) -> None:
+    await town.b.say([])
+    keeper = Directory(town.store, town.clock, Boot("c/1/1/x", "c"))
+    await keeper.look()
+    for _ in range(int(LEASE_S) + 2):
+        assert await town.a.look(settles=False) == []
+        town.clock.advance(1)
+    assert not town.a.alive(B.name)
+    assert await town.a.look(settles=False) == []
+    assert not town.a.alive(B.name)  # although its record still says that it is up
+    missed: list[str] = []
+    for _ in range(int(LEASE_S) + 3):
+        town.clock.advance(1)
+        missed += await keeper.look()
+    assert missed == [B.name]

@@ -115,7 +115,8 @@ async def test_a_worker_that_is_asked_to_stop_ends_what_it_runs(database: str, t
 
 async def test_the_call_of_a_killed_sender_is_stopped_where_it_runs(database: str, tmp_path: Path) -> None:
     effect = tmp_path / "effect"
-    shell_plugin(tmp_path / "b", "Slow", SLOW)
+    patient = {"protocol": "stdio", "timeout": 120_000}  # its own limit is not what ends it
+    shell_plugin(tmp_path / "b", "Slow", SLOW, communication=patient)
     async with host(tmp_path / "b", database) as b, workers(database, tmp_path / "w") as (sender,):
         made = await b.yard.schedules.submit(b.yard.request("Slow", {"file": str(effect)}), cron="0 0 1 1 *")
         record = await b.yard.store.get("schedule", made.id)

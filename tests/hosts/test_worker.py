@@ -1,7 +1,7 @@
 """Entries of the queue that come twice, too late, or for nobody: a call still runs at most once."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,7 +37,13 @@ class Shop:
         self.go, self.gone = asyncio.Event(), set[str]()
         self.workspace = Workspace(project)
         self.calls = {name: RemoteCalls(self.store, FakeClock(), host=name) for name in "abc"}
-        self.b, self.c = (Worker(self.calls[name], self._runner(), self._alive(name)) for name in "bc")
+        self.b, self.c = (Worker(self.calls[name], self._runner(), self) for name in "bc")
+
+    def alive(self, owner: str) -> bool:
+        return owner not in self.gone
+
+    async def is_gone(self, owner: str) -> bool:
+        return owner in self.gone
 
     async def work(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         self.runs += 1
@@ -48,9 +54,6 @@ class Shop:
         found = await self.store.get(KIND, CALL.id)
         assert found is not None
         return found
-
-    def _alive(self, _name: str) -> Callable[[str], bool]:
-        return lambda owner: owner not in self.gone
 
     def _runner(self) -> Runner:
         tools = Registry([FakeTool(self.work)])

@@ -43,6 +43,23 @@ async def test_a_node_program_is_a_plugin(zoo: Keeper) -> None:
     assert verdict("Echo", ended) == {"status": "success", "result": {"a": 1}}
 
 
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+@pytest.mark.requirement("r:R19")
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("throw new TypeError('no key')", "TypeError: no key"),
+        ("Promise.reject(new Error('no key'))", "Error: no key"),
+        ("console.error('no key'); process.exit(3)", "no key"),
+    ],
+)
+async def test_a_crash_of_a_node_program_is_told_by_its_error(zoo: Keeper, fault: str, words: str) -> None:
+    child = await zoo.starter.spawn(zoo.launch(str(shutil.which("node")), "-e", fault), {})
+    ended = await run_child(child, b"{}", children=zoo.children, limits=Limits())
+    failure = failure_of(verdict, "Node", ended)
+    assert (failure.reason, failure.message.partition("ends with: ")[2]) == (Reason.CRASHED, words)
+
+
 @pytest.mark.requirement("r:R10", "r:R11", "p:P4")
 @pytest.mark.parametrize("program", ["sleeps_forever.py", "ignores_signals.py"])
 async def test_a_cancelled_run_returns_at_once_and_the_child_is_killed_behind_it(zoo: Keeper, program: str) -> None:

@@ -277,7 +277,7 @@ def test_the_place_of_a_fault_is_told(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Bad")
     (folder / "plugin-manifest.json").write_bytes(b'{\n  "name": "B\xff"\n}')
     problem = only(plugins_in(root, home=home)).problems[0]
-    assert str(problem) == "plugin-manifest.json:2:13: is not UTF-8 Fix: save it as UTF-8"
+    assert str(problem) == "plugin-manifest.json:2:13: is not UTF-8. Fix: save it as UTF-8"
 
 
 @pytest.mark.requirement("r:R30")

@@ -29,7 +29,7 @@ def event(type_: str = "thing.made", at: float = 1.0) -> NewEvent:
 
 
 async def test_what_was_committed_can_be_read_back(store: Store) -> None:
-    body = {"text": "中文 $& 𝔘", "list": [1, 2.5, None, True], "inner": {"a": "b"}}
+    body = {"text": "中文 $& 𝔘", "list": [1, 2.5, None, True, 2**64, -(10**40)], "inner": {"a": "b"}}
     made = record(caller="me", tool="T", key="k", owner="boot", due=7.5, body=body)
     assert await store.commit([made])
     assert await store.get("thing", "a") == replace(made, version=1)

@@ -13,6 +13,7 @@ import pytest
 from tests.web.conftest import RunningServer, serving
 from toolyard.config import load
 from toolyard.errors import ConfigError
+from toolyard.web.connection import BoundedHttp
 from toolyard.web.logs import JsonLines, QueuedLog, visible
 from toolyard.web.server import Options
 
@@ -260,3 +261,75 @@ async def test_a_stuck_log_disk_drops_the_oldest_lines_and_holds_up_no_call(runn
     lines = [json.loads(line) for line in disk.getvalue().splitlines()]
     assert any("log lines were dropped" in line["message"] for line in lines)
     assert len(lines) < 20
+
+
+@pytest.mark.requirement("p:P6")
+async def test_a_head_that_never_ends_is_closed_by_its_size(running_server: RunningServer) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
+    writer.write(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\nX: ".encode())
+    async with asyncio.timeout(20):
+        try:
+            while not reader.at_eof() and not reader._buffer:  # type: ignore[attr-defined]
+                writer.write(b"x" * 4096)
+                await writer.drain()
+                await asyncio.sleep(0)
+            answer = await reader.read()
+        except ConnectionError:
+            answer = b"HTTP/1.1 431"  # it was closed while more of it was sent
+    writer.close()
+    assert answer.startswith(b"HTTP/1.1 431")
+    assert (await running_server.get("/healthz")).status == 200
+
+
+@pytest.mark.requirement("p:P6")
+@pytest.mark.parametrize("begun", [b"", b"GET /healthz HT", b"GET /healthz HTTP/1.1\r\nHost: x\r\n"])
+async def test_a_head_that_does_not_come_is_closed_after_its_time(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
+    monkeypatch.setattr(BoundedHttp, "head_s", 0.2)
+    reader, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
+    writer.write(begun)
+    async with asyncio.timeout(20):
+        assert (await reader.read()).startswith(b"HTTP/1.1 408")
+    writer.close()
+
+
+@pytest.mark.requirement("p:P6")
+async def test_the_second_request_of_a_connection_has_a_time_and_a_size_too(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(BoundedHttp, "head_s", 0.2)
+    reader, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
+    whole = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\n\r\n".encode()
+    async with asyncio.timeout(20):
+        for _ in range(3):
+            writer.write(whole)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
+            await reader.readexactly(int(length.split(b":")[1]))
+        writer.write(b"GET /hea")
+        assert (await reader.read()).startswith(b"HTTP/1.1 408")
+    writer.close()
+
+
+@pytest.mark.requirement("http:errors")
+@pytest.mark.parametrize("path", ["/v1/tools/LS", "/v1/chat/completions", "/v1/schedules"])
+async def test_a_client_that_leaves_before_its_body_is_whole_is_no_bug(
+    running_server: RunningServer, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    caplog.set_level(logging.INFO, "toolyard.web")
+    _, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
+    writer.write(
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\nContent-Length: 9\r\n"
+        f"Authorization: Bearer {running_server.key}\r\nContent-Type: application/json\r\n\r\n{{".encode()
+    )
+    await writer.drain()
+    async with asyncio.timeout(20):
+        while not running_server.server.drain.running:  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(0.005)
+        writer.close()
+        await running_server.server.drain.idle()
+    told = [record for record in caplog.records if getattr(record, "fields", {}).get("path") == path]
+    assert [record.__dict__["fields"]["status"] in (400, 499) for record in told] == [True]
+    assert "a bug in Toolyard" not in caplog.text

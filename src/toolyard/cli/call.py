@@ -3,20 +3,18 @@
 import asyncio
 import json
 import os
-import signal
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.detach import detached
+from toolyard.cli.detach import Say, detached, printed
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import json_text
 from toolyard.cli.through import run_through, server_for
-from toolyard.cli.waiting import task_ids, waited
+from toolyard.cli.waiting import on_stop, task_ids, waited
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
 from toolyard.plugin_source import Outside
@@ -61,7 +59,7 @@ def command(
     """
     written = _from_json(source) if source is not None else {}
     request = Request(common, tool, written, pairs, dialect, shown, force)
-    sys.exit(detached(request.run) if detach else asyncio.run(request.run(click.echo, wait=True)))
+    sys.exit(detached(request.run) if detach else asyncio.run(request.run(printed, wait=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Request:
     shown: bool
     force: bool
 
-    async def run(self, say: Callable[[str], None], *, wait: bool) -> int:
+    async def run(self, say: Say, *, wait: bool) -> int:
         """Run it, say its result, and give the exit code. Without ``wait`` the result is the receipt of a task."""
         async with Yard(self.common.config(), outside=Outside(warm=False)) as yard:
             arguments = {**self.written, **from_pairs(yard, self.tool, self.pairs)}
@@ -88,15 +86,16 @@ class Request:
                     server, yard, call, say, dialect=self.dialect, shown=self.shown, wait=wait,
                     later=None if later is None else str(later), quiet=self.common.quiet,
                 )  # fmt: skip
-            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, yard.cancel, call.id)
+            on_stop(lambda: yard.cancel(call.id))
             outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
             tasks = task_ids(outcome.envelope)
             if tasks and wait:
                 outcome = await waited(yard, outcome, tasks, quiet=self.common.quiet)
-            say(json_text(yard.express(call, outcome, self.dialect, shown=self.shown)))
+            failed = int(outcome.envelope.error is not None)
+            say(json_text(yard.express(call, outcome, self.dialect, shown=self.shown)), failed)
             if tasks and not wait:
                 await waited(yard, outcome, tasks, quiet=True)
-            return 1 if outcome.envelope.error else 0
+            return failed
 
 
 def request_of(yard: Yard, tool: str, arguments: JsonObject, *, force: bool = False) -> ToolCall:

@@ -6,6 +6,7 @@ reply that is being written; at the prompt it only says how to leave.
 
 import asyncio
 import contextlib
+import os
 import signal
 import sys
 import threading
@@ -71,14 +72,20 @@ class _Lines:
         return await self._queue.get()
 
     def _read(self) -> None:
-        with contextlib.suppress(ImportError):
-            import readline  # noqa: F401 it gives lines a memory
-        with contextlib.suppress(EOFError, RuntimeError, ValueError, OSError):
-            while True:
-                line = sys.stdin.readline()
-                self._loop.call_soon_threadsafe(self._queue.put_nowait, line.rstrip("\n") if line else None)
-                if not line:
-                    return
+        """Without Python's buffer, whose lock would outlive the end of the program."""
+        rest = b""
+        with contextlib.suppress(OSError, RuntimeError):
+            while data := os.read(sys.stdin.fileno(), 65536):
+                *lines, rest = (rest + data).split(b"\n")
+                for line in lines:
+                    self._put(line.decode("utf-8", "replace").rstrip("\r"))
+        with contextlib.suppress(RuntimeError):
+            if rest:
+                self._put(rest.decode("utf-8", "replace"))
+            self._put(None)
+
+    def _put(self, line: str | None) -> None:
+        self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
 
 
 class _Conversation:

@@ -101,7 +101,7 @@ class Local:
     def __init__(self, config: Config) -> None:
         self.place = "this process (no server is running)"
         self._yard = Yard(config)
-        self._chat = make_chat(self._yard)
+        self._chat = make_chat(self._yard, mask=self._yard.mask)
         self._caller = f"cli:{config.project.resolve()}"
         self._id = f"cli-{uuid4().hex}"
 

@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any, Protocol
 
 import click
@@ -12,8 +12,19 @@ import click
 from toolyard.errors import ToolyardError
 
 
+class Say(Protocol):
+    """Takes the answer of a command and the exit code that goes with it."""
+
+    def __call__(self, text: str, code: int) -> None: ...
+
+
 class Work(Protocol):
-    def __call__(self, say: Callable[[str], None], *, wait: bool) -> Coroutine[Any, Any, int]: ...
+    def __call__(self, say: Say, *, wait: bool) -> Coroutine[Any, Any, int]: ...
+
+
+def printed(text: str, code: int) -> None:  # noqa: ARG001 the command itself gives it back at its end
+    """Says it on stdout."""
+    click.echo(text)
 
 
 def detached(work: Work) -> int:
@@ -39,9 +50,8 @@ def _go_on(work: Work, pipe: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
 
-    def say(text: str) -> None:
-        failed = '"status": "error"' in text.split("\n", 2)[1]
-        _tell(pipe, {"text": text, "code": int(failed)})
+    def say(text: str, code: int) -> None:
+        _tell(pipe, {"text": text, "code": code})
 
     try:
         asyncio.run(work(say, wait=False))

@@ -46,7 +46,7 @@ def show(common: Common, call_id: str) -> None:
         await yard.recover()
         found = await yard.journal.get(call_id)
         if found is None:
-            raise unknown("journal", call_id)
+            raise unknown("call", call_id, "journal")
         return found
 
     print_one(common, ask(common, work))

@@ -151,5 +151,5 @@ def moment_of(text: str, zone: ZoneInfo, now: float | None = None) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC).timestamp()
 
 
-def unknown(kind: str, id_: str) -> ToolyardError:
-    return ToolyardError(f"there is no {kind} '{id_}': 'toolyard {kind} list' shows them")
+def unknown(kind: str, id_: str, command: str = "") -> ToolyardError:
+    return ToolyardError(f"there is no {kind} '{id_}': 'toolyard {command or kind} list' shows them")

@@ -8,7 +8,7 @@ import click
 
 from toolyard.app import Yard
 from toolyard.cli.call import Request
-from toolyard.cli.detach import detached
+from toolyard.cli.detach import detached, printed
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_one, print_page, say, unknown
@@ -75,7 +75,7 @@ def retry(common: Common, name: str, detach: bool) -> None:
         return Request(common, task.plugin, again(task), (), "envelope", shown=False, force=False)
 
     request = ask(common, work)
-    sys.exit(detached(request.run) if detach else asyncio.run(request.run(click.echo, wait=True)))
+    sys.exit(detached(request.run) if detach else asyncio.run(request.run(printed, wait=True)))
 
 
 async def _task(yard: Yard, name: str) -> Task:

@@ -2,13 +2,12 @@
 
 import asyncio
 import os
-import signal
-from collections.abc import Callable
 
 from toolyard.app import Yard
+from toolyard.cli.detach import Say
 from toolyard.cli.options import Common
 from toolyard.cli.output import json_text
-from toolyard.cli.waiting import waited
+from toolyard.cli.waiting import on_stop, waited
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.outcome import Outcome
@@ -24,7 +23,7 @@ async def run_through(
     server: ServerClient,
     yard: Yard,
     call: ToolCall,
-    say: Callable[[str], None],
+    say: Say,
     *,
     dialect: str,
     shown: bool,
@@ -34,14 +33,14 @@ async def run_through(
 ) -> int:
     """Run ``call`` there, say its result, and give the exit code. ``yard`` only reads what the server stores."""
     loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGINT, lambda: loop.run_in_executor(None, server.cancel, call.id))
+    on_stop(lambda: loop.run_in_executor(None, server.cancel, call.id))
     answered = await asyncio.to_thread(server.call, call, caller="cli", dialect=dialect, shown=shown, later=later)
     if not answered.tasks or not wait:
-        say(json_text(answered.value))
+        say(json_text(answered.value), int(answered.failed))
         return int(answered.failed)
     receipt = Envelope.from_dict(await asyncio.to_thread(server.envelope, call.id))
     outcome = Outcome(envelope=receipt, root=str(yard.config.project.resolve()), arguments=call.arguments)
-    loop.add_signal_handler(signal.SIGINT, lambda: asyncio.gather(*map(yard.tasks.cancel, answered.tasks)))
     outcome = await waited(yard, outcome, answered.tasks, quiet=quiet)
-    say(json_text(yard.express(call, outcome, dialect, shown=shown)))
-    return int(outcome.envelope.error is not None)
+    failed = int(outcome.envelope.error is not None)
+    say(json_text(yard.express(call, outcome, dialect, shown=shown)), failed)
+    return failed

@@ -1,17 +1,21 @@
-"""Waiting for tasks at a terminal."""
+"""Waiting for calls and their tasks at a terminal, and stopping them."""
 
 import asyncio
+import signal
+from collections.abc import Callable
 from dataclasses import replace
 
 import click
 
 from toolyard.app import Yard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
+from toolyard.protocol.failure import Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.task import Task, TaskState, result_text
 
 _BAR = 24
+_REASONS = {TaskState.CANCELLED: Reason.CANCELLED, TaskState.INTERRUPTED: Reason.INTERRUPTED}
 
 
 def task_ids(envelope: Envelope) -> tuple[str, ...]:
@@ -22,8 +26,17 @@ def task_ids(envelope: Envelope) -> tuple[str, ...]:
     return tuple(str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task)
 
 
+def on_stop(stop: Callable[[], object]) -> None:
+    """From now on Ctrl-C and SIGTERM do this, so that what runs ends as cancelled and its result is still printed."""
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop)
+
+
 async def waited(yard: Yard, outcome: Outcome, ids: tuple[str, ...], *, quiet: bool) -> Outcome:
     """The outcome of a call once its tasks have ended: what they came to instead of the receipt."""
+    stops: list[asyncio.Future[list[bool]]] = []  # the loop itself keeps no hold of them
+    on_stop(lambda: stops.append(asyncio.gather(*map(yard.tasks.cancel, ids))))
     telling = None if quiet else asyncio.create_task(_tell(yard, ids))
     try:
         tasks = [await yard.tasks.wait(id_) for id_ in ids]
@@ -45,7 +58,13 @@ def _together(receipt: Envelope, tasks: list[Task]) -> Envelope:
         data={**receipt.data, "tasks": list(told)},
         text=text,
         error=Fault(_code(failed), result_text(failed)) if failed else None,
+        context={**receipt.context, **_reason(failed)},
     )
+
+
+def _reason(failed: Task | None) -> JsonObject:
+    reason = _REASONS.get(failed.state) if failed else None
+    return {"reason": reason.value} if reason else {}
 
 
 def _code(task: Task) -> ErrorCode:

@@ -30,6 +30,7 @@ KIND: Final = "approval"
 RULE: Final = "rule"
 ASKED: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
 _COMMAND = re.compile(r"command[0-9]*")
+_MAX_RULES = 1000  # that are read at once
 _LOOK_S = 1.0  # how often a waiting call looks at the clock
 
 
@@ -135,6 +136,13 @@ class Approvals:
     async def rules(self) -> list[Record]:
         return await self._rules()
 
+    async def _rules_for(self, names: tuple[str, ...]) -> list[Record]:
+        """As there are seldom any, one look for all names; where there are too many for that, one for each."""
+        rules = await self._rules()
+        if len(rules) < _MAX_RULES:
+            return [rule for rule in rules if rule.tool in names]
+        return [rule for name in names for rule in await self._rules(name)]
+
     async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
         """End what the calls of a host that is gone were asking for; how many there were."""
         settled = 0
@@ -152,13 +160,13 @@ class Approvals:
         return await self._store.commit([gone], [NewEvent(type="approval.rule_revoked", at=now, data=told)])
 
     async def _rules(self, tool: str | None = None) -> list[Record]:
-        return await self._store.find(RULE, Query(states=("active",), tool=tool), limit=1000)
+        return await self._store.find(RULE, Query(states=("active",), tool=tool), limit=_MAX_RULES)
 
     async def _verdict(self, ask: Ask) -> Effect | None:
         """Allowed, denied, or None: ask."""
         if ask.call.origin not in ASKED:
             return Effect.ALLOW
-        rules = [rule for name in ask.names for rule in await self._rules(name)]
+        rules = await self._rules_for(ask.names)
         named = {effect: {rule.key for rule in rules if rule.body["effect"] == effect} for effect in Effect}
         if named[Effect.DENY] & {"", *ask.commands}:
             return Effect.DENY

@@ -11,15 +11,13 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-import orjson
-
 from toolyard.dialects.backend import encode
 from toolyard.engine.clock import Clock
 from toolyard.engine.feed import GAP, feed
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Event, Record, Store
 
@@ -49,11 +47,7 @@ class BackendRecorder:
 
     async def finished(self, call: ToolCall, outcome: Outcome) -> None:
         now = self._clock.now().timestamp()
-        message = encode(call, outcome, uuid=str(uuid4()))
-        problem = json_problem(message, "the message")
-        if problem:  # a failed call may hold anything that its caller sent
-            message |= {"tool_name": _plain(call.tool), "data": f"Error: INVALID_PARAM: {problem}"}
-        masked = self._mask.json(bounded(message))
+        masked = self._mask.json(_storable(encode(call, outcome, uuid=str(uuid4())), call, outcome))
         body = masked if isinstance(masked, dict) else {}
         record = Record(kind=KIND, id=call.id, state=KEPT, created=now, updated=now, tool=call.tool, body=body)
         await self._journal.finished(call, outcome, also=[record])
@@ -83,13 +77,24 @@ class BackendStream:
         return record.body if record is not None else _lost(id_, event)
 
 
+def _storable(message: JsonObject, call: ToolCall, outcome: Outcome) -> JsonObject:
+    """The message, if it is JSON and fits: a failed call may hold anything that its caller sent."""
+    problem = json_problem(message, "the message") if outcome.envelope.error else None
+    if problem is None:
+        try:
+            return bounded(message)
+        except TypeError as error:  # a path of the system that is no text
+            problem = json_problem(message, "the message") or f"the message cannot be written: {error}"
+    return message | {"tool_name": _plain(call.tool), "data": f"Error: INVALID_PARAM: {problem}"}
+
+
 def bounded(message: JsonObject) -> JsonObject:
     """A message that fits; what was cut is named."""
     data, cut = message.get("data"), list[Json]()
-    while len(orjson.dumps(message)) > MAX_BYTES:
+    while len(json_bytes(message)) > MAX_BYTES:
         if not isinstance(data, dict) or not data:
             return {**message, "data": {"cut": ["data"]}}
-        sizes = {key: len(orjson.dumps(value)) for key, value in data.items()}
+        sizes = {key: len(json_bytes(value)) for key, value in data.items()}
         largest = max(sizes, key=lambda key: sizes[key])
         cut.append(largest)
         data = {key: value for key, value in data.items() if key != largest}

@@ -12,20 +12,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
-import orjson
-
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.failure import Reason, code_of
-from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
-from toolyard.protocol.truncation import shorten, shorten_params
+from toolyard.protocol.truncation import shorten
 
 _log = logging.getLogger(__name__)
 CALL: Final = "call"
@@ -61,22 +59,22 @@ class Journal:
     def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask, required: bool = True) -> None:
         """``required``: a call that cannot be recorded does not run; else it runs and a warning is logged."""
         self._store, self._clock, self._owner, self._mask, self._required = store, clock, owner, mask, required
-        self._open: dict[str, Record] = {}  # the calls that run, as they are stored
-        self._late: deque[tuple[Record, ToolCall, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
+        self._open: dict[str, tuple[Record, Json]] = {}  # the calls that run, as they are stored; their arguments
+        self._late: deque[tuple[Record, Json, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
 
     async def started(self, call: ToolCall) -> None:
         try:
             await self._start(call)
-        except StorageError as error:
+        except StorageUnwritable as error:
             if self._required:
                 raise
             _log.warning("%s is not recorded: %s", call.id, error)
 
     async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> None:
         """``also`` is stored with it, or not at all. What was done is told to the caller in any case."""
-        record = self._open.pop(call.id, None)
-        if record is not None:
-            self._late.append((record, call, outcome, also))
+        opened = self._open.pop(call.id, None)
+        if opened is not None:
+            self._late.append((*opened, outcome, also))
             await self._catch_up()
 
     async def _catch_up(self) -> None:
@@ -87,7 +85,7 @@ class Journal:
                 await self._finish(*late)
             except StorageError as error:
                 self._late.appendleft(late)
-                _log.error("the end of %s is not recorded yet: %s", late[1].id, error)
+                _log.error("the end of %s is not recorded yet: %s", late[0].id, error)
                 return
 
     async def _start(self, call: ToolCall) -> None:
@@ -100,10 +98,10 @@ class Journal:
         )  # fmt: skip
         event = NewEvent(type="call.started", at=now, data=_told(record))
         if await self._store.commit([record], [event], lasting=False):
-            self._open[call.id] = replace(record, version=1)
+            self._open[call.id] = replace(record, version=1), arguments
         crashpoint("journal.started")
 
-    async def _finish(self, record: Record, call: ToolCall, outcome: Outcome, also: Sequence[Record]) -> None:
+    async def _finish(self, record: Record, arguments: Json, outcome: Outcome, also: Sequence[Record]) -> None:
         now = self._now()
         envelope = outcome.envelope
         body: JsonObject = {
@@ -118,8 +116,9 @@ class Journal:
             text=f"{record.text} {envelope.text[:_SEARCHED]}",
         )  # fmt: skip
         whole = Record(
-            kind=RESULT, id=call.id, state=KEPT, created=record.created, updated=now, body=self._whole(call, envelope)
-        )
+            kind=RESULT, id=record.id, state=KEPT, created=record.created, updated=now,
+            body=self._whole(arguments, envelope),
+        )  # fmt: skip
         event = NewEvent(type="call.finished", at=now, data=_told(ended))
         crashpoint("journal.before-finished")
         await self._store.commit([ended, whole, *also], [event], lasting=False)
@@ -156,14 +155,18 @@ class Journal:
         problem = json_problem(call.arguments, "arguments")
         return {"unreadable": problem} if problem else self._mask.json(call.arguments)
 
-    def _whole(self, call: ToolCall, envelope: Envelope) -> JsonObject:
-        """Everything about a call; its data, and then its arguments, only as far as there is room."""
-        said = shorten_params(envelope).to_dict()
-        whole: JsonObject = {"arguments": self._arguments(call), "envelope": self._mask.json(said)}
-        if len(orjson.dumps(whole)) > MAX_STORED:
+    def _whole(self, arguments: Json, envelope: Envelope) -> JsonObject:
+        """Everything about a call; its data, and then its arguments, only as far as there is room.
+
+        Masked once more: by its end a call may have brought secrets that nobody knew at its start.
+        """
+        context = {**envelope.context, "params_input": shorten(envelope.context.get("params_input"))}
+        said: JsonObject = {**envelope.to_dict(), "context": context}
+        whole: JsonObject = {"arguments": self._mask.json(arguments), "envelope": self._mask.json(said)}
+        if len(json_bytes(whole)) > MAX_STORED:
             whole["envelope"] = self._mask.json({**said, "data": {"cut": f"more than {MAX_STORED} bytes"}})
-        if len(orjson.dumps(whole)) > MAX_STORED:
-            whole["arguments"] = shorten(whole["arguments"])
+            if len(json_bytes(whole)) > MAX_STORED:
+                whole["arguments"] = shorten(whole["arguments"])
         return whole
 
     def _now(self) -> float:
@@ -191,4 +194,4 @@ def _told(record: Record) -> JsonObject:
 
 def excerpt(arguments: Json) -> str:
     """As much of the arguments as a search looks at."""
-    return orjson.dumps(arguments).decode()[:_SEARCHED]
+    return json_bytes(arguments).decode()[:_SEARCHED]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from toolyard.protocol.json import Json
 
@@ -11,6 +12,8 @@ _SECRET_NAME = re.compile(
     re.IGNORECASE,
 )
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_LONGEST_NAME = 60  # of those that are worth remembering: the same ones come again and again
+_CONTAINERS = (dict, list)
 _SHORTEST = 6  # a shorter "secret" would also hit ordinary words
 
 
@@ -45,17 +48,27 @@ class Mask:
         return value
 
     def json(self, value: Json) -> Json:
+        """Every call comes by here several times with all that it holds: so written as to be quick."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, list):
             return [self.json(item) for item in value]
-        if isinstance(value, dict):
-            return {
-                key: MASK if isinstance(inner, str) and _is_secret(key) else self.json(inner)
-                for key, inner in value.items()
-            }
-        return value
+        if not isinstance(value, dict):
+            return value
+        masked, known = dict(value), self._known
+        for key, inner in value.items():
+            if isinstance(inner, str):
+                if _known_name(key) if len(key) <= _LONGEST_NAME else _is_secret(key):
+                    masked[key] = MASK
+                elif known:
+                    masked[key] = known.sub(MASK, inner)
+            elif isinstance(inner, _CONTAINERS):
+                masked[key] = self.json(inner)
+        return masked
 
 
 def _is_secret(name: str) -> bool:
     return bool(_SECRET_NAME.search(name if name.islower() else _CAMEL.sub("_", name)))
+
+
+_known_name = lru_cache(1024)(_is_secret)

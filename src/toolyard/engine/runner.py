@@ -168,9 +168,10 @@ class Runner:
                 raise stop.cancelled()
             asking.result()
         finally:
-            for one in either:
-                one.cancel()
-            await asyncio.wait(either, timeout=_GRACE_S)
+            waiter.cancel()
+            if not asking.done():
+                asking.cancel()
+                await asyncio.wait({asking}, timeout=_GRACE_S)
             del self._running[call.id]
 
     async def _run(self, tool: Tool, call: ToolCall) -> Result:

@@ -1,21 +1,23 @@
 """A Chat for a Yard: what the settings say about model providers, and what a chat may use of the Yard."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
 from toolyard.config import Config
+from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.tasks import Tasks
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.host import Texts, Tools
+from toolyard.gateway.host import Texts, Tools, Waiting
 from toolyard.gateway.shown import Show
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.upstream import HttpUpstream, Limits
 from toolyard.gateway.upstreams import Provider, Upstreams
 from toolyard.plugin_source import PluginSource
+from toolyard.protocol.approval import State
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
@@ -24,6 +26,7 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.tool import ToolSpec
 
 _TOUR_PAUSE_S = 0.012  # between two words of the guide, so that it can be read along
+_MOST_WAITING = 200
 
 
 class Yard(Protocol):
@@ -32,6 +35,7 @@ class Yard(Protocol):
     config: Config
     tools: Registry
     tasks: Tasks
+    approvals: Approvals
     plugins: PluginSource
 
     def request(self, tool: str, arguments: Mapping[str, Any], *, caller: str | None, origin: Origin) -> ToolCall: ...
@@ -96,8 +100,15 @@ def _tools(yard: Yard, mask: Mask) -> Tools:
         settle=yard.settle,
         express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
         schedule=lambda call, at: yard.submit(call, at=at),
+        waiting=lambda calls: _waiting(yard.approvals, calls),
         mask=mask.text,
     )
+
+
+async def _waiting(approvals: Approvals, calls: Collection[str]) -> list[Waiting]:
+    found = await approvals.page((State.PENDING,), limit=_MOST_WAITING)
+    asked = ((one, str(one.body["call_id"])) for one in reversed(found))
+    return [Waiting(approval=one.id, call_id=call, tool=one.tool) for one, call in asked if call in calls]
 
 
 def _spec(tools: Registry, name: str) -> ToolSpec | None:

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 import orjson
 
+from toolyard.gateway.ask import Ask
 from toolyard.gateway.chats import Chats, Entry, Recorded
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.host import Texts, Tools
@@ -24,7 +25,7 @@ from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.prompt import filled
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.shown import Show
-from toolyard.gateway.turn import Ask, Turn
+from toolyard.gateway.turn import Turn
 from toolyard.gateway.upstreams import Upstreams
 from toolyard.gateway.vcp import EXTRAS, handle_of
 from toolyard.gateway.whole import whole_answer

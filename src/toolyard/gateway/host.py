@@ -1,6 +1,6 @@
 """What a chat needs of the program around it, as values and callables: the gateway knows no more of a Yard."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -22,12 +22,22 @@ class Request(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A call that runs only when somebody allows it."""
+
+    approval: str  # its id
+    call_id: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tools:
     spec: Callable[[str], ToolSpec | None]  # of a tool of ours, by its exact name
     request: Request
     settle: Callable[[ToolCall], Awaitable[Outcome]]
     express: Callable[[ToolCall, Outcome, str], JsonObject]  # the shown outcome in a dialect
     schedule: Callable[[ToolCall, str], Awaitable[Outcome]]  # keeps a call for later; the receipt, or why not
+    waiting: Callable[[Collection[str]], Awaitable[list[Waiting]]]  # those of these calls that wait for an approval
     mask: Callable[[str], str]
 
 

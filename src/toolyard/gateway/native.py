@@ -4,7 +4,10 @@ A call of one of the client's own tools is the client's. Any other is ours, also
 told so. A tool that the client gave a name of ours is the client's.
 """
 
-from collections.abc import Iterable
+from dataclasses import replace
+from operator import itemgetter
+from typing import Final
+from uuid import uuid4
 
 import orjson
 
@@ -12,7 +15,8 @@ from toolyard.gateway.host import Tools
 from toolyard.gateway.work import Job
 from toolyard.protocol.json import Json, JsonObject
 
-MAX_CALLS = 32
+MAX_CALLS: Final = 32
+CUT: Final = "length"  # the finish reason of a reply that was not allowed to go on
 
 
 def client_tools(body: JsonObject) -> frozenset[str]:
@@ -32,10 +36,14 @@ def name_of(call: JsonObject) -> str:
 
 
 class NativeCalls:
-    """The calls of one reply, put together from its deltas by their index; fields nobody knows are kept."""
+    """The calls of one reply, put together from its deltas by their index; fields nobody knows are kept.
+
+    Some providers give every call the same index, or none: another id begins another call.
+    """
 
     def __init__(self) -> None:
-        self._calls: dict[int, JsonObject] = {}
+        self._calls: list[tuple[int, JsonObject]] = []
+        self._at: dict[int, JsonObject] = {}  # the newest call of each index
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -45,30 +53,42 @@ class NativeCalls:
             if isinstance(delta, dict):
                 index = delta.get("index")
                 place = index if isinstance(index, int) else position
-                if place in self._calls or len(self._calls) < 2 * MAX_CALLS:
-                    _merge(self._calls.setdefault(place, {}), delta)
+                call = self._at.get(place)
+                if call is None or _is_other(call, delta):
+                    if len(self._calls) >= 2 * MAX_CALLS:
+                        continue
+                    call = self._at[place] = {}
+                    self._calls.append((place, call))
+                _merge(call, delta)
 
     def all(self) -> list[JsonObject]:
-        return [self._calls[index] for index in sorted(self._calls)]
+        return [call for _, call in sorted(self._calls, key=itemgetter(0))]
 
 
-def jobs_of(calls: Iterable[JsonObject], tools: Tools, caller: str) -> list[Job]:
+def jobs_of(calls: list[JsonObject], tools: Tools, caller: str, *, cut: bool = False) -> list[Job]:
+    """The work; the last call of a reply that was ``cut`` is not run unless it is whole."""
     made = []
-    for number, call in enumerate(calls):
-        name, id_ = name_of(call), str(call.get("id") or f"call_{number}")
-        if number >= MAX_CALLS:
+    for number, call in enumerate(calls, 1):
+        name, use_id = name_of(call), str(call.get("id") or "")
+        id_ = use_id or f"call_{uuid4().hex}"  # not every provider gives one, and the result has to name it
+        arguments, problem = _arguments(call, cut=cut and number == len(calls))
+        if number > MAX_CALLS:
             problem = f"Only the first {MAX_CALLS} calls of a reply are run: send it again."
-            made.append(Job(tool=name, problem=problem, native_id=id_))
-            continue
-        arguments, problem = _arguments(call)
         request = None if problem else tools.request(name, arguments, caller=caller, maid=None, metadata={})
-        made.append(Job(tool=name, call=request, problem=problem, native_id=id_))
+        made.append(Job(tool=name, call=request and replace(request, use_id=use_id), problem=problem, native_id=id_))
     return made
 
 
-def _arguments(call: JsonObject) -> tuple[JsonObject, str]:
+def _is_other(call: JsonObject, delta: JsonObject) -> bool:
+    before, now = call.get("id"), delta.get("id")
+    return bool(before and now) and before != now
+
+
+def _arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
     function = call.get("function")
     written = function.get("arguments") if isinstance(function, dict) else None
+    if cut and not written:
+        return {}, "The reply was cut before the arguments of this call, so it was not run. Send the whole call again."
     if isinstance(written, dict):
         return written, ""
     try:

@@ -70,7 +70,7 @@ class Reply:
 
     def end(self) -> bytes:
         """The text that was held back because it might have been a request."""
-        return self._said(self.view.finish()) if self._looks else b""
+        return self.says(self.view.finish()) if self._looks else b""
 
     def closing(self) -> bytes:
         """What was held back, now that this reply is the last."""
@@ -81,7 +81,8 @@ class Reply:
         """The usage of all rounds up to this one."""
         return added(self._head.usage, self._usage)
 
-    def _said(self, text: str) -> bytes:
+    def says(self, text: str) -> bytes:
+        """A text as a chunk of this answer."""
         if not text:
             return b""
         self._note(text)

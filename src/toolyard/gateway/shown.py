@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
+from toolyard.gateway.host import Waiting
 from toolyard.gateway.vcp import digest, information
 from toolyard.gateway.work import Job, Ran, State
 from toolyard.protocol.json import JsonObject
@@ -25,6 +26,11 @@ class Show(StrEnum):
     @property
     def hides_requests(self) -> bool:
         return self is not Show.RAW
+
+    @property
+    def tells(self) -> bool:
+        """Whether something is told of work that has not ended."""
+        return self in (Show.SUMMARY, Show.EVENTS)
 
 
 _MARKS = {
@@ -50,8 +56,17 @@ def work_text(show: Show, results: Iterable[Ran], before: str) -> str:
     lines = [_line(ran) for ran in told if show is Show.SUMMARY and not ran.job.marked]
     if not lines and not blocks:
         return "" if not before or before.endswith("\n") else "\n"
-    gap = "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
-    return "".join([gap, "\n".join(lines), "\n" if lines else "", *blocks, "\n"])
+    return "".join([_gap(before), "\n".join(lines), "\n" if lines else "", *blocks, "\n"])
+
+
+def waiting_text(asked: Iterable[Waiting], before: str) -> str:
+    """What is seen of calls that wait for a person."""
+    lines = (f"> ⏸ {_plain(one.tool)} waits for approval: `toolyard approval allow {one.approval}`\n" for one in asked)
+    return _gap(before) + "".join(lines)
+
+
+def waiting_event(one: Waiting) -> JsonObject:
+    return {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
 
 
 def limit_note(rounds: int) -> str:
@@ -78,7 +93,16 @@ def _line(ran: Ran) -> str:
     sentence = _SENTENCE.match(flat)
     said = (sentence[0] if sentence else flat).translate(_NO_MARKUP)
     cut = said if len(said) <= _LINE else said[: _LINE - 1] + "…"
-    return f"> {_MARKS[ran.state]} {ran.job.tool.translate(_NO_MARKUP)[:80]}: {neutralise(cut)}"
+    return f"> {_MARKS[ran.state]} {_plain(ran.job.tool)}: {neutralise(cut)}"
+
+
+def _gap(before: str) -> str:
+    """What makes a new paragraph of what follows."""
+    return "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
+
+
+def _plain(tool: str) -> str:
+    return tool.translate(_NO_MARKUP)[:80]
 
 
 def _block(ran: Ran) -> str:

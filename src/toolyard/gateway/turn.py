@@ -8,49 +8,29 @@ for more ends the turn with the finish reason ``length`` and a note. Nothing is 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from typing import Final
 
 import orjson
 
 from toolyard.gateway import native, requests
+from toolyard.gateway.ask import Ask
 from toolyard.gateway.chunks import Head, as_events
 from toolyard.gateway.faults import ChatFailed, cut_off
-from toolyard.gateway.host import Tools
+from toolyard.gateway.feedback import answered
+from toolyard.gateway.host import Tools, Waiting
 from toolyard.gateway.interruption import Interrupted, Interruption
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.reply import Reply
-from toolyard.gateway.shown import Show, call_event, limit_note, work_text
+from toolyard.gateway.shown import Show, call_event, limit_note, waiting_event, waiting_text, work_text
 from toolyard.gateway.sse import DONE, event_of
 from toolyard.gateway.upstream import Answer, Upstream
-from toolyard.gateway.vcp import PAYLOAD
 from toolyard.gateway.view import View
 from toolyard.gateway.work import Job, Ran, Work
 from toolyard.protocol.json import Json, JsonObject
 
 MAX_ROUNDS: Final = 10
 _FILTERED = "content_filter"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """A chat request as it goes to the model: filled, and without what is for the host."""
-
-    caller: str
-    body: JsonObject
-    raw: bytes  # the same as JSON
-    show: Show
-    looks: bool = True  # whether its replies may ask for tools
-    nonce: str | None = None
-
-    @property
-    def streams(self) -> bool:
-        return self.body.get("stream") is True
-
-    @property
-    def messages(self) -> list[Json]:
-        messages = self.body.get("messages")
-        return messages if isinstance(messages, list) else []
+_LOOK_S = 1.0  # how often running work is looked at for approvals that it waits for
 
 
 class Turn:
@@ -95,11 +75,10 @@ class Turn:
                 if not jobs:
                     yield reply.closing() + DONE
                     return
-                self.head.usage = reply.spent()
                 if self.round > MAX_ROUNDS:
-                    yield self._limit()
+                    yield self._limit(reply.spent())
                     return
-                async with aclosing(self._done(jobs)) as done:
+                async with aclosing(self._done(jobs, reply)) as done:
                     async for piece in done:
                         yield piece
                 results = self._results
@@ -108,6 +87,7 @@ class Turn:
                 if all(job.forgets for job in jobs):
                     yield reply.closing() + DONE
                     return
+                self.head.usage = reply.spent()
                 await self._again(reply, results)
         except ChatFailed as failed:
             fault = failed.fault.masked(self._tools.mask)
@@ -159,34 +139,49 @@ class Turn:
 
     def _jobs(self, reply: Reply) -> list[Job]:
         """What this reply asks of us; nothing when it hands over to the client."""
-        if not self.ask.looks or reply.passed_calls or reply.finish == _FILTERED:
+        if not self.ask.looks or reply.passed_calls:
             return []
-        return self.jobs(reply.view, reply.calls.all())
+        return self.jobs(reply.view, reply.calls.all(), reply.finish)
 
-    def jobs(self, view: View, calls: list[JsonObject]) -> list[Job]:
-        ours = [call for call in calls if native.name_of(call) not in self._clients]
+    def jobs(self, view: View, calls: list[JsonObject], finish: Json) -> list[Job]:
+        if finish == _FILTERED:
+            return []
         written = requests.jobs_of(view.requests, self._tools, self.ask.caller, self._messages)
-        return [*native.jobs_of(ours, self._tools, self.ask.caller), *written]
+        ours = native.jobs_of(self._ours(calls), self._tools, self.ask.caller, cut=finish == native.CUT)
+        return [*ours, *written]
 
-    async def _done(self, jobs: list[Job]) -> AsyncGenerator[bytes, None]:
-        """Do the work; meanwhile what a client that draws it is told."""
-        if self.ask.show is not Show.EVENTS:
+    async def _done(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[bytes, None]:
+        """Do the work; meanwhile what the client is told of it."""
+        if not self.ask.show.tells:
             self._results = await self.work(jobs)
             return
         events = self._events = asyncio.Queue()
         task = asyncio.create_task(self._work.do(jobs))
         task.add_done_callback(lambda _: events.put_nowait(None))
+        calls = {job.call.id for job in jobs if job.call is not None}
         try:
             while True:
                 with self.interruption.stops():
-                    event = await events.get()
+                    event = await _soon(events)
+                    asked = await self._tools.waiting(calls) if event == b"" else []
                 if event is None:
                     break
-                yield event
+                if event := event or self._asked(asked, reply):
+                    yield event
+                calls -= {one.call_id for one in asked}
             self._results = await task
         finally:
             task.cancel()
             await asyncio.wait({task})
+
+    def _asked(self, asked: list[Waiting], reply: Reply) -> bytes:
+        """Calls that wait until somebody allows them."""
+        if not asked:
+            return b""
+        if self.ask.show is Show.EVENTS:
+            told = [self.head.stamp({"choices": [], "toolyard": waiting_event(one)}) for one in asked]
+            return b"".join(map(event_of, told))
+        return reply.says(waiting_text(asked, reply.seen))
 
     async def work(self, jobs: list[Job]) -> list[Ran]:
         with self.interruption.stops():
@@ -195,7 +190,7 @@ class Turn:
     def _tell(self, job: Job, ran: Ran | None) -> None:
         if ran is not None:
             self.record.worked(job.tool, ran.state.value, ran.text)
-        if self._events is not None:
+        if self._events is not None and self.ask.show is Show.EVENTS:
             told = self.head.stamp({"choices": [], "toolyard": call_event(job, ran)})
             self._events.put_nowait(self._tools.mask(event_of(told).decode()).encode())
 
@@ -205,21 +200,11 @@ class Turn:
 
     async def again(self, message: JsonObject, calls: list[JsonObject], results: list[Ran]) -> None:
         """Ask the model once more, with what its requests came to."""
-        ours = [call for call in calls if native.name_of(call) not in self._clients]
-        natives = [ran for ran in results if ran.job.native_id]
-        written = [ran for ran in results if not ran.job.native_id and not ran.job.forgets]
-        kept = {key: value for key, value in message.items() if key != "tool_calls"}
-        if ours:
-            kept["tool_calls"] = [{"type": "function", **call} for call in ours]
-        media = [part for ran in natives for part in ran.content]
-        made: list[Json] = [kept, *(ran.native for ran in natives)]
-        if media:
-            title: JsonObject = {"type": "text", "text": f"{PAYLOAD}\nMedia of the results above:"}
-            made.append({"role": "user", "content": [title, *media]})
-        if written:
-            made.append(requests.payload(written))
-        self._messages = [*self._messages, *made]
+        self._messages = [*self._messages, *answered(message, self._ours(calls), results)]
         await self._next(orjson.dumps({**self.ask.body, "messages": self._messages}), retry=False)
+
+    def _ours(self, calls: list[JsonObject]) -> list[JsonObject]:
+        return [call for call in calls if native.name_of(call) not in self._clients]
 
     async def _next(self, body: bytes, *, retry: bool) -> None:
         self.close()
@@ -233,9 +218,9 @@ class Turn:
         masked = self._tools.mask(text)
         return body if masked is text else masked.encode()
 
-    def _limit(self) -> bytes:
+    def _limit(self, spent: JsonObject) -> bytes:
         note = event_of(self.head.chunk({"content": limit_note(MAX_ROUNDS)}))
-        usage: JsonObject = {"usage": self.head.usage} if self.head.usage else {}
+        usage: JsonObject = {"usage": spent} if spent else {}
         return note + event_of(self.head.chunk({}, "length") | usage) + DONE
 
     def close(self) -> None:
@@ -249,3 +234,12 @@ class Turn:
         if self._answer is None:
             raise RuntimeError("a turn is opened first")
         return self._answer
+
+
+async def _soon(events: "asyncio.Queue[bytes | None]") -> bytes | None:
+    """The next event; none for a while is empty."""
+    try:
+        async with asyncio.timeout(_LOOK_S):
+            return await events.get()
+    except TimeoutError:
+        return b""

@@ -8,10 +8,12 @@ idle when no whole event came for that time, however many bytes did.
 
 import asyncio
 import contextlib
+import gc
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from http import HTTPStatus
+from importlib import import_module
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
 
@@ -64,7 +66,9 @@ class Upstream(Protocol):
         """Send a chat request. Raises ChatFailed."""
         ...
 
-    async def models(self) -> list[JsonObject]: ...
+    async def models(self) -> list[JsonObject]:
+        """Raises ChatFailed."""
+        ...
 
     async def close(self) -> None: ...
 
@@ -97,9 +101,15 @@ class HttpUpstream:
         raise RuntimeError("the last try returns or raises")
 
     async def models(self) -> list[JsonObject]:
-        async with asyncio.timeout(self._limits.connect_s):
-            async with self._open().get(f"{self._base}/models", headers=self._headers, allow_redirects=False) as got:
-                said = orjson.loads(await got.read())
+        session = await self._open()
+        import aiohttp
+
+        try:
+            async with asyncio.timeout(self._limits.connect_s):
+                async with session.get(f"{self._base}/models", headers=self._headers, allow_redirects=False) as got:
+                    said = orjson.loads(await got.read())
+        except (aiohttp.ClientError, OSError, TimeoutError, orjson.JSONDecodeError) as error:
+            raise unreachable(self.name, str(error) or type(error).__name__) from error
         listed = said.get("data") if isinstance(said, dict) else None
         return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
 
@@ -109,12 +119,12 @@ class HttpUpstream:
             self._session = None
 
     async def _once(self, body: bytes, *, stream: bool) -> Answer:
+        session = self._session or await self._open()
         import aiohttp
 
         patience = self._limits.first_byte_s if stream else self._limits.whole_s
         try:
             async with asyncio.timeout(patience):
-                session = self._open()
                 response = await session.post(
                     self._chat or self._base,
                     data=aiohttp.BytesPayload(body, content_type="application/json"),
@@ -151,18 +161,24 @@ class HttpUpstream:
         asked = float(fault.retry_after) if fault.retry_after.isdecimal() else self._limits.pause_s * 2 ** (number - 1)
         return asked if asked <= self._limits.longest_pause_s else None
 
-    def _open(self) -> "aiohttp.ClientSession":
+    async def _open(self) -> "aiohttp.ClientSession":
         if self._session is None:
-            import aiohttp
-            from yarl import URL
-
-            self._chat = URL(f"{self._base}/chat/completions")
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
-            )
+            await asyncio.to_thread(import_module, "aiohttp")  # long enough to be felt by everybody else
+        if self._session is None:
+            gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
+            self._session = self._new()
         return self._session
+
+    def _new(self) -> "aiohttp.ClientSession":
+        import aiohttp
+        from yarl import URL
+
+        self._chat = URL(f"{self._base}/chat/completions")
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
+        )
 
 
 class HttpAnswer:

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-import orjson
-
-from toolyard.gateway.faults import bad_request
+from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
 
@@ -72,12 +70,10 @@ class Upstreams:
 
 
 async def _ask(upstream: Upstream) -> list[JsonObject]:
-    import aiohttp
-
     try:
         return await upstream.models()
-    except (aiohttp.ClientError, OSError, TimeoutError, orjson.JSONDecodeError) as error:
-        _log.warning("the model provider %s does not list its models: %s", upstream.name, error)
+    except ChatFailed as failed:
+        _log.warning("the model provider %s does not list its models: %s", upstream.name, failed.fault.message)
         return []
 
 

@@ -4,8 +4,6 @@ With one round and nothing to hide the client gets the provider's own bytes. Els
 together in the message, and the usage is that of all rounds.
 """
 
-from typing import Final
-
 import orjson
 
 from toolyard.gateway.chunks import added
@@ -15,8 +13,6 @@ from toolyard.gateway.shown import limit_note, work_text
 from toolyard.gateway.turn import MAX_ROUNDS, Turn
 from toolyard.gateway.view import View
 from toolyard.protocol.json import JsonObject
-
-_FILTERED: Final = "content_filter"
 
 
 async def whole_answer(turn: Turn) -> bytes:
@@ -62,7 +58,7 @@ class _Told:
         shown = view.whole(text)
         calls = message.get("tool_calls")
         listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-        jobs = [] if choice.get("finish_reason") == _FILTERED else turn.jobs(view, listed)
+        jobs = turn.jobs(view, listed, choice.get("finish_reason"))
         if not jobs:
             same = turn.round == 1 and shown == text
             self._text.append(shown)

@@ -91,30 +91,30 @@ class Directory:
     def __init__(self, store: Store, clock: Clock, me: Boot) -> None:
         self._store, self._clock, self._me = store, clock, me
         self._hosts: dict[str, Sighting] = {}
-        self._gone: dict[str, None] = {}  # the latest ones, in order
+        self._gone: dict[str, int] = {}  # the latest ones in order, and the version at which each was missed
         self._unknown: dict[str, float] = {}  # owners that never announced themselves, and since when
         self._looked = clock.monotonic()
 
-    async def look(self) -> list[str]:
-        """See who is there now; the hosts that are gone since the last look."""
-        records = await self._store.find(HOST, Query(states=(State.UP,)), limit=MAX_HOSTS)
+    async def look(self, *, settles: bool = True) -> list[str]:
+        """See who is there now. The hosts that were lost, and that this one was the first to miss.
+
+        Who ``settles`` nothing tells nobody: then another host is the first.
+        """
+        found = await self._store.find(HOST, Query(states=(State.UP,)), limit=MAX_HOSTS)
         now = self._clock.monotonic()
         if now - self._looked > LEASE_S / 2:
             self._hosts = {name: replace(seen, heard=now) for name, seen in self._hosts.items()}
             self._unknown.clear()
         self._looked = now
-        there = {record.id: record for record in records}
-        for record in records:
+        there = {record.id: record for record in found if self._gone.get(record.id) != record.version}
+        for record in there.values():
             self._hosts[record.id] = await self._sight(record, now)
         stale = [name for name, seen in self._hosts.items() if name not in there or now - seen.heard > LEASE_S]
-        gone = [name for name in stale if name != self._me.name]
-        for name in gone:
-            lost = self._hosts.pop(name).record
-            self._remember(name)
-            if name in there:
-                ended = replace(lost, state=State.LOST, due=None)
-                await self._store.commit([ended], [_event(lost, State.LOST)])
-        return gone
+        lost = [self._hosts.pop(name).record for name in stale if name != self._me.name]
+        self._gone |= {record.id: record.version for record in lost}
+        while len(self._gone) > _MAX_REMEMBERED:
+            self._gone.pop(next(iter(self._gone)))
+        return [record.id for record in lost if settles and record.id in there and await self._missed(record)]
 
     def alive(self, owner: str) -> bool:
         """Whether the host of that name is there; of one that never announced itself, its own machine knows best."""
@@ -128,6 +128,13 @@ class Directory:
             self._unknown.clear()
         now = self._clock.monotonic()
         return now - self._unknown.setdefault(owner, now) <= LEASE_S
+
+    async def is_gone(self, owner: str) -> bool:
+        """As far as anybody knows: another host may have found out earlier."""
+        if not self.alive(owner):
+            return True
+        record = await self._store.get(HOST, owner)
+        return record is not None and record.state != State.UP
 
     def is_first(self) -> bool:
         """Whether it is this host's turn to do what one of them should do: the first that can."""
@@ -157,6 +164,9 @@ class Directory:
     def _others(self) -> Iterator[Sighting]:
         return (seen for name, seen in self._hosts.items() if name != self._me.name)
 
+    async def _missed(self, record: Record) -> bool:
+        return await self._store.commit([replace(record, state=State.LOST, due=None)], [_event(record, State.LOST)])
+
     async def _sight(self, record: Record, now: float) -> Sighting:
         seen = self._hosts.get(record.id)
         if seen is not None and seen.record.version == record.version:
@@ -169,11 +179,6 @@ class Directory:
         if stored is not None and isinstance(texts := stored.body["tools"], list):
             tools = {spec.name: spec for spec in map(spec_from, map(str, texts))}
         return Sighting(record=record, heard=now, offer=offer if isinstance(offer, int) else 0, tools=tools)
-
-    def _remember(self, name: str) -> None:
-        self._gone[name] = None
-        while len(self._gone) > _MAX_REMEMBERED:
-            self._gone.pop(next(iter(self._gone)))
 
 
 def _event(record: Record, state: State) -> NewEvent:

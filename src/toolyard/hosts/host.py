@@ -44,7 +44,7 @@ class Host:
         self.directory = Directory(yard.store, clock, yard.boot)
         self._announcement = Announcement(yard.store, clock, yard.boot)
         calls = RemoteCalls(yard.store, clock, host=yard.boot.name)
-        self._worker = Worker(calls, self._runner(clock), self.directory.alive)
+        self._worker = Worker(calls, self._runner(clock), self.directory)
         self._moved = asyncio.Event()
         self._mail = Mail(yard.store, stop=self._worker.cancel, moved=self._moved.set)
         self._keeper = Keeper(yard, clock, self.directory, calls, queue)
@@ -61,7 +61,7 @@ class Host:
     async def open(self) -> None:
         await self._mail.open()
         await self._announce()
-        await self.directory.look()
+        await self._see()
         self._tasks = [self._start(self._mail.serve()), self._start(self._beat()), self._start(self._look())]
         if self._serves:
             self._serving = [self._start(self._lane.serve()), self._start(self._limited.serve())]
@@ -114,7 +114,7 @@ class Host:
                 pass
 
     async def _see(self) -> None:
-        await self.directory.look()
+        await self.directory.look(settles=False)
 
     async def _try(self, work: Coroutine[Any, Any, None]) -> None:
         """What cannot be done now is done by the next look, here or elsewhere."""
@@ -135,7 +135,7 @@ class Host:
             outputs=Outputs(yard._workspace),
             clock=clock,
             journal=Unrecorded(),
-            mask=yard._mask,
+            mask=yard.mask,
             direction=yard.config["truncation_direction"],
         )
 

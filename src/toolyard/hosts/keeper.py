@@ -6,8 +6,8 @@
 - A task whose process ran on a machine where nobody is left to see it gets a while for a callback, which may come to
   any host, and is then interrupted too.
 
-One host does it for all, the first of those that are there. Everything is a compare-and-set, so it does no harm when two
-think that they are the first.
+The host that missed another one first does it for all. If it dies too, the first of those that are there does it at its
+next round. Everything is a compare-and-set, so it does no harm when two do it at once.
 """
 
 from collections.abc import AsyncIterator
@@ -32,10 +32,10 @@ class Keeper:
         self._swept = -SWEEP_S
 
     async def look(self) -> None:
-        """See who is there. When somebody is gone, and now and then, the first of the others settles what is left."""
-        gone = await self._directory.look()
+        """See who is there. Settle what is left when somebody is missed; the first host also does so now and then."""
+        missed = await self._directory.look()
         now = self._clock.monotonic()
-        if self._directory.is_first() and (gone or now - self._swept > SWEEP_S):
+        if missed or (now - self._swept > SWEEP_S and self._directory.is_first()):
             self._swept = now
             await self._sweep()
 

@@ -5,7 +5,7 @@ another host runs, is passed over. The outcome of a call that was settled meanwh
 """
 
 import logging
-from collections.abc import Callable
+from typing import Protocol
 
 from toolyard.engine.runner import Runner
 from toolyard.hosts.remote_call import RemoteCalls, State, call_of, may_run_again
@@ -14,11 +14,21 @@ from toolyard.protocol.store import Record
 _log = logging.getLogger(__name__)
 
 
-class Worker:
-    """``alive`` tells whether the host of a name is there."""
+class Presence(Protocol):
+    """Who is there."""
 
-    def __init__(self, calls: RemoteCalls, runner: Runner, alive: Callable[[str], bool]) -> None:
-        self._calls, self._runner, self._alive = calls, runner, alive
+    def alive(self, owner: str) -> bool:
+        """As far as this host knows: at once."""
+        ...
+
+    async def is_gone(self, owner: str) -> bool:
+        """As far as any host knows."""
+        ...
+
+
+class Worker:
+    def __init__(self, calls: RemoteCalls, runner: Runner, hosts: Presence) -> None:
+        self._calls, self._runner, self._hosts = calls, runner, hosts
         self._running: set[str] = set()
 
     async def run(self, call_id: str) -> None:
@@ -42,11 +52,15 @@ class Worker:
         await self._runner.stop()
 
     async def _claim(self, record: Record) -> Record | None:
-        if record.state == State.QUEUED and not self._alive(record.key):
-            await self._calls.stop(record.id)  # nobody waits for it any more
+        if record.state == State.DONE:
             return None
+        if record.state == State.QUEUED:
+            if not self._hosts.alive(record.key):
+                await self._calls.stop(record.id)  # nobody waits for it any more
+                return None
+            return await self._calls.claim(record)
         # Its own name on a call that does not run here: a crash of the database has taken back how it ended.
-        abandoned = bool(record.owner) and (record.owner == self._calls.host or not self._alive(record.owner))
+        abandoned = record.owner == self._calls.host or await self._hosts.is_gone(record.owner)
         if abandoned and not may_run_again(record):
             await self._calls.interrupt(record)
             return None

@@ -6,6 +6,7 @@ only wait for news are ended, so that they hold up nobody; calls have the server
 
 import asyncio
 import contextlib
+import gc
 import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -43,7 +44,18 @@ class McpMount:
             await asyncio.wait({self._living})
 
     async def _live(self, opened: "asyncio.Future[ASGIApp]") -> None:
+        try:
+            await self._serve(opened)
+        except BaseException as error:
+            if not opened.done():  # whoever waits for it hears why, and the next request tries again
+                self._opened = None
+                opened.set_exception(RuntimeError(f"the MCP server does not start: {error}"))
+                opened.exception()
+            raise
+
+    async def _serve(self, opened: "asyncio.Future[ASGIApp]") -> None:
         module = await asyncio.to_thread(importlib.import_module, "toolyard.mcp.http")
+        gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
         mounted = module.mcp_app(self._yard, self._caller_of)
         async with mounted.lifespan():
             opened.set_result(mounted.app)

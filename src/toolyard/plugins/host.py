@@ -73,9 +73,8 @@ class PluginHost:
         if not plugin.is_ready or plugin.manifest is None:
             denied = plugin.state in (State.NEEDS_REVIEW, State.CHANGED)
             cause: Reason | ErrorCode = Reason.DENIED if denied else Reason.START_FAILED
-            raise Failure(
-                cause, f"{name} cannot run: {plugin.reason}.", hint="The owner of this machine can mend that."
-            )
+            message = f"{name} cannot run: {plugin.reason.rstrip('.')}."
+            raise Failure(cause, message, hint="The owner of this machine can mend that.")
         return plugin, plugin.manifest
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:

@@ -44,7 +44,7 @@ class Problem:
         place = ":".join([self.file, *(str(n) for n in (self.line, self.column) if n)]) if self.file else ""
         what = f"{self.field}: {self.message}" if self.field and self.field not in self.message else self.message
         text = f"{place}: {what}" if place else what
-        return f"{text} Fix: {self.fix}" if self.fix else text
+        return f"{text.rstrip('.')}. Fix: {self.fix}" if self.fix else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,8 @@ _SEEN = 200  # characters of the last line of stderr that stand in a message
 
 _python_module = re.compile(r"^ModuleNotFoundError: No module named '(\w+)", re.M)
 _node_module = re.compile(r"Cannot find (?:module|package) '([^']+)'")
+_node_version = re.compile(r"Node\.js v\d")
+_node_error = re.compile(r"(?:Uncaught |\[)?\w*(?:Error|Exception)\b.*: ")
 _no_command = re.compile(r"([^\s:]+): (?:command )?not found|env: ['‘’\"]?([^'‘’\"\s:]+)['‘’\"]?: No such file")
 
 _no_file = re.compile(r"(?:can't|cannot|Can't) open (?:file )?'?([^':\n]+)")
@@ -97,7 +99,7 @@ def _lacks(stderr: str, exit_code: int) -> tuple[str, str]:
 
 
 def _wordless(plugin: str, ended: Ended) -> Failure:
-    last = next((line for line in reversed(ended.stderr.last(_STDERR).splitlines()) if line.strip()), "").strip()
+    last = _last_words(ended.stderr.last(_STDERR * 4))
     seen = f" Its stderr ends with: {last[:_SEEN]}" if last else ""
     if ended.exit_code and (last or ended.stdout_bytes):
         how = f"{plugin} exited with code {ended.exit_code} before it had answered."
@@ -111,6 +113,14 @@ def _wordless(plugin: str, ended: Ended) -> Failure:
         return _failure(Reason.INVALID_OUTPUT, message, "Answer with a flatter object.", ended)
     message = f"{plugin} printed no complete JSON object with a status.{seen}"
     return _failure(Reason.INVALID_OUTPUT, message, _ANSWER, ended)
+
+
+def _last_words(stderr: str) -> str:
+    """The last line of stderr. Below an error of its own Node.js prints where it was and its version: not those."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    if lines and _node_version.match(lines[-1]):
+        lines = [line for line in lines if _node_error.match(line)] or lines
+    return lines[-1] if lines else ""
 
 
 _ANSWER = 'A plugin answers with one JSON object such as {"status": "success", "result": "..."}.'

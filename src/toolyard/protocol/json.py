@@ -1,14 +1,34 @@
 """JSON values, and the check that a Python value is one."""
 
+import json
 import math
-from typing import TypeAlias
+import re
+from typing import Any, TypeAlias
+
+import orjson
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 JsonObject: TypeAlias = dict[str, Json]
 
 _CONTAINERS = (dict, list, tuple)
+_LONG = re.compile(rb"[0-9]{19}")  # may be beyond 64 bits, where orjson gives up or rounds
+_LONG_TEXT = re.compile("[0-9]{19}")
 MAX_DEPTH = 200  # deeper values come from attackers and break recursive readers on the other side
 MAX_INT_BITS = 4096  # Python refuses to write much longer ones, and no other reader expects them
+
+
+def json_bytes(value: Json) -> bytes:
+    """``value`` as JSON, fast; integers of any length are written as they are."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value, ensure_ascii=False).encode()
+
+
+def json_value(raw: str | bytes) -> Any:
+    """The value of well-formed JSON, fast; integers of any length are read exactly."""
+    long = _LONG_TEXT.search(raw) if isinstance(raw, str) else _LONG.search(raw)
+    return json.loads(raw) if long else orjson.loads(raw)
 
 
 def json_problem(value: object, where: str) -> str | None:

@@ -12,8 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
+from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
 from toolyard.protocol.words import wanted, words
 from toolyard.storage.postgres_bell import POLL_S, Bell
@@ -49,7 +48,7 @@ class PostgresStore:
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
         rows = [_row(record) for record in changes]
-        told = [(_stored(event.type), event.at, orjson.dumps(event.data).decode()) for event in events]
+        told = [(_stored(event.type), event.at, json_bytes(event.data).decode()) for event in events]
         return not (rows or told) or await self._writer.commit(rows, told, lasting=lasting)
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
@@ -84,7 +83,7 @@ class PostgresStore:
     async def events(self, after: int, *, limit: int) -> list[Event]:
         sql = "SELECT seq, type, at, data FROM toolyard.events WHERE seq > $1 ORDER BY seq LIMIT $2"
         rows = await self._fetch(sql, after, limit)
-        return [Event(seq=seq, type=_read(type_), at=at, data=orjson.loads(data)) for seq, type_, at, data in rows]
+        return [Event(seq=seq, type=_read(type_), at=at, data=json_value(data)) for seq, type_, at, data in rows]
 
     async def event_span(self) -> tuple[int, int]:
         sql = "SELECT (SELECT min(seq) FROM toolyard.events), seq FROM toolyard.last_event"
@@ -139,7 +138,7 @@ def _row(record: Record) -> tuple[Any, ...]:
     return (
         _stored(record.kind), _stored(record.id), _stored(record.state), record.version, record.created,
         record.updated, _stored(record.caller), _stored(record.tool), _stored(record.key), _stored(record.owner),
-        record.due, _stored(record.text), orjson.dumps(record.body).decode(), said,
+        record.due, _stored(record.text), json_bytes(record.body).decode(), said,
     )  # fmt: skip
 
 
@@ -148,7 +147,7 @@ def _record(row: "asyncpg.Record") -> Record:
     return Record(
         kind=_read(kind), id=_read(id_), state=_read(state), version=version, created=created, updated=updated,
         caller=_read(caller), tool=_read(tool), key=_read(key), owner=_read(owner), due=due, text=_read(text),
-        body=orjson.loads(body),
+        body=json_value(body),
     )  # fmt: skip
 
 

@@ -17,11 +17,9 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-import orjson
-
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
-from toolyard.protocol.json import JsonObject
+from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.protocol.json import JsonObject, json_bytes, json_value
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
 from toolyard.protocol.words import wanted, words
 from toolyard.storage.sqlite_schema import SCHEMA, VERSION
@@ -77,7 +75,7 @@ class SqliteStore:
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
         ready = [_Change.of(record) for record in changes]
-        told = [(event.type, event.at, orjson.dumps(event.data)) for event in events]
+        told = [(event.type, event.at, json_bytes(event.data)) for event in events]
         won = await self._write(lambda db: _commit(db, ready, told), lasting=lasting)
         if won and events:
             async with self._grown:
@@ -113,7 +111,7 @@ class SqliteStore:
     async def events(self, after: int, *, limit: int) -> list[Event]:
         sql = "SELECT seq, type, at, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
         rows = await self._read(lambda db: db.execute(sql, (after, limit)).fetchall())
-        return [Event(seq=seq, type=type_, at=at, data=orjson.loads(data)) for seq, type_, at, data in rows]
+        return [Event(seq=seq, type=type_, at=at, data=json_value(data)) for seq, type_, at, data in rows]
 
     async def event_span(self) -> tuple[int, int]:
         sql = "SELECT (SELECT min(seq) FROM events), (SELECT seq FROM sqlite_sequence WHERE name = 'events')"
@@ -184,16 +182,15 @@ class SqliteStore:
             db.execute(f"PRAGMA synchronous = {'FULL' if any(job.lasting for job in batch) else 'NORMAL'}")
             crashpoint("store.before-begin")
             db.execute("BEGIN IMMEDIATE")
-            for job in batch:
-                db.execute("SAVEPOINT one")
-                try:
-                    answer = job.work(db)
-                except sqlite3.Error as error:
-                    answer = _fault(self._file, error)
-                if answer is False or isinstance(answer, StorageError):
-                    db.execute("ROLLBACK TO one")
-                db.execute("RELEASE one")
-                answers.append(answer)
+            if len(batch) == 1:  # a savepoint keeps a copy of every page that changes
+                answers.append(self._do(db, batch[0], undo="ROLLBACK"))
+                if not db.in_transaction:
+                    return answers
+            else:
+                for job in batch:
+                    db.execute("SAVEPOINT one")
+                    answers.append(self._do(db, job, undo="ROLLBACK TO one"))
+                    db.execute("RELEASE one")
             crashpoint("store.before-commit")
             db.execute("COMMIT")
             crashpoint("store.after-commit")
@@ -202,6 +199,15 @@ class SqliteStore:
                 db.rollback()
             return [_fault(self._file, error)] * len(batch)
         return answers
+
+    def _do(self, db: sqlite3.Connection, job: _Job, *, undo: str) -> Any:
+        try:
+            answer = job.work(db)
+        except sqlite3.Error as error:
+            answer = _fault(self._file, error)
+        if (answer is False or isinstance(answer, StorageError)) and db.in_transaction:
+            db.execute(undo)
+        return answer
 
 
 def _tell(batch: Sequence[_Job], answers: Sequence[Any]) -> None:
@@ -251,9 +257,9 @@ def _migrate(db: sqlite3.Connection) -> None:
 def _fault(file: Path, error: Exception) -> StorageError:
     said = str(error)
     if "full" in said:
-        return StorageError(f"the disk is full: {file} cannot be written; free some space and try again")
-    if "readonly" in said or isinstance(error, PermissionError):
-        return StorageError(f"{file} cannot be written: make the file and its folder writable")
+        return StorageUnwritable(f"the disk is full: {file} cannot be written; free some space and try again")
+    if "readonly" in said or isinstance(error, OSError):
+        return StorageUnwritable(f"{file} cannot be written: make the file and its folder writable")
     if "malformed" in said or "not a database" in said:
         return StorageError(f"{file} is damaged ({said}): put it aside and restore a backup with 'toolyard restore'")
     return StorageError(f"{file}: {said}")
@@ -269,7 +275,7 @@ class _Change:
 
     @classmethod
     def of(cls, record: Record) -> "_Change":
-        return cls(record, orjson.dumps(record.body), " ".join(words(record.text)))
+        return cls(record, json_bytes(record.body), " ".join(words(record.text)))
 
 
 def _commit(db: sqlite3.Connection, changes: Sequence[_Change], events: Sequence[tuple[str, float, bytes]]) -> bool:
@@ -342,7 +348,7 @@ def _where(kind: str, query: Query) -> tuple[str, list[Any]]:
 def _record(kind: str, row: Sequence[Any]) -> Record:
     *fields, text, body = row
     id_, state, version, created, updated, caller, tool, key, owner, due = fields
-    said: JsonObject = orjson.loads(body)
+    said: JsonObject = json_value(body)
     return Record(
         kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
         key=key, owner=owner, due=due, text=text, body=said,

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
+from math import isfinite
 from typing import Annotated, Any, TypeVar
 
 import orjson
@@ -30,9 +31,12 @@ async def _place(
         return None
     created, _, id_ = after.partition("~")
     try:
-        return Place(created=float(created), id=id_)
-    except ValueError as error:
-        raise bad_request("'after' is what the page before gave as 'next'") from error
+        place = Place(created=float(created), id=id_)
+    except ValueError:
+        place = None
+    if place is None or not isfinite(place.created) or not id_:
+        raise bad_request("'after' is what the page before gave as 'next'")
+    return place
 
 
 Who = Annotated[Visitor, Depends(_visitor)]

@@ -7,11 +7,11 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp
 
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError, ToolyardError
+from toolyard.gateway.chat import Chat
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.web.access import Access
@@ -26,6 +26,7 @@ from toolyard.web.routes import (
     approvals,
     callbacks,
     calls,
+    chat,
     events,
     health,
     human,
@@ -60,13 +61,15 @@ class Parts:
     metrics: Metrics
     cookie: str
     body_s: float = BODY_S
-    more: tuple[APIRouter, ...] = ()  # routes of others, such as the chat's
+    chat: Chat | None = None
+    more: tuple[APIRouter, ...] = ()  # routes of others
 
 
-def make_app(yard: Yard, parts: Parts) -> ASGIApp:
+def make_app(yard: Yard, parts: Parts) -> Edge:
     """The application that a server runs."""
+    app = routed(yard, parts)
     return Edge(
-        routed(yard, parts),
+        chat.shortcut(app, parts.chat) if parts.chat else app,
         access=parts.access,
         near=parts.near,
         drain=parts.drain,
@@ -103,6 +106,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         health.router(yard, drain, metrics, parts.version),
         events.router(yard, parts.feed, access, vcp_channels=yard.config["vcp_channels"]),
         pages.router(app),
+        *((chat.router(parts.chat),) if parts.chat else ()),
         *parts.more,
     ):
         app.include_router(router)

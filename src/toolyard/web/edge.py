@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import unquote
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
@@ -41,6 +42,7 @@ REQUEST: Final = "toolyard.request"
 VISITOR: Final = "toolyard.visitor"
 HEAD: Final = "toolyard.head"
 _VCP_KEY = "VCP_Key="
+_GONE = 499  # what logs and metrics call a client that left before its request was whole
 _log = logging.getLogger("toolyard.web")
 
 
@@ -57,7 +59,8 @@ class Edge:
         cookie: str,
         body_s: float = BODY_S,
     ) -> None:
-        self._app, self._access, self._near, self._drain = app, access, near, drain
+        self._app, self._access, self._drain = app, access, drain
+        self.near = near  # the owner may change it while the server runs
         self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -67,19 +70,21 @@ class Edge:
             await self._websocket(scope, receive, send)
 
     async def _http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        head = read_head(scope, self._near)
-        answer = _Answer(send, head, self._near)
+        head = read_head(scope, self.near)
+        answer = _Answer(send, head, self.near)
         scope[REQUEST] = answer.id
         started = self._clock.monotonic()
         with self._drain.request():
             try:
                 self._admit(scope, head)
-                if head.method == "OPTIONS" and is_guest(head, self._near):
+                if head.method == "OPTIONS" and is_guest(head, self.near):
                     await answer.preflight()
                 else:
                     await self._app(scope, bounded(receive, limit_of(head.path), self._body_s), answer.send)
             except Refusal as refusal:
                 await answer.refuse(refusal)
+            except ClientDisconnect:
+                answer.status = _GONE
             except Exception:  # noqa: BLE001 a bug of ours must still be answered
                 _log.exception("a bug in Toolyard", extra={"fields": {"request": answer.id}})
                 await answer.refuse(bug(answer.id))
@@ -91,7 +96,7 @@ class Edge:
         _log.info("request", extra={"fields": _told(head, answer.id, answer.status, route, seconds)})
 
     async def _websocket(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
-        head, request = read_head(scope, self._near), _request_id()
+        head, request = read_head(scope, self.near), _request_id()
         started, status = self._clock.monotonic(), HTTPStatus.SWITCHING_PROTOCOLS.value
         try:
             self._admit(scope, head)
@@ -109,15 +114,15 @@ class Edge:
 
     def _admit(self, scope: AsgiScope, head: Head) -> None:
         """Raises Refusal, or leaves in ``scope`` who it is."""
-        require_host(head, self._near)
-        require_origin(head, self._near)
+        require_host(head, self.near)
+        require_origin(head, self.near)
         scope[HEAD] = head
         if is_open(head.path):
             if not head.path.startswith(CALLBACK):  # its route looks at the token first
                 require_sound_body(head)
             return
         self._drain.require_open()
-        if head.method == "OPTIONS" and is_guest(head, self._near):
+        if head.method == "OPTIONS" and is_guest(head, self.near):
             return
         visitor = self._visitor(head)
         if not visitor.may(needed(head.path)):

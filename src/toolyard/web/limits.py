@@ -1,14 +1,21 @@
 """Every limit of a server, by name: what ``/readyz?verbose`` shows."""
 
 from toolyard.config import Config
+from toolyard.engine import retention
 from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
 from toolyard.engine.tasks import MAX_EXPECTED
+from toolyard.gateway.turn import MAX_ROUNDS
+from toolyard.plugins import queue, stderr, tree
 from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_LIVING, RECEIPT_S
 from toolyard.plugins.host import QUEUE_S
-from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN
+from toolyard.protocol import markers
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
-from toolyard.protocol.manifest import Limits
-from toolyard.web import access, bodies, drain, failures, feed, keys, logs, sockets
+from toolyard.protocol.manifest import Limits, PluginType
+from toolyard.protocol.manifests.reading import DEFAULT_TIMEOUT_S, TIMEOUTS_S
+from toolyard.protocol.replies import values
+from toolyard.tools.searching import TIME_CAP_S
+from toolyard.web import access, bodies, connection, drain, failures, feed, keys, logs, sockets
+from toolyard.workspace.text import SMALL_FILE
 
 
 def limits_of(config: Config) -> JsonObject:
@@ -19,6 +26,8 @@ def limits_of(config: Config) -> JsonObject:
         "chat_body_bytes": bodies.MAX_CHAT,
         "callback_body_bytes": bodies.MAX_CALLBACK,
         "body_seconds": bodies.BODY_S,
+        "head_bytes": connection.MAX_HEAD,
+        "head_seconds": connection.HEAD_S,
         "json_depth": MAX_DEPTH,
         "drain_seconds": drain.GRACE_S,
         "failures_per_address": failures.MANY,
@@ -34,12 +43,25 @@ def limits_of(config: Config) -> JsonObject:
         "websocket_ping_seconds": sockets.PING_S,
         "log_lines": logs.MAX_LINES,
         "plugins_at_once": config["plugins_at_once"],
-        "calls_per_plugin_at_once": AT_ONCE_PER_PLUGIN,
+        "calls_per_plugin_at_once": queue.AT_ONCE_PER_PLUGIN,
+        "calls_waiting": queue.MAX_WAITING,
         "plugin_queue_seconds": QUEUE_S,
         "plugin_stdout_bytes": plugin.stdout_bytes,
+        "plugin_stderr_bytes": stderr.HEAD + stderr.TAIL,
+        "plugin_seconds": DEFAULT_TIMEOUT_S,
+        "asynchronous_plugin_seconds": TIMEOUTS_S[PluginType.ASYNCHRONOUS],
+        "plugin_kill_seconds": tree.GRACE_S,
         "plugin_receipt_seconds": RECEIPT_S,
         "plugin_callback_grace_seconds": CALLBACK_GRACE_S,
         "plugin_children": MAX_LIVING,
         "tasks_expected": MAX_EXPECTED,
         "schedule_grace_seconds": SCHEDULE_GRACE_S,
+        "kept_seconds": retention.KEPT_S,
+        "kept_bytes": retention.MAX_BYTES,
+        "tool_rounds": MAX_ROUNDS,
+        "model_text_characters": markers.MAX_CHARS,
+        "reply_attachments": values.MAX_ATTACHMENTS,
+        "reply_attachment_bytes": values.MAX_ATTACHMENT_BYTES,
+        "search_seconds": TIME_CAP_S,
+        "whole_file_bytes": SMALL_FILE,
     }

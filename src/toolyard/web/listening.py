@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from toolyard.errors import ToolyardError, UsageError
+from toolyard.web.connection import BoundedHttp
 from toolyard.web.keys import LONG
 from toolyard.web.sockets import MAX_MESSAGE
 
@@ -25,7 +26,7 @@ class Listener(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=BoundedHttp,
                 ws="websockets-sansio",
                 ws_per_message_deflate=False,
                 ws_max_size=MAX_MESSAGE,

@@ -26,12 +26,13 @@ from toolyard.web.background import kept, until
 from toolyard.web.bodies import BODY_S
 from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
-from toolyard.web.head import neighbourhood
+from toolyard.web.head import Neighbourhood, neighbourhood
 from toolyard.web.keys import Keys, make_key, stored_key
 from toolyard.web.listening import EXIT_S, Listener, is_loopback, listen, require_safe, url_of
 from toolyard.web.metrics import Metrics
 from toolyard.web.presence import announce, withdraw
-from toolyard.web.routes import backend, chat, mcp
+from toolyard.web.reloading import Reloading
+from toolyard.web.routes import backend, mcp
 from toolyard.web.sockets import PING_S
 
 _SWEEP_S = 3600.0
@@ -59,11 +60,15 @@ class Server:
 
     def __init__(self, config: Config, options: Options = Options()) -> None:  # noqa: B008 it is frozen
         self.config, self.options = config, options
-        stored = stored_key(config.home)
-        require_safe(options.host, stored, allow_remote=options.allow_remote)
+        require_safe(options.host, stored_key(config.home), allow_remote=options.allow_remote)
         self._lock = OwnerLock.take(config.home)
-        self.is_first_start = stored is None
-        self.key = stored or make_key(config.home)
+        try:
+            stored = stored_key(config.home)  # only the owner of a home makes its key, so it is looked for again
+            self.is_first_start = stored is None
+            self.key = stored or make_key(config.home)
+        except BaseException:
+            self._lock.release()
+            raise
         self.url = ""
         self.drain = Drain()
         self.statics: StaticValues | None = None
@@ -83,7 +88,8 @@ class Server:
         try:
             self._assemble()
             await self.feed.start()
-            self._listener = Listener(make_app(self.yard, self._parts(port)), ping_s=options.ping_s)
+            self._edge = make_app(self.yard, self._parts(port))
+            self._listener = Listener(self._edge, ping_s=options.ping_s)
             self._serving = asyncio.create_task(self._listener.serve([listening]))
             await self._listener.ready.wait()
             announce(self.config.home, self.url, self.config.project)
@@ -96,6 +102,7 @@ class Server:
         self._begin(self.feed.run, "events")
         self._begin(self._look_after, "recovery")
         self._begin(self.yard.schedules.serve, "schedules")
+        self._begin(self._reloading(port).run, "settings")
         if not options.safe:
             self._begin(self._keep_plugins, "plugins")
 
@@ -132,37 +139,51 @@ class Server:
         clock = self.options.clock
         outside = Outside(self._callback_base, outlives=True, safe=self.options.safe)
         self.yard = Yard(self.config, clock=clock, outside=outside)
-        self.yard.keep_secret([self.key])
+        self.yard.mask.add([self.key])
         self.access = Access(Keys(self.config.home, self.key), clock)
         self.feed = Feed(self.yard.store, clock)
-        self.chat = make_chat(self.yard, clock=clock, static=self._static)
+        self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask)
         self._mcp = McpMount(self.yard, mcp.caller_of, self._is_ending)
 
     def _parts(self, port: int) -> Parts:
-        config, clock = self.config, self.options.clock
-        near = neighbourhood(
+        clock = self.options.clock
+        return Parts(
+            version=self.options.version,
+            clock=clock,
+            access=self.access,
+            near=self._near(self.config, port),
+            feed=self.feed,
+            drain=self.drain,
+            metrics=Metrics(),
+            cookie=f"toolyard_{port}",  # browsers send cookies to every port of a machine
+            body_s=self.options.body_s,
+            chat=self.chat,
+            more=(
+                backend.router(self.yard, clock, self._is_ending),
+                mcp.router(self._mcp),
+            ),
+        )
+
+    def _near(self, config: Config, port: int) -> Neighbourhood:
+        return neighbourhood(
             self.options.host,
             port,
             hosts=config["allowed_hosts"],
             origins=config["allowed_origins"],
             proxies=config["trusted_proxies"],
         )
-        return Parts(
-            version=self.options.version,
-            clock=clock,
-            access=self.access,
-            near=near,
-            feed=self.feed,
-            drain=self.drain,
-            metrics=Metrics(),
-            cookie=f"toolyard_{port}",  # browsers send cookies to every port of a machine
-            body_s=self.options.body_s,
-            more=(
-                chat.router(self.chat),
-                backend.router(self.yard, clock, self._is_ending),
-                mcp.router(self._mcp),
-            ),
-        )
+
+    def _reloading(self, port: int) -> Reloading:
+        """What the owner may change while it runs."""
+
+        def approvals(config: Config) -> None:
+            self.yard.approvals.mode = config["approval_mode"]
+
+        def edge(config: Config) -> None:
+            self._edge.near = self._near(config, port)
+
+        places = ("allowed_hosts", "allowed_origins", "trusted_proxies")
+        return Reloading(self.config, {"approval_mode": approvals, **dict.fromkeys(places, edge)})
 
     async def _quiet(self) -> None:
         await self.drain.idle()

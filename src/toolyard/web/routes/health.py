@@ -22,11 +22,13 @@ _TEXT: JsonObject = {"text/plain": {"schema": {"type": "string"}}}
 def router(yard: Yard, drain: Drain, metrics: Metrics, version: str) -> APIRouter:
     routes = APIRouter(tags=["health"])
 
+    @routes.head("/healthz", include_in_schema=False)
     @routes.get("/healthz", responses={200: {"model": Health}}, openapi_extra=_OPEN)
     async def healthz() -> Response:
         """That the server lives."""
         return answer({"status": "ok", "version": version})
 
+    @routes.head("/readyz", include_in_schema=False)
     @routes.get("/readyz", responses={200: {"model": Health}, 503: {"model": Health}}, openapi_extra=_OPEN)
     async def readyz(request: Request) -> Response:
         """Whether it takes work; with `?verbose` every limit too."""

@@ -1,0 +1,27 @@
+"""A chat request as it goes to the model."""
+
+from dataclasses import dataclass
+
+from toolyard.gateway.shown import Show
+from toolyard.protocol.json import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """A chat request as it goes to the model: filled, and without what is for the host."""
+
+    caller: str
+    body: JsonObject
+    raw: bytes  # the same as JSON
+    show: Show
+    looks: bool = True  # whether its replies may ask for tools
+    nonce: str | None = None
+
+    @property
+    def streams(self) -> bool:
+        return self.body.get("stream") is True
+
+    @property
+    def messages(self) -> list[Json]:
+        messages = self.body.get("messages")
+        return messages if isinstance(messages, list) else []

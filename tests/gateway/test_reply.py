@@ -1,0 +1,67 @@
+"""Replies of any shape."""
+
+import contextlib
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolyard.gateway.chunks import Head, added, as_events
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.native import client_tools, name_of
+from toolyard.gateway.reply import Reply
+from toolyard.gateway.sse import Events
+from toolyard.gateway.view import View
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+def fields(**known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """An object with some of the fields that are expected, of which any may be anything."""
+    return VALUES | st.fixed_dictionaries({}, optional={name: value | VALUES for name, value in known.items()})
+
+
+FUNCTION = fields(name=st.sampled_from(["Say", "theirs"]), arguments=st.text(max_size=9))
+CALL = fields(index=st.integers(-1, 3), id=st.text(max_size=3), function=FUNCTION)
+DELTA = fields(content=st.text(max_size=9), role=st.just("assistant"), tool_calls=st.lists(CALL, max_size=3))
+CHOICE = fields(
+    index=st.just(0), delta=DELTA, message=DELTA, finish_reason=st.sampled_from(["stop", "tool_calls", None])
+)
+CHUNK = fields(id=st.text(max_size=3), choices=st.lists(CHOICE, max_size=2), usage=VALUES, error=st.none())
+
+
+@pytest.mark.requirement("r:R74")
+@given(st.lists(CHUNK, max_size=6), st.booleans(), st.integers(1, 2))
+def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hides: bool, number: int) -> None:
+    view = View(hides=hides)
+    reply = Reply(Head("x", 1, "m"), view, name="p", number=number, clients=frozenset({"theirs"}), looks=True)
+    with contextlib.suppress(ChatFailed):
+        sent = [reply.take([b"data: " + orjson.dumps(chunk)]) for chunk in chunks]
+        raw = b"".join([*sent, reply.end(), reply.closing()])
+        assert all(event.startswith(b"data: {") for event in Events().feed(raw))
+        assert all(isinstance(name_of(call), str) for call in reply.calls.all())
+        assert isinstance(reply.spent(), dict)
+
+
+@pytest.mark.requirement("r:R74")
+@given(CHUNK)
+def test_whatever_comes_whole_is_events_or_a_fault(whole: Any) -> None:
+    with contextlib.suppress(ChatFailed):
+        assert all(event.startswith(b"data: ") for event in as_events("p", orjson.dumps(whole)))
+    client_tools({"tools": whole, "functions": whole})
+
+
+@pytest.mark.requirement("chat:completions")
+def test_usages_are_added_field_by_field() -> None:
+    one = {"total_tokens": 3, "prompt_tokens_details": {"cached_tokens": 1}, "cost": 0.5, "note": "a"}
+    two = {"total_tokens": 4, "prompt_tokens_details": {"cached_tokens": 2, "new": 1}, "cost": 0.25, "note": "b"}
+    assert added(one, two) == {  # type: ignore[arg-type]
+        "total_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3, "new": 1}, "cost": 0.75, "note": "b",
+    }  # fmt: skip
+    assert added({}, two) == two  # type: ignore[arg-type]

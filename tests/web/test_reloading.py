@@ -1,0 +1,123 @@
+"""The settings of a server that runs, when somebody writes their file."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.web.conftest import RunningServer, serving
+from toolyard.config import load
+from toolyard.protocol.approval import Mode
+from toolyard.web import reloading
+from toolyard.web.reloading import Reloading
+
+GOOD = 'approval_mode = "auto"\n'
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not condition():  # noqa: ASYNC110 the server does not tell the tests
+            await asyncio.sleep(0.01)
+
+
+def save(file: Path, text: str) -> None:
+    """As editors do: another file takes its place."""
+    draft = file.with_suffix(".new")
+    draft.write_text(text)
+    draft.replace(file)
+
+
+@pytest.mark.requirement("r:R92")
+async def test_a_configuration_saved_by_rename_holds_soon_and_so_does_one_that_only_its_content_tells_apart(
+    tmp_path: Path,
+) -> None:
+    async with serving(tmp_path, settings=GOOD) as one:
+        approvals, file = one.yard.approvals, one.home / "config.toml"
+        assert approvals.mode is Mode.AUTO
+        save(file, 'approval_mode = "deny"\n')
+        await until(lambda: approvals.mode is Mode.DENY)
+        before = file.stat()
+        file.write_text(GOOD)
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
+        await until(lambda: approvals.mode is Mode.AUTO)
+        file.unlink()
+        await until(lambda: approvals.mode is Mode.ASK)
+
+
+@pytest.mark.requirement("r:R90")
+@pytest.mark.parametrize(
+    "half", ['approval_mode = "de', 'approval_mode = "den"', 'approval_mode = "deny"\nupstream_ur = 1']
+)
+async def test_a_half_written_configuration_keeps_the_last_good_one_and_warns_until_it_is_whole(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, half: str
+) -> None:
+    async with serving(tmp_path, settings=GOOD) as one:
+        file = one.home / "config.toml"
+        file.write_text(half)
+        await until(lambda: "the last good ones stay" in caplog.text)
+        assert one.yard.approvals.mode is Mode.AUTO
+        assert file.read_text() == half
+        assert str(file) in caplog.text
+        assert (await one.get("/v1/tools")).status == 200
+        file.write_text('approval_mode = "deny"\n')
+        await until(lambda: one.yard.approvals.mode is Mode.DENY)
+
+
+@pytest.mark.requirement("r:R90")
+async def test_a_file_that_is_still_being_written_is_read_when_nobody_writes_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.toml").write_text(GOOD)
+    looks = iter("abcdd")
+    waits: list[float] = []
+    reads: list[list[float]] = []
+    ended = asyncio.Event()
+
+    async def waited(seconds: float) -> None:
+        waits.append(seconds)
+        if reads:
+            ended.set()
+            await asyncio.Event().wait()
+
+    def read(*_: object, **__: object) -> object:
+        reads.append(list(waits))
+        return load(tmp_path, tmp_path)
+
+    monkeypatch.setattr("toolyard.web.reloading.asyncio.sleep", waited)
+    monkeypatch.setattr(reloading, "_digest", lambda _: next(looks).encode())
+    monkeypatch.setattr(reloading, "load", read)
+    running = asyncio.create_task(Reloading(load(tmp_path, tmp_path), {}).run())
+    async with asyncio.timeout(20):
+        await ended.wait()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert reads == [[reloading.LOOK_S, 0.3, 0.3, 0.3, 0.3]]
+
+
+@pytest.mark.requirement("r:R90")
+async def test_what_holds_only_after_a_restart_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "toolyard.web")
+    async with serving(tmp_path, settings=GOOD) as one:
+        save(one.home / "config.toml", 'approval_mode = "deny"\nplugins_at_once = 3\n')
+        await until(lambda: "only after a restart: plugins_at_once" in caplog.text)
+        assert "have changed and hold now: approval_mode" in caplog.text
+        assert (await one.get("/readyz?verbose")).json["limits"]["plugins_at_once"] == 8
+
+
+@pytest.mark.requirement("r:R92")
+async def test_hosts_and_origins_that_the_owner_adds_are_let_in_without_a_restart(
+    running_server: RunningServer,
+) -> None:
+    named, page = {"Host": "yard.example.org"}, {"Origin": "https://chat.example.org"}
+    assert (await running_server.get("/healthz", headers=named)).status == 421
+    assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 403
+    settings = 'allowed_hosts = ["yard.example.org"]\nallowed_origins = ["https://chat.example.org"]\n'
+    edge = running_server.server._edge
+    save(running_server.home / "config.toml", settings)
+    await until(lambda: bool(edge.near.origins))
+    assert (await running_server.get("/healthz", headers=named)).status == 200
+    assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 200
