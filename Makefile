@@ -15,10 +15,10 @@ run: $(RUN) ## start the product
 	@$(BIN)/toolyard serve --home $(HOME_DIR)
 
 test: $(DEV) ## run the whole suite
-	@$(BIN)/python -m pytest -q -n auto
+	@$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 soak: $(DEV) ## run the long sweeps
-	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -n auto
+	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: $(DEV) ## format, lint, types and import rules
 	@$(BIN)/ruff format --check .

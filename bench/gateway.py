@@ -1,6 +1,7 @@
-"""The gateway: what it adds to a chat, how many requests it takes, and how its memory behaves.
+"""The gateway: how soon it is ready, what it adds to a chat, how many requests it takes, how its memory behaves.
 
-In one run a stub model provider answers directly, through a bare aiohttp proxy, and through Toolyard, each in a process
+In one run a stub model provider answers directly, through a bare aiohttp proxy, through ``toolyard serve`` as people
+start it, and through LiteLLM where that is installed (``LITELLM`` or the path may name its program), each in a process
 of its own.
 """
 
@@ -9,12 +10,14 @@ import contextlib
 import json
 import os
 import resource
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
@@ -30,12 +33,19 @@ TARGETS = {"not streamed": 1.0, "streamed, 20 chunks": 1.0, "streamed, 200 chunk
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        stub = stack.enter_context(_running("stub"))
-        proxy = stack.enter_context(_running("proxy", stub[0]))
-        ours = stack.enter_context(_running("ours", stub[0], folder))
-        key = (Path(folder) / "home/key").read_text().strip()
-        urls = {"direct": stub[0], "bare aiohttp proxy": proxy[0], "toolyard": ours[0]}
-        asyncio.run(_measure(urls, key, ours[1]))
+        place = Path(folder)
+        stub = stack.enter_context(_running(_bench("stub")))
+        proxy = stack.enter_context(_running(_bench("proxy", stub.url)))
+        ours = stack.enter_context(_running(_ours(place), OPENAI_BASE_URL=stub.url, OPENAI_API_KEY="sk-bench"))
+        print(f"toolyard is ready after {ours.ready_s:.2f} s  (target: 1 s)")
+        print(f"memory of toolyard before the first chat, MB: {_resident(ours.pid):.0f}  (target: 120)")
+        urls = {"direct": stub.url, "bare aiohttp proxy": proxy.url, "toolyard": ours.url}
+        program = os.environ.get("LITELLM") or shutil.which("litellm")
+        if program:
+            urls["LiteLLM"] = stack.enter_context(_running(_litellm(program, place, stub.url))).url
+        else:
+            print("LiteLLM is left out: pip install 'litellm[proxy]' somewhere and name its program in LITELLM")
+        asyncio.run(_measure(urls, (place / "home/key").read_text().strip(), ours.pid))
 
 
 async def _measure(urls: dict[str, str], key: str, pid: int) -> None:
@@ -72,7 +82,7 @@ async def _memory(session: aiohttp.ClientSession, url: str, pid: int) -> None:
             await asyncio.gather(*(_chat(session, url, 20) for _ in range(PARALLEL)))
         found.append(_resident(pid))
     told = ", ".join(f"{one:.0f}" for one in found)
-    print(f"memory of toolyard over {MEMORY_CHATS:,} chats, MB: {told}  (target: 120 idle, and flat)")
+    print(f"memory of toolyard over {MEMORY_CHATS:,} more chats, MB: {told}  (target: flat)")
 
 
 async def _rate(session: aiohttp.ClientSession, url: str) -> float:
@@ -89,17 +99,18 @@ async def _rate(session: aiohttp.ClientSession, url: str) -> float:
 
 async def _chat(session: aiohttp.ClientSession, url: str, chunks: int) -> float:
     messages = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": "Hello " * 50}]
-    body = {"model": "stub", "messages": messages, "stream": bool(chunks), "chunks": chunks}
+    body = {"model": f"stub-{chunks}", "messages": messages, "stream": bool(chunks)}
     began = time.perf_counter()
     async with session.post(f"{url}/v1/chat/completions", json=body) as response:
         data = await response.read()
     spent = time.perf_counter() - began
     assert response.status == 200, data
     assert data.endswith(b"[DONE]\n\n" if chunks else b"}"), data[-100:]
+    assert data.count(b"word ") == (chunks or 20), data[-100:]
     return spent
 
 
-# --- the three servers ---
+# --- the servers ---
 
 
 async def _stub(port: int) -> None:
@@ -116,11 +127,11 @@ async def _stub(port: int) -> None:
 
     async def complete(request: web.Request) -> web.StreamResponse:
         asked = json.loads(await request.read())
-        if not asked["stream"]:
+        if not asked.get("stream"):
             return web.Response(body=answer, content_type="application/json")
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for _ in range(asked["chunks"]):
+        for _ in range(int(asked["model"].rpartition("-")[2])):
             await response.write(chunk)
         await response.write(end)
         return response
@@ -146,15 +157,21 @@ async def _proxy(port: int, upstream: str) -> None:
     await _serve_aiohttp(complete, port)
 
 
-async def _ours(port: int, upstream: str, folder: str) -> None:
-    from toolyard.config import load
-    from toolyard.web.server import Options, Server
+def _bench(*words: str) -> list[str]:
+    return [sys.executable, "-m", "bench.gateway", *words, "--port"]
 
-    os.environ["OPENAI_BASE_URL"], os.environ["OPENAI_API_KEY"] = upstream, "sk-bench"
-    place = Path(folder)
-    (place / "project").mkdir(exist_ok=True)
-    await Server(load(place / "project", place / "home"), Options(port=port)).start()
-    await asyncio.Event().wait()
+
+def _ours(place: Path) -> list[str]:
+    (place / "project").mkdir()
+    words = ["serve", "--home", str(place / "home"), "--project", str(place / "project"), "--port"]
+    return [sys.executable, "-m", "toolyard", *words]
+
+
+def _litellm(program: str, place: Path, stub: str) -> list[str]:
+    given = {"model": "openai/*", "api_base": f"{stub}/v1", "api_key": "sk-bench"}
+    config = place / "litellm.yaml"
+    config.write_text(json.dumps({"model_list": [{"model_name": "*", "litellm_params": given}]}))
+    return [program, "--config", str(config), "--host", "127.0.0.1", "--port"]
 
 
 async def _serve_aiohttp(complete: object, port: int) -> None:
@@ -172,28 +189,40 @@ def _resident(pid: int) -> float:
     return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6 if statm.exists() else float("nan")
 
 
+@dataclass(frozen=True, slots=True)
+class _Server:
+    url: str
+    pid: int
+    ready_s: float  # from its start until it answers a request
+
+
 @contextlib.contextmanager
-def _running(*what: str) -> Iterator[tuple[str, int]]:
-    """The address of a server, and its process."""
+def _running(words: list[str], **environ: str) -> Iterator[_Server]:
+    """A server that is up; its port is the last word."""
     port = _free_port()
-    process = subprocess.Popen([sys.executable, "-m", "bench.gateway", what[0], str(port), *what[1:]])
+    began = time.perf_counter()
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([*words, str(port)], env={**os.environ, **environ}, stdout=quiet, stderr=quiet)
     try:
         asyncio.run(_until_up(port))
-        yield f"http://127.0.0.1:{port}", process.pid
+        yield _Server(f"http://127.0.0.1:{port}", process.pid, time.perf_counter() - began)
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
 
 
 async def _until_up(port: int) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             try:
-                _, writer = await asyncio.open_connection("127.0.0.1", port)
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
             except OSError:
-                await asyncio.sleep(0.05)
-            else:
-                writer.close()
+                await asyncio.sleep(0.01)
+                continue
+            writer.write(b"GET /readyz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+            answered = await reader.read()
+            writer.close()
+            if answered:
                 return
 
 
@@ -208,6 +237,6 @@ def _free_port() -> int:
 if __name__ == "__main__":
     import uvloop
 
-    kind, port, *more = sys.argv[1:]
-    servers: dict[str, Callable[..., Coroutine[None, None, None]]] = {"stub": _stub, "proxy": _proxy, "ours": _ours}
+    kind, *more, _, port = sys.argv[1:]
+    servers: dict[str, Callable[..., Coroutine[None, None, None]]] = {"stub": _stub, "proxy": _proxy}
     uvloop.run(servers[kind](int(port), *more))

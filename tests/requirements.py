@@ -1187,7 +1187,7 @@ STORAGE_AND_HOSTS: Final = _now(
     ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
     ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
     ("make:soak", "contract §11",
-     "make soak runs the full sweeps: every crash point, kill sweep, long fuzz and browser matrix."),
+     "make soak runs the full sweeps: every crash point, kill sweep and long fuzz."),
     ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
     ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
 )
@@ -1317,13 +1317,10 @@ ROUTES: Final = _now(
      "A configuration saved by rename or on a drive without notices is detected by its content."),
     ("s:S-72", "security S-72",
      "Only the admin scope changes the upstream address, and the upstream key is bound to its origin."),
-)
-
-ROUTES_TO_COME: Final = _later(
-    Area.GATEWAY,
     ("r:R91", "reliability R91",
      "A configuration with an error is refused with line and column, and the file stays untouched."),
 )
+
 
 # --- Waits for INTEROP ---
 
@@ -1442,7 +1439,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CHAT,
     ROUTES,
-    ROUTES_TO_COME,
     INTEROP,
     CONSOLE,
 )

@@ -58,20 +58,23 @@ def test_the_providers_key_is_a_secret_under_either_name(
     assert load(project, tmp_path).secrets == ("sk-provider",)
 
 
-@pytest.mark.requirement("cli:config:check")
+@pytest.mark.requirement("cli:config:check", "r:R91")
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("truncation_direction = 'up'", '{file}: truncation_direction: expected "head" or "tail"'),
-        ("fallback_encodings = ['klingon']", "{file}: fallback_encodings: 'klingon' is not a text encoding"),
-        ("fallback_encodings = 5", "{file}: fallback_encodings: expected a list of encodings"),
+        ("truncation_direction = 'up'", '{file}, line 1, column 1: truncation_direction: expected "head" or "tail"'),
+        (
+            "fallback_encodings = ['klingon']",
+            "{file}, line 1, column 1: fallback_encodings: 'klingon' is not a text encoding",
+        ),
+        ("fallback_encodings = 5", "{file}, line 1, column 1: fallback_encodings: expected a list of encodings"),
         (
             "\ntruncation_dir = 'head'",
-            "{file}, line 2: unknown setting 'truncation_dir': did you mean 'truncation_dire",
+            "{file}, line 2, column 1: unknown setting 'truncation_dir': did you mean 'truncation_dire",
         ),
         (
             "[server]\nport = 1",
-            "{file}, line 1: unknown setting 'server': the settings are allowed_hosts, allowed_origins",
+            "{file}, line 1, column 2: unknown setting 'server': the settings are allowed_hosts, allowed_origins",
         ),
         ("a = = 1", "{file}: Invalid value (at line 1, column 5)"),
     ],
@@ -83,6 +86,7 @@ def test_a_wrong_setting_is_named_with_its_place_and_the_fix(
     file.write_text(written)
     with pytest.raises(ConfigError) as raised:
         load(project, tmp_path)
+    assert file.read_text() == written
     assert str(raised.value).startswith(said.format(file=file))
 
 

@@ -88,7 +88,7 @@ class Yard:
             root=str(workspace.root),
             outputs=Outputs(workspace),
             clock=clock,
-            journal=BackendRecorder(self.journal, clock, mask=mask),
+            journal=BackendRecorder(self.journal, clock, mask=mask) if outside.outlives else self.journal,
             mask=mask,
             permit=self._permit,
             direction=config["truncation_direction"],

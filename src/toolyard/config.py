@@ -69,7 +69,7 @@ def load(
         raise UsageError(f"the project '{project}' is not a folder: name one with --project")
     place = Path(home).absolute() if home else _default_home(os.environ).absolute()
     file = place / FILE_NAME
-    written, problems = _read(file)
+    written, text, problems = _read(file)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for setting in SETTINGS:
@@ -80,7 +80,8 @@ def load(
             try:
                 values[setting.name] = setting.parse(value)
             except ValueError as error:
-                problems.append(f"{source}: {setting.name}: {error}")
+                where = _place(file, text, setting.name) if source == str(file) else source
+                problems.append(f"{where}: {setting.name}: {error}")
     if problems:
         raise ConfigError("\n".join(problems))
     given = tuple(Path(one).absolute() for one in plugin_folders)
@@ -124,19 +125,21 @@ def _default_home(environ: Mapping[str, str]) -> Path:
     return (Path(data) if data else Path.home() / ".local" / "share") / "toolyard"
 
 
-def _read(file: Path) -> tuple[dict[str, Any], list[str]]:
+def _read(file: Path) -> tuple[dict[str, Any], str, list[str]]:
+    """What the file sets, its text, and what is wrong with it as a whole."""
     try:
         text = file.read_text(encoding="utf-8")
         written = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
-        return {}, []
+        return {}, "", []
     except tomllib.TOMLDecodeError as error:
-        return {}, [f"{file}: {error}: correct the line, it is not valid TOML"]
+        return {}, "", [f"{file}: {error}: correct the line, it is not valid TOML"]
     except (OSError, UnicodeDecodeError) as error:
-        return {}, [f"{file}: cannot be read: {error}"]
+        return {}, "", [f"{file}: cannot be read: {error}"]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
-    return written, [f"{_place(file, text, key)}: unknown setting '{key}': {_nearest(key, known)}" for key in unknown]
+    problems = [f"{_place(file, text, key)}: unknown setting '{key}': {_nearest(key, known)}" for key in unknown]
+    return written, text, problems
 
 
 def _find(setting: Setting, written: Mapping[str, Any], file: Path, environ: Mapping[str, str]) -> tuple[object, str]:
@@ -147,8 +150,10 @@ def _find(setting: Setting, written: Mapping[str, Any], file: Path, environ: Map
 
 
 def _place(file: Path, text: str, key: str) -> str:
-    before = re.split(rf"(?m)^[ \t]*\[?{re.escape(key)}\b", text, maxsplit=1)[0]
-    return f"{file}, line {before.count(chr(10)) + 1}"
+    before = re.split(rf"(?m)^[ \t]*\[?(?={re.escape(key)}\b)", text, maxsplit=1)[0]
+    line = before.count("\n") + 1
+    column = text.splitlines()[line - 1].find(key) + 1
+    return f"{file}, line {line}, column {max(1, column)}"
 
 
 def _nearest(key: str, known: set[str]) -> str:

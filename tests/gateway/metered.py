@@ -44,11 +44,16 @@ async def main(home: str, project: str, upstream: str) -> None:
     await server.start()
     meter = Meter()
     beating = asyncio.create_task(meter.run())
-    print(server.url, flush=True)
+    _tell(server.url)
     while await asyncio.to_thread(sys.stdin.readline):
-        print(meter.take(), flush=True)
+        _tell(meter.take())
     beating.cancel()
     await server.stop()
+
+
+def _tell(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -141,6 +141,8 @@ async def test_interrupt_stops_the_tools_within_a_second(tmp_path: Path, stream:
         body = await (await asking).read()
         assert b"interrupted" in body
         assert (body.endswith(b"data: [DONE]\n\n")) is stream
+        told = body.split(b"\n\n")[-3].removeprefix(b"data: ") if stream else body
+        assert {"id", "object", "created", "model", "choices"} <= set(json.loads(told))
         async with session.post(stop, json={"requestId": "r-1"}, headers=KEY) as late:
             assert late.status == 404
         async with session.post(stop, json={}, headers=KEY) as nothing:

@@ -198,6 +198,28 @@ async def test_progress_on_stderr_is_told_with_the_task(host: PluginYard) -> Non
     assert (await ended(host, outcome)).progress == {"done": 0.4, "text": "frame 4"}
 
 
+@pytest.mark.requirement("p:P4", "r:R27")
+async def test_a_child_that_has_called_back_and_does_not_end_is_stopped(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 0.1)
+    folder = add(host, f"open('pid','w').write(str(os.getpid()))\nreceipt()\ncall_back({DONE!r})\ntime.sleep(600)")
+    task = await ended(host, await host.call("Slow"))
+    pid = (folder / "pid").read_text()
+    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    assert task.state is TaskState.SUCCEEDED
+
+
+@pytest.mark.requirement("code:reasons:plugins", "s:S-88")
+async def test_one_more_living_child_than_may_be_is_busy(host: PluginYard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(asynchronous, "MAX_LIVING", 1)
+    add(host, "open('started', 'a').write('x')\nreceipt()\ntime.sleep(600)")
+    assert (await host.call("Slow")).envelope.status is Status.SUCCESS
+    refused = (await host.call("Slow")).envelope
+    assert (refused.status, refused.context["reason"]) == (Status.ERROR, "BUSY")
+    assert (host.folder / "Slow/started").read_text() == "x"
+
+
 @pytest.mark.requirement("p:P10")
 async def test_closing_the_yard_stops_what_it_waits_for_and_the_task_says_so(tmp_path: Path) -> None:
     async with PluginYard(tmp_path) as host:

@@ -56,6 +56,23 @@ async def test_declared_parameters_are_checked_and_the_plugin_still_gets_them_as
         assert envelope.error.code is ErrorCode.INVALID_PARAM
 
 
+@pytest.mark.requirement("plugin:environment:shared", "s:S-80")
+async def test_a_key_of_another_plugin_reaches_nobody_else_though_the_owner_shares_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("THEIR_TOKEN", "MY_WORD"):
+        monkeypatch.setenv(name, "from the host")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home/config.toml").write_text('[shared_keys]\nProbe = ["THEIR_TOKEN", "MY_WORD"]\n')
+    async with PluginYard(tmp_path) as host:
+        host.add("Other", config="THEIR_TOKEN=theirs\n")
+        tell = "import json, os\nprint(json.dumps({'status': 'success', 'result': {'seen': dict(os.environ)}}))\n"
+        host.add("Probe", tell)
+        seen = (await host.call("Probe")).envelope.data["seen"]
+    assert isinstance(seen, dict)
+    assert (seen.get("MY_WORD"), seen.get("THEIR_TOKEN")) == ("from the host", None)
+
+
 @pytest.mark.requirement("plugin:any-language")
 @pytest.mark.parametrize("language", ["python", "node", "shell", "compiled"])
 async def test_plugins_of_every_language_run_alike(host: PluginYard, language: str) -> None:

@@ -45,6 +45,17 @@ async def test_calls_beyond_the_limit_of_their_plugin_enter_in_the_order_they_ca
     assert crowd.entered == [str(n) for n in range(6)]
 
 
+async def test_when_a_place_is_free_the_call_that_came_first_enters_whichever_its_plugin_is() -> None:
+    crowd = Crowd(Queue(at_once=1))
+    calls = [crowd.start(f"{plugin}{n}", plugin) for n, plugin in enumerate("PQRQP")]
+    await settled()
+    for name in ("P0", "Q1", "R2", "Q3", "P4"):
+        assert crowd.entered[-1] == name
+        crowd.leave[name].set()
+        await settled()
+    await asyncio.gather(*calls)
+
+
 async def test_two_hundred_calls_never_run_more_than_four_at_a_time_and_all_run() -> None:
     queue, running, most, done = Queue(), 0, 0, 0
 

@@ -1,5 +1,6 @@
 """What is kept of stderr, per call and per plugin."""
 
+import tracemalloc
 from datetime import UTC, datetime
 
 import pytest
@@ -44,3 +45,16 @@ def test_the_log_of_a_plugin_keeps_its_last_calls_within_its_size() -> None:
     ]
     log.add("long", NOON, _ring(b"0123456789abcdef"))
     assert [entry.text for entry in log.entries] == ["6789abcdef"]
+
+
+@pytest.mark.requirement("r:R15")
+def test_what_is_kept_takes_no_more_memory_however_much_is_printed() -> None:
+    ring, chunk = StderrRing(), b"x" * 65536
+    tracemalloc.start()
+    try:
+        for _ in range(512):
+            ring.feed(chunk)
+        assert tracemalloc.get_traced_memory()[1] < 4 * (HEAD + 2 * TAIL)
+    finally:
+        tracemalloc.stop()
+    assert ring.total == 512 * 65536

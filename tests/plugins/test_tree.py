@@ -123,6 +123,13 @@ async def test_a_process_keeps_its_number_through_fork_session_and_exec(zoo: Kee
     assert await zoo.all_gone()
 
 
+@pytest.mark.requirement("r:R13", "platform:macos")
+async def test_without_numbers_what_stays_in_the_group_is_killed_with_the_end_of_its_call() -> None:
+    async with keeper(numbered=False) as zoo:
+        await zoo.run("leaves_stdout_open.py")
+        assert await zoo.all_gone()
+
+
 @pytest.mark.requirement("p:P4", "p:P5")
 async def test_what_another_thread_starts_meanwhile_does_not_count_as_the_plugins(zoo: Keeper) -> None:
     with zoo.children.numbering() as number:

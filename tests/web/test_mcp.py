@@ -47,6 +47,22 @@ async def test_without_key_or_from_elsewhere_nobody_gets_in(server: RunningServe
 
 
 @pytest.mark.requirement("mcp:server")
+async def test_when_it_cannot_be_loaded_nobody_waits_and_the_next_request_tries_again(
+    server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: str) -> None:
+        raise ImportError("no such module")
+
+    headers = {"Accept": "application/json, text/event-stream"}
+    with monkeypatch.context() as patch:
+        patch.setattr("toolyard.mcp.mount.importlib.import_module", broken)
+        async with asyncio.timeout(20):
+            assert (await server.post("/mcp", PING, headers=headers)).status == 500
+    async with asyncio.timeout(30):
+        assert (await server.post("/mcp", PING, headers=headers)).status != 500
+
+
+@pytest.mark.requirement("mcp:server")
 async def test_an_open_stream_of_news_does_not_hold_up_the_end(tmp_path: Path) -> None:
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     async with asyncio.timeout(30), aiohttp.ClientSession() as client:

@@ -17,6 +17,7 @@ from toolyard.cli.through import run_through, server_for
 from toolyard.cli.waiting import on_stop, task_ids, waited
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
+from toolyard.hosts.yard import open_yard
 from toolyard.plugin_source import Outside
 from toolyard.protocol.arguments import coerce, schema_of
 from toolyard.protocol.call import Origin, ToolCall
@@ -76,7 +77,7 @@ class Request:
 
     async def run(self, say: Say, *, wait: bool) -> int:
         """Run it, say its result, and give the exit code. Without ``wait`` the result is the receipt of a task."""
-        async with Yard(self.common.config(), outside=Outside(warm=False)) as yard:
+        async with open_yard(self.common.config(), outside=Outside(warm=False), serves=False) as yard:
             arguments = {**self.written, **from_pairs(yard, self.tool, self.pairs)}
             later = arguments.pop("timely_contact", None)
             call = request_of(yard, self.tool, arguments, force=self.force)

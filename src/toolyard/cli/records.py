@@ -18,6 +18,7 @@ from toolyard.cli.output import print_json
 from toolyard.cli.table import Row, print_rows, visible
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError, UsageError
+from toolyard.hosts.yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Place, Query, Record
@@ -33,7 +34,7 @@ def ask(common: Common, work: Callable[[Yard], Awaitable[T]]) -> T:
     """What ``work`` finds in the state of this home. What a tool would be told is told to a person."""
 
     async def run() -> T:
-        async with Yard(common.config()) as yard:
+        async with open_yard(common.config(), serves=False) as yard:
             try:
                 return await work(yard)
             except Failure as failure:
@@ -56,7 +57,8 @@ class Wanted:
 
     async def page(self, yard: Yard, kind: str) -> list[Record]:
         """The newest of them, after what processes that are gone left behind was settled."""
-        await yard.recover()
+        if not yard.config["database"]:  # where many hosts share it they settle that themselves
+            await yard.recover()
         after = None
         if self.before:
             last = await yard.store.get(kind, self.before)

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port.  [default: as the settings say]"
 )
 @click.option("--allow-remote", is_flag=True, help="Let other machines reach it, when --host says so.")
+@click.option("--database", metavar="URL", help="The PostgreSQL of many hosts.  [default: as the settings say]")
 @click.option("--safe", is_flag=True, help="Start without any plugins.")
 @common_options
-def command(common: Common, host: str, port: int | None, allow_remote: bool, safe: bool) -> None:
+def command(common: Common, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool) -> None:
     """Run the server: HTTP and WebSocket on one port, until SIGTERM or Ctrl-C.
 
     It ends when what runs has ended, at the latest after 20 s; a second signal ends it at once.
@@ -38,7 +39,9 @@ def command(common: Common, host: str, port: int | None, allow_remote: bool, saf
 
     from toolyard.web.server import Options
 
-    options = Options(version=__version__, host=host, port=port, allow_remote=allow_remote, safe=safe)
+    options = Options(
+        version=__version__, host=host, port=port, allow_remote=allow_remote, database=database, safe=safe
+    )
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(common, common.config(), options))
 

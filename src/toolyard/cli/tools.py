@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.cli.tools_export import export_
 from toolyard.errors import ToolyardError
+from toolyard.hosts.yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
 
@@ -68,12 +68,12 @@ def _print_list(common: Common) -> None:
 
 
 async def _specs(common: Common) -> list[ToolSpec]:
-    async with Yard(common.config()) as yard:
+    async with open_yard(common.config(), serves=False) as yard:
         return [tool.spec for tool in yard.tools]
 
 
 async def _spec(common: Common, name: str) -> ToolSpec:
-    async with Yard(common.config()) as yard:
+    async with open_yard(common.config(), serves=False) as yard:
         try:
             return yard.tools.get(name).spec
         except Failure as failure:

@@ -83,7 +83,7 @@ def _storable(message: JsonObject, call: ToolCall, outcome: Outcome) -> JsonObje
     if problem is None:
         try:
             return bounded(message)
-        except TypeError as error:  # a path of the system that is no text
+        except (TypeError, ValueError) as error:  # a path of the system that is no text
             problem = json_problem(message, "the message") or f"the message cannot be written: {error}"
     return message | {"tool_name": _plain(call.tool), "data": f"Error: INVALID_PARAM: {problem}"}
 

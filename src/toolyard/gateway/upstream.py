@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import gc
 import re
+import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
+from toolyard.gateway.fair import Fair
 from toolyard.gateway.faults import ChatFailed, cut_off, refused, too_slow, unreachable, unreadable
 from toolyard.gateway.sse import Events
 from toolyard.protocol.json import JsonObject
@@ -86,6 +88,7 @@ class HttpUpstream:
         self._headers = {"Accept-Encoding": "identity"}
         if key:
             self._headers["Authorization"] = f"Bearer {key}"
+        self._fair = Fair()
         self._session: aiohttp.ClientSession | None = None
         self._chat: URL | None = None
 
@@ -120,6 +123,7 @@ class HttpUpstream:
 
     async def _once(self, body: bytes, *, stream: bool) -> Answer:
         session = self._session or await self._open()
+        await self._fair.step()
         import aiohttp
 
         patience = self._limits.first_byte_s if stream else self._limits.whole_s
@@ -138,7 +142,7 @@ class HttpUpstream:
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self.name, str(error) or type(error).__name__) from error
         if response.status == HTTPStatus.OK:
-            return HttpAnswer(self.name, response, self._limits)
+            return HttpAnswer(self.name, response, self._limits, self._fair)
         return await self._refused(response)
 
     async def _refused(self, response: "aiohttp.ClientResponse") -> Answer:
@@ -163,10 +167,11 @@ class HttpUpstream:
 
     async def _open(self) -> "aiohttp.ClientSession":
         if self._session is None:
+            is_new = "aiohttp" not in sys.modules
             await asyncio.to_thread(import_module, "aiohttp")  # long enough to be felt by everybody else
-        if self._session is None:
-            gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
-            self._session = self._new()
+            if is_new:
+                gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
+        self._session = self._session or self._new()
         return self._session
 
     def _new(self) -> "aiohttp.ClientSession":
@@ -182,8 +187,8 @@ class HttpUpstream:
 
 
 class HttpAnswer:
-    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits) -> None:
-        self._name, self._response, self._limits = name, response, limits
+    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: Fair) -> None:
+        self._name, self._response, self._limits, self._fair = name, response, limits, fair
         self.streamed = response.content_type == "text/event-stream"
 
     async def batches(self) -> AsyncGenerator[list[bytes], None]:
@@ -196,6 +201,7 @@ class HttpAnswer:
             except ValueError as error:
                 raise unreadable(self._name, f"sent nonsense: {error}") from error
             if found:
+                await self._fair.step()
                 yield found
                 limit = self._limits.idle_s
                 deadline = loop.time() + limit

@@ -75,8 +75,8 @@ class _Told:
         return None
 
     def interrupted(self) -> bytes:
-        first = self._first or {"id": self._turn.head.id, "object": "chat.completion", "model": self._turn.head.model}
-        made = self._together(first, {"index": 0}, {"role": "assistant"}, "stop")
+        first = self._first or (self._turn.head.stamp({}) | {"object": "chat.completion"})
+        made = self._together(first, {"index": 0}, {"role": "assistant", "content": ""}, "stop")
         return orjson.dumps(orjson.loads(made) | {"toolyard": {"type": "interrupted"}})
 
     def _together(self, last: JsonObject, choice: JsonObject, message: JsonObject, finish: str | None) -> bytes:

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import gc
 import importlib
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOK_S: Final = 0.5
+_APP = "toolyard.mcp.http"
 
 
 class McpMount:
@@ -32,6 +34,7 @@ class McpMount:
         if self._opened is None:
             self._opened = asyncio.get_running_loop().create_future()
             self._living = asyncio.create_task(self._live(self._opened))
+            self._living.add_done_callback(lambda task: task.cancelled() or task.exception())  # those who wait hear it
         app = await asyncio.shield(self._opened)
         if scope.get("method") == "GET":
             await self._until_the_end(app, scope, receive, send)
@@ -50,12 +53,13 @@ class McpMount:
             if not opened.done():  # whoever waits for it hears why, and the next request tries again
                 self._opened = None
                 opened.set_exception(RuntimeError(f"the MCP server does not start: {error}"))
-                opened.exception()
             raise
 
     async def _serve(self, opened: "asyncio.Future[ASGIApp]") -> None:
-        module = await asyncio.to_thread(importlib.import_module, "toolyard.mcp.http")
-        gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
+        is_new = _APP not in sys.modules
+        module = await asyncio.to_thread(importlib.import_module, _APP)
+        if is_new:
+            gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
         mounted = module.mcp_app(self._yard, self._caller_of)
         async with mounted.lifespan():
             opened.set_result(mounted.app)

@@ -5,10 +5,9 @@ from http import HTTPStatus
 from math import isfinite
 from typing import Annotated, Any, TypeVar
 
-import orjson
 from fastapi import Depends, Query, Request, Response
 
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import Place
 from toolyard.web.access import Visitor
 from toolyard.web.edge import VISITOR
@@ -45,7 +44,7 @@ Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(orjson.dumps(value), status, dict(headers) if headers else None, "application/json")
+    return Response(json_bytes(value), status, dict(headers) if headers else None, "application/json")
 
 
 def page(found: Sequence[T], limit: int, show: Callable[[T], JsonObject], place: Callable[[T], Place]) -> Response:

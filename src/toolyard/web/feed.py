@@ -12,11 +12,9 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Final
 
-import orjson
-
 from toolyard.engine.clock import Clock
 from toolyard.engine.feed import GAP, feed
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import Event, Store
 
 MOST: Final = 1000
@@ -127,5 +125,5 @@ class Feed:
 
 
 def told(event: Event) -> Told:
-    text = orjson.dumps({"seq": event.seq, "type": event.type, "at": event.at, "data": event.data}).decode()
+    text = json_bytes({"seq": event.seq, "type": event.type, "at": event.at, "data": event.data}).decode()
     return Told(event.seq, event.type, event.at, event.data, text)

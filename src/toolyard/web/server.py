@@ -5,16 +5,18 @@ takes no new work but callbacks, waits ``GRACE_S`` for what runs, cancels the re
 """
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.journal import RUNNING
 from toolyard.engine.ownership import OwnerLock
 from toolyard.gateway.assemble import make_chat
+from toolyard.hosts.yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugin_source import Outside
 from toolyard.plugins.static import StaticValues
@@ -52,6 +54,7 @@ class Options:
     grace_s: float = GRACE_S
     ping_s: float = PING_S
     body_s: float = BODY_S
+    database: str | None = None  # of many hosts
     clock: Clock = field(default_factory=SystemClock)
 
 
@@ -74,6 +77,7 @@ class Server:
         self.statics: StaticValues | None = None
         self._works: list[asyncio.Task[None]] = []
         self._ended = asyncio.Event()
+        self._opened = AsyncExitStack()  # the Yard, and what it needs to be one of many
 
     async def start(self) -> None:
         """Listen; when this returns, requests are answered."""
@@ -86,7 +90,7 @@ class Server:
         port = listening.getsockname()[1]
         self.url = url_of(options.host, port)
         try:
-            self._assemble()
+            await self._assemble()
             await self.feed.start()
             self._edge = make_app(self.yard, self._parts(port))
             self._listener = Listener(self._edge, ping_s=options.ping_s)
@@ -95,8 +99,7 @@ class Server:
             announce(self.config.home, self.url, self.config.project)
         except BaseException:
             listening.close()
-            if "yard" in vars(self):
-                await self.yard.close()
+            await self._opened.aclose()
             self._lock.release()
             raise
         self._begin(self.feed.run, "events")
@@ -105,6 +108,12 @@ class Server:
         self._begin(self._reloading(port).run, "settings")
         if not options.safe:
             self._begin(self._keep_plugins, "plugins")
+        gc.freeze()  # what is loaded by now stays: looking through it again and again would hold up every chat
+        gc.set_threshold(10_000, 20, 100)
+
+    @property
+    def _is_one_of_many(self) -> bool:
+        return bool(self.options.database or self.config["database"])
 
     @property
     def is_remote(self) -> bool:
@@ -131,14 +140,15 @@ class Server:
         await self._mcp.close()
         self._listener.should_exit = True
         await self._serving
-        await self.yard.close()
+        await self._opened.aclose()
         withdraw(self.config.home)
         self._lock.release()
 
-    def _assemble(self) -> None:
+    async def _assemble(self) -> None:
         clock = self.options.clock
         outside = Outside(self._callback_base, outlives=True, safe=self.options.safe)
-        self.yard = Yard(self.config, clock=clock, outside=outside)
+        opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
+        self.yard = await self._opened.enter_async_context(opened)
         self.yard.mask.add([self.key])
         self.access = Access(Keys(self.config.home, self.key), clock)
         self.feed = Feed(self.yard.store, clock)
@@ -213,7 +223,8 @@ class Server:
         """Settle what dead processes left, and forget what was kept long enough, now and again."""
         passed = _SWEEP_S
         while True:
-            await self.yard.recover()
+            if not self._is_one_of_many:  # else the hosts do it together, by their leases
+                await self.yard.plugins.adopt((await self.yard.recover()).left)
             if passed >= _SWEEP_S:
                 passed = 0.0
                 await self.yard.sweep()

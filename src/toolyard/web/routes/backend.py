@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 from typing import Annotated, Any, Final, cast
 
-import orjson
 from fastapi import APIRouter, Header, Query, Response, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
@@ -20,6 +19,7 @@ from starlette.websockets import WebSocketDisconnect
 from toolyard.app import Yard
 from toolyard.engine.backend import BackendStream, Message
 from toolyard.engine.clock import Clock
+from toolyard.protocol.json import Json, json_bytes
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, own_only
 from toolyard.web.edge import VISITOR
@@ -104,7 +104,7 @@ async def _events(told: AsyncIterator[Message | None]) -> AsyncIterator[bytes]:
         elif message.body is None:
             yield b"id: %d\nevent: gap\ndata: {}\n\n" % message.seq
         else:
-            yield b"id: %d\ndata: %s\n\n" % (message.seq, orjson.dumps(message.body))
+            yield b"id: %d\ndata: %s\n\n" % (message.seq, json_bytes(message.body))
 
 
 async def _serve(socket: WebSocket, told: AsyncIterator[Message | None]) -> None:
@@ -124,8 +124,8 @@ async def _send(socket: WebSocket, told: AsyncIterator[Message | None]) -> None:
     async for message in told:
         if message is not None:
             kind = "gap" if message.body is None else TYPE
-            frame = {"seq": message.seq, "type": kind, "at": message.at, "data": message.body or {}}
-            await socket.send_text(orjson.dumps(frame).decode())
+            frame: Json = {"seq": message.seq, "type": kind, "at": message.at, "data": message.body or {}}
+            await socket.send_text(json_bytes(frame).decode())
 
 
 async def _hear(socket: WebSocket) -> None:

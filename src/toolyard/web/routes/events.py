@@ -3,12 +3,11 @@
 from http import HTTPStatus
 from typing import cast
 
-import orjson
 from fastapi import APIRouter, Response, WebSocket
 
 from toolyard.app import Yard
 from toolyard.dialects import vcp_server
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.manifest import Push
 from toolyard.web.access import Access, Visitor
 from toolyard.web.edge import VISITOR
@@ -121,4 +120,4 @@ async def _nothing(said: JsonObject) -> bool:
 
 
 def _text(message: JsonObject) -> str:
-    return orjson.dumps(message).decode()
+    return json_bytes(message).decode()

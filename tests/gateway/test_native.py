@@ -1,0 +1,99 @@
+"""Native tool calls as providers really send them, and what becomes of their ids."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.gateway.serving import gateway, request
+from tests.gateway.test_served import server
+from tests.gateway.upstream import DONE, Script, chunk, completion, says
+from tests.web.test_backend_stream import events
+
+pytestmark = pytest.mark.requirement("chat:native")
+
+
+def calls(*deltas: dict[str, Any], finish: str = "tool_calls") -> Script:
+    told = [chunk({"tool_calls": [{"type": "function", **delta}]}) for delta in deltas]
+    return Script([chunk({"role": "assistant", "content": None}), *told, chunk({}, finish), DONE])
+
+
+def say(text: str, **more: Any) -> dict[str, Any]:
+    return {**more, "function": {"name": "Say", "arguments": json.dumps({"text": text})}}
+
+
+@pytest.mark.parametrize("index", [{"index": 0}, {}], ids=["one index for all", "no index"])
+async def test_another_id_is_another_call(tmp_path: Path, index: dict[str, int]) -> None:
+    asked = calls(say("one", id="a", **index), say("two", id="b", **index))
+    async with gateway(tmp_path, [asked, says("Done.")]) as one:
+        await one.streamed()
+        assert [call.arguments["text"] for call in one.ran] == ["one", "two"]
+        assert [message["tool_call_id"] for message in one.upstream.bodies[1]["messages"][2:]] == ["a", "b"]
+
+
+async def test_calls_keep_the_order_of_their_index(tmp_path: Path) -> None:
+    async with gateway(tmp_path, [calls(say("2", id="b", index=1), say("1", id="a", index=0)), says("Done.")]) as one:
+        await one.streamed()
+        assert [message["tool_call_id"] for message in one.upstream.bodies[1]["messages"][2:]] == ["a", "b"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_call_without_an_id_gets_one_that_its_result_names(tmp_path: Path, stream: bool) -> None:
+    message = {"role": "assistant", "content": None, "tool_calls": [say("one"), say("two", id="")]}
+    whole = Script([completion(message, "tool_calls")], kind="application/json")
+    asked = calls(say("one", index=0), say("two", index=1, id="")) if stream else whole
+    async with gateway(tmp_path, [asked, says("Done.", stream=stream)]) as one:
+        await (one.streamed() if stream else one.whole())
+        _, said, *results = one.upstream.bodies[1]["messages"]
+        ids = [call["id"] for call in said["tool_calls"]]
+        assert ids == [result["tool_call_id"] for result in results]
+        assert len(set(ids)) == 2
+        assert all(ids)
+        assert {call.use_id for call in one.ran} == {""}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_call_that_was_cut_before_its_arguments_is_not_run(tmp_path: Path, stream: bool) -> None:
+    cut = {"id": "c", "function": {"name": "Say", "arguments": ""}}
+    whole = Script(
+        [completion({"role": "assistant", "content": None, "tool_calls": [say("a", id="w"), cut]}, "length")],
+        kind="application/json",
+    )
+    asked = calls(say("a", id="w", index=0), {**cut, "index": 1}, finish="length") if stream else whole
+    async with gateway(tmp_path, [asked, says("Sorry.", stream=stream)]) as one:
+        await (one.streamed() if stream else one.whole())
+        assert [call.arguments for call in one.ran] == [{"text": "a"}]
+        assert "cut" in one.upstream.bodies[1]["messages"][-1]["content"]
+
+
+@pytest.mark.requirement("chat:loop")
+async def test_a_last_round_that_nobody_waits_for_is_counted_once(tmp_path: Path) -> None:
+    used = {"prompt_tokens": 10, "completion_tokens": 1, "total_tokens": 11}
+    fires = request(text="a").replace("text:", "archery:「始」no_reply「末」,\ntext:")
+    async with gateway(tmp_path, [says(request(text="b"), usage=used), says(fires, usage=used)]) as one:
+        heard = await one.streamed(stream_options={"include_usage": True})
+        assert [event["usage"]["total_tokens"] for event in heard.events if event.get("usage")] == [22]
+        await one.chat.close()
+
+
+@pytest.mark.requirement("backend:stream")
+async def test_a_back_end_hears_the_models_id_of_a_call(tmp_path: Path) -> None:
+    read = {"id": "call_of_the_model", "index": 0, "function": {"name": "Read", "arguments": '{"path": "a.md"}'}}
+    lost = {"id": "call_lost", "index": 1, "function": {"name": "Read", "arguments": '{"path": "b.md"}'}}
+    answers = [calls(read), calls(lost), says(request("LS")), says("Done.")]
+    async with server(tmp_path, answers) as running:
+        headers = {"Authorization": f"Bearer {running.key}"}
+        body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
+        async with (
+            aiohttp.ClientSession(running.url, headers=headers) as session,
+            session.get("/v1/backend/stream") as stream,
+        ):
+            async with session.post("/v1/chat/completions", json=body) as response:
+                assert b"Done." in await response.read()
+            told = [json.loads(event["data"]) for event in await events(stream, 3)]
+    assert [one["tool_name"] for one in told] == ["Read", "Read", "LS"]
+    assert [one["tool_use_id"] for one in told[:2]] == ["call_of_the_model", "call_lost"]
+    assert told[1]["data"].startswith("Error: NOT_FOUND")
+    assert told[2]["tool_use_id"].startswith("call_")

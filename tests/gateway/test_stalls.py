@@ -1,0 +1,111 @@
+"""Many chats at the same time do not stop the event loop of the server that answers them."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.gateway.serving import Heard, asked, request
+from tests.gateway.upstream import Script, provider, says
+from toolyard.gateway.fair import AT_ONCE, Fair
+
+CHATS, WITH_TOOLS = 200, 40
+LIMIT_MS = 100.0
+ROOT = Path(__file__).parents[2]
+Meter = Callable[[], Awaitable[dict[str, float]]]
+
+
+def model(body: dict[str, Any]) -> Script:
+    if str(body["messages"][-1]["content"]).startswith("tool"):
+        return says(f"Look.\n{request('Read', path='a.md')}\n", size=20)
+    return says("All is well, and here is the end of it.", size=20)
+
+
+@asynccontextmanager
+async def metered(place: Path) -> AsyncIterator[tuple[aiohttp.ClientSession, Meter]]:
+    """A server in a process of its own, and how long its loop stood still since it was asked last."""
+    (place / "project").mkdir()
+    (place / "project/a.md").write_text("# Heading\n")
+    async with provider(model) as upstream:
+        words = ["-m", "tests.gateway.metered", str(place / "home"), str(place / "project"), upstream.url]
+        pipe = asyncio.subprocess.PIPE
+        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, *words, stdin=pipe, stdout=pipe, cwd=ROOT, env=environ
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        stdin, stdout = process.stdin, process.stdout
+        url = (await stdout.readline()).decode().strip()
+        key = (place / "home/key").read_text().strip()
+
+        async def meter() -> dict[str, float]:
+            stdin.write(b"\n")
+            found: dict[str, float] = json.loads(await stdout.readline())
+            return found
+
+        headers = {"Authorization": f"Bearer {key}"}
+        try:
+            async with aiohttp.ClientSession(url, connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
+                yield session, meter
+        finally:
+            stdin.close()
+            await process.wait()
+
+
+@pytest.mark.requirement("chat:completions", "chat:loop")
+async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_path: Path) -> None:
+    async def chat(session: aiohttp.ClientSession, number: int) -> None:
+        text = "tool" if number < WITH_TOOLS else "plain"
+        async with session.post("/v1/chat/completions", json=asked(f"{text} {number}", stream=True)) as response:
+            heard = Heard.of(await response.read())
+        assert (heard.finishes, heard.done, heard.errors) == (["stop"], 1, [])
+
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    async with asyncio.timeout(120), metered(tmp_path) as (session, meter):
+        await chat(session, 0)
+        first = await meter()
+        stalls = []
+        for _ in range(3):
+            await asyncio.gather(*(chat(session, number) for number in range(CHATS)))
+            stalls.append((await meter())["work_ms"])
+        accept = {"Accept": "application/json, text/event-stream"}
+        body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        async with session.post("/mcp", json=body, headers=accept) as response:
+            assert response.status == 200
+            await response.read()
+        loading = await meter()
+    assert first["work_ms"] < LIMIT_MS  # what talks to providers is loaded beside the loop
+    assert min(stalls) < LIMIT_MS  # the least of three: the machine may have others to serve
+    assert loading["work_ms"] < LIMIT_MS
+
+
+@pytest.mark.requirement("chat:completions")
+async def test_steps_are_taken_in_order_and_only_so_many_in_one_round_of_the_loop() -> None:
+    fair, taken = Fair(), []
+
+    async def step(number: int) -> None:
+        await fair.step()
+        taken.append(number)
+
+    tasks = [asyncio.create_task(step(number)) for number in range(3 * AT_ONCE)]
+    seen = []
+    async with asyncio.timeout(10):
+        while len(taken) < 3 * AT_ONCE - 1:
+            before = len(taken)
+            await asyncio.sleep(0)
+            seen.append(len(taken) - before)
+            if len(seen) == 1:
+                tasks[AT_ONCE + 1].cancel()  # one that leaves holds up nobody
+        await asyncio.gather(*tasks, return_exceptions=True)
+    assert max(seen) <= AT_ONCE
+    assert taken == [number for number in range(3 * AT_ONCE) if number != AT_ONCE + 1]
+    async with asyncio.timeout(10):
+        await step(-1)

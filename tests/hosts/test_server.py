@@ -1,0 +1,37 @@
+"""A server as one of many hosts: what a worker has, its clients can call, and its events they see."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from tests import postgres
+from tests.hosts.yards import host, plugin, sees
+from tests.web.conftest import serving
+from toolyard.web.server import Options
+
+
+@pytest.mark.requirement("hosts:shared", "http:call")
+async def test_a_client_of_a_server_calls_a_tool_that_only_a_worker_has(tmp_path: Path) -> None:
+    (tmp_path / "worker").mkdir()
+    plugin(tmp_path / "worker", "Far")
+    async with postgres.database() as url, host(tmp_path / "worker", url):
+        options = Options(version="1", port=0, database=url)
+        async with serving(tmp_path / "server", options) as server:
+            await sees(server.yard, "Far")
+            ticket = (await server.post("/ws-ticket")).json["ticket"]
+            async with (
+                aiohttp.ClientSession() as session,
+                session.ws_connect(f"{server.url}/ws?cursor=0&ticket={ticket}") as events,
+            ):
+                answer = await server.post("/v1/tools/Far", {"text": "hi"})
+                assert answer.json["status"] == "success", answer.json
+                heard: list[str] = []
+                async with asyncio.timeout(20):
+                    while "call.finished" not in heard:
+                        heard.append(json.loads((await events.receive()).data)["type"])
+            assert not [name for name in heard if name.startswith("remote.")]
+            listed = await server.get("/v1/calls")
+            assert [call["tool"] for call in listed.json["data"]] == ["Far"]
