@@ -98,7 +98,7 @@ def test_every_problem_is_said_at_once(project: Path, tmp_path: Path, monkeypatc
         load(project, tmp_path)
     lines = str(raised.value).splitlines()
     assert [line.partition(": ")[0] for line in lines] == [
-        f"{tmp_path / 'config.toml'}, line 1",
-        str(tmp_path / "config.toml"),
+        f"{tmp_path / 'config.toml'}, line 1, column 1",
+        f"{tmp_path / 'config.toml'}, line 2, column 1",
         "TOOLYARD_TRUNCATION_DIRECTION",
     ]

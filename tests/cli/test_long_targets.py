@@ -38,8 +38,8 @@ def test_make_bench_runs_every_measurement_and_prints_ratios() -> None:
 @pytest.mark.requirement("make:soak")
 def test_make_soak_runs_the_whole_suite_with_the_long_profile() -> None:
     ran = commands("soak").strip()
-    assert re.fullmatch(r"HYPOTHESIS_PROFILE=soak .venv/bin/python -m pytest -q -n auto", ran)
-    assert commands("test").strip() == ".venv/bin/python -m pytest -q -n auto"
+    assert re.fullmatch(r"HYPOTHESIS_PROFILE=soak .venv/bin/python -m pytest -q -n auto --dist worksteal", ran)
+    assert commands("test").strip() == ".venv/bin/python -m pytest -q -n auto --dist worksteal"
     program = "import hypothesis, tests.conftest; print(hypothesis.settings.default.max_examples)"
     found = {
         profile: int(
