@@ -1,5 +1,6 @@
 """The make targets that take long, as far as a short test can see: what they run, and with which profile."""
 
+import os
 import re
 import subprocess
 import sys
@@ -15,7 +16,15 @@ ROOT = Path(__file__).parents[2]
 def commands(target: str) -> str:
     """What make would run; every file that it makes counts as made."""
     made = [word for name in ("run", "dev") for word in ("-o", f".venv/.installed-{name}")]
-    done = subprocess.run(["make", "-n", *made, target], cwd=ROOT, capture_output=True, text=True, check=True)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # make runs us too
+    done = subprocess.run(
+        ["make", "-n", "--no-print-directory", *made, target],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return done.stdout
 
 

@@ -19,7 +19,7 @@ from toolyard.tools.text import description
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import Document
-from toolyard.workspace.locks import locked
+from toolyard.workspace.locks import locked_targets
 from toolyard.workspace.names import printable
 from toolyard.workspace.undo import Content
 from toolyard.workspace.workspace import Target
@@ -61,7 +61,7 @@ class ApplyPatch(ChangingTool):
             targets = {path: stack.enter_context(self._files.target(call, path)) for path in _paths(changes)}
             self._files.require_no_links([c.path for c in changes if c.operation in (Operation.DELETE, Operation.MOVE)])
             _require_distinct(targets, {(change.new_path, change.path) for change in changes})
-            stack.enter_context(locked([target.folder for target in targets.values()], checkpoint))
+            stack.enter_context(locked_targets(list(targets.values()), checkpoint))
             found = {path: _Found(target, self._files.document(target)) for path, target in targets.items()}
             planned = self._planned(call, changes, found)
             writes = [write for file in planned for write in _contents(file, found)]

@@ -21,7 +21,7 @@ from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
-from toolyard.workspace.locks import locked
+from toolyard.workspace.locks import locked_targets
 from toolyard.workspace.names import printable
 from toolyard.workspace.protected import require_open
 from toolyard.workspace.reads import Reads
@@ -88,7 +88,7 @@ class FileChanger:
     def change(self, call: ToolCall, checkpoint: Checkpoint, compute: Compute, *, overwrites: bool = False) -> Changed:
         """Change the file that ``call`` names; ``overwrites``: all of it, so the caller must know what it was."""
         wanted: Mapping[str, Any] = call.arguments
-        with self.target(call, wanted["path"]) as target, locked([target.folder], checkpoint):
+        with self.target(call, wanted["path"]) as target, locked_targets([target], checkpoint):
             before = self.document(target)
             raw = before.raw if before else None
             self._require_fresh(call, target.path, raw, overwrites=overwrites)

@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from typing import Protocol
 
 from toolyard.protocol.tool import Checkpoint
 
@@ -27,6 +28,32 @@ def locked(folders: Sequence[int], checkpoint: Checkpoint) -> Iterator[None]:
             stack.enter_context(_among_threads(identity, checkpoint))
             stack.enter_context(_among_processes(by_identity[identity], checkpoint))
         yield
+
+
+class Landing(Protocol):
+    """A file to be written, in the deepest folder of its way that exists."""
+
+    @property
+    def folder(self) -> int: ...
+
+    def descend(self) -> None: ...
+
+
+@contextmanager
+def locked_targets(targets: Sequence[Landing], checkpoint: Checkpoint) -> Iterator[None]:
+    """Hold the folders of files that are to be written.
+
+    A folder that was made while the lock on its parent was waited for is entered, and then the lock is on that one: two
+    calls never write one file under different locks.
+    """
+    while True:
+        with locked([target.folder for target in targets], checkpoint):
+            held = [target.folder for target in targets]
+            for target in targets:
+                target.descend()
+            if [target.folder for target in targets] == held:
+                yield
+                return
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.arrange import Arranger, transfer
 from toolyard.workspace.changes import Change, Deleted, Folder, Moved, Restored, Written, checksum, mark_of, written
 from toolyard.workspace.document import MAX_BYTES
-from toolyard.workspace.locks import locked
+from toolyard.workspace.locks import locked, locked_targets
 from toolyard.workspace.replace import already_exists
 from toolyard.workspace.transaction import Transactions, Write
 from toolyard.workspace.trash import Trash
@@ -131,7 +131,7 @@ class Undo:
         last = {change.path: change for change in changes}
         with ExitStack() as stack:
             targets = {path: self._target(path, stack) for path in last}
-            stack.enter_context(locked([target.folder for target in targets.values()], checkpoint))
+            stack.enter_context(locked_targets(list(targets.values()), checkpoint))
             now = {path: target.read(MAX_BYTES) for path, target in targets.items()}
             before = dict(now)
             for change in reversed(changes):

@@ -207,10 +207,9 @@ class Target:
 
     def read(self, max_bytes: int) -> bytes | None:
         """The whole file as it is now, or None when there is none."""
+        if len(self._way) > 1:
+            return None
         try:
-            while len(self._way) > 1:  # somebody may have made the folders since we looked
-                self._go_down(self._way[0])
-                del self._way[0]
             own = os.open(self._way[0], _FILE, dir_fd=self.folder)
         except FileNotFoundError:
             return None
@@ -225,6 +224,13 @@ class Target:
                     hint="Change it with a program made for large files.",
                 )
             return file.read()
+
+    def descend(self) -> None:
+        """Enter the folders on the way that somebody made since we looked."""
+        with suppress(FileNotFoundError):
+            while len(self._way) > 1:
+                self._go_down(self._way[0])
+                del self._way[0]
 
     def make(self) -> tuple[int, bytes]:
         """The open folder and the name in it, once the folders on the way are made."""
