@@ -15,5 +15,8 @@ ALL = {
 }
 
 if __name__ == "__main__":
+    unknown = [name for name in sys.argv[1:] if name not in ALL]
+    if unknown:
+        sys.exit(f"no measurement is called '{unknown[0]}': they are {', '.join(ALL)}")
     for name in sys.argv[1:] or ALL:
         ALL[name]()
