@@ -30,6 +30,7 @@ def test_a_call_carries_its_id_tool_arguments_signer_and_caller() -> None:
         "timeout_s": None,
         "force": False,
         "approved": "",
+        "chat": "",
         "metadata": {},
     }
 

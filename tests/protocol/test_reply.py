@@ -264,6 +264,13 @@ def test_a_placeholder_beside_code_is_one(content: str) -> None:
     assert problems(with_content(content)) == [("MISSING_ATTACHMENT", "a")]
 
 
+@pytest.mark.requirement("reply:placeholder-faults")
+@pytest.mark.parametrize("braces", ["", "{ " * 99, "{ " * 100, "{ " * 5000, "{{code: }} {{code:\u3000}}" * 200])
+def test_a_placeholder_is_found_after_any_number_of_braces(braces: str) -> None:
+    found = reply(json.dumps({"content": braces + "{{code:a}}" + braces + "{{code:b}}"})).problems
+    assert [problem.id for problem in found] == ["a", "b"]
+
+
 @pytest.mark.requirement("reply:parse")
 @pytest.mark.parametrize("type_", list(AttachmentType))
 def test_every_type_is_known_with_its_fields(type_: AttachmentType) -> None:

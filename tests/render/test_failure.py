@@ -32,9 +32,14 @@ def test_the_failure_is_said_in_the_words_of_the_format_with_line_and_column() -
 def test_markdown_shows_title_error_and_the_raw_text_in_a_fence_it_cannot_leave() -> None:
     raw = "no JSON\n```\n<script>alert(1)</script>\n````"
     assert to_markdown(error_of(raw), Language.CHINESE) == (
-        "⚠️ JSON 解析失败\n\n"
-        "错误: There is no JSON object in the text. (第 1 行第 1 列)\n\n"
-        f"原始内容:\n\n`````\n{raw}\n`````\n"
+        f"⚠️ JSON 解析失败\n\n错误: 文本中没有 JSON 对象。 (第 1 行第 1 列)\n\n原始内容:\n\n`````\n{raw}\n`````\n"
+    )
+
+
+@pytest.mark.parametrize("text", ["x", '{"a": 1}', '{"content": 1}', '{"content": ""}', "x" * (3 << 20), '{"a":' * 300])
+def test_every_reason_is_said_in_chinese_to_who_asks_for_it(text: str) -> None:
+    assert re.fullmatch(
+        r"错误: .*[\u4e00-\u9fff]。 \(第 1 行第 \d+ 列\)", failure_texts(error_of(text), Language.CHINESE).error
     )
 
 

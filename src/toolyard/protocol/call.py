@@ -33,6 +33,7 @@ class ToolCall:
     timeout_s: float | None = None  # tighter than the tool's own limit, never looser
     force: bool = False  # a person said so; no argument a model writes can set it
     approved: str = ""  # the digest of this call as a person approved it earlier
+    chat: str = ""  # the chat that it is part of
     metadata: JsonObject = field(default_factory=dict)  # what the host tells a plugin beside the arguments
 
 

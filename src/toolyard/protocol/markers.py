@@ -8,10 +8,12 @@ reply as a whole ended well, and so may be acted on, is for the caller to know.
 Two kinds of block are held back until what follows decides. A block after backticks that are still open is code when
 they are closed in the same paragraph. A block that begins inside an unclosed value is a call of its own, unless loose
 ends follow: then it was part of that value.
+
+Most blocks leave no question and are taken by one pattern each. That is only faster: mark by mark they give the same.
 """
 
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.requests.block import Block, End
+from toolyard.protocol.requests.block import Block, End, call_of
 from toolyard.protocol.requests.events import Call, Event, Malformed, Text
 from toolyard.protocol.requests.marks import ESCAPE_CLOSE, ESCAPE_OPEN, marks
 from toolyard.protocol.requests.prose import OPEN_TAG, Prose, Verdict
@@ -96,19 +98,41 @@ class Scanner:
         at = 0
         while at < len(text):
             if self._block:
-                end = self._block.read(text, at)
-                if self._raw is not None:
-                    self._raw.append(text[at:end])
-                if self._block.end:
-                    self._complete(self._block, self._scanned + end)
-            else:
-                end, marker = self._prose.read(text, at)
-                self._pass(text[at:end])
-                if marker:
-                    self._begin(marker[1], self._scanned + end)
-                    end = marker.end()
-            at = end
+                at = self._read_on(self._block, text, at)
+                continue
+            end, marker = self._prose.read(text, at)
+            self._pass(text[at:end])
+            at = self._take_plain(text, end) if marker else end
+            if marker and at == end:
+                self._begin(marker[1], self._scanned + end)
+                at = marker.end()
         self._scanned += len(text)
+
+    def _take_plain(self, text: str, at: int) -> int:
+        """Blocks that leave no question, as most do, with nothing but blanks between them; give where they end."""
+        if self._perhaps_code or self._perhaps_value or not self._prose.is_idle:
+            return at
+        match, events, scanned = self._marks.block.match, self._events, self._scanned
+        while found := match(text, at):
+            blanks, inside = found.groups()
+            end = found.end()
+            call = call_of(inside, (scanned + at + len(blanks), scanned + end))
+            if call is None:
+                break
+            if blanks:
+                events.append(Text(blanks))
+            self._calls += 1
+            events.append(call if self._calls <= self._max_calls else self._too_many(call))
+            at = end
+        return at
+
+    def _read_on(self, block: Block, text: str, at: int) -> int:
+        end = block.read(text, at)
+        if self._raw is not None:
+            self._raw.append(text[at:end])
+        if block.end:
+            self._complete(block, self._scanned + end)
+        return end
 
     def _pass(self, prose: str) -> None:
         if prose:
@@ -129,8 +153,7 @@ class Scanner:
         self._block = None
         if isinstance(event, Call):
             self._calls += 1
-            if self._calls > self._max_calls:
-                event = _refused(event, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
+            event = event if self._calls <= self._max_calls else self._too_many(event)
         raw, self._raw = "".join(self._raw) if self._raw else "", None
         self._put(event, raw)
         if raw:
@@ -138,6 +161,9 @@ class Scanner:
             self._settle_code()
         if block.end is End.NEXT_BLOCK_IN_VALUE:
             self._perhaps_value = True
+
+    def _too_many(self, call: Call) -> Malformed:
+        return _refused(call, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
 
     # --- what is held back
 

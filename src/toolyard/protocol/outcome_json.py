@@ -39,7 +39,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {
         "id": call.id, "tool": call.tool, "arguments": call.arguments, "maid": call.maid, "caller": call.caller,
         "origin": call.origin.value, "timeout_s": call.timeout_s, "force": call.force, "approved": call.approved,
-        "metadata": call.metadata,
+        "metadata": call.metadata, "chat": call.chat,
     }  # fmt: skip
 
 

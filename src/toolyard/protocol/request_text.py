@@ -12,9 +12,10 @@ from toolyard.protocol.requests.marks import CLOSE, END, ESCAPE_CLOSE, ESCAPE_OP
 
 _NOT_PLAIN = re.compile(r"[「{][始末]|TOOL_REQUEST")
 _LIVE = re.compile(
+    r"(?=[\[始末{])(?:"  # most places are none of these, and one look tells
     r"(?<=<)(?=\[(?:END_)?TOOL_REQUEST)"  # a block marker
     r"|(?<=[「{])(?=[始末](?i:ESCAPE)*[」}])"  # a value mark; an ordinary 「末日」 stays
-    r"|(?<=\{)(?=\{)"  # a placeholder
+    r"|(?<=\{)(?=\{))"  # a placeholder
 )
 _INVISIBLE = "\u200b"
 

@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 
 from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import ReplyError
+from toolyard.protocol.reply import Fault, ReplyError
+
+_CHINESE = {
+    Fault.TOO_LARGE: "回复太大。",
+    Fault.TOO_DEEP: "JSON 嵌套太深。",
+    Fault.NO_OBJECT: "文本中没有 JSON 对象。",
+    Fault.NO_CONTENT: "回复没有 content 字段。",
+    Fault.CONTENT_NO_TEXT: "content 必须是文本。",
+    Fault.CONTENT_EMPTY: "content 是空的。",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +28,8 @@ class FailureTexts:
 def failure_texts(error: ReplyError, language: Language) -> FailureTexts:
     if language is Language.CHINESE:
         place = f"第 {error.line} 行第 {error.column} 列"
-        return FailureTexts("⚠️ JSON 解析失败", f"错误: {error.message} ({place})", "原始内容:", error.raw)
+        message = error.message if error.fault is None else _CHINESE[error.fault]
+        return FailureTexts("⚠️ JSON 解析失败", f"错误: {message} ({place})", "原始内容:", error.raw)
     place = f"line {error.line}, column {error.column}"
     return FailureTexts(
         "⚠️ The JSON could not be read", f"Error: {error.message} ({place})", "Original text:", error.raw

@@ -2,6 +2,7 @@
 
 values        Reply, ReplyError and what they hold
 escapes       the inside of a JSON string, mended: backslashes, LaTeX, surrogates
+straight      a reply as it should be, read at once
 strict        JSON as it should be
 lenient_json  a tolerant reader of one JSON object, with
   reading       what it gives

@@ -40,13 +40,16 @@ _ODD = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _SUSPECT = re.compile(rf"\\(?:{_LATEX}|u[dD][89a-fA-F])")  # also after a backslash that is escaped itself
+_FIRST = {word[0] for word in _COMMANDS["n"].split("|")} | set(_IN_FORMULA["n"].strip("[]"))
 _READ = {  # the same in a text that was read already, by its control characters
     "\b": re.compile("\b[A-Za-z]"),
     "\f": re.compile("\f[A-Za-z]"),
-    **{control: re.compile(f"{control}(?:{_rest(letter)})") for control, letter in zip("\n\t\r", "ntr", strict=True)},
+    "\n": re.compile(f"\n(?=[{''.join(sorted(_FIRST))}])(?:{_rest('n')})"),  # one look tells, for most lines
+    "\t": re.compile(f"\t(?:{_rest('t')})"),
+    "\r": re.compile(f"\r(?:{_rest('r')})"),
     "$": re.compile(rf"\$(?:\n(?:{_IN_FORMULA['n']})|\t(?:{_IN_FORMULA['t']})|\r(?:{_IN_FORMULA['r']}))(?![A-Za-z])"),
 }
-_RARE = {sign: pattern for sign, pattern in _READ.items() if sign != "\n"}
+_COMMON, _RARE = tuple(_READ.items()), tuple((sign, pattern) for sign, pattern in _READ.items() if sign != "\n")
 _LONG = 4 * 1024
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _CUT = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
@@ -95,8 +98,17 @@ def spells_latex(text: str) -> bool:
 
     A long text has many newlines. It is looked through for those in commands only if it shows another sign of LaTeX.
     """
-    signs = _READ if len(text) < _LONG or "$" in text or "\\" in text else _RARE
-    return any(sign in text and pattern.search(text) is not None for sign, pattern in signs.items())
+    for sign, pattern in _COMMON if len(text) < _LONG or "$" in text or "\\" in text else _RARE:
+        if sign in text and pattern.search(text) is not None:
+            return True
+    return False
+
+
+def spell_latex(texts: list[str]) -> bool:
+    """Whether one of them does. Short ones are looked through together."""
+    if len(texts) > 1 and sum(map(len, texts)) < _LONG:
+        return spells_latex("\0".join(texts))
+    return any(map(spells_latex, texts))
 
 
 def decode(body: str, repairs: Repairs) -> str:

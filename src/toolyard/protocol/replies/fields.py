@@ -13,26 +13,27 @@ from toolyard.protocol.replies.values import (
     TYPES,
     Attachment,
     AttachmentType,
+    Fault,
     Problem,
     ProblemCode,
     Repair,
     Reply,
 )
 
-_DATA = frozenset({AttachmentType.TABLE, AttachmentType.CHART})  # whose content may be more than text
+DATA = frozenset({AttachmentType.TABLE, AttachmentType.CHART})  # whose content may be more than text
 
 
-def reply_of(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) -> Reply | str:
+def reply_of(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) -> Reply | tuple[str, Fault]:
     """The reply, or why there is none. ``think`` is what stood in tags, for a reply without a think of its own."""
     problems: list[Problem] = []
     fields = _folded(value, "the reply", problems)
     content = fields.get("content")
     if content is None:
-        return 'The reply has no "content".'
+        return 'The reply has no "content".', Fault.NO_CONTENT
     if not isinstance(content, str):
-        return f'"content" must be a text and is {_name(content)}.'
+        return f'"content" must be a text and is {_name(content)}.', Fault.CONTENT_NO_TEXT
     if not content:
-        return '"content" is empty.'
+        return '"content" is empty.', Fault.CONTENT_EMPTY
     own = fields.get("think")
     if own is not None and not isinstance(own, str):
         problems.append(Problem(ProblemCode.WRONG_TYPE, f'"think" must be a text and is {_name(own)}: left out.'))
@@ -94,7 +95,7 @@ def _attachment(id_: str, value: Json, problems: list[Problem]) -> Attachment | 
     if fault is not None:
         problem(*fault)
         return None
-    if not isinstance(content, str) and type_ not in _DATA:
+    if not isinstance(content, str) and type_ not in DATA:
         problem(ProblemCode.WRONG_TYPE, f"has a content that is {_name(content)}: made a text.")
         content = json.dumps(content, ensure_ascii=False)
     if type_ not in TYPES:
@@ -108,7 +109,7 @@ def _fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
         return ProblemCode.INVALID_ATTACHMENT, "has no type: left out."
     if content is None:
         return ProblemCode.INVALID_ATTACHMENT, "has no content: left out."
-    size = _size(content)
+    size = size_of(content)
     if isinstance(size, str):
         return ProblemCode.INVALID_ATTACHMENT, f"cannot be written as JSON: {size}. Left out."
     if size > MAX_ATTACHMENT_BYTES:
@@ -116,7 +117,7 @@ def _fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
     return None
 
 
-def _size(content: Json) -> int | str:
+def size_of(content: Json) -> int | str:
     """In bytes, or why it cannot be written at all."""
     if isinstance(content, str):
         return len(content) if content.isascii() else len(content.encode())

@@ -10,13 +10,12 @@ import json
 import orjson
 
 from toolyard.protocol.json import MAX_DEPTH, Json
-from toolyard.protocol.replies.escapes import Repairs, mend, spells_latex, suspicious, without_surrogates
+from toolyard.protocol.replies.escapes import Repairs, mend, spell_latex, suspicious, without_surrogates
 from toolyard.protocol.replies.values import Repair
 
 NOTHING = "\ufeff \t\r\n"  # what may stand around JSON unseen
 
 _AS_DIGITS = bytes(ord("0") if chr(code) in "0123456789" else 0 for code in range(256))
-_SHORT = 4 * 1024
 _LONG_INTEGER = b"0" * 19
 
 _decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
@@ -31,11 +30,11 @@ def strictly(text: str, repairs: Repairs) -> Json:
         value = _carefully(without_surrogates(text, repairs), repairs)
     else:
         texts = _texts(value)
-        if texts is not None and not any(map(spells_latex, texts)):
+        if texts is not None and not spell_latex(texts):
             return value
-        if texts is not None or suspicious(text) or _LONG_INTEGER in text.encode().translate(_AS_DIGITS):
+        if texts is not None or suspicious(text) or has_long_integer(text.encode()):
             value = _carefully(text, repairs)
-    if _is_too_deep(text, 0, len(text), value):
+    if is_too_deep(text, 0, len(text), value):
         raise ValueError("nested too deeply")
     return value
 
@@ -46,14 +45,11 @@ def strict_at(text: str, start: int) -> tuple[Json, int] | None:
         value, end = _decode(text, start)
     except (ValueError, RecursionError):
         return None
-    return None if _is_too_deep(text, start, end, value) else (value, end)
+    return None if is_too_deep(text, start, end, value) else (value, end)
 
 
 def _texts(value: Json) -> list[str] | None:
-    """The texts of a value that is made of few objects and texts, as most replies are; None for any other.
-
-    Short ones come as one text: they are looked through together.
-    """
+    """The texts of a value that is made of few objects and texts, as most replies are; None for any other."""
     texts: list[str] = []
     pending, objects = [value], 0
     while pending:
@@ -65,7 +61,7 @@ def _texts(value: Json) -> list[str] | None:
             objects += 1
         elif item is not None:
             return None
-    return ["\0".join(texts)] if len(texts) > 1 and sum(map(len, texts)) < _SHORT else texts
+    return texts
 
 
 def _carefully(text: str, repairs: Repairs) -> Json:
@@ -89,9 +85,23 @@ def _loads(text: str, repairs: Repairs) -> Json:
     return value
 
 
-def _is_too_deep(text: str, start: int, end: int, value: Json) -> bool:
-    brackets = text.count("[", start, end) + text.count("{", start, end)
-    return brackets > MAX_DEPTH and _depth(value) > MAX_DEPTH
+def has_long_integer(raw: bytes) -> bool:
+    """Whether there is a number, or part of one, that may be beyond 64 bits."""
+    return _LONG_INTEGER in raw.translate(_AS_DIGITS)
+
+
+def is_too_deep(text: str, start: int, end: int, value: Json) -> bool:
+    few = has_few(text, "[", MAX_DEPTH // 2, start, end) and has_few(text, "{", MAX_DEPTH // 2, start, end)
+    return not few and _depth(value) > MAX_DEPTH
+
+
+def has_few(text: str, sign: str, most: int, start: int = 0, end: int | None = None) -> bool:
+    """Whether ``sign`` stands at most so many times in ``text``: leaping from one to the next beats counting them."""
+    for _ in range(most + 1):
+        start = text.find(sign, start, end) + 1
+        if not start:
+            return True
+    return False
 
 
 def _depth(value: Json) -> int:

@@ -126,6 +126,17 @@ class Reply:
         }
 
 
+class Fault(StrEnum):
+    """Why a text is no reply at all; ``ReplyError.message`` says it in English."""
+
+    TOO_LARGE = "too_large"
+    TOO_DEEP = "too_deep"
+    NO_OBJECT = "no_object"
+    NO_CONTENT = "no_content"
+    CONTENT_NO_TEXT = "content_no_text"
+    CONTENT_EMPTY = "content_empty"
+
+
 @dataclass(frozen=True, slots=True)
 class ReplyError:
     """Why a text is no reply. ``line`` and ``column`` count from 1, in code points."""
@@ -134,15 +145,16 @@ class ReplyError:
     line: int
     column: int
     raw: str
+    fault: Fault | None = field(default=None, compare=False)  # for those who say it in other words
 
     @property
     def ok(self) -> bool:
         return False
 
     @classmethod
-    def at(cls, raw: str, position: int, message: str) -> "ReplyError":
+    def at(cls, raw: str, position: int, message: str, fault: Fault) -> "ReplyError":
         before = raw.rfind("\n", 0, position)
-        return cls(message, raw.count("\n", 0, position) + 1, position - before, raw)
+        return cls(message, raw.count("\n", 0, position) + 1, position - before, raw, fault)
 
     def to_dict(self) -> JsonObject:
         error: JsonObject = {"message": self.message, "line": self.line, "column": self.column}

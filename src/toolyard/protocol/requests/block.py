@@ -15,16 +15,16 @@ from toolyard.protocol.requests.marks import (
     END,
     ESCAPE_CLOSE,
     ESCAPE_OPEN,
+    FIELD,
     FIELD_IN_VALUE,
     OPEN,
-    SHORT_BLOCK,
-    SHORT_FIELD,
     Marks,
     escape_close,
     restore,
 )
 
 SPECIAL = ("tool_name", "archery", "ink", "river", "timely_contact", "tool_password")  # never reach the tool
+_RARE = frozenset(SPECIAL) - {"tool_name"}
 MAX_PROBLEMS = 3  # told of one block; more would not help
 _USE_ESCAPE = f"Text that holds the marks belongs between {ESCAPE_OPEN} and {ESCAPE_CLOSE}."
 
@@ -32,6 +32,18 @@ _USE_ESCAPE = f"Text that holds the marks belongs between {ESCAPE_OPEN} and {ESC
 def is_reserved(name: str) -> bool:
     """Names that only hosts use among themselves, such as ``__proto__`` and ``__vcp_timed_call``."""
     return name.startswith("__")
+
+
+def call_of(inside: str, span: Span) -> Call | None:
+    """The call of a block that is made of ``FIELD`` only, as most are; None when it needs a closer look."""
+    fields = FIELD.findall(inside)
+    args = {name: value.strip() for name, value in fields}
+    tool = args.pop("tool_name", None)
+    if not tool or len(args) + 1 < len(fields) or not _RARE.isdisjoint(args):
+        return None
+    if "__" in inside and any(map(is_reserved, args)):
+        return None
+    return Call(tool, args, span)
 
 
 class End(Enum):
@@ -44,7 +56,6 @@ class End(Enum):
 class Block:
     def __init__(self, marks: Marks, marker: str) -> None:
         self.end: End | None = None
-        self._begun = False
         self._marks = marks
         self._name: str | None = None  # of the field whose value is expected or open
         self._expected = False  # the name stands where a field begins: without a value it is a mistake
@@ -57,10 +68,6 @@ class Block:
 
     def read(self, text: str, at: int) -> int:
         """Read on from ``at`` until the block or the text ends; give where that is."""
-        short = None if self._begun else SHORT_BLOCK.match(text, at)
-        self._begun = True
-        if short and self._take_short(short[1]):
-            return short.end()
         while self.end is None and at < len(text):
             if not self._opened:
                 at = self._between(text, at)
@@ -69,15 +76,6 @@ class Block:
             else:
                 at = self._escaped(text, at)
         return at
-
-    def _take_short(self, text: str) -> bool:
-        """The fields of a block that raises no question, as most blocks are; False when a name comes twice."""
-        fields = SHORT_FIELD.findall(text)
-        values = {name: value.strip() for name, value in fields}
-        if len(values) < len(fields):
-            return False
-        self._fields, self.end = values, End.MARKER
-        return True
 
     def cut(self) -> None:
         """The reply ends here."""
@@ -95,8 +93,8 @@ class Block:
         for name in [name for name in fields if is_reserved(name)]:
             del fields[name]
             self._repaired[f"left out the reserved key {name}"] = None
-        special = {name: fields.pop(name, None) for name in SPECIAL}
-        tool, repaired = special["tool_name"], tuple(self._repaired)
+        special = {name: fields.pop(name) for name in SPECIAL if name in fields}
+        tool, repaired = special.pop("tool_name", None), tuple(self._repaired)
         if not tool or not tool.strip():
             self._problem(self._nameless(fields))
         if self._problems or not tool:
@@ -105,23 +103,22 @@ class Block:
             tool=tool,
             args=fields,
             span=span,
-            maid=fields.get("maid", fields.get("valet")),
-            timely_contact=special["timely_contact"],
-            archery=special["archery"],
-            ink=special["ink"],
-            river=special["river"],
-            password=special["tool_password"],
+            timely_contact=special.get("timely_contact"),
+            archery=special.get("archery"),
+            ink=special.get("ink"),
+            river=special.get("river"),
+            password=special.get("tool_password"),
             repaired=repaired,
         )
 
     # --- between values
 
     def _between(self, text: str, at: int) -> int:
-        short = SHORT_FIELD.match(text, at) if self._name is None else None
-        if short:
-            self._name = short[1]
-            self._store(short[2].strip())
-            return short.end()
+        field = FIELD.match(text, at) if self._name is None else None
+        if field:
+            self._name = field[1]
+            self._store(field[2].strip())
+            return field.end()
         found = self._marks.fields.search(text, at)
         gap = text[at : found.start() if found else len(text)]
         kind = found.lastgroup if found else None

@@ -14,10 +14,8 @@ START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"
 
 _NAME = r"[\w.\-]++"
 NAME = re.compile(_NAME)
-SHORT_FIELD = re.compile(rf"[\s,，]*+({_NAME})[ \t]*+:[ \t]*+「始」([^「{{<\n]*+)「末」")  # as most fields are
-SHORT_BLOCK = re.compile(  # a whole block of such fields
-    rf"((?:[\s,，]*+{_NAME}[ \t]*+:[ \t]*+「始」[^「{{<\n]*+「末」)++)[\s,，]*+{re.escape(END)}(?!>)"
-)
+_FIELD = rf"[\s,，]*+({_NAME})[ \t]*+:[ \t]*+「始」([^「{{<]*+)「末」"  # one that leaves no question, as most
+FIELD = re.compile(_FIELD)
 FIELD_IN_VALUE = re.compile(rf"\n[ \t]*+({_NAME})[ \t]*+[:：][ \t]*+「始")
 _AFTER_VALUE = rf"[ \t]*+[,，]?[ \t]*+(?:\r?$|//|<{{2,4}}\[END_TOOL_REQUEST|{_NAME}[ \t]*+[:：][ \t]*+[「{{]始)"
 AFTER_VALUE = re.compile(_AFTER_VALUE, re.MULTILINE)
@@ -29,6 +27,7 @@ _ESCAPED = re.compile(r"(<<<\[(?:END_)?TOOL_REQUEST)((?:_ESCAPE)+)(\]>>>)|(「[�
 class Marks:
     """The patterns of one reply: with a nonce, only a start marker that carries it counts."""
 
+    block: re.Pattern[str]  # a whole block of fields that leave no question; groups: blanks before it, its inside
     start: re.Pattern[str]  # group 1 is the marker; matched where a line begins
     fields: re.Pattern[str]  # what may stand between values
     plain: re.Pattern[str]  # what may end a plain value
@@ -40,7 +39,12 @@ def marks(nonce: str | None) -> Marks:
     tail = "" if nonce is None else ":" + re.escape(nonce)
     start = rf"<{{2,4}}\[TOOL_REQUEST{tail}\]>{{2,4}}"
     end = rf"<{{2,4}}\[END_TOOL_REQUEST(?:{tail})?\]>{{2,4}}"
+    fields = _FIELD.replace("(", "(?:")
     return Marks(
+        block=re.compile(
+            rf"(\s*+)^<<<\[TOOL_REQUEST{tail}\]>>>((?:{fields})++)[\s,，]*+<<<\[END_TOOL_REQUEST(?:{tail})?\]>>>(?!>)",
+            re.MULTILINE,
+        ),
         start=re.compile(rf"[ \t\ufeff]*+({start})"),  # a byte-order mark is nothing to see
         fields=re.compile(
             rf"(?P<start>^[ \t]*+{start})|(?P<end>{end})|(?P<note>//[^\n]*?(?={end}|$))"

@@ -85,6 +85,11 @@ class Prose:
         self._blocks = 0  # counts the blocks that began while a code span was open
 
     @property
+    def is_idle(self) -> bool:
+        """Whether nothing that stands before has a say in what follows."""
+        return not (self._spans or self._fence or self._depth or self._leads)
+
+    @property
     def perhaps_code(self) -> bool:
         """Whether a code span is open: what follows is code if the same backticks come again in the paragraph."""
         return bool(self._spans)

@@ -1,0 +1,90 @@
+"""A reply as it should be, as most are, read at once.
+
+Nothing is decided here: whatever is odd in any way gives None and is read with care, and what is read here is what the
+careful reading gives. So nothing is looked at twice, and what cannot matter is not looked at: a value of texts alone
+has no long integers and is not deep, and in a text that is small no attachment is too large.
+"""
+
+from typing import Any
+
+import orjson
+
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.replies.escapes import spell_latex, suspicious
+from toolyard.protocol.replies.fields import DATA, size_of
+from toolyard.protocol.replies.placeholders import placeholder_problems
+from toolyard.protocol.replies.strict import has_few, has_long_integer, is_too_deep
+from toolyard.protocol.replies.values import MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, TYPES, Attachment, Reply
+
+_NAMES = frozenset({"think", "content", "attachments"})
+_FIELDS = frozenset({"type", "content", "language", "title"})
+_NO_ATTACHMENTS: JsonObject = {}
+_TEXTS_ONLY = {str}
+_SURELY_SMALL = MAX_ATTACHMENT_BYTES // 4  # characters, of four bytes at most
+_FEW = 500
+
+
+def straight(text: str) -> Reply | None:
+    """The reply in ``text``, which is not larger than a reply may be; None when it leaves a question."""
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    if type(value) is not dict or not _NAMES.issuperset(value):
+        return None
+    content, think = value.get("content"), value.get("think")
+    texts: list[Any] = [content] if think is None else [content, think]
+    data: list[Json] = []
+    attachments = _attachments(value.get("attachments", _NO_ATTACHMENTS), texts, data)
+    if not content or attachments is None or {*map(type, texts)} != _TEXTS_ONLY:
+        return None
+    if not _is_harmless(text, value, data) if data else spell_latex(texts):
+        return None
+    problems = placeholder_problems(content, attachments) if attachments or "{" in content else ()
+    return Reply(content, think, attachments, tuple(problems))
+
+
+def _attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[str, Attachment] | None:
+    """The attachments. What is in them is added to ``texts`` and ``data``: whether those are texts is still to ask."""
+    if type(given) is not dict or len(given) > MAX_ATTACHMENTS:
+        return None
+    attachments = {}
+    for id_, item in given.items():
+        if type(item) is not dict or not _FIELDS.issuperset(item):
+            return None
+        type_, content = item.get("type"), item.get("content")
+        if type(type_) is not str or type_ not in TYPES:
+            return None
+        if type(content) is str:
+            if len(content) > _SURELY_SMALL and (not content.isascii() or len(content) > MAX_ATTACHMENT_BYTES):
+                return None
+            texts += item.values()
+        elif type_ in DATA and isinstance(content, dict | list):
+            texts += [inside for inside in item.values() if inside is not content]
+            data.append(content)
+        else:
+            return None
+        attachments[id_] = Attachment(id_, type_, content, item.get("language"), item.get("title"))
+    return attachments
+
+
+def _is_harmless(text: str, value: Json, data: list[Json]) -> bool:
+    """Whether a value that is more than texts was read as it was meant, and its data is not too much."""
+    raw = text.encode()
+    if ("\\" in text and suspicious(text)) or has_long_integer(raw) or is_too_deep(text, 0, len(text), value):
+        return False
+    return _is_surely_small(text, len(raw)) or all(
+        isinstance(size := size_of(content), int) and size <= MAX_ATTACHMENT_BYTES for content in data
+    )
+
+
+def _is_surely_small(text: str, size: int) -> bool:
+    """Whether nothing that is read from ``text`` is too large when it is written again.
+
+    Texts never grow, ``[0,0]`` becomes ``[0, 0]``, and numbers with an exponent grow most: ``1e15`` becomes
+    ``1000000000000000.0``.
+    """
+    if 4 * size <= MAX_ATTACHMENT_BYTES:
+        return True
+    exponents = 15 * 2 * _FEW
+    return 2 * size + exponents <= MAX_ATTACHMENT_BYTES and has_few(text, "e", _FEW) and has_few(text, "E", _FEW)
