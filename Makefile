@@ -4,7 +4,7 @@ RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
 HOME_DIR := .home
 
-.PHONY: help install run test soak check format bench lock clean
+.PHONY: help install run test soak check format console bench lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -29,6 +29,9 @@ check: $(DEV) ## format, lint, types and import rules
 format: $(DEV) ## write the code in the house's format
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+
+console: ## build the web console anew; needs Node 20 and npm
+	@cd console && npm ci --ignore-scripts --no-audit --no-fund && npm run build
 
 bench: $(DEV) ## measure against peers and limits, as ratios
 	@$(BIN)/python -m bench

@@ -10,25 +10,34 @@ import contextlib
 import json
 import os
 import resource
+import secrets
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
-from aiohttp import web
 
 CHATS = 300
 REQUESTS = 4000
 PARALLEL = 32
 MEMORY_CHATS = 3000
+LITELLM_KEY = f"sk-{secrets.token_hex(32)}"
 CHUNKS = {"streamed, 20 chunks": 20, "streamed, 200 chunks": 200}
 TARGETS = {"not streamed": 1.0, "streamed, 20 chunks": 1.0, "streamed, 200 chunks": 3.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Where chats are answered, and the key that opens it."""
+
+    url: str
+    key: str = ""
 
 
 def main() -> None:
@@ -39,25 +48,31 @@ def main() -> None:
         ours = stack.enter_context(_running(_ours(place), OPENAI_BASE_URL=stub.url, OPENAI_API_KEY="sk-bench"))
         print(f"toolyard is ready after {ours.ready_s:.2f} s  (target: 1 s)")
         print(f"memory of toolyard before the first chat, MB: {_resident(ours.pid):.0f}  (target: 120)")
-        urls = {"direct": stub.url, "bare aiohttp proxy": proxy.url, "toolyard": ours.url}
+        key = (place / "home/key").read_text().strip()
+        served = {
+            "direct": Served(stub.url),
+            "bare aiohttp proxy": Served(proxy.url),
+            "toolyard": Served(ours.url, key),
+        }
         program = os.environ.get("LITELLM") or shutil.which("litellm")
         if program:
-            urls["LiteLLM"] = stack.enter_context(_running(_litellm(program, place, stub.url))).url
+            theirs = stack.enter_context(_running(_litellm(program, place, stub.url)))
+            print(f"LiteLLM is ready after {theirs.ready_s:.2f} s; its memory, MB: {_resident(theirs.pid):.0f}")
+            served["LiteLLM"] = Served(theirs.url, LITELLM_KEY)
         else:
             print("LiteLLM is left out: pip install 'litellm[proxy]' somewhere and name its program in LITELLM")
-        asyncio.run(_measure(urls, (place / "home/key").read_text().strip(), ours.pid))
+        asyncio.run(_measure(served, ours.pid))
 
 
-async def _measure(urls: dict[str, str], key: str, pid: int) -> None:
+async def _measure(urls: dict[str, Served], pid: int) -> None:
     times: dict[str, dict[str, float]] = {name: {} for name in TARGETS}
-    headers = {"Authorization": f"Bearer {key}"}
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), headers=headers) as session:
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
         for name in TARGETS:
             chunks = CHUNKS.get(name, 0)
             samples: dict[str, list[float]] = {who: [] for who in urls}
             for number in range(CHATS + 20):
-                for who, url in urls.items():  # in turn, so that all have the same weather
-                    spent = await _chat(session, url, chunks)
+                for who, at in urls.items():  # in turn, so that all have the same weather
+                    spent = await _chat(session, at, chunks)
                     if number >= 20:
                         samples[who].append(spent)
             times[name] = {who: statistics.median(spent) * 1000 for who, spent in samples.items()}
@@ -66,7 +81,7 @@ async def _measure(urls: dict[str, str], key: str, pid: int) -> None:
             added = [found[who] - found["direct"] for who in urls]
             shown = [f"({found['direct']:.2f})", *(f"{one:.2f}" for one in added[1:])]
             print(f"{name:<28}" + "".join(f"{one:>20}" for one in shown) + f"  {TARGETS[name]:g} ms")
-        rates = {who: await _rate(session, url) for who, url in urls.items()}
+        rates = {who: await _rate(session, at) for who, at in urls.items()}
         print(
             f"{f'requests/s, {PARALLEL} at once':<28}"
             + "".join(f"{rate:>20,.0f}" for rate in rates.values())
@@ -75,33 +90,34 @@ async def _measure(urls: dict[str, str], key: str, pid: int) -> None:
         await _memory(session, urls["toolyard"], pid)
 
 
-async def _memory(session: aiohttp.ClientSession, url: str, pid: int) -> None:
+async def _memory(session: aiohttp.ClientSession, at: Served, pid: int) -> None:
     found = [_resident(pid)]
     for _ in range(3):
         for _ in range(MEMORY_CHATS // 3 // PARALLEL):
-            await asyncio.gather(*(_chat(session, url, 20) for _ in range(PARALLEL)))
+            await asyncio.gather(*(_chat(session, at, 20) for _ in range(PARALLEL)))
         found.append(_resident(pid))
     told = ", ".join(f"{one:.0f}" for one in found)
     print(f"memory of toolyard over {MEMORY_CHATS:,} more chats, MB: {told}  (target: flat)")
 
 
-async def _rate(session: aiohttp.ClientSession, url: str) -> float:
+async def _rate(session: aiohttp.ClientSession, at: Served) -> float:
     left = iter(range(REQUESTS))
 
     async def work() -> None:
         for _ in left:
-            await _chat(session, url, 0)
+            await _chat(session, at, 0)
 
     began = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(PARALLEL)))
     return REQUESTS / (time.perf_counter() - began)
 
 
-async def _chat(session: aiohttp.ClientSession, url: str, chunks: int) -> float:
+async def _chat(session: aiohttp.ClientSession, at: Served, chunks: int) -> float:
     messages = [{"role": "system", "content": "You are helpful."}, {"role": "user", "content": "Hello " * 50}]
     body = {"model": f"stub-{chunks}", "messages": messages, "stream": bool(chunks)}
+    headers = {"Authorization": f"Bearer {at.key}"}
     began = time.perf_counter()
-    async with session.post(f"{url}/v1/chat/completions", json=body) as response:
+    async with session.post(f"{at.url}/v1/chat/completions", json=body, headers=headers) as response:
         data = await response.read()
     spent = time.perf_counter() - began
     assert response.status == 200, data
@@ -113,52 +129,8 @@ async def _chat(session: aiohttp.ClientSession, url: str, chunks: int) -> float:
 # --- the servers ---
 
 
-async def _stub(port: int) -> None:
-    word = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "stub"}
-    delta = [{"index": 0, "delta": {"content": "word "}, "finish_reason": None}]
-    chunk = f"data: {json.dumps(word | {'choices': delta})}\n\n".encode()
-    last = [{"index": 0, "delta": {}, "finish_reason": "stop"}]
-    end = f"data: {json.dumps(word | {'choices': last})}\n\ndata: [DONE]\n\n".encode()
-    message = {"role": "assistant", "content": "word " * 20}
-    usage = {"prompt_tokens": 50, "completion_tokens": 20, "total_tokens": 70}
-    whole = {**word, "object": "chat.completion", "usage": usage}
-    whole["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
-    answer = json.dumps(whole).encode()
-
-    async def complete(request: web.Request) -> web.StreamResponse:
-        asked = json.loads(await request.read())
-        if not asked.get("stream"):
-            return web.Response(body=answer, content_type="application/json")
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-        await response.prepare(request)
-        for _ in range(int(asked["model"].rpartition("-")[2])):
-            await response.write(chunk)
-        await response.write(end)
-        return response
-
-    await _serve_aiohttp(complete, port)
-
-
-async def _proxy(port: int, upstream: str) -> None:
-    session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
-
-    async def complete(request: web.Request) -> web.StreamResponse:
-        body = await request.read()
-        headers = {"Content-Type": "application/json"}
-        async with session.post(f"{upstream}/v1/chat/completions", data=body, headers=headers) as answer:
-            if answer.content_type != "text/event-stream":
-                return web.Response(body=await answer.read(), content_type=answer.content_type)
-            response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
-            await response.prepare(request)
-            async for data in answer.content.iter_any():
-                await response.write(data)
-            return response
-
-    await _serve_aiohttp(complete, port)
-
-
 def _bench(*words: str) -> list[str]:
-    return [sys.executable, "-m", "bench.gateway", *words, "--port"]
+    return [sys.executable, "-m", "bench.gateway_servers", *words, "--port"]
 
 
 def _ours(place: Path) -> list[str]:
@@ -170,17 +142,10 @@ def _ours(place: Path) -> list[str]:
 def _litellm(program: str, place: Path, stub: str) -> list[str]:
     given = {"model": "openai/*", "api_base": f"{stub}/v1", "api_key": "sk-bench"}
     config = place / "litellm.yaml"
-    config.write_text(json.dumps({"model_list": [{"model_name": "*", "litellm_params": given}]}))
+    general = {"master_key": LITELLM_KEY}  # it checks a key, as we do
+    models = [{"model_name": "*", "litellm_params": given}]
+    config.write_text(json.dumps({"model_list": models, "general_settings": general}))
     return [program, "--config", str(config), "--host", "127.0.0.1", "--port"]
-
-
-async def _serve_aiohttp(complete: object, port: int) -> None:
-    app = web.Application()
-    app.router.add_post("/v1/chat/completions", complete)  # type: ignore[arg-type]
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", port).start()
-    await asyncio.Event().wait()
 
 
 def _resident(pid: int) -> float:
@@ -204,16 +169,18 @@ def _running(words: list[str], **environ: str) -> Iterator[_Server]:
     quiet = subprocess.DEVNULL
     process = subprocess.Popen([*words, str(port)], env={**os.environ, **environ}, stdout=quiet, stderr=quiet)
     try:
-        asyncio.run(_until_up(port))
+        asyncio.run(_until_up(port, process))
         yield _Server(f"http://127.0.0.1:{port}", process.pid, time.perf_counter() - began)
     finally:
         process.terminate()
         process.wait(30)
 
 
-async def _until_up(port: int) -> None:
+async def _until_up(port: int, process: "subprocess.Popen[bytes]") -> None:
     async with asyncio.timeout(120):
         while True:
+            if process.poll() is not None:
+                raise SystemExit(f"{process.args!r} has ended with {process.returncode} before it answered")
             try:
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
             except OSError:
@@ -232,11 +199,3 @@ def _free_port() -> int:
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
-
-
-if __name__ == "__main__":
-    import uvloop
-
-    kind, *more, _, port = sys.argv[1:]
-    servers: dict[str, Callable[..., Coroutine[None, None, None]]] = {"stub": _stub, "proxy": _proxy}
-    uvloop.run(servers[kind](int(port), *more))

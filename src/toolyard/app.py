@@ -64,7 +64,7 @@ class Yard:
         self._clock = clock = clock or SystemClock()
         self._workspace = workspace = Workspace(config.project)
         keep_private(config.home, workspace.root)
-        transactions = Transactions(config.home / "transactions", workspace.root)
+        self._transactions = transactions = Transactions(config.home / "transactions", workspace.root)
         try:
             transactions.recover(workspace.open_folder)
         except BaseException:
@@ -187,6 +187,9 @@ class Yard:
                 raise Failure(ErrorCode.NOT_FOUND, f"No call has the id '{call_id}'.", hint=hint) from failure
             raise
 
+    async def can_undo(self, call_id: str) -> bool:
+        return await in_thread(lambda: self._undo.is_possible(call_id))
+
     def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
         """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result."""
         require_dialect(dialect)
@@ -204,6 +207,7 @@ class Yard:
             await self.mcp.close()
             await self.plugins.close()
             await self.store.close()
+            self._transactions.close()
             self._workspace.close()
 
     async def __aenter__(self) -> "Yard":

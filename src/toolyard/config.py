@@ -59,8 +59,12 @@ def load(
     *,
     plugin_folders: Sequence[str | os.PathLike[str]] = (),
     trusts_given: bool = False,
+    text: str | None = None,
 ) -> Config:
-    """The settings that hold for a project and a home; raises ConfigError with every problem."""
+    """The settings that hold for a project and a home; raises ConfigError with every problem.
+
+    With ``text``: those that would hold if it stood in the file.
+    """
     try:
         folder = Path(project).absolute()
     except FileNotFoundError as error:
@@ -69,7 +73,7 @@ def load(
         raise UsageError(f"the project '{project}' is not a folder: name one with --project")
     place = Path(home).absolute() if home else _default_home(os.environ).absolute()
     file = place / FILE_NAME
-    written, text, problems = _read(file)
+    written, text, problems = _read(file, text)
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     for setting in SETTINGS:
@@ -125,10 +129,10 @@ def _default_home(environ: Mapping[str, str]) -> Path:
     return (Path(data) if data else Path.home() / ".local" / "share") / "toolyard"
 
 
-def _read(file: Path) -> tuple[dict[str, Any], str, list[str]]:
+def _read(file: Path, given: str | None) -> tuple[dict[str, Any], str, list[str]]:
     """What the file sets, its text, and what is wrong with it as a whole."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8") if given is None else given
         written = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return {}, "", []
@@ -150,10 +154,10 @@ def _find(setting: Setting, written: Mapping[str, Any], file: Path, environ: Map
 
 
 def _place(file: Path, text: str, key: str) -> str:
-    before = re.split(rf"(?m)^[ \t]*\[?(?={re.escape(key)}\b)", text, maxsplit=1)[0]
-    line = before.count("\n") + 1
-    column = text.splitlines()[line - 1].find(key) + 1
-    return f"{file}, line {line}, column {max(1, column)}"
+    """Where a key is written; one that is written in an odd way counts as the beginning."""
+    found = re.search(rf"(?m)^[ \t]*\[*[\"']?(?={re.escape(key)}(?!\w))", text)
+    at = found.end() if found else 0
+    return f"{file}, line {text.count(chr(10), 0, at) + 1}, column {at - text.rfind(chr(10), 0, at)}"
 
 
 def _nearest(key: str, known: set[str]) -> str:

@@ -4,13 +4,13 @@ import asyncio
 import os
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from toolyard.app import Yard
-from toolyard.config import FILE_NAME, load
+from toolyard.config import FILE_NAME, Config, load
 from toolyard.errors import ConfigError, StorageError, ToolyardError, UsageError
 from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find
@@ -30,8 +30,8 @@ class Check:
     fix: str = ""
 
 
-def examine(project: str, home: str | None) -> Iterator[Check]:
-    """Every check, in the order in which one would mend them."""
+def examine(project: str, home: str | None, tools: Sequence[str] | None = None) -> Iterator[Check]:
+    """Every check, in the order in which one would mend them. ``tools``: those of a Yard that is open already."""
     yield _python()
     yield _system()
     try:
@@ -48,15 +48,21 @@ def examine(project: str, home: str | None) -> Iterator[Check]:
     yield _state(config.home / STATE)
     yield _project(config.project)
     try:
-        yard = Yard(config)
+        names = _tools(config) if tools is None else tools
     except (ToolyardError, OSError) as error:
         yield Check(
             "tools", Health.FAIL, str(error), "Make the project folder readable, or name another with --project."
         )
         return
     yield _ripgrep()
-    yield Check("tools", Health.OK, f"{', '.join(tool.spec.name for tool in yard.tools)} are ready")
+    yield Check("tools", Health.OK, f"{', '.join(names)} are ready")
+
+
+def _tools(config: Config) -> Sequence[str]:
+    yard = Yard(config)
+    names = [tool.spec.name for tool in yard.tools]
     asyncio.run(yard.close())
+    return names
 
 
 def _python() -> Check:

@@ -2,22 +2,27 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
+from toolyard.errors import ToolyardError
 from toolyard.protocol.json import Json
 from toolyard.protocol.task import Task
 
 if TYPE_CHECKING:
     from toolyard.engine.tasks import Answer, Tasks
     from toolyard.plugins.callback import Address, Answered, CallbackListener
+    from toolyard.plugins.command_line import Programs
     from toolyard.plugins.discovery import Plugins
     from toolyard.plugins.environment import Surroundings
     from toolyard.plugins.host import PluginHost, PluginTool
+    from toolyard.plugins.plugin import Plugin
+    from toolyard.plugins.review import Reviewed
     from toolyard.plugins.trust import Trust
 
 
@@ -76,6 +81,67 @@ class PluginSource:
     def all(self) -> "Iterator[PluginTool]":
         return self.host.tools()
 
+    def review(self, plugin: "Plugin") -> "Reviewed":
+        """All that would be allowed, as it is now. Raises ToolyardError when that cannot be told."""
+        from toolyard.plugins.environment import per_call
+        from toolyard.plugins.lint import lint
+        from toolyard.plugins.review import Reviewed
+
+        manifest = plugin.manifest
+        if manifest is None or plugin.command is None or plugin.fingerprint is None:
+            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.reason}")
+        if not plugin.fingerprint.digest:
+            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.fingerprint.problem}")
+        own = self.host.environment(plugin, manifest)
+        keys = {*own.values, *per_call(manifest, request_address="", callback_base="")}
+        return Reviewed(review=self.trust.review(plugin, keys), manifest=manifest, problems=lint(plugin, own.problems))
+
+    def inspect(self, folder: Path) -> "Plugin | None":
+        """The plugin in a folder that is none of those where plugins are looked for."""
+        from toolyard.plugins.discovery import Plugins
+        from toolyard.plugins.plugin import Origin
+        from toolyard.plugins.roots import Root
+
+        found = Plugins(
+            [Root(folder, Origin.HOME)],
+            home=self._config.home,
+            trust=self.trust,
+            reserved=self._reserved,
+            programs=self._programs(),
+        )
+        found.refresh()
+        return next(iter(found.all), None)
+
+    def allow(self, reviewed: "Reviewed") -> None:
+        """Let exactly what was shown run, from the next refresh on. Raises ConfigError."""
+        self.trust.allow(reviewed.review, at=self._now().isoformat(timespec="seconds"))
+
+    def remove(self, plugin: "Plugin") -> Path | None:
+        """Take an installed plugin out of the home, with its permission. Where its files are kept; None: it was a link.
+
+        Raises ToolyardError.
+        """
+        from toolyard.plugins.install import remove
+        from toolyard.plugins.plugin import Origin
+
+        if plugin.origin is not Origin.HOME:
+            raise ToolyardError(
+                f"{plugin.name} was not installed: it is in {plugin.folder}; disable it, or move it away"
+            )
+        kept = remove(plugin.folder, self._config.home, stamp=self._now().strftime("%Y%m%dT%H%M%S"))
+        self.trust.forget(plugin.folder)
+        self.plugins.enable(plugin)
+        return kept
+
+    def take(self, config: Config) -> None:
+        """From the next call on trust the folders of these settings, and share the keys that they share."""
+        if self._host is None:
+            self._config = config
+            return
+        self.trust.trust_folders(_trusted(config))
+        self._host.around = replace(self._host.around, shared=config["shared_keys"], environ=config.environ)
+        self._host.plugins.refresh()
+
     async def adopt(self, left: Sequence[Task]) -> int:
         """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
         from toolyard.engine.ownership import lives
@@ -103,7 +169,6 @@ class PluginSource:
 
     def _assemble(self) -> "PluginHost":
         from toolyard.plugins.cold import ColdStarter
-        from toolyard.plugins.command_line import Programs
         from toolyard.plugins.discovery import Plugins
         from toolyard.plugins.host import PluginHost
         from toolyard.plugins.roots import roots_of
@@ -112,14 +177,13 @@ class PluginSource:
         from toolyard.plugins.warm.starter import WarmStarter
 
         config = self._config
-        given = config.plugin_folders if config.trusts_given else ()
-        self._trust = Trust(config.home, folders=(*config["trusted_folders"], *given))
+        self._trust = Trust(config.home, folders=_trusted(config))
         plugins = Plugins(
             () if self._outside.safe else roots_of(config.project, config.home, config.plugin_folders),
             home=config.home,
             trust=self._trust,
             reserved=self._reserved,
-            programs=Programs(config.environ.get("PATH", ""), python=config["plugin_python"]),
+            programs=self._programs(),
         )
         children = Children()
         return PluginHost(
@@ -134,6 +198,11 @@ class PluginSource:
             at_once=config["plugins_at_once"],
             outlives=self._outside.outlives,
         )
+
+    def _programs(self) -> "Programs":
+        from toolyard.plugins.command_line import Programs
+
+        return Programs(self._config.environ.get("PATH", ""), python=self._config["plugin_python"])
 
     def _surroundings(self) -> "Surroundings":
         from toolyard.plugins.environment import Surroundings
@@ -162,6 +231,10 @@ class PluginSource:
     async def _takes(self, address: "Address", body: Json) -> "Answered":
         taking = self._tasks.callback(address.token, address.plugin, address.task_id, body)
         return answered(await asyncio.shield(taking))
+
+
+def _trusted(config: Config) -> tuple[Path, ...]:
+    return (*config["trusted_folders"], *(config.plugin_folders if config.trusts_given else ()))
 
 
 def answered(answer: "Answer") -> "Answered":

@@ -20,6 +20,7 @@ from tests.crash.scene import MovingClock, Scene
 from tests.plugins.yards import eventually
 from toolyard.app import Yard
 from toolyard.crashpoint import arm
+from toolyard.engine.conversations import Conversations, Draft
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -58,6 +59,7 @@ class Work:
         await self.files()
         await self.settle("Count", {"n": "c2"})
         await self.approvals()
+        await self.conversations()
         await self.schedules()
         await self.tasks()
         together = (self.settle("Count", {"n": f"g{number}"}) for number in range(4))
@@ -127,6 +129,15 @@ class Work:
         ack("rule", id=rule.id, state="active")
         await self.yard.approvals.revoke(rule.id)
         ack("rule", id=rule.id, state="revoked")
+
+    async def conversations(self) -> None:
+        kept = Conversations(self.yard.store, self.clock)
+        for version in (0, 1):
+            record = await kept.put("key:me", "one", Draft(messages=[{"content": str(version)}], version=version))
+            ack("conversation", id=record.id if record else "", state="active")
+        (record,) = await kept.page("key:me", "", limit=2)
+        await kept.delete("key:me", "one")
+        ack("conversation", id=record.id, state="deleted")
 
     async def pending(self) -> str:
         while True:

@@ -126,9 +126,10 @@ def broken(scene: Scene, stored: Stored, acks: Sequence[dict[str, Any]]) -> Iter
 def _acknowledged(stored: Stored, acks: Sequence[dict[str, Any]]) -> Iterator[str]:
     """I2, P1: what was said to be so is so, or was changed by what came after it."""
     rows = {(row.kind, row.id): row.state for row in stored.rows}
-    final = {"succeeded", "failed", "cancelled", "success", "error", "partial", "allowed", "denied", "revoked", "done"}
+    final = {"succeeded", "failed", "cancelled", "success", "error", "partial", "allowed", "denied", "revoked", "done",
+             "deleted"}  # fmt: skip
     for ack in acks:
-        if ack["what"] in ("call", "task", "schedule", "approval", "rule"):
+        if ack["what"] in ("call", "task", "schedule", "approval", "rule", "conversation"):
             state = rows.get((ack["what"], ack["id"]))
             if state is None or (ack["state"] in final and state != ack["state"]):
                 yield f"I2 {ack} was acknowledged, and is {state}"

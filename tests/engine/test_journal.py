@@ -17,6 +17,8 @@ from toolyard.engine.feed import GAP, feed
 from toolyard.engine.journal import MAX_STORED, shown
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin
+from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
 
@@ -63,6 +65,28 @@ async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timi
     stored = (yard.config.home / "state.db").read_bytes() + (yard.config.home / "state.db-wal").read_bytes()
     assert SECRET.encode() not in stored
     assert b"open sesame" not in stored
+
+
+@pytest.mark.requirement("s:S-91")
+async def test_a_secret_that_became_known_while_a_call_ran_is_not_kept_with_its_end(yard: Yard) -> None:
+    call = yard.request("Read", {"path": "of-late-known.txt", "limit": 5})
+    await yard.journal.started(call)
+    yard.mask.add(["of-late-known"])
+    envelope = Envelope(
+        status=Status.SUCCESS,
+        data={"content": ["of-late-known"]},
+        text="Read it.",
+        stats={"time_ms": 1.0},
+        context={"cwd": ".", "params_input": dict(call.arguments), "api_key": "short"},
+    )
+    await yard.journal.finished(call, Outcome(envelope=envelope, root="/"))
+    told = await yard.journal.get(call.id)
+    assert told is not None
+    assert told["arguments"] == {"path": "[masked].txt", "limit": 5}
+    kept = told["envelope"]
+    assert isinstance(kept, dict)
+    assert kept["data"] == {"content": ["[masked]"]}
+    assert kept["context"] == {"cwd": ".", "params_input": told["arguments"], "api_key": "[masked]"}
 
 
 @pytest.mark.requirement("caller:identity")

@@ -46,3 +46,21 @@ def test_known_secrets_go_out_of_a_value_and_names_alone_hide_nothing() -> None:
     assert mask.known(value) is value
     mask.add(["sk-12345678", "no"])
     assert mask.known(value) == {"token": "harmless", "list": ["has [masked] in it"]}
+
+
+@pytest.mark.requirement("s:S-91")
+def test_what_comes_back_as_it_was_shown_is_as_it_was_stored() -> None:
+    mask = Mask(["hunter2-long"])
+    stored: dict[str, Json] = {
+        "url": "https://x/?k=hunter2-long",
+        "api_key": "abc",
+        "n": [{"token": "t1"}, 2],
+        "same": "x",
+    }
+    shown = mask.json(stored)
+    assert mask.restored(shown, stored) == stored
+    assert isinstance(shown, dict)
+    changed: dict[str, Json] = {**shown, "same": "y", "n": [{"token": "new"}, 2]}
+    expected: dict[str, Json] = {**stored, "same": "y", "n": [{"token": "new"}, 2]}
+    assert mask.restored(changed, stored) == expected
+    assert mask.restored({"api_key": "[masked]"}, {"other": 1}) == {"api_key": "[masked]"}

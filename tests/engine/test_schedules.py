@@ -216,9 +216,7 @@ async def test_a_schedule_cut_off_by_a_crash_is_interrupted_and_not_run_again() 
     await again.schedules.settle_orphans(lambda owner: False)
     assert await again.state(added.id) == State.INTERRUPTED
     assert await again.tick() == 0
-    for run in bench.schedules._runs:
-        run.cancel()
-    await asyncio.gather(*bench.schedules._runs, return_exceptions=True)
+    await bench.schedules.close()
 
 
 @pytest.mark.requirement("r:R46")
@@ -304,9 +302,46 @@ async def test_a_run_whose_end_meets_a_full_disk_is_recorded_when_there_is_room_
         return await real(changes, events, **more)
 
     monkeypatch.setattr(bench.store, "commit", full)
-    monkeypatch.setattr("toolyard.engine.schedules._LOOK_S", 0.01)
+    monkeypatch.setattr("toolyard.engine.schedule_runs._LOOK_S", 0.01)
     bench.clock.advance(1900)
     async with asyncio.timeout(10):
         await bench.tick()
     assert await bench.state(added.id) == State.DONE
     assert len(bench.ran) == 1
+
+
+@pytest.mark.requirement("schedule:run")
+async def test_a_paused_schedule_does_not_run_and_goes_on_at_its_own_time() -> None:
+    bench = Bench()
+    once, often = await bench.add(), await bench.add(cron="0 18 * * *")
+    for one in (once, often):
+        assert await bench.schedules.pause(one.id)
+    bench.clock.advance(2000)
+    assert await bench.tick() == 0
+    with pytest.raises(Failure, match="not in the future"):
+        await bench.schedules.resume(once.id)
+    assert await bench.state(once.id) == State.PAUSED
+    assert await bench.schedules.resume(often.id)
+    resumed = await bench.schedules.get(often.id)
+    assert resumed is not None
+    assert resumed.body["for"] == "2026-11-16T18:00:00+08:00"
+    bench.clock.advance(86_400)
+    assert await bench.tick() == 1
+
+
+@pytest.mark.requirement("schedule:run")
+async def test_a_changed_schedule_keeps_its_runs_and_asks_for_approval_again() -> None:
+    bench = Bench()
+    added = await bench.add(cron="0 18 * * *")
+    bench.clock.advance(1900)
+    assert await bench.tick() == 1
+    bench.approved = "another digest"
+    call = ToolCall(id="call_1", tool="Other", arguments={}, caller="key:1", origin=Origin.HTTP)
+    changed = await bench.schedules.change(added.id, call, at="2026-11-15-19:00")
+    assert changed is not None
+    assert (changed.tool, changed.body["approved"]) == ("Other", "another digest")
+    assert [run["state"] for run in changed.body["runs"]] == ["done"]  # type: ignore[union-attr,index,call-overload]
+    bench.clock.advance(3600)
+    assert await bench.tick() == 1
+    assert bench.ran[-1].tool == "Other"
+    assert await bench.schedules.change(added.id, call, at="2027-11-20-10:00") is None

@@ -1,6 +1,6 @@
 """A server that meters its own event loop: how long the longest stall was, by the clock and in work of its own.
 
-As a program: ``python -m tests.gateway.metered HOME PROJECT UPSTREAM``. It prints its address, then for each line on
+As a program: ``python -m tests.gateway.metered HOME PROJECT``. It prints its address, then for each line on
 stdin the longest stall since the last one.
 """
 
@@ -37,10 +37,8 @@ class Meter:
         return told
 
 
-async def main(home: str, project: str, upstream: str) -> None:
-    config = load(Path(project), Path(home))
-    values = {**config.values, "upstream_url": upstream, "upstream_key": "sk-the-key"}
-    server = Server(dataclasses.replace(config, values=values), Options(port=0))
+async def main(home: str, project: str) -> None:
+    server = Server(load(Path(project), Path(home)), Options(port=0))
     await server.start()
     meter = Meter()
     beating = asyncio.create_task(meter.run())

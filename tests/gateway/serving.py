@@ -19,9 +19,9 @@ from tests.gateway.upstream import Answers, Provider, provider
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine.masking import Mask
+from toolyard.gateway.answer import Limits
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.upstream import Limits
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result

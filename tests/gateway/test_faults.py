@@ -14,7 +14,7 @@ import pytest
 
 from tests.gateway.serving import ME, QUICK, asked, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
-from toolyard.gateway.upstream import Limits
+from toolyard.gateway.answer import Limits
 
 BLOCK = request(text="hello")
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"

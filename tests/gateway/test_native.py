@@ -82,7 +82,8 @@ async def test_a_last_round_that_nobody_waits_for_is_counted_once(tmp_path: Path
 async def test_a_back_end_hears_the_models_id_of_a_call(tmp_path: Path) -> None:
     read = {"id": "call_of_the_model", "index": 0, "function": {"name": "Read", "arguments": '{"path": "a.md"}'}}
     lost = {"id": "call_lost", "index": 1, "function": {"name": "Read", "arguments": '{"path": "b.md"}'}}
-    answers = [calls(read), calls(lost), says(request("LS")), says("Done.")]
+    torn = {"id": "call_torn", "index": 0, "function": {"name": "Read", "arguments": '{"path": "a.'}}
+    answers = [calls(read), calls(lost), calls(torn), says(request("LS")), says("Done.")]
     async with server(tmp_path, answers) as running:
         headers = {"Authorization": f"Bearer {running.key}"}
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
@@ -92,8 +93,12 @@ async def test_a_back_end_hears_the_models_id_of_a_call(tmp_path: Path) -> None:
         ):
             async with session.post("/v1/chat/completions", json=body) as response:
                 assert b"Done." in await response.read()
-            told = [json.loads(event["data"]) for event in await events(stream, 3)]
-    assert [one["tool_name"] for one in told] == ["Read", "Read", "LS"]
-    assert [one["tool_use_id"] for one in told[:2]] == ["call_of_the_model", "call_lost"]
+            told = [json.loads(event["data"]) for event in await events(stream, 4)]
+            async with session.get("/v1/calls") as response:
+                kept = (await response.json())["data"]
+    assert [one["tool_name"] for one in told] == ["Read", "Read", "Read", "LS"]
+    assert [one["tool_use_id"] for one in told[:3]] == ["call_of_the_model", "call_lost", "call_torn"]
     assert told[1]["data"].startswith("Error: NOT_FOUND")
-    assert told[2]["tool_use_id"].startswith("call_")
+    assert told[2]["data"].startswith("Error: INVALID_PARAM: The arguments of this call are not JSON")
+    assert told[3]["tool_use_id"].startswith("call_")
+    assert [(one["tool"], one["state"]) for one in kept[::-1]][1:3] == [("Read", "error"), ("Read", "error")]

@@ -1,31 +1,36 @@
 """Chat through the real server: its key, its edge, its plugins."""
 
-import dataclasses
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import openai
 import pytest
 
-from tests.gateway.serving import request
+from tests.gateway.serving import Heard, request
 from tests.gateway.test_terminal import terminal
-from tests.gateway.upstream import Answers, provider, replies
+from tests.gateway.upstream import Answers, Provider, Script, provider, replies, says, streamed
 from toolyard.config import load
 from toolyard.web.server import Options, Server
 
 HI: Any = [{"role": "user", "content": "Hi"}]
 
 
+def settings_for(upstream: Provider, *more: str) -> str:
+    return "\n".join((f'upstream_url = "{upstream.url}"', 'upstream_key = "sk-the-key"', *more))
+
+
 @asynccontextmanager
 async def server(place: Path, answers: Answers) -> AsyncIterator[Server]:
     (place / "project").mkdir(parents=True)
     (place / "project/a.md").write_text("# Heading\n")
-    config = load(place / "project", place / "home")
+    (place / "home").mkdir()
     async with provider(answers) as upstream:
-        values = {**config.values, "upstream_url": upstream.url, "upstream_key": "sk-the-key"}
-        running = Server(dataclasses.replace(config, values=values), Options(port=0))
+        (place / "home/config.toml").write_text(settings_for(upstream))
+        running = Server(load(place / "project", place / "home"), Options(port=0))
         await running.start()
         try:
             yield running
@@ -66,3 +71,42 @@ async def test_the_terminal_finds_the_server_of_its_home(tmp_path: Path) -> None
         shown.type("y\n")
         await shown.until("✓ Write")
     assert (tmp_path / "project/tour/hello.md").exists()
+
+
+@pytest.mark.requirement("chat:upstream", "r:R92")
+async def test_another_provider_answers_once_the_settings_name_it_and_a_chat_that_runs_keeps_its_own(
+    tmp_path: Path,
+) -> None:
+    look = streamed(f"I look.\n{request('Read', path='a.md')}\n", size=20)
+    asked, goes_on = asyncio.Event(), asyncio.Event()
+
+    def old(body: dict[str, Any]) -> Script:
+        if len(body["messages"]) > 1 or not body["stream"]:
+            return says("The old one ends it.", stream=body["stream"])
+        asked.set()
+        return Script(look, waits=goes_on)
+
+    async with server(tmp_path, old) as running, provider(replies("The new one.")) as new:
+        headers = {"Authorization": f"Bearer {running.key}"}
+        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(30):
+
+            async def chat(model: str, *, stream: bool) -> str:
+                body = {"model": model, "messages": HI, "stream": stream}
+                async with session.post("/v1/chat/completions", json=body) as response:
+                    return (await response.read()).decode()
+
+            begun = asyncio.create_task(chat("m", stream=True))
+            await asked.wait()
+            named = f'[upstreams.far]\nurl = "{new.url}"\nkey = "sk-far"\nmodels = ["far-one"]\n'
+            (tmp_path / "home/config.toml").write_text(settings_for(new, named))
+            while "The new one." not in await chat("m", stream=False):  # noqa: ASYNC110 the server does not tell
+                await asyncio.sleep(0.05)
+            assert "The new one." in await chat("far-one", stream=False)
+            async with session.get("/v1/models") as response:
+                assert "far-one" in {model["id"] for model in (await response.json())["data"]}
+            assert not begun.done()
+            goes_on.set()
+            heard = Heard.of((await begun).encode())
+        assert heard.text.endswith("The old one ends it.")
+        assert (heard.done, heard.errors) == (1, [])
+        assert {*new.keys} == {"Bearer sk-the-key", "Bearer sk-far"}

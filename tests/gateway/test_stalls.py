@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import statistics
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -16,7 +17,8 @@ from tests.gateway.serving import Heard, asked, request
 from tests.gateway.upstream import Script, provider, says
 from toolyard.gateway.fair import AT_ONCE, Fair
 
-CHATS, WITH_TOOLS = 200, 40
+SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+CHATS, WITH_TOOLS, ROUNDS = (1000, 200, 9) if SOAK else (300, 60, 3)
 LIMIT_MS = 100.0
 ROOT = Path(__file__).parents[2]
 Meter = Callable[[], Awaitable[dict[str, float]]]
@@ -34,9 +36,14 @@ async def metered(place: Path) -> AsyncIterator[tuple[aiohttp.ClientSession, Met
     (place / "project").mkdir()
     (place / "project/a.md").write_text("# Heading\n")
     async with provider(model) as upstream:
-        words = ["-m", "tests.gateway.metered", str(place / "home"), str(place / "project"), upstream.url]
+        words = ["-m", "tests.gateway.metered", str(place / "home"), str(place / "project")]
         pipe = asyncio.subprocess.PIPE
-        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environ = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "OPENAI_BASE_URL": upstream.url,
+            "OPENAI_API_KEY": "sk-the-key",
+        }
         process = await asyncio.create_subprocess_exec(
             sys.executable, *words, stdin=pipe, stdout=pipe, cwd=ROOT, env=environ
         )
@@ -73,7 +80,7 @@ async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_pa
         await chat(session, 0)
         first = await meter()
         stalls = []
-        for _ in range(3):
+        for _ in range(ROUNDS):
             await asyncio.gather(*(chat(session, number) for number in range(CHATS)))
             stalls.append((await meter())["work_ms"])
         accept = {"Accept": "application/json, text/event-stream"}
@@ -83,7 +90,7 @@ async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_pa
             await response.read()
         loading = await meter()
     assert first["work_ms"] < LIMIT_MS  # what talks to providers is loaded beside the loop
-    assert min(stalls) < LIMIT_MS  # the least of three: the machine may have others to serve
+    assert statistics.median(stalls) < LIMIT_MS  # of several: the machine may have others to serve
     assert loading["work_ms"] < LIMIT_MS
 
 

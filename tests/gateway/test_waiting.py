@@ -4,19 +4,20 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.gateway.serving import request
+from tests.gateway.serving import Heard, request
 from tests.gateway.test_served import server
-from tests.gateway.upstream import replies
+from tests.gateway.upstream import Script, replies, says
 
 pytestmark = pytest.mark.requirement("chat:loop")
 WRITE = f"I write.\n{request('Write', path='new.txt', content='x')}\n"
 
 
-@pytest.mark.parametrize("show", ["summary", "events"])
+@pytest.mark.parametrize("show", ["summary", "events", "raw"])
 @pytest.mark.parametrize("answer", ["allow", "deny"])
 async def test_the_client_sees_it_and_the_answer_counts(tmp_path: Path, show: str, answer: str) -> None:
     async with server(tmp_path, replies(WRITE, "That is all.")) as running:
@@ -37,6 +38,44 @@ async def test_the_client_sees_it_and_the_answer_counts(tmp_path: Path, show: st
         told = [chunk["toolyard"]["type"] for chunk in chunks if "toolyard" in chunk]
         text = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
         assert told == (["call.started", "approval.requested", "call.finished"] if show == "events" else [])
-        assert ("waits for approval" in text) == (show == "summary")
+        assert ("waits for approval" in text) == (show != "events")
         assert text.endswith("That is all.")
         assert (running.config.project / "new.txt").exists() == (answer == "allow")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("show", ["summary", "raw", "hidden"])
+async def test_what_a_person_says_who_refuses_reaches_the_model_and_whoever_sees_tool_work(
+    tmp_path: Path, show: str, stream: bool
+) -> None:
+    note = "Not there. Write it into docs/ instead"
+    heard: list[str] = []
+
+    def model(body: dict[str, Any]) -> Script:
+        heard.append(json.dumps(body["messages"][1:]))
+        return says(WRITE if len(heard) == 1 else "That is all.", stream=stream)
+
+    async with server(tmp_path, model) as running:
+        headers = {"Authorization": f"Bearer {running.key}", "X-Toolyard-Show": show}
+        body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": "Hi"}]}
+        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(30):
+
+            async def chat() -> str:
+                async with session.post("/v1/chat/completions", json=body) as response:
+                    raw = await response.read()
+                return Heard.of(raw).text if stream else str(json.loads(raw)["choices"][0]["message"]["content"])
+
+            async def pending() -> list[dict[str, Any]]:
+                async with session.get("/v1/approvals?state=pending") as response:
+                    found: list[dict[str, Any]] = (await response.json())["data"]
+                return found
+
+            answering = asyncio.create_task(chat())
+            while not (asked := await pending()):  # noqa: ASYNC110 the server does not tell
+                await asyncio.sleep(0.02)
+            async with session.post(f"/v1/approvals/{asked[0]['id']}/deny", json={"reason": note}) as answered:
+                assert answered.status == 200
+            text = await answering
+    assert note in heard[1]
+    assert (note in text) == (show != "hidden")
+    assert text.endswith("That is all.")

@@ -23,6 +23,7 @@ class Script:
     then: str = "end"  # end, cut, hang
     pause_s: float = 0.0
     late_s: float = 0.0  # before anything is sent
+    waits: asyncio.Event | None = None  # before anything but the head is sent
 
 
 Answers = Iterable[Script] | Callable[[dict[str, Any]], Script]
@@ -78,6 +79,8 @@ async def _perform(request: web.Request, script: Script, one: Provider) -> web.S
     try:
         await asyncio.sleep(script.late_s)
         await response.prepare(request)
+        if script.waits is not None:
+            await script.waits.wait()
         for piece in script.pieces:
             await response.write(piece)
             one.written += len(piece)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.plugins.config_env import parse
+from toolyard.plugins.config_env import edited, parse
 
 pytestmark = pytest.mark.requirement("plugin:config:file")
 
@@ -108,3 +108,53 @@ def test_a_megabyte_of_odd_lines_is_read_in_time(line: str) -> None:
     started = time.monotonic()
     parse(text)
     assert time.monotonic() - started < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "after"),
+    [
+        ("", {"A": "1"}, "A=1\n"),
+        ("# mine\nA=1 # one\nB=2", {"A": "3", "C": "x y"}, "# mine\nA=3 # one\nB=2\nC=x y\n"),
+        ("A=1\nexport B: 'x' # b\nA=2\n", {"A": None, "B": "a#b"}, "export B: 'a#b' # b\n"),
+        ("A=1\nA=2\n", {"A": "3"}, "A=1\nA=3\n"),
+        ("A=1\r\nB=2\r\n", {"B": "3"}, "A=1\r\nB=3\r\n"),
+        ('A="one\ntwo"\nB=2\n', {"A": "three"}, "A=three\nB=2\n"),
+        ("A=\n", {"A": "two\nlines"}, "A='two\nlines'\n"),
+        ("A=# none\n", {"A": "1"}, "A=1# none\n"),
+        ("what is this\nA=1\n", {"A": ""}, "what is this\nA=\n"),
+    ],
+)
+def test_single_settings_are_changed_and_the_rest_stays(text: str, values: dict[str, str | None], after: str) -> None:
+    assert edited(text, values) == after
+
+
+@pytest.mark.parametrize("text", ['A="one\nB=2\n', "A=1\nB='x\n"])
+def test_a_file_with_an_open_quote_is_not_edited(text: str) -> None:
+    with pytest.raises(ValueError, match=r"line \d: the value of [AB] begins with"):
+        edited(text, {"C": "1"})
+
+
+def test_what_cannot_be_written_is_refused_and_no_value_is_named() -> None:
+    for value in ('it\'s "all" `quotes`\n\\n', "nul\0"):
+        with pytest.raises(ValueError, match="A: neither") as refused:
+            edited("", {"A": value})
+        assert value not in str(refused.value)
+
+
+_KEY = st.sampled_from(["A", "B", "C", "a.b"])
+
+
+@given(
+    st.text(alphabet=st.sampled_from("ABC=:#'\"`\\n \n\r\té")),
+    st.dictionaries(_KEY, st.none() | st.text(alphabet=st.sampled_from("ab '\"`#=\n\r\\é"), max_size=9), max_size=3),
+)
+def test_an_edited_file_says_what_was_asked_for_and_nothing_else_has_changed(
+    text: str, values: dict[str, str | None]
+) -> None:
+    try:
+        after = edited(text, values)
+    except ValueError:
+        return
+    wanted = {**parse(text).values, **values}
+    assert parse(after).values == {key: value for key, value in wanted.items() if value is not None}
+    assert edited(text, {}).replace("\r\n", "\n") == text.replace("\r\n", "\n").replace("\r", "\n")

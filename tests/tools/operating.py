@@ -33,6 +33,7 @@ class Operator:
     def __init__(self, workspace: Workspace, home: Path, max_s: float) -> None:
         clock = FakeClock()
         transactions, reads = Transactions(home / "transactions", workspace.root), Reads(home / "reads")
+        self.close = transactions.close
         self.trash = Trash(home / "trash", workspace, transactions, clock.now)
         arranger = Arranger(workspace, transactions)
         undo = Undo(home / "undo", workspace, transactions, arranger, self.trash, clock.now)
@@ -78,9 +79,11 @@ class Operator:
 @contextmanager
 def operating(project: Path, home: Path, max_s: float = 5.0) -> Iterator[Operator]:
     workspace = Workspace(project)
+    operator = Operator(workspace, home, max_s)
     try:
-        yield Operator(workspace, home, max_s)
+        yield operator
     finally:
+        operator.close()
         workspace.close()
 
 

@@ -73,6 +73,44 @@ def test_no_tool_enters_a_home_inside_the_project(project: Path) -> None:
         assert [entry["path"] for entry in listed] == ["state/", "seen.txt"]
 
 
+@pytest.mark.requirement("r:R94")
+def test_one_record_serves_all_writes_and_goes_with_the_yard(project: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    with toolyard.open(project=project, home=home) as yard:
+        for number in range(3):
+            assert yard.call("Write", {"path": f"{number}.txt", "content": "x"}).error is None
+        [record] = records(home)
+        assert record.read_bytes() == b""
+        with toolyard.open(project=project, home=home) as other:  # which sees that its process lives
+            assert other.call("Write", {"path": "3.txt", "content": "x"}).error is None
+            assert len(records(home)) == 2
+        assert records(home) == [record]
+    assert records(home) == []
+
+
+@pytest.mark.requirement("r:R94")
+def test_a_record_that_somebody_removed_is_made_again_before_the_next_write(project: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (project / "a.txt").write_text("0")
+    with toolyard.open(project=project, home=home) as yard:
+        yard.call("Edit", {"path": "a.txt", "old_string": "0", "new_string": "1"})
+        [record] = records(home)
+        record.unlink()
+        yard.call("Edit", {"path": "a.txt", "old_string": "1", "new_string": "2"})
+        [again] = records(home)
+        assert again != record
+
+
+@pytest.mark.requirement("applypatch:all-or-none")
+def test_a_record_that_held_a_promise_is_not_used_again(project: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    (project / "a.txt").write_text("one\n")
+    patch = "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+1\n*** Add File: b.txt\n+n\n*** End Patch\n"
+    with toolyard.open(project=project, home=home) as yard:
+        assert yard.call("ApplyPatch", {"patch": patch}).error is None
+        assert records(home) == []
+
+
 @pytest.mark.requirement("r:R94", "s:S-12:write")
 @pytest.mark.parametrize(
     "record",

@@ -10,16 +10,16 @@ from fastapi.routing import APIRoute
 
 from tests.fakes import FakeClock
 from tests.web.conftest import Answer, RunningServer, serving
-from toolyard.web import access, edge, keys
+from toolyard.web import access, edge, keys, sessions
 from toolyard.web.app import routed
 from toolyard.web.failures import MANY, MANY_OF_ALL, MAX_ADDRESSES, Failures
-from toolyard.web.scope import Scope, is_open, needed
+from toolyard.web.scope import CONSOLE_PAGES, Scope, is_open, needed
 from toolyard.web.server import Options
 
 
 def walk(running: RunningServer) -> list[tuple[str, str]]:
     """Every route of the server as method and a path that leads to it."""
-    app = routed(running.yard, running.server._parts(running.port))
+    app = routed(running.yard, running.server._parts(running.port, running.server._reloading(running.port)))
     found = [
         (method, re.sub(r"\{[^}]+\}", "x", path))
         for path, operations in app.openapi()["paths"].items()
@@ -140,7 +140,7 @@ def test_keys_are_compared_in_constant_time_on_their_hashes() -> None:
 
 @pytest.mark.requirement("s:S-46")
 def test_every_key_is_compared_whichever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    known = keys.Keys(tmp_path, "owner-key")
+    known = keys.Keys(tmp_path, "owner-key", lambda: 0.0)
     texts = [known.add("more", [Scope.CHAT], 0.0)[1] for _ in range(3)]
     compared: list[str] = []
     genuine = hmac.compare_digest
@@ -154,6 +154,25 @@ def test_every_key_is_compared_whichever_it_is(tmp_path: Path, monkeypatch: pyte
         compared.clear()
         assert (known.find(text) is None) == (text == "wrong")
         assert len(compared) == 4
+
+
+@pytest.mark.requirement("s:S-46")
+def test_what_another_process_does_to_the_keys_is_seen_soon_and_what_this_one_does_at_once(
+    tmp_path: Path, clock: FakeClock
+) -> None:
+    ours = keys.Keys(tmp_path, "owner-key", clock.monotonic)
+    theirs = keys.Keys(tmp_path, "owner-key", clock.monotonic)
+    key, text = ours.add("more", [Scope.CHAT], 0.0)
+    found = ours.find(text)
+    assert found is not None
+    assert (found.id, ours.exists(key.id)) == (key.id, True)
+    assert theirs.remove(key.id)
+    clock.advance(keys.FRESH_S)
+    assert (ours.find(text), ours.exists(key.id)) == (None, False)
+    _, text = ours.add("again", [Scope.CHAT], 0.0)
+    assert ours.remove(ours.all()[1].id)
+    assert ours.find(text) is None
+    assert [one.id for one in ours.all()] == [keys.OWNER]
 
 
 @pytest.mark.requirement("s:S-47")
@@ -268,9 +287,23 @@ async def test_sessions_links_and_tickets_end_with_time(tmp_path: Path, clock: F
         with pytest.raises(Exception, match="link"):
             entrance.sign_in(link=link, address="a")
         assert entrance.by_session(session, "a").is_admin
-        clock.advance(access.SESSION_S)
+        clock.advance(sessions.SESSION_S)
         with pytest.raises(Exception, match="session has ended"):
             entrance.by_session(session, "a")
+
+
+@pytest.mark.requirement("http:browser-session")
+async def test_a_restart_signs_nobody_out_and_another_key_everybody(tmp_path: Path) -> None:
+    async with serving(tmp_path) as running:
+        session = running.server.access.sign_in(key=running.key, address="a")
+        assert session not in (running.home / "sessions.json").read_text()
+    async with serving(tmp_path) as running:
+        found = running.server.access.by_session(session, "a")
+        assert (found.key_id, bool(found.csrf)) == ("owner", True)
+    (tmp_path / "home" / "key").unlink()
+    async with serving(tmp_path) as running:
+        with pytest.raises(Exception, match="session has ended"):
+            running.server.access.by_session(session, "a")
 
 
 @pytest.mark.requirement("s:S-51")
@@ -281,21 +314,25 @@ async def test_every_page_keeps_itself_to_itself(running_server: RunningServer) 
         assert "default-src 'none'" in headers["Content-Security-Policy"]
         assert "unsafe-inline" not in headers["Content-Security-Policy"]
         assert headers["X-Content-Type-Options"] == "nosniff"
-        assert headers["Referrer-Policy"] == "no-referrer"
+        assert headers["Referrer-Policy"] == ("same-origin" if path == "/login" else "no-referrer")
         assert headers["Cross-Origin-Opener-Policy"] == "same-origin"
 
 
 @pytest.mark.requirement("s:S-40")
 async def test_a_browser_without_a_session_is_led_to_the_login_page(running_server: RunningServer) -> None:
     found = await running_server.get("/", key=None, headers={"Accept": "text/html"})
-    assert (found.status, b'href="/login"' in found.body) == (401, True)
+    assert (found.status, b'href="/login?next=%2F"' in found.body) == (401, True)
 
 
 @pytest.mark.requirement("s:S-40")
 async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
     """What is left out of the OpenAPI is left out on purpose."""
-    hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}"}
-    app = routed(running_server.yard, running_server.server._parts(running_server.port))
+    console = {f"{page}{rest}" for page in CONSOLE_PAGES for rest in ("", "/{name:path}")}
+    hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console}
+    app = routed(
+        running_server.yard,
+        running_server.server._parts(running_server.port, running_server.server._reloading(running_server.port)),
+    )
     shown = set(app.openapi()["paths"])
     routers = [getattr(route, "original_router", None) for route in app.routes]
     routes = [route for router in routers if router for route in router.routes if isinstance(route, APIRoute)]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import requests
 import schemathesis
+from fastapi.openapi.utils import get_openapi
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import checks
 from schemathesis.core.result import Ok
@@ -132,7 +133,48 @@ async def test_the_openapi_says_what_needs_a_key(running_server: RunningServer) 
     assert free == {"/healthz", "/readyz", "/login", "/plugin-callback/~{token}/{plugin}/{id}"}
 
 
+@pytest.mark.requirement("console:root")
+async def test_every_address_of_the_console_gives_its_page_and_its_files_come_packed(
+    running_server: RunningServer,
+) -> None:
+    pages = {(await running_server.get(path)).body for path in ("/", "/chat/abc", "/tools/Some%2FThing", "/status")}
+    assert len(pages) == 1
+    script = re.findall(rb'src="(/console/assets/[^"]+\.js)"', pages.pop())[0].decode()
+    packed = await running_server.get(script, headers={"Accept-Encoding": "gzip"})
+    assert (packed.status, packed.headers["Content-Encoding"]) == (200, "gzip")
+    assert "immutable" in packed.headers["Cache-Control"]
+    again = await running_server.get(script, headers={"If-None-Match": packed.headers["ETag"]})
+    assert (again.status, again.body) == (304, b"")
+    for outside in ("/console/../app.py", "/console/%2e%2e/app.py", "/console/..%2fapp.py", "/console/nothing.js"):
+        assert (await running_server.get(outside)).status == 404
+
+
+@pytest.mark.requirement("s:S-63")
+async def test_what_draws_diagrams_has_no_origin_and_a_policy_of_its_own(running_server: RunningServer) -> None:
+    frame = await running_server.get("/console/draw/frame.html", key=None)  # a frame without an origin has no cookie
+    assert frame.status == 200
+    policy = frame.headers["Content-Security-Policy"]
+    assert "sandbox allow-scripts;" in policy
+    assert "allow-same-origin" not in policy
+    assert "default-src 'none'" in policy
+    assert "connect-src" not in policy
+    assert (await running_server.get("/console/index.html", key=None)).status == 401
+
+
 @pytest.mark.requirement("http:documented")
-async def test_the_front_page_is_true(running_server: RunningServer) -> None:
-    page = await running_server.get("/")
-    assert (page.status, b"console comes later" in page.body) == (200, True)
+async def test_the_openapi_is_made_once_and_beside_the_event_loop(
+    running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[threading.Thread] = []
+
+    def noted(**more: Any) -> dict[str, Any]:
+        made.append(threading.current_thread())
+        return get_openapi(**more)
+
+    monkeypatch.setattr("fastapi.applications.get_openapi", noted)
+    paths = ("/openapi.json", "/docs", "/openapi.json")
+    answers = await asyncio.gather(*(running_server.get(path) for path in paths))
+    assert [answer.status for answer in answers] == [200] * 3
+    assert [answer.json["security"] for answer in answers[::2]] == [[{"key": []}]] * 2
+    assert len(made) == 1
+    assert made[0] is not threading.main_thread()

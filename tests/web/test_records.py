@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.fakes import Endless, FakeTool
+from tests.fakes import Endless, FakeClock, FakeTool
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import ASYNC, expecting
 from toolyard.errors import StorageError
@@ -16,6 +16,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
 from toolyard.web.background import kept
+from toolyard.web.readiness import RETRY_S
 from toolyard.web.scope import Scope
 from toolyard.web.server import Options
 
@@ -26,6 +27,8 @@ LIMITS = {  # those that people are promised
     "plugin_stdout_bytes": 16 * MIB,
     "plugin_stderr_bytes": 320 * 1024,
     "body_bytes": 8 * MIB,
+    "arguments_bytes": 4 * MIB,
+    "approval_seconds": 5 * 60,
     "chat_body_bytes": 32 * MIB,
     "callback_body_bytes": 8 * MIB,
     "plugin_seconds": 60,
@@ -162,9 +165,22 @@ async def test_schedule_task_speaks_as_vcptoolbox_does(running_server: RunningSe
     }
     made = await running_server.post("/v1/schedule_task", form)
     assert (made.status, made.json["status"]) == (200, "success")
+    assert made.json["details"]["taskId"] == "task-1"
     assert made.json["details"]["scheduledTime"].startswith("2099-03-05T")
+    unnamed = await running_server.post("/v1/schedule_task", {**form, "task_id": ""})
+    assert unnamed.json["details"]["taskId"].startswith("schedule_")
     late = await running_server.post("/v1/schedule_task", {**form, "schedule_time": "2001-01-01T00:00:00Z"})
     assert (late.status, late.json["status"]) == (400, "error")
+    for bad, place in (
+        ({"task_id": "t"}, "schedule_time"),
+        ({**form, "tool_call": {"arguments": {}}}, "tool_call.tool_name"),
+        ({**form, "tool_call": {"tool_name": "LS", "arguments": "path"}}, "tool_call.arguments"),
+        ([form], "body"),
+    ):
+        refused = await running_server.post("/v1/schedule_task", bad)
+        assert (refused.status, refused.json["status"], sorted(refused.json)) == (400, "error", ["error", "status"])
+        assert place in refused.json["error"]
+    assert len((await running_server.get("/v1/schedules")).json["data"]) == 2
 
 
 async def asking(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
@@ -237,6 +253,34 @@ async def test_a_full_disk_refuses_work_and_is_over_when_there_is_room(
         assert (await running_server.get("/readyz")).status == 503
     assert (await running_server.post("/v1/tools/LS", {})).status == 200
     assert (await running_server.get("/readyz")).status == 200
+
+
+@pytest.mark.requirement("r:R62", "http:health")
+async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_room_again(
+    tmp_path: Path, clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+
+    async def full(*changes: object, **__: object) -> bool:
+        tried.append(changes)
+        raise StorageError("the disk is full: state.db cannot be written; free some space and try again")
+
+    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+        with monkeypatch.context() as patched:
+            patched.setattr(running.yard.store, "commit", full)
+            assert (await running.post("/v1/tools/LS", {})).status == 507
+            tried.clear()
+            for _ in range(3):
+                assert (await running.get("/readyz", key=None)).status == 503
+            assert len(tried) == 1  # however often it is asked
+            clock.advance(RETRY_S)
+            refused = await running.get("/readyz", key=None)
+            assert (refused.status, "disk is full" in refused.json["status"], len(tried)) == (503, True, 2)
+        assert (await running.get("/readyz", key=None)).status == 503
+        for _ in range(2):
+            clock.advance(RETRY_S)
+            assert (await running.get("/readyz", key=None)).status == 200
+        assert (await running.post("/v1/tools/LS", {})).status == 200
 
 
 @pytest.mark.requirement("r:R03")

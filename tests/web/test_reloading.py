@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.plugins.folders import make_plugin
 from tests.web.conftest import RunningServer, serving
 from toolyard.config import load
 from toolyard.protocol.approval import Mode
@@ -121,3 +122,35 @@ async def test_hosts_and_origins_that_the_owner_adds_are_let_in_without_a_restar
     await until(lambda: bool(edge.near.origins))
     assert (await running_server.get("/healthz", headers=named)).status == 200
     assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 200
+
+
+SHOWS = """import json, os
+print(json.dumps({"status": "success", "result": os.environ.get("TEAM_NAME", "nothing")}))
+"""
+
+
+@pytest.mark.requirement("r:R92")
+async def test_folders_that_the_owner_trusts_and_keys_that_are_shared_hold_without_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TEAM_NAME", "the yard")
+    folder = tmp_path / "home/plugins"
+    (make_plugin(folder, "Shows") / "main.py").write_text(SHOWS)
+    async with serving(tmp_path) as one:
+
+        async def shown() -> str:
+            return str((await one.post("/v1/tools/Shows", {"command": "Go"})).json["text"])
+
+        async def soon(text: str) -> None:
+            async with asyncio.timeout(20):
+                while text not in await shown():  # noqa: ASYNC110 the server does not tell the tests
+                    await asyncio.sleep(0.05)
+
+        assert "nobody has allowed it yet" in await shown()
+        file, trusted = one.home / "config.toml", f'trusted_folders = ["{folder}"]\n'
+        save(file, trusted)
+        await soon("nothing")
+        save(file, f'{trusted}[shared_keys]\nShows = ["TEAM_NAME"]\n')
+        await soon("the yard")
+        save(file, "")
+        await soon("nobody has allowed it yet")

@@ -1,16 +1,18 @@
 """Tools over HTTP: the same runner as everywhere, and answers of every shape."""
 
 import asyncio
+import io
 import json
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 
 from tests.fakes import Endless, FakeTool
-from tests.web.conftest import RunningServer
+from tests.web.conftest import Answer, RunningServer
 from toolyard.dialects import DIALECTS
 from toolyard.engine.approvals import KIND as APPROVAL
+from toolyard.protocol.call import MAX_ARGUMENTS
 from toolyard.protocol.store import Query
 from toolyard.web.routes.tools import Dialect
 
@@ -192,3 +194,37 @@ async def test_a_safe_start_has_no_plugins(tmp_path: Path) -> None:
         names = [tool["name"] for tool in (await running.get("/v1/tools")).json["data"]]
     assert "LS" in names
     assert "Broken" not in names
+
+
+async def write(running: RunningServer, arguments: dict[str, Any]) -> Answer:
+    body = io.BytesIO(json.dumps(arguments).encode())
+    return await running.request("POST", "/v1/tools/Write", data=body, headers={"Content-Type": "application/json"})
+
+
+@pytest.mark.requirement("limits:defaults")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "a.txt", "content": "x" * MAX_ARGUMENTS},
+        {"path": "a.txt", "content": "\x01" * (MAX_ARGUMENTS // 6)},  # each becomes six bytes
+        {"path": "a.txt", "content": ["x" * (MAX_ARGUMENTS // 2)] * 2},
+    ],
+)
+async def test_arguments_beyond_the_limit_are_refused_and_not_repeated(
+    running_server: RunningServer, arguments: dict[str, Any]
+) -> None:
+    found = await write(running_server, arguments)
+    assert (found.status, found.json["error"]["code"]) == (200, "INVALID_PARAM")
+    assert f"and {MAX_ARGUMENTS:,} are allowed" in found.json["text"]
+    assert len(found.body) < 10_000
+    (kept,) = (await running_server.get("/v1/calls")).json["data"]
+    assert (kept["tool"], kept["state"]) == ("Write", "error")
+    assert not (running_server.project / "a.txt").exists()
+
+
+@pytest.mark.requirement("limits:defaults")
+async def test_arguments_up_to_the_limit_are_taken(running_server: RunningServer) -> None:
+    size = MAX_ARGUMENTS - len('{"path":"a.txt","content":""}')
+    found = await write(running_server, {"path": "a.txt", "content": "x" * size})
+    assert found.json["status"] == "success"
+    assert (running_server.project / "a.txt").stat().st_size == size

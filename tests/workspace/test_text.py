@@ -17,8 +17,9 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace import text
 from toolyard.workspace.encoding import Encoding
+from toolyard.workspace.line_scan import Limits, Line
 from toolyard.workspace.snapshot import settled
-from toolyard.workspace.text import Limits, Line, TextReader, Window
+from toolyard.workspace.text import TextReader, Window
 from toolyard.workspace.workspace import Workspace
 
 MANY = Limits(start_line=1, max_lines=10_000, max_bytes=10_000_000, max_line_chars=10_000)

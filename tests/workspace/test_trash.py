@@ -3,6 +3,7 @@
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,8 @@ class Bench:
     def __init__(self, workspace: Workspace, home: Path) -> None:
         self.clock = FakeClock()
         self.folder = home / "trash"
-        self.trash = Trash(self.folder, workspace, Transactions(home / "t", workspace.root), self.clock.now)
+        self.transactions = Transactions(home / "t", workspace.root)
+        self.trash = Trash(self.folder, workspace, self.transactions, self.clock.now)
 
     @property
     def kept(self) -> list[str]:
@@ -33,8 +35,10 @@ class Bench:
 
 
 @pytest.fixture
-def bench(workspace: Workspace, tmp_path: Path) -> Bench:
-    return Bench(workspace, tmp_path / "home")
+def bench(workspace: Workspace, tmp_path: Path) -> Iterator[Bench]:
+    bench = Bench(workspace, tmp_path / "home")
+    yield bench
+    bench.transactions.close()
 
 
 def across(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:

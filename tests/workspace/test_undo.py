@@ -319,7 +319,69 @@ async def test_a_record_that_cannot_be_written_does_not_fail_the_call(
     assert f"{call_id} cannot be undone" in caplog.text
 
 
+async def test_calls_share_a_file_and_each_is_undone_by_itself_also_by_another_host(bench: Bench) -> None:
+    for number in range(3):
+        (bench.project / f"{number}.txt").write_text("old")
+    ids = [await bench.run("Write", path=f"{number}.txt", content="new") for number in range(3)]
+    assert len(list(bench.records.iterdir())) == 1
+    async with Yard(load(bench.project, bench.records.parent)) as other:
+        assert await other.undo(ids[1]) == ["1.txt"]
+        assert await other.undo(f"undo:{ids[1]}") == ["1.txt"]
+        assert await other.undo(ids[0]) == ["0.txt"]
+    assert "undone already" in (await bench.refused(ids[0])).message
+    assert await bench.yard.undo(ids[1]) == ["1.txt"]
+    found = [(bench.project / f"{number}.txt").read_text() for number in range(3)]
+    assert found == ["old", "old", "new"]
+
+
+async def test_the_steps_of_a_batch_are_in_order_over_several_files(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(undo_records, "_ENTRIES", 2)
+    texts = [f"{number}" * 5 for number in range(9)]
+    items = number_batch([{"path": "a.txt", "content": text} for text in texts])
+    before = (bench.project / "a.txt").read_text()
+    call_id = await bench.run("Write", **items)
+    assert len(list(bench.records.iterdir())) == 5
+    assert await bench.yard.undo(call_id) == ["a.txt"]
+    assert (bench.project / "a.txt").read_text() == before
+
+
+async def test_an_entry_that_was_cut_off_takes_no_other_with_it(bench: Bench) -> None:
+    ids = [await bench.run("Write", path="a.txt", content=f"{number}") for number in range(3)]
+    (record,) = bench.records.iterdir()
+    record.write_bytes(record.read_bytes()[:-1])
+    assert "damaged" in (await bench.refused(ids[2])).message
+    (bench.project / "a.txt").write_text("1")
+    assert await bench.yard.undo(ids[1]) == ["a.txt"]
+    assert (bench.project / "a.txt").read_text() == "0"
+
+
+async def test_a_step_that_cannot_be_kept_takes_its_call_with_it_and_the_next_call_is_kept(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await bench.run("Write", path="a.txt", content="zero")
+    real, written = undo_records._write, list[bytes]()
+
+    def full(fd: int, content: bytes) -> None:
+        written.append(content)
+        if len(written) == 2:
+            os.write(fd, content[:60])
+            raise OSError(28, "No space left on device")
+        real(fd, content)
+
+    monkeypatch.setattr(undo_records, "_write", full)
+    half = await bench.run("Write", path1="a.txt", content1="first", path2="a.txt", content2="second")
+    after = await bench.run("Write", path="a.txt", content="third")
+    assert len(written) == 3
+    assert (await bench.refused(half)).code is ErrorCode.NOT_FOUND
+    assert await bench.yard.undo(after) == ["a.txt"]
+    (bench.project / "a.txt").write_text("zero")
+    assert await bench.yard.undo(before) == ["a.txt"]
+
+
 async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(undo_records, "_ENTRIES", 1)
     ids = [await bench.run("Write", path="a.txt", content=f"{number}") for number in range(4)]
     old = bench.yard._clock.now().timestamp() - undo_records.KEPT.total_seconds()
     for number, record in enumerate(sorted(bench.records.iterdir(), key=lambda record: record.stat().st_mtime_ns)):
@@ -327,7 +389,7 @@ async def test_the_oldest_records_go(bench: Bench, monkeypatch: pytest.MonkeyPat
     records = bench.yard._undo._records
     records.sweep()
     assert (await bench.refused(ids[0])).code is ErrorCode.NOT_FOUND
-    monkeypatch.setattr(undo_records, "MAX_RECORDS", 2)
+    monkeypatch.setattr(undo_records, "MAX_FILES", 2)
     records.sweep()
     assert len(list(bench.records.iterdir())) == 2
     monkeypatch.setattr(undo_records, "MAX_TOTAL", 300)

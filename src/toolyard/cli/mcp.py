@@ -6,7 +6,7 @@ import sys
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.mcp_review import print_review, review_data
+from toolyard.cli.mcp_review import print_review
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.dialects.mcp_config import KEY, Declared, read
@@ -14,6 +14,7 @@ from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.mcp.declarations import Entry, Scope
+from toolyard.plugins.mcp.review import described, review_data
 from toolyard.protocol.failure import Failure
 
 
@@ -103,17 +104,7 @@ async def _list(common: Common) -> None:
         entries = [(entry, servers.state(entry), servers.pins.get(entry)) for entry in servers.declarations.all()]
         problems = (*servers.declarations.problems, *([servers.pins.problem] if servers.pins.problem else []))
     if common.json:
-        told = [
-            {
-                "name": entry.name,
-                "state": state.value,
-                "scope": entry.scope.value,
-                "file": str(entry.file),
-                "command_line": entry.command_line,
-                "tools": [one.name for one in pin.definitions] if pin else [],
-            }
-            for entry, state, pin in entries
-        ]
+        told = [described(entry, state, pin) for entry, state, pin in entries]
         print_json({"servers": told, "problems": list(problems)})
         return
     rows = [

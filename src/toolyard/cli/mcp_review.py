@@ -1,7 +1,6 @@
 """What an owner sees before an MCP server may run: all of it, nothing cut, hidden characters written out."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -25,17 +24,6 @@ def print_review(entry: Entry, tools: Sequence[Definition] | None = None, pin: P
             click.echo(f"  {shown(line)}")
         for why, words in tool.suspicious:
             click.echo(click.style(f"  warning: {why}{f': {shown(words)}' if words else ''}", fg="yellow"))
-
-
-def review_data(entry: Entry, tools: Sequence[Definition], pin: Pin | None) -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "file": str(entry.file),
-        "command_line": entry.command_line,
-        "variables": list(entry.declared.variables),
-        "changed": differences(pin, entry, tools) if pin else [],
-        "tools": [tool.to_json() | {"warnings": [why for why, _ in tool.suspicious]} for tool in tools],
-    }
 
 
 def _print_command(entry: Entry) -> None:

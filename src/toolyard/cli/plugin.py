@@ -9,18 +9,16 @@ from toolyard.app import Yard
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.cli.plugin_author import lint_, new, test
-from toolyard.cli.plugin_review import print_review, review_data
+from toolyard.cli.plugin_review import print_review
 from toolyard.cli.plugin_run import run
-from toolyard.cli.plugin_targets import as_data, named, told
-from toolyard.engine.clock import SystemClock
+from toolyard.cli.plugin_targets import named, told
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
 from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.environment import DATA_FOLDER, per_call
+from toolyard.plugins.environment import DATA_FOLDER
 from toolyard.plugins.install import install as install_plugin
-from toolyard.plugins.install import remove as remove_plugin
-from toolyard.plugins.lint import lint
 from toolyard.plugins.plugin import Origin, Plugin, State
+from toolyard.plugins.review import described, type_of
 
 
 @click.group("plugin", invoke_without_command=True, short_help="Write, review, install and list plugins.")
@@ -94,50 +92,25 @@ async def _list(common: Common) -> None:
     async with Yard(common.config()) as yard:
         plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: (plugin.name.lower(), str(plugin.folder)))
     if common.json:
-        print_json([_described(plugin) for plugin in plugins])
+        print_json([described(plugin) for plugin in plugins])
         return
-    print_table([(shown(p.name), _type(p), p.origin.value, p.state.value, shown(p.reason)) for p in plugins])
+    print_table([(shown(p.name), type_of(p), p.origin.value, p.state.value, shown(p.reason)) for p in plugins])
     for plugin in plugins:
         for problem in plugin.problems:
             if plugin.state is not State.READY or not problem.warning:
                 click.echo(f"{'warning' if problem.warning else 'error'}: {shown(told(problem, plugin.folder))}")
 
 
-def _described(plugin: Plugin) -> dict[str, object]:
-    return {
-        "name": plugin.name,
-        "type": _type(plugin),
-        "version": plugin.manifest.version if plugin.manifest else "",
-        "origin": plugin.origin.value,
-        "state": plugin.state.value,
-        "reason": plugin.reason,
-        "folder": str(plugin.folder),
-        "problems": as_data(plugin.problems),
-    }
-
-
-def _type(plugin: Plugin) -> str:
-    return plugin.manifest.type.value if plugin.manifest else "-"
-
-
 async def _allow(common: Common, name: str, *, yes: bool) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
         plugin = named(source, name)
-        manifest = plugin.manifest
-        if manifest is None or plugin.command is None or plugin.fingerprint is None:
-            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.reason}")
-        if not plugin.fingerprint.digest:
-            raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.fingerprint.problem}")
-        own = source.host.environment(plugin, manifest)
-        extra = per_call(manifest, request_address="", callback_base="")
-        review = source.trust.review(plugin, {*own.values, *extra})
-        problems = lint(plugin, own.problems)
+        reviewed = source.review(plugin)
         asks = sys.stdin.isatty() and not common.json
         if common.json:
-            print_json({**review_data(review, manifest, problems), "allowed": yes or plugin.is_ready})
+            print_json({**reviewed.to_dict(), "allowed": yes or plugin.is_ready})
         elif not common.quiet or asks:
-            print_review(review, plugin, manifest, problems)
+            print_review(reviewed, plugin)
         if plugin.is_ready and not yes:
             click.echo(f"{plugin.name} may run as it is.", err=True)
             return
@@ -145,7 +118,7 @@ async def _allow(common: Common, name: str, *, yes: bool) -> None:
             raise UsageError(f"{plugin.name} is not allowed: nobody can be asked here. Say --yes to allow it as shown")
         if not yes and not click.confirm(f"\nAllow {plugin.name} to run exactly this?", err=True):
             raise ToolyardError(f"{plugin.name} is not allowed")
-        source.trust.allow(review, at=SystemClock().now().isoformat(timespec="seconds"))
+        source.allow(reviewed)
         source.plugins.refresh()
         if not common.json:
             _print_state(common, source, plugin)
@@ -169,7 +142,7 @@ async def _install(common: Common, address: str, hosts: tuple[str, ...]) -> None
     async with Yard(config) as yard:
         plugin = named(yard.plugins, str(done.folder))
     if common.json:
-        print_json({**_described(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)})
+        print_json({**described(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)})
         return
     if not common.quiet:
         click.echo(f"Installed {done.name} in {done.folder}.")
@@ -187,14 +160,7 @@ async def _remove(common: Common, name: str) -> None:
         plugin = next((p for p in source.plugins.all if p.name == name and p.origin is Origin.HOME), None) or named(
             source, name
         )
-        if plugin.origin is not Origin.HOME:
-            raise ToolyardError(
-                f"{plugin.name} was not installed: it is in {plugin.folder}; disable it, or move it away"
-            )
-        stamp = SystemClock().now().strftime("%Y%m%dT%H%M%S")
-        kept = remove_plugin(plugin.folder, config.home, stamp=stamp)
-        source.trust.forget(plugin.folder)
-        source.plugins.enable(plugin)
+        kept = source.remove(plugin)
     if common.json:
         print_json({"name": plugin.name, "kept": str(kept) if kept else None})
     elif not common.quiet:
@@ -205,6 +171,6 @@ async def _remove(common: Common, name: str) -> None:
 def _print_state(common: Common, source: PluginSource, before: Plugin) -> None:
     plugin = next((p for p in source.plugins.all if p.folder == before.folder), before)
     if common.json:
-        print_json(_described(plugin))
+        print_json(described(plugin))
     elif not common.quiet:
         click.echo(f"{plugin.name} is {plugin.state}{': ' + plugin.reason if plugin.reason else ''}")

@@ -13,12 +13,13 @@ from toolyard.app import Yard
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.plugin_run import made_of, ready
-from toolyard.cli.plugin_targets import as_data, config_for, is_folder, named, told
+from toolyard.cli.plugin_targets import config_for, is_folder, named, told
 from toolyard.errors import ToolyardError
 from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.cases import Case, cases_of
 from toolyard.plugins.lint import lint
 from toolyard.plugins.plugin import Plugin, Problem
+from toolyard.plugins.review import problem_data
 from toolyard.plugins.scaffold import Language, Tongue, files_of, scaffold
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.tool import Risk
@@ -54,7 +55,7 @@ def lint_(common: Common, targets: tuple[str, ...]) -> None:
     results = asyncio.run(_lint(common, targets))
     errors = sum(not problem.warning for _, problems in results for problem in problems)
     if common.json:
-        print_json([{"name": p.name, "folder": str(p.folder), "problems": as_data(found)} for p, found in results])
+        print_json([{"name": p.name, "folder": str(p.folder), "problems": problem_data(found)} for p, found in results])
     else:
         for plugin, problems in results:
             for problem in problems:

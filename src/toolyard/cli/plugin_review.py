@@ -1,41 +1,19 @@
 """A review of a plugin: everything that decides what would run, and what a model would read, with nothing hidden."""
 
 import shlex
-from typing import Any
 
 import click
 
 from toolyard.cli.output import json_text, print_table
-from toolyard.cli.plugin_targets import as_data, told
+from toolyard.cli.plugin_targets import told
 from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.plugin import Plugin, Problem
-from toolyard.plugins.trust import Review
-from toolyard.protocol.manifest import Manifest, plugin_text, tool_spec
+from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.review import Reviewed
+from toolyard.protocol.manifest import plugin_text, tool_spec
 
 
-def review_data(review: Review, manifest: Manifest, problems: tuple[Problem, ...]) -> dict[str, Any]:
-    return {
-        "name": review.name,
-        "folder": str(review.folder),
-        "state": review.state.value,
-        "type": manifest.type.value,
-        "risk": manifest.risk.value,
-        "command_line": review.command_line,
-        "argv": list(review.argv),
-        "shell": review.shell,
-        "environment": list(review.environment),
-        "files": dict(review.files),
-        "digest": review.digest,
-        "changed": list(review.changed),
-        "manifest_diff": review.manifest_diff,
-        "model_reads": tool_spec(manifest).description,
-        "parameters": tool_spec(manifest).parameters,
-        "prompt_text": plugin_text(manifest),
-        "problems": as_data(problems),
-    }
-
-
-def print_review(review: Review, plugin: Plugin, manifest: Manifest, problems: tuple[Problem, ...]) -> None:
+def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
+    review, manifest = reviewed.review, reviewed.manifest
     click.echo(f"{click.style(shown(review.name), bold=True)}  ({review.state}, {plugin.origin})\n")
     print_whole("folder", str(review.folder))
     print_whole("runs", review.command_line)
@@ -52,7 +30,7 @@ def print_review(review: Review, plugin: Plugin, manifest: Manifest, problems: t
     _print_lines("What a model reads about it:", tool_spec(manifest).description.split("\n"))
     _print_lines("What it reads about the parameters:", json_text(tool_spec(manifest).parameters).split("\n"))
     _print_lines(f"What {{{{VCP{review.name}}}}} becomes in a prompt:", plugin_text(manifest).split("\n"))
-    _print_lines("Worth a look:", [told(problem, review.folder) for problem in problems])
+    _print_lines("Worth a look:", [told(problem, review.folder) for problem in reviewed.problems])
 
 
 def print_whole(title: str, text: str) -> None:

@@ -2,9 +2,7 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from toolyard.cli.options import Common
 from toolyard.config import Config, load
@@ -50,7 +48,3 @@ def told(problem: Problem, folder: Path) -> str:
     """A problem with a place that an editor can open."""
     where = f"{folder.name}/" if problem.file else f"{folder.name}: "
     return f"{where}{problem}"
-
-
-def as_data(problems: Sequence[Problem]) -> list[dict[str, Any]]:
-    return [asdict(problem) for problem in problems]

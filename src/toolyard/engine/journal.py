@@ -10,7 +10,7 @@ import logging
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
@@ -55,12 +55,20 @@ class Unrecorded:
         pass
 
 
+class _Running(NamedTuple):
+    """A call that runs, as it is stored."""
+
+    record: Record
+    arguments: Json  # without the secrets that were known by then:
+    secrets: int  # so many
+
+
 class Journal:
     def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask, required: bool = True) -> None:
         """``required``: a call that cannot be recorded does not run; else it runs and a warning is logged."""
         self._store, self._clock, self._owner, self._mask, self._required = store, clock, owner, mask, required
-        self._open: dict[str, tuple[Record, Json]] = {}  # the calls that run, as they are stored; their arguments
-        self._late: deque[tuple[Record, Json, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
+        self._open: dict[str, _Running] = {}
+        self._late: deque[tuple[_Running, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
 
     async def started(self, call: ToolCall) -> None:
         try:
@@ -74,7 +82,7 @@ class Journal:
         """``also`` is stored with it, or not at all. What was done is told to the caller in any case."""
         opened = self._open.pop(call.id, None)
         if opened is not None:
-            self._late.append((*opened, outcome, also))
+            self._late.append((opened, outcome, also))
             await self._catch_up()
 
     async def _catch_up(self) -> None:
@@ -85,7 +93,7 @@ class Journal:
                 await self._finish(*late)
             except StorageError as error:
                 self._late.appendleft(late)
-                _log.error("the end of %s is not recorded yet: %s", late[0].id, error)
+                _log.error("the end of %s is not recorded yet: %s", late[0].record.id, error)
                 return
 
     async def _start(self, call: ToolCall) -> None:
@@ -94,15 +102,18 @@ class Journal:
         record = Record(
             kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
             owner=self._owner, text=f"{call.tool} {excerpt(arguments)}",
-            body={"arguments": shorten(arguments), "origin": call.origin.value, "maid": call.maid},
+            body={
+                "arguments": shorten(arguments), "origin": call.origin.value, "maid": call.maid,
+                "chat": call.chat or None,
+            },
         )  # fmt: skip
         event = NewEvent(type="call.started", at=now, data=_told(record))
         if await self._store.commit([record], [event], lasting=False):
-            self._open[call.id] = replace(record, version=1), arguments
+            self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size)
         crashpoint("journal.started")
 
-    async def _finish(self, record: Record, arguments: Json, outcome: Outcome, also: Sequence[Record]) -> None:
-        now = self._now()
+    async def _finish(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> None:
+        now, record = self._now(), call.record
         envelope = outcome.envelope
         body: JsonObject = {
             **record.body,
@@ -117,7 +128,7 @@ class Journal:
         )  # fmt: skip
         whole = Record(
             kind=RESULT, id=record.id, state=KEPT, created=record.created, updated=now,
-            body=self._whole(arguments, envelope),
+            body=self._whole(call, envelope),
         )  # fmt: skip
         event = NewEvent(type="call.finished", at=now, data=_told(ended))
         crashpoint("journal.before-finished")
@@ -155,16 +166,21 @@ class Journal:
         problem = json_problem(call.arguments, "arguments")
         return {"unreadable": problem} if problem else self._mask.json(call.arguments)
 
-    def _whole(self, arguments: Json, envelope: Envelope) -> JsonObject:
+    def _whole(self, call: _Running, envelope: Envelope) -> JsonObject:
         """Everything about a call; its data, and then its arguments, only as far as there is room.
 
-        Masked once more: by its end a call may have brought secrets that nobody knew at its start.
+        Masked once more if need be: by its end a call may have brought secrets that nobody knew at its start.
         """
-        context = {**envelope.context, "params_input": shorten(envelope.context.get("params_input"))}
-        said: JsonObject = {**envelope.to_dict(), "context": context}
-        whole: JsonObject = {"arguments": self._mask.json(arguments), "envelope": self._mask.json(said)}
+        arguments, params = call.arguments, call.record.body["arguments"]
+        if self._mask.size != call.secrets or envelope.context.get("params_input") != arguments:
+            arguments = self._mask.json(arguments)
+            params = self._mask.json(shorten(envelope.context.get("params_input")))
+        others = {**envelope.to_dict(), "context": {**envelope.context, "params_input": None}}
+        said = cast("dict[str, Any]", self._mask.json(others))
+        said["context"]["params_input"] = params
+        whole: JsonObject = {"arguments": arguments, "envelope": said}
         if len(json_bytes(whole)) > MAX_STORED:
-            whole["envelope"] = self._mask.json({**said, "data": {"cut": f"more than {MAX_STORED} bytes"}})
+            whole["envelope"] = {**said, "data": {"cut": f"more than {MAX_STORED} bytes"}}
             if len(json_bytes(whole)) > MAX_STORED:
                 whole["arguments"] = shorten(whole["arguments"])
         return whole

@@ -32,6 +32,11 @@ class Mask:
             self._secrets |= new
             self._known = re.compile("|".join(map(re.escape, sorted(self._secrets, key=len, reverse=True))))
 
+    @property
+    def size(self) -> int:
+        """How many secrets are known; they only become more."""
+        return len(self._secrets)
+
     def text(self, text: str) -> str:
         return self._known.sub(MASK, text) if self._known else text
 
@@ -51,11 +56,12 @@ class Mask:
         """Every call comes by here several times with all that it holds: so written as to be quick."""
         if isinstance(value, str):
             return self.text(value)
+        known = self._known
         if isinstance(value, list):
-            return [self.json(item) for item in value]
+            return [self.json(item) if known or isinstance(item, _CONTAINERS) else item for item in value]
         if not isinstance(value, dict):
             return value
-        masked, known = dict(value), self._known
+        masked = dict(value)
         for key, inner in value.items():
             if isinstance(inner, str):
                 if _known_name(key) if len(key) <= _LONGEST_NAME else _is_secret(key):
@@ -65,6 +71,20 @@ class Mask:
             elif isinstance(inner, _CONTAINERS):
                 masked[key] = self.json(inner)
         return masked
+
+    def restored(self, sent: Json, stored: Json) -> Json:
+        """What comes back from somebody who was shown ``stored`` masked: what they left as shown is as stored."""
+        return _restored(sent, stored, self.json(stored))
+
+
+def _restored(sent: Json, stored: Json, shown: Json) -> Json:
+    if sent == shown:
+        return stored
+    if isinstance(sent, dict) and isinstance(stored, dict) and isinstance(shown, dict):
+        return {key: _restored(value, stored.get(key), shown.get(key)) for key, value in sent.items()}
+    if isinstance(sent, list) and isinstance(stored, list) and isinstance(shown, list) and len(sent) == len(stored):
+        return [_restored(new, old, seen) for new, old, seen in zip(sent, stored, shown, strict=True)]
+    return sent
 
 
 def _is_secret(name: str) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import approvals, backend, journal, schedules
+from toolyard.engine import approvals, backend, conversations, journal, schedules
 from toolyard.engine.clock import Clock
 from toolyard.protocol import approval, task
 from toolyard.protocol.store import Store
@@ -27,6 +27,7 @@ _PAGE = 200
 _EVENTS_PAGE = 2000
 _PAUSE_S = 0.005  # another process gets the lock of the file in between
 
+_AWAITED = (schedules.State.SCHEDULED, schedules.State.PAUSED, schedules.State.RUNNING)
 ENDED: Final[Mapping[str, Sequence[str]]] = {
     journal.RESULT: (journal.KEPT,),
     backend.KIND: (backend.KEPT,),
@@ -34,9 +35,9 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
     approvals.KIND: tuple(state for state in approval.State if state is not approval.State.PENDING),
     approvals.RULE: ("revoked",),
-    schedules.KIND: tuple(
-        state for state in schedules.State if state not in (schedules.State.SCHEDULED, schedules.State.RUNNING)
-    ),
+    conversations.MESSAGES: (conversations.State.DELETED,),
+    conversations.KIND: (conversations.State.DELETED,),
+    schedules.KIND: tuple(state for state in schedules.State if state not in _AWAITED),
 }
 
 Used = Callable[[], Awaitable[int]]

@@ -21,7 +21,7 @@ from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.stop import Stop
 from toolyard.protocol.arguments import accept
-from toolyard.protocol.call import ToolCall, split_batch
+from toolyard.protocol.call import ToolCall, require_readable, split_batch, too_large
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure
@@ -135,11 +135,13 @@ class Runner:
     async def _attempt(self, call: ToolCall, started: float) -> Outcome:
         arguments = call.arguments
         try:
+            require_readable(call)
             tool = self._registry.get(call.tool)
-            _require_json(call)
-            items = split_batch(call.arguments, _names(tool)) if tool.spec.splits_batches else None
+            items = _items(call, tool)
             if items is None and not tool.spec.verbatim:
                 arguments = accept(tool.spec, call.arguments)
+            else:
+                _require_json(call)
             if call.origin in ASKED and "#" not in call.id:  # the items of a batch are permitted together
                 await self._permission(call, tool.spec)
             if items is not None:
@@ -160,15 +162,14 @@ class Runner:
             return
         stop = Stop(call.tool, self._clock, 0)
         self._running[call.id] = stop
-        asking, waiter = asyncio.ensure_future(self._permit(call, spec)), asyncio.ensure_future(stop.wait())
-        either: set[asyncio.Future[Any]] = {asking, waiter}
+        asking = asyncio.ensure_future(self._permit(call, spec))
+        either: set[asyncio.Future[Any]] = {asking, stop.asked}
         try:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if not asking.done():
                 raise stop.cancelled()
             asking.result()
         finally:
-            waiter.cancel()
             if not asking.done():
                 asking.cancel()
                 await asyncio.wait({asking}, timeout=_GRACE_S)
@@ -179,11 +180,11 @@ class Runner:
         stop = Stop(call.tool, self._clock, limit)
         self._running[call.id] = stop
         task = asyncio.ensure_future(tool.run(call, stop))
-        waiter = asyncio.ensure_future(stop.wait())
+        either: set[asyncio.Future[Any]] = {task, stop.asked}
         try:
-            await asyncio.wait({task, waiter}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
-                failure = stop.cancelled() if waiter.done() else stop.timed_out()
+                failure = stop.cancelled() if stop.asked.done() else stop.timed_out()
                 stop.cancel()
                 if not await _abandon(task):
                     raise failure
@@ -193,7 +194,6 @@ class Runner:
             await _abandon(task)
             raise
         finally:
-            waiter.cancel()
             del self._running[call.id]
 
     async def _batch(self, call: ToolCall, tool: Tool, items: list[JsonObject], started: float) -> Outcome:
@@ -280,8 +280,11 @@ async def _abandon(task: "asyncio.Future[Result]") -> bool:
     return False
 
 
-def _names(tool: Tool) -> tuple[str, ...]:
-    return (*tool.spec.parameter_names, *tool.spec.synonyms)
+def _items(call: ToolCall, tool: Tool) -> list[JsonObject] | None:
+    """The items of a batch; None when it is a single call."""
+    if not tool.spec.splits_batches or not all(isinstance(name, str) for name in call.arguments):
+        return None  # a name that is no text is refused with the arguments
+    return split_batch(call.arguments, (*tool.spec.parameter_names, *tool.spec.synonyms))
 
 
 def _sentences(message: str, hint: str) -> str:
@@ -298,6 +301,6 @@ def _require_json(call: ToolCall) -> None:
 
 
 def _echo(arguments: JsonObject) -> Json:
-    """The caller's arguments as sent; what JSON cannot carry is described instead."""
-    problem = json_problem(arguments, "arguments")
-    return arguments if problem is None else {"unreadable": problem}
+    """The caller's arguments as sent; what JSON cannot carry, or is too large, is described instead."""
+    problem = json_problem(arguments, "arguments") or too_large(arguments)
+    return {"unreadable": problem} if problem else arguments

@@ -7,50 +7,35 @@ when it runs.
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Final
 from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
-from toolyard.dialects.vcp import timed_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
-from toolyard.engine.when import moment, repeats
+from toolyard.engine.schedule_runs import KIND, Runs, Settle, State, event, shown_in
+from toolyard.engine.when import first_of
 from toolyard.errors import StorageError
-from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
+from toolyard.protocol.store import Place, Query, Record, Store
+
+__all__ = ["GRACE_S", "KIND", "Schedules", "State"]
 
 _log = logging.getLogger(__name__)
-KIND: Final = "schedule"
 GRACE_S: Final = 3600.0
 _LOOK_S = 1.0  # the wall clock may jump, so no wait is longer
 _PAGE = 200
-_AT_ONCE = 64
 
-Settle = Callable[[ToolCall], Awaitable[Outcome]]
 Approve = Callable[[ToolCall], Awaitable[str]]
-
-
-class State(StrEnum):
-    SCHEDULED = "scheduled"
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    EXPIRED = "expired"  # its time passed while no host was running
-    INTERRUPTED = "interrupted"  # the host went down while it ran
 
 
 class Schedules:
@@ -68,36 +53,53 @@ class Schedules:
         mask: Mask | None = None,
     ) -> None:
         self._store, self._clock, self._zone, self._owner = store, clock, zone, owner
-        self._settle, self._approve, self._mask = settle, approve, mask or Mask()
-        self._runs: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Semaphore(_AT_ONCE)
+        self._approve, self._mask = approve, mask or Mask()
+        self._runs = Runs(store, clock, zone=zone, settle=settle)
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Record:
         """Keep a call for later. Raises Failure when the time makes no sense or the call is not allowed."""
+        stamp = self._clock.now().timestamp()
+        record = await self._planned(call, at, cron, id_=f"schedule_{uuid4().hex}", created=stamp)
+        await self._store.commit([record], [event("schedule.added", stamp, record)])
+        crashpoint("schedule.added")
+        return record
+
+    async def change(self, id_: str, call: ToolCall, *, at: str = "", cron: str = "") -> Record | None:
+        """Another call or another time for one that waits or is paused; None when it runs or has ended."""
+        planned = await self._planned(call, at, cron, id_=id_, created=0)
+        while True:
+            old = await self._store.get(KIND, id_)
+            if old is None or old.state not in (State.SCHEDULED, State.PAUSED):
+                return None
+            due = planned.due if old.state == State.SCHEDULED else None
+            body: JsonObject = {**planned.body, "runs": old.body["runs"]}
+            new = replace(
+                planned,
+                state=old.state,
+                version=old.version,
+                created=old.created,
+                caller=old.caller,
+                due=due,
+                body=body,
+            )
+            if await self._store.commit([new], [event("schedule.changed", new.updated, new)]):
+                return replace(new, version=new.version + 1)
+
+    async def _planned(self, call: ToolCall, at: str, cron: str, *, id_: str, created: float) -> Record:
         now = self._clock.now()
         if problem := json_problem(call.arguments, "arguments"):
             raise Failure(ErrorCode.INVALID_PARAM, f"{problem}.", hint="Send arguments that are JSON.")
-        if bool(at) == bool(cron):
-            raise Failure(
-                ErrorCode.INVALID_PARAM, "A schedule needs either a time or a cron expression.", hint="Give one."
-            )
-        due = moment(at, self._zone, now) if at else next(repeats(cron, self._zone, now), None)
-        if due is None:
-            raise Failure(ErrorCode.INVALID_PARAM, f"'{cron}' never comes.", hint="Write a date that exists.")
+        due = first_of(at, cron, self._zone, now).timestamp()
         digest = await self._approve(call)
-        stamp = now.timestamp()
-        record = Record(
-            kind=KIND, id=f"schedule_{uuid4().hex}", state=State.SCHEDULED, created=stamp, updated=stamp,
-            caller=call.caller, tool=call.tool, due=due.timestamp(),
+        return Record(
+            kind=KIND, id=id_, state=State.SCHEDULED, created=created, updated=now.timestamp(),
+            caller=call.caller, tool=call.tool, due=due,
             text=f"{call.tool} {call.maid or ''} {excerpt(self._mask.json(call.arguments))}",
             body={
                 "arguments": call.arguments, "maid": call.maid, "at": at, "cron": cron, "zone": self._zone.key,
-                "for": self.shown(due.timestamp()), "approved": digest, "origin": call.origin.value, "runs": [],
+                "for": self.shown(due), "approved": digest, "origin": call.origin.value, "runs": [],
             },
         )  # fmt: skip
-        await self._store.commit([record], [_event("schedule.added", stamp, record)])
-        crashpoint("schedule.added")
-        return record
 
     async def receipt(self, call: ToolCall, *, at: str = "", cron: str = "") -> Envelope:
         """Keep a call for later; what whoever asked gets for it: when it will run, or why it will not."""
@@ -120,14 +122,31 @@ class Schedules:
 
     async def cancel(self, id_: str) -> bool:
         """False when it has run, or runs, or there is none."""
-        return await self._move(id_, (State.SCHEDULED, State.EXPIRED), State.CANCELLED) is not None
+        waiting = (State.SCHEDULED, State.PAUSED, State.EXPIRED)
+        return await self._move(id_, waiting, State.CANCELLED) is not None
+
+    async def pause(self, id_: str) -> bool:
+        """Let one wait until it is resumed; False when it does not wait for its time."""
+        return await self._move(id_, (State.SCHEDULED,), State.PAUSED) is not None
+
+    async def resume(self, id_: str) -> bool:
+        """Let a paused one go on, at its own time or the next one; False when it is not paused.
+
+        Raises Failure when its time has passed meanwhile.
+        """
+        record = await self._store.get(KIND, id_)
+        if record is None or record.state != State.PAUSED:
+            return False
+        at, cron = str(record.body["at"]), str(record.body["cron"])
+        due = first_of(at, cron, self._zone, self._clock.now()).timestamp()
+        return await self._move(id_, (State.PAUSED,), State.SCHEDULED, due=due) is not None
 
     async def run_by_hand(self, id_: str) -> bool:
         """Run one now that is scheduled or expired."""
         claimed = await self._move(id_, (State.SCHEDULED, State.EXPIRED), State.RUNNING)
         if claimed is not None:
             crashpoint("schedule.claimed-by-hand")
-            self._start(claimed, late=False)
+            self._runs.start(claimed, late=False)
         return claimed is not None
 
     async def get(self, id_: str) -> Record | None:
@@ -162,21 +181,18 @@ class Schedules:
 
     async def drain(self) -> None:
         """Until the runs that have begun have ended."""
-        while self._runs:
-            await asyncio.wait(self._runs)
+        await self._runs.drain()
 
     async def close(self) -> None:
         """Stop the runs that have begun; they end as interrupted."""
-        for run in self._runs:
-            run.cancel()
-        await self.drain()
+        await self._runs.close()
 
     async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
         """End what a host that is gone left running, as interrupted; how many there were."""
         settled = 0
         async for page in orphans(self._store, KIND, (State.RUNNING,), alive):
             why = "its host went down while it ran: what it had done by then is not known"
-            ends = (self._finish(record.id, State.INTERRUPTED, why, "") for record in page)
+            ends = (self._runs.finish(record.id, State.INTERRUPTED, why, "") for record in page)
             settled += sum(await asyncio.gather(*ends))
         return settled
 
@@ -193,7 +209,7 @@ class Schedules:
 
     def shown(self, stamp: float) -> str:
         """A moment as people of this zone read it, with its offset."""
-        return datetime.fromtimestamp(stamp, UTC).astimezone(self._zone).isoformat(timespec="seconds")
+        return shown_in(self._zone, stamp)
 
     async def _claim(self, record: Record, now: float) -> bool:
         overdue = now - (record.due or now)
@@ -203,56 +219,12 @@ class Schedules:
         claimed = await self._move(record.id, (State.SCHEDULED,), State.RUNNING)
         if claimed is not None:
             crashpoint("schedule.claimed")
-            self._start(claimed, late=overdue > 60)
+            self._runs.start(claimed, late=overdue > 60)
         return claimed is not None
 
-    def _start(self, record: Record, *, late: bool) -> None:
-        run = asyncio.ensure_future(self._run(record, late=late))
-        self._runs.add(run)
-        run.add_done_callback(self._runs.discard)
-
-    async def _run(self, record: Record, *, late: bool) -> None:
-        call = self._call(record, late=late)
-        try:
-            async with self._room:
-                envelope = (await self._settle(call)).envelope
-            state, text = State.FAILED if envelope.error else State.DONE, envelope.text[:500]
-        except StorageError as error:  # it could not be recorded, so it did not run
-            state, text = State.FAILED, str(error)
-        except asyncio.CancelledError:
-            why = "its host was stopped while it ran"
-            await asyncio.shield(self._finish(record.id, State.INTERRUPTED, why, call.id))
-            raise
-        crashpoint("schedule.ran")
-        await self._finish_surely(record.id, state, text, call.id)
-        crashpoint("schedule.finished")
-
-    async def _finish_surely(self, id_: str, state: State, text: str, call_id: str) -> None:
-        """As ``_finish``, again and again while the store refuses: a run that has ended must not stay open."""
-        while True:
-            try:
-                await self._finish(id_, state, text, call_id)
-            except StorageError as error:
-                _log.error("the end of %s is not recorded yet: %s", id_, error)
-                await asyncio.sleep(_LOOK_S)
-            else:
-                return
-
-    def _call(self, record: Record, *, late: bool) -> ToolCall:
-        body = record.body
-        now = self._clock.now().timestamp()
-        arguments, maid = body["arguments"], body.get("maid")
-        told = timed_call(
-            task_id=record.id, requested=self.shown(record.created), due=str(body["for"]),
-            triggered=self.shown(now), original=str(body["at"] or body["cron"]), late=late,
-        )  # fmt: skip
-        return ToolCall(
-            id=f"call_{uuid4().hex}", tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},
-            maid=maid if isinstance(maid, str) else None, caller=record.caller, origin=Origin.SCHEDULE,
-            approved=str(body.get("approved", "")), metadata=told,
-        )  # fmt: skip
-
-    async def _move(self, id_: str, from_states: tuple[State, ...], to: State) -> Record | None:
+    async def _move(
+        self, id_: str, from_states: tuple[State, ...], to: State, *, due: float | None = None
+    ) -> Record | None:
         """Compare and set; the record as it is now stored, or None when another was faster."""
         while True:
             record = await self._store.get(KIND, id_)
@@ -260,37 +232,7 @@ class Schedules:
                 return None
             now = self._clock.now().timestamp()
             owner = self._owner if to is State.RUNNING else ""
-            moved = replace(record, state=to, updated=now, owner=owner, due=None)
-            if await self._store.commit([moved], [_event(f"schedule.{to.value}", now, moved)]):
+            body = record.body if due is None else {**record.body, "for": self.shown(due)}
+            moved = replace(record, state=to, updated=now, owner=owner, due=due, body=body)
+            if await self._store.commit([moved], [event(f"schedule.{to.value}", now, moved)]):
                 return replace(moved, version=moved.version + 1)
-
-    async def _finish(self, id_: str, state: State, text: str, call_id: str) -> bool:
-        while True:
-            record = await self._store.get(KIND, id_)
-            if record is None or record.state != State.RUNNING:
-                return False
-            now = self._clock.now()
-            ran: JsonObject = {"call_id": call_id, "state": state.value, "text": text, "at": now.timestamp()}
-            runs = record.body.get("runs")
-            body: JsonObject = {**record.body, "runs": [*(runs if isinstance(runs, list) else []), ran][-50:]}
-            due = self._next(record, now)
-            if due is not None:
-                body["for"] = self.shown(due)
-            ended = replace(
-                record, state=State.SCHEDULED if due else state, updated=now.timestamp(), owner="", due=due, body=body
-            )
-            if await self._store.commit([ended], [_event(f"schedule.{state.value}", now.timestamp(), ended, ran)]):
-                return True
-
-    def _next(self, record: Record, now: datetime) -> float | None:
-        cron = str(record.body.get("cron", ""))
-        if not cron:
-            return None
-        with contextlib.suppress(Failure, StopIteration):
-            return next(repeats(cron, self._zone, now)).timestamp()
-        return None
-
-
-def _event(kind: str, at: float, record: Record, more: JsonObject | None = None) -> NewEvent:
-    told: JsonObject = {"id": record.id, "tool": record.tool, "state": record.state, "due": record.due}
-    return NewEvent(type=kind, at=at, data=told | (more or {}))

@@ -13,20 +13,17 @@ class Stop:
     def __init__(self, tool: str, clock: Clock, timeout_s: float) -> None:
         self._tool, self._clock, self._timeout_s = tool, clock, timeout_s
         self._deadline = clock.monotonic() + timeout_s
-        self._cancelled = asyncio.Event()
+        self.asked: asyncio.Future[None] = asyncio.get_running_loop().create_future()  # done when it is cancelled
 
     def __call__(self) -> None:
-        if self._cancelled.is_set():
+        if self.asked.done():
             raise self.cancelled()
         if self._clock.monotonic() >= self._deadline:
             raise self.timed_out()
 
     def cancel(self) -> None:
-        self._cancelled.set()
-
-    async def wait(self) -> None:
-        """Until the run is cancelled."""
-        await self._cancelled.wait()
+        if not self.asked.done():
+            self.asked.set_result(None)
 
     def cancelled(self) -> Failure:
         return Failure(

@@ -197,6 +197,15 @@ class Tasks:
         """End a task that still runs; False when it had ended already."""
         return await self.end(task_id, TaskState.CANCELLED, message="It was cancelled.")
 
+    async def fail(self, task_id: str, reason: str) -> bool:
+        """The same, because a person knows that nothing will come of it."""
+        return await self.end(task_id, TaskState.FAILED, message=reason)
+
+    async def count(self, caller: str | None = None) -> dict[str, int]:
+        """How many tasks are in each state, of all callers or of one."""
+        wanted = {state.value: Query(states=(state,), caller=caller) for state in TaskState}
+        return {state: await self._store.count(KIND, query) for state, query in wanted.items()}
+
     async def progressed(self, task_id: str, progress: JsonObject) -> None:
         """How far a task is; the latest word counts, and none that lost a race is repeated."""
         record = await self._store.get(KIND, task_id)

@@ -6,7 +6,10 @@ one that happens twice in autumn means the first. A time with an offset means ex
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from cronsim import CronSim, CronSimError
@@ -14,6 +17,7 @@ from cronsim import CronSim, CronSimError
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
+FORESEEN: Final = 5  # moments of a cron expression
 _LOCAL = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[-T ](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
 _HINT = "Write it as YYYY-MM-DD-HH:mm, such as 2027-03-05-14:00, or as ISO 8601 with an offset."
 
@@ -31,6 +35,48 @@ def moment(text: str, zone: ZoneInfo, now: datetime) -> datetime:
             hint="Name a later time.",
         )
     return found
+
+
+def first_of(at: str, cron: str, zone: ZoneInfo, now: datetime) -> datetime:
+    """The first moment of a schedule, which has either a time or a cron expression; else Failure(INVALID_PARAM)."""
+    if bool(at) == bool(cron):
+        raise Failure(ErrorCode.INVALID_PARAM, "A schedule needs either a time or a cron expression.", hint="Give one.")
+    due = moment(at, zone, now) if at else next(repeats(cron, zone, now), None)
+    if due is None:
+        raise Failure(ErrorCode.INVALID_PARAM, f"'{cron}' never comes.", hint="Write a date that exists.")
+    return due
+
+
+@dataclass(frozen=True, slots=True)
+class Foreseen:
+    """The next moments of a schedule, or the ``problem`` for which there are none."""
+
+    times: tuple[datetime, ...] = ()
+    note: str = ""
+    problem: str = ""
+
+
+def foresee(at: str, cron: str, zone: ZoneInfo, now: datetime) -> Foreseen:
+    try:
+        first = first_of(at, cron, zone, now)
+    except Failure as failure:
+        return Foreseen(problem=f"{failure.message} {failure.hint}".strip())
+    if at:
+        return Foreseen((first,), _clock_note(at, first))
+    return Foreseen(tuple(islice(repeats(cron, zone, now), FORESEEN)))
+
+
+def _clock_note(at: str, due: datetime) -> str:
+    """What the clocks do to a local time: empty, or that it is skipped or comes twice."""
+    match = _LOCAL.fullmatch(at.strip())
+    if match is None:
+        return ""
+    written = [int(part or 0) for part in match.groups()]
+    said = due.isoformat(timespec="minutes")
+    if [due.hour, due.minute] != written[3:5]:
+        return f"The clocks skip this time: it means {said}."
+    twice = due.replace(fold=0).utcoffset() != due.replace(fold=1).utcoffset()
+    return f"The clocks show this time twice: it means the first, {said}." if twice else ""
 
 
 def repeats(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from toolyard.config import Config
 from toolyard.engine.approvals import Approvals
@@ -10,11 +10,12 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.tasks import Tasks
+from toolyard.gateway.answer import Limits
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.host import Texts, Tools, Waiting
 from toolyard.gateway.shown import Show
 from toolyard.gateway.tour import Tour
-from toolyard.gateway.upstream import HttpUpstream, Limits
+from toolyard.gateway.upstream import HttpUpstream
 from toolyard.gateway.upstreams import Provider, Upstreams
 from toolyard.plugin_source import PluginSource
 from toolyard.protocol.approval import State
@@ -25,6 +26,7 @@ from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.tool import ToolSpec
 
+DEFAULT_URL: Final = "https://api.openai.com/v1"  # where a key without an address belongs
 _TOUR_PAUSE_S = 0.012  # between two words of the guide, so that it can be read along
 _MOST_WAITING = 200
 
@@ -58,11 +60,11 @@ def make_chat(
 ) -> Chat:
     """The chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets that plugins brought."""
     clock, config = clock or SystemClock(), yard.config
-    mask = mask or Mask(config.secrets)
-    mask.add(provider.key for provider in config["upstreams"].values() if provider.key)
+    mask = mask or Mask()
+    mask.add(config.secrets)
     zone = config.zone
     return Chat(
-        _upstreams(config, Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s), limits),
+        _upstreams(config, clock, limits, tour_pause_s),
         _tools(yard, mask),
         Texts(
             specs=lambda: (tool.spec for tool in yard.tools),
@@ -77,16 +79,23 @@ def make_chat(
     )
 
 
-def _upstreams(config: Config, tour: Tour, limits: Limits) -> Upstreams:
+def change_upstreams(chat: Chat, config: Config, *, clock: Clock, mask: Mask) -> None:
+    """Let the model providers of these settings answer from now on."""
+    mask.add(config.secrets)
+    chat.change_upstreams(_upstreams(config, clock, Limits(), _TOUR_PAUSE_S))
+
+
+def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float) -> Upstreams:
+    zone = config.zone
     url, key = config["upstream_url"], config["upstream_key"]
     if url is None and key:
-        url = "https://api.openai.com/v1"  # where a key without an address belongs
+        url = DEFAULT_URL
     default = HttpUpstream("upstream", url, key, limits) if url else None
     named = {
         name: Provider(HttpUpstream(name, one.url, one.key, limits), one.models)
         for name, one in config["upstreams"].items()
     }
-    return Upstreams(tour, named, default)
+    return Upstreams(Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s), named, default)
 
 
 def _tools(yard: Yard, mask: Mask) -> Tools:

@@ -5,6 +5,7 @@ gives every later piece. Any other request ends when its client leaves, with its
 """
 
 import asyncio
+import random
 import re
 import secrets
 from collections.abc import AsyncGenerator, Callable
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from http import HTTPStatus
 from typing import Final
-from uuid import uuid4
 
 import orjson
 
@@ -69,6 +69,13 @@ class Chat:
         self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
         self._show, self._nonce = show, nonce
         self._chats = Chats()
+        self._leaving: set[asyncio.Task[None]] = set()  # providers that only running turns still need
+
+    def change_upstreams(self, upstreams: Upstreams) -> None:
+        """Turns from now on go to these; one that runs stays with the provider it began with."""
+        before, self._upstreams = self._upstreams, upstreams
+        self._leaving.add(task := asyncio.create_task(self._leave(before)))
+        task.add_done_callback(self._leaving.discard)
 
     async def complete(
         self, body: JsonObject, *, caller: str, raw: bytes = b"", vcp: bool = False, chat: str = "", show: str = ""
@@ -118,6 +125,10 @@ class Chat:
     async def close(self) -> None:
         await self._chats.close()
         await self._upstreams.close()
+        for task in (leaving := set(self._leaving)):
+            task.cancel()
+        if leaving:
+            await asyncio.wait(leaving)
 
     def _wanted(self, body: JsonObject, *, vcp: bool, chat: str, show: str) -> _Wanted:
         if not isinstance(body.get("messages"), list) or not body["messages"]:
@@ -135,12 +146,18 @@ class Chat:
         usual = Show.RAW if vcp else self._show
         return _Wanted(chat, Show(form) if form else usual, handle_of(body))
 
+    async def _leave(self, upstreams: Upstreams) -> None:
+        try:
+            await self._chats.outlived()
+        finally:
+            await upstreams.close()
+
     async def _turn(self, body: JsonObject, raw: bytes, caller: str, wanted: _Wanted) -> Turn:
-        model = str(body.get("model") or "")
-        upstream, name = self._upstreams.pick(model)
         nonce = secrets.token_hex(4) if self._nonce else None
         messages = body["messages"]
         prompt = await filled(messages if isinstance(messages, list) else [], self._texts, caller, nonce)
+        model = str(body.get("model") or "")
+        upstream, name = self._upstreams.pick(model)  # from here to the books without a pause: it may be leaving
         changes: JsonObject = {"messages": prompt.messages} if prompt.changed else {}
         changes |= {"model": name} if name != model else {}
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
@@ -157,7 +174,8 @@ class Chat:
             nonce=nonce,
         )
         now = self._now().timestamp()
-        record = ChatRecord(id=wanted.chat or f"chat_{uuid4().hex}", caller=caller, model=name, started=now)
+        id_ = wanted.chat or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
+        record = ChatRecord(id=id_, caller=caller, model=name, started=now)
         return Turn(ask, upstream, self._tools, record, int(now))
 
     def _begun(self, turn: Turn, wanted: _Wanted) -> Entry:

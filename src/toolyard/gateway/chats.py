@@ -20,6 +20,7 @@ MAX_BEHIND: Final = 1024 * 1024
 MAX_RECORDED: Final = 4 * 1024 * 1024
 MAX_CHATS: Final = 200
 MAX_KEPT: Final = 32 * 1024 * 1024
+_LOOK_S = 0.5
 
 
 @dataclass(eq=False, slots=True)
@@ -111,13 +112,18 @@ class Entry:
     task: "asyncio.Task[None] | None" = field(default=None, repr=False)
 
     @property
+    def key(self) -> tuple[str, str]:
+        return self.record.caller, self.record.id
+
+    @property
     def size(self) -> int:
         return self.record.size + (self.recorded.size if self.recorded else 0)
 
 
 class Chats:
     def __init__(self) -> None:
-        self._entries: OrderedDict[tuple[str, str], Entry] = OrderedDict()
+        self._entries: dict[tuple[str, str], Entry] = {}
+        self._ended: OrderedDict[tuple[str, str], None] = OrderedDict()  # those that do not run, the oldest first
         self._kept = 0  # bytes of those that ended
 
     def get(self, caller: str, chat: str) -> Entry | None:
@@ -125,11 +131,11 @@ class Chats:
         return self._entries.get((caller, chat))
 
     def begin(self, entry: Entry) -> None:
-        key = (entry.record.caller, entry.record.id)
-        before = self._entries.pop(key, None)
+        before = self._entries.pop(entry.key, None)
         if before is not None:
+            self._ended.pop(entry.key, None)
             self._kept -= before.size
-        self._entries[key] = entry
+        self._entries[entry.key] = entry
 
     def end(self, entry: Entry) -> None:
         entry.turn = entry.task = None
@@ -138,11 +144,9 @@ class Chats:
         if entry.record.state == "running":
             entry.record.state = "done"
         self._kept += entry.size
-        while self._full:
-            key = next((key for key, old in self._entries.items() if old.turn is None), None)
-            if key is None:
-                return  # all of them run
-            self._kept -= self._entries.pop(key).size
+        self._ended[entry.key] = None
+        while self._full and self._ended:
+            self._kept -= self._entries.pop(self._ended.popitem(last=False)[0]).size
 
     def interrupt(self, caller: str, *, handle: str = "", chat: str = "") -> bool:
         """Whether there was something of this caller to stop."""
@@ -156,6 +160,13 @@ class Chats:
         for turn in found:
             turn.interrupt()
         return bool(found)
+
+    async def outlived(self) -> None:
+        """Until every turn that runs now has ended."""
+        running = [entry for entry in self._entries.values() if entry.turn is not None]
+        while running:
+            await asyncio.sleep(_LOOK_S)
+            running = [entry for entry in running if entry.turn is not None]
 
     async def close(self) -> None:
         tasks = [entry.task for entry in self._entries.values() if entry.task is not None]

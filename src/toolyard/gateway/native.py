@@ -1,7 +1,8 @@
 """Native tool calls of a reply: gathered from the pieces of a stream, and as work.
 
 A call of one of the client's own tools is the client's. Any other is ours, also one that nobody knows: the model is
-told so. A tool that the client gave a name of ours is the client's.
+told so. A tool that the client gave a name of ours is the client's. A call that cannot be run, such as one whose
+arguments are not JSON, fails like any other: it is told and kept.
 """
 
 from dataclasses import replace
@@ -16,6 +17,7 @@ from toolyard.gateway.work import Job
 from toolyard.protocol.json import Json, JsonObject
 
 MAX_CALLS: Final = 32
+_MAX_SEEN = 2000  # characters of arguments that cannot be read
 CUT: Final = "length"  # the finish reason of a reply that was not allowed to go on
 
 
@@ -74,8 +76,8 @@ def jobs_of(calls: list[JsonObject], tools: Tools, caller: str, *, cut: bool = F
         arguments, problem = _arguments(call, cut=cut and number == len(calls))
         if number > MAX_CALLS:
             problem = f"Only the first {MAX_CALLS} calls of a reply are run: send it again."
-        request = None if problem else tools.request(name, arguments, caller=caller, maid=None, metadata={})
-        made.append(Job(tool=name, call=request and replace(request, use_id=use_id), problem=problem, native_id=id_))
+        request = tools.request(name, arguments, caller=caller, maid=None, metadata={})
+        made.append(Job(tool=name, call=replace(request, use_id=use_id, unreadable=problem), native_id=id_))
     return made
 
 
@@ -85,17 +87,19 @@ def _is_other(call: JsonObject, delta: JsonObject) -> bool:
 
 
 def _arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
+    """The arguments; or as much of what was written as tells what it was, and why it is none."""
     function = call.get("function")
     written = function.get("arguments") if isinstance(function, dict) else None
     if cut and not written:
         return {}, "The reply was cut before the arguments of this call, so it was not run. Send the whole call again."
     if isinstance(written, dict):
         return written, ""
+    seen: JsonObject = {"written": str(written)[:_MAX_SEEN]}
     try:
         value = orjson.loads(written) if isinstance(written, str) and written.strip() else {}
     except orjson.JSONDecodeError as error:
-        return {}, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
-    return (value, "") if isinstance(value, dict) else ({}, "The arguments of a call must be a JSON object.")
+        return seen, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
+    return (value, "") if isinstance(value, dict) else (seen, "The arguments of a call must be a JSON object.")
 
 
 def _merge(call: JsonObject, delta: JsonObject) -> None:

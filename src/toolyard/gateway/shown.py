@@ -3,7 +3,8 @@
 ``summary``: the model's text without its request blocks, and one quoted line per call. ``hidden``: the text alone.
 ``events``: the text, and each call as a chunk of its own with the key ``toolyard``, for clients that draw it. ``raw``:
 everything the model wrote, and VCPToolBox's information blocks. A call that is marked (``ink``) shows its block in
-every form. What a tool said is one short line here, and no markup.
+every form. What a tool said is one short line here, and no markup; why it failed is the whole reason, so that what a
+person said who refused a call is seen.
 """
 
 import re
@@ -30,7 +31,7 @@ class Show(StrEnum):
     @property
     def tells(self) -> bool:
         """Whether something is told of work that has not ended."""
-        return self in (Show.SUMMARY, Show.EVENTS)
+        return self is not Show.HIDDEN
 
 
 _MARKS = {
@@ -41,6 +42,7 @@ _MARKS = {
     State.BACKGROUND: "↗",
 }
 _LINE = 160
+_FAULT = 400  # a person who refuses a call may say why at some length
 _BLOCK = 4000
 _MEDIA = 4 * 1024 * 1024  # characters of pictures that go with an event
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
@@ -89,10 +91,10 @@ def call_event(job: Job, ran: Ran | None) -> JsonObject:
 
 
 def _line(ran: Ran) -> str:
-    flat = " ".join(ran.text.split())
-    sentence = _SENTENCE.match(flat)
+    flat, most = " ".join((ran.brief or ran.text).split()), _FAULT if ran.brief else _LINE
+    sentence = None if ran.brief else _SENTENCE.match(flat)
     said = (sentence[0] if sentence else flat).translate(_NO_MARKUP)
-    cut = said if len(said) <= _LINE else said[: _LINE - 1] + "…"
+    cut = said if len(said) <= most else said[: most - 1] + "…"
     return f"> {_MARKS[ran.state]} {_plain(ran.job.tool)}: {neutralise(cut)}"
 
 

@@ -13,9 +13,9 @@ from typing import Final
 
 import orjson
 
+from toolyard.gateway.answer import Answer
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.tour_script import Said, script
-from toolyard.gateway.upstream import Answer
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.json import Json, JsonObject
 

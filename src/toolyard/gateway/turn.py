@@ -13,6 +13,7 @@ from typing import Final
 import orjson
 
 from toolyard.gateway import native, requests
+from toolyard.gateway.answer import Answer
 from toolyard.gateway.ask import Ask
 from toolyard.gateway.chunks import Head, as_events
 from toolyard.gateway.faults import ChatFailed, cut_off
@@ -23,7 +24,7 @@ from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.reply import Reply
 from toolyard.gateway.shown import Show, call_event, limit_note, waiting_event, waiting_text, work_text
 from toolyard.gateway.sse import DONE, event_of
-from toolyard.gateway.upstream import Answer, Upstream
+from toolyard.gateway.upstream import Upstream
 from toolyard.gateway.view import View
 from toolyard.gateway.work import Job, Ran, Work
 from toolyard.protocol.json import Json, JsonObject
@@ -41,7 +42,7 @@ class Turn:
         self._messages = ask.messages
         self._answer: Answer | None = None
         self._events: asyncio.Queue[bytes | None] | None = None  # for a client that draws the work
-        self._work = Work(tools, self._tell)
+        self._work = Work(tools)
         self._results: list[Ran] = []
         self.interruption = Interruption()
         self.round = 0
@@ -148,7 +149,7 @@ class Turn:
             return []
         written = requests.jobs_of(view.requests, self._tools, self.ask.caller, self._messages)
         ours = native.jobs_of(self._ours(calls), self._tools, self.ask.caller, cut=finish == native.CUT)
-        return [*ours, *written]
+        return [job.of_chat(self.record.id) for job in (*ours, *written)]
 
     async def _done(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[bytes, None]:
         """Do the work; meanwhile what the client is told of it."""
@@ -156,7 +157,7 @@ class Turn:
             self._results = await self.work(jobs)
             return
         events = self._events = asyncio.Queue()
-        task = asyncio.create_task(self._work.do(jobs))
+        task = asyncio.create_task(self._work.do(jobs, self._tell))
         task.add_done_callback(lambda _: events.put_nowait(None))
         calls = {job.call.id for job in jobs if job.call is not None}
         try:
@@ -185,7 +186,7 @@ class Turn:
 
     async def work(self, jobs: list[Job]) -> list[Ran]:
         with self.interruption.stops():
-            return await self._work.do(jobs)
+            return await self._work.do(jobs, self._tell)
 
     def _tell(self, job: Job, ran: Ran | None) -> None:
         if ran is not None:

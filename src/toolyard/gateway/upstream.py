@@ -2,8 +2,7 @@
 
 One session per provider keeps connections open. A request is tried again only when ``retry`` says that nothing of it
 has reached anyone yet: after a 429, a 5xx or a connection that failed, with growing pauses or as Retry-After says.
-Redirects are not followed, so the key goes to its own origin and nowhere else. Limits: ``Limits``. An answer is
-idle when no whole event came for that time, however many bytes did.
+Redirects are not followed, so the key goes to its own origin and nowhere else. Limits: ``Limits``.
 """
 
 import asyncio
@@ -11,54 +10,25 @@ import contextlib
 import gc
 import re
 import sys
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 import orjson
 
+from toolyard.gateway.answer import Answer, HttpAnswer, Limits
 from toolyard.gateway.fair import Fair
-from toolyard.gateway.faults import ChatFailed, cut_off, refused, too_slow, unreachable, unreadable
-from toolyard.gateway.sse import Events
+from toolyard.gateway.faults import ChatFailed, refused, too_slow, unreachable
 from toolyard.protocol.json import JsonObject
 
 if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-MAX_WHOLE: Final = 32 * 1024 * 1024
 _VERSION = re.compile(r"v\d+\w*")
 _LAST_WORD_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    connect_s: float = 10.0
-    first_byte_s: float = 120.0
-    idle_s: float = 60.0
-    whole_s: float = 600.0  # for an answer that is not streamed, whose first byte is its last
-    tries: int = 3
-    pause_s: float = 0.5  # before the second try; doubled for each further one
-    longest_pause_s: float = 20.0  # a longer Retry-After is left to the client
-
-
-class Answer(Protocol):
-    """An answer that has begun, with status 200."""
-
-    streamed: bool  # as events; else as one JSON body
-
-    def batches(self) -> AsyncGenerator[list[bytes], None]:
-        """The events as they come, several at a time. Raises ChatFailed."""
-        ...
-
-    async def whole(self) -> bytes: ...
-
-    def close(self) -> None:
-        """Stop it at once. Closing twice is harmless."""
-        ...
+_IDLE_S = 4.0  # many providers close a connection after 5 s, and a request that meets that is lost
 
 
 class Upstream(Protocol):
@@ -180,68 +150,7 @@ class HttpUpstream:
 
         self._chat = URL(f"{self._base}/chat/completions")
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
         )
-
-
-class HttpAnswer:
-    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: Fair) -> None:
-        self._name, self._response, self._limits, self._fair = name, response, limits, fair
-        self.streamed = response.content_type == "text/event-stream"
-
-    async def batches(self) -> AsyncGenerator[list[bytes], None]:
-        events, loop = Events(), asyncio.get_running_loop()
-        limit = self._limits.first_byte_s
-        deadline = loop.time() + limit
-        while data := await self._some(deadline, limit):
-            try:
-                found = events.feed(data)
-            except ValueError as error:
-                raise unreadable(self._name, f"sent nonsense: {error}") from error
-            if found:
-                await self._fair.step()
-                yield found
-                limit = self._limits.idle_s
-                deadline = loop.time() + limit
-        if rest := events.finish():
-            yield [rest]
-
-    async def whole(self) -> bytes:
-        import aiohttp
-
-        try:
-            async with asyncio.timeout(self._limits.whole_s):
-                data = await self._response.content.read(MAX_WHOLE + 1)
-                while len(data) <= MAX_WHOLE and (more := await self._response.content.read(MAX_WHOLE)):
-                    data += more
-        except TimeoutError as error:
-            raise too_slow(self._name, f"did not end within {self._limits.whole_s:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise cut_off(self._name, str(error)) from error
-        if len(data) > MAX_WHOLE:
-            raise unreadable(self._name, f"sent more than {MAX_WHOLE} bytes")
-        return data
-
-    def close(self) -> None:
-        if self._response.content.at_eof():
-            self._response.release()  # the connection is good for the next
-        else:
-            self._response.close()
-
-    async def _some(self, deadline: float, limit: float) -> bytes:
-        """The next bytes; none at the end."""
-        import aiohttp
-
-        content = self._response.content
-        try:
-            data = content.read_nowait(-1)
-            if data or content.at_eof():
-                return data
-            async with asyncio.timeout_at(deadline):
-                return await content.readany()
-        except TimeoutError as error:
-            raise too_slow(self._name, f"fell silent for {limit:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise cut_off(self._name, str(error)) from error

@@ -43,12 +43,16 @@ class Job:
     marked: bool = False  # its whole result is shown to the client
     native_id: str = ""  # of a native tool call
 
+    def of_chat(self, chat: str) -> "Job":
+        return replace(self, call=replace(self.call, chat=chat)) if self.call else self
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ran:
     job: Job
     state: State
     text: str  # what happened, for people
+    brief: str = ""  # why it failed, without what to do about it
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
     native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
     time_ms: float = 0.0
@@ -62,16 +66,16 @@ Listener = Callable[[Job, "Ran | None"], None]  # told when a job begins, and wh
 
 
 class Work:
-    def __init__(self, tools: Tools, listen: Listener | None = None) -> None:
-        self._tools, self._listen = tools, listen
+    def __init__(self, tools: Tools) -> None:
+        self._tools = tools
         self._room: asyncio.Semaphore | None = None
         self._background: set[asyncio.Task[Ran]] = set()
 
-    async def do(self, jobs: list[Job]) -> list[Ran]:
-        tasks = [asyncio.create_task(self._one(job)) for job in jobs if not job.forgets]
+    async def do(self, jobs: list[Job], listen: Listener) -> list[Ran]:
+        tasks = [asyncio.create_task(self._one(job, listen)) for job in jobs if not job.forgets]
         for job in jobs:
             if job.forgets:
-                self._background.add(task := asyncio.create_task(self._one(job)))
+                self._background.add(task := asyncio.create_task(self._one(job, listen)))
                 task.add_done_callback(self._background.discard)
         waited = iter(tasks)
         try:
@@ -84,14 +88,12 @@ class Work:
         """Also end what was started and not waited for."""
         await _end(list(self._background))
 
-    async def _one(self, job: Job) -> Ran:
+    async def _one(self, job: Job, listen: Listener) -> Ran:
         self._room = self._room or asyncio.Semaphore(AT_ONCE)
         async with contextlib.nullcontext() if job.forgets else self._room:
-            if self._listen:
-                self._listen(job, None)
+            listen(job, None)
             ran = await self._ran(job)
-            if self._listen:
-                self._listen(job, ran)
+            listen(job, ran)
             return ran
 
     async def _ran(self, job: Job) -> Ran:
@@ -117,8 +119,9 @@ class Work:
             parts = result.get("content") if isinstance(result, dict) else None
             content = [inert.json(part) for part in parts] if isinstance(parts, list) else []
         time_ms = envelope.stats["time_ms"]
+        brief = inert.text(envelope.error.message) if envelope.error else ""
         return Ran(
-            job=job, state=state, text=inert.text(envelope.text), content=content, native=native,
+            job=job, state=state, text=inert.text(envelope.text), brief=brief, content=content, native=native,
             time_ms=float(time_ms),
         )  # fmt: skip
 

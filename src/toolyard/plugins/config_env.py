@@ -9,10 +9,12 @@ A key is made of letters, digits and ``_ . @ # % & ^ + -`` and does not begin wi
 counts. Nothing is expanded. A quote with more text behind it on its line quotes nothing: the line is then read as
 unquoted. Pure, and linear in the text. A line that is no setting is skipped with a problem; a quote that is never
 closed is what a half-written file looks like, so that problem is marked as ``fatal``.
+
+``edited`` changes single settings and leaves every other character as it is, comments included.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 _SETTING = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z0-9_.@%&^+-][A-Za-z0-9_.@#%&^+-]*)(?:[ \t]*=|:(?=[ \t]))[ \t]*")
@@ -33,6 +35,19 @@ class ConfigProblem:
 
 
 @dataclass(frozen=True, slots=True)
+class _Setting:
+    """One setting as it stands in the text."""
+
+    key: str
+    value: str = field(repr=False)
+    at: int  # where its line begins
+    start: int  # its value with its quotes: from here
+    end: int  # to here
+    following: int  # where the next line begins
+    odd_quote: str = ""  # it begins with one that quotes nothing
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigFile:
     values: Mapping[str, str] = field(repr=False)
     problems: tuple[ConfigProblem, ...] = ()
@@ -40,39 +55,94 @@ class ConfigFile:
 
 def parse(text: str) -> ConfigFile:
     """Every setting of ``text`` in order, and what is wrong with the rest."""
-    text = _LINE_END.sub("\n", text.removeprefix("\ufeff"))
+    text = _plain(text)
     values: dict[str, str] = {}
     problems: list[ConfigProblem] = []
-    at, line = 0, 1
-    while at < len(text):
-        end, problem = _take(text, at, line, values)
+    line, counted = 1, 0
+    for at, end, setting in _lines(text):
+        line += text.count("\n", counted, at)
+        counted = at
+        problem = _problem(text, setting, line) if setting else _no_setting(text[at:end], line)
         if problem and (problem.fatal or len(problems) < _MAX_PROBLEMS):
             problems.append(problem)
-        line += text.count("\n", at, end)
-        at = end
+        if setting and "\0" not in setting.value:
+            values[setting.key] = setting.value
     return ConfigFile(values, tuple(problems))
 
 
-def _take(text: str, at: int, line: int, values: dict[str, str]) -> tuple[int, ConfigProblem | None]:
-    """Read what begins at ``at`` into ``values``; where the next line begins, and what is wrong with this one."""
-    newline = text.find("\n", at)
-    end = len(text) if newline < 0 else newline
+def edited(text: str, values: Mapping[str, str | None]) -> str:
+    """``text`` with these settings set, or taken out where the value is None. Raises ValueError, naming no value."""
+    plain = _plain(text)
+    before = parse(plain)
+    fatal = next((problem for problem in before.problems if problem.fatal), None)
+    if fatal:
+        raise ValueError(f"line {fatal.line}: {fatal.message}: {fatal.fix}")
+    settings = [setting for _, _, setting in _lines(plain) if setting]
+    last = {setting.key: setting for setting in settings}  # the one that counts
+    pieces, at = [], 0
+    for setting in settings:
+        new = values.get(setting.key)
+        if setting.key in values and new is None:
+            pieces.append(plain[at : setting.at])
+            at = setting.following
+        elif new is not None and setting is last[setting.key]:
+            pieces += [plain[at : setting.start], _written(setting.key, new)]
+            at = setting.end
+    whole = "".join(pieces) + plain[at:]
+    for key, new in values.items():
+        if new is not None and key not in last:
+            whole += f"{'' if whole.endswith(chr(10)) or not whole else chr(10)}{key}={_written(key, new)}\n"
+    wanted = {**before.values, **values}
+    if parse(whole).values != {key: value for key, value in wanted.items() if value is not None}:
+        raise ValueError("the file cannot be changed here without changing other settings: edit it by hand")
+    return whole.replace("\n", "\r\n") if "\r\n" in text else whole
+
+
+def _plain(text: str) -> str:
+    return _LINE_END.sub("\n", text.removeprefix("\ufeff"))
+
+
+def _written(key: str, value: str) -> str:
+    """The plainest way to write a value that is read as the same again."""
+    escaped = value.replace("\n", "\\n").replace("\r", "\\r")
+    forms = (value, *(f"{quote}{value}{quote}" for quote in "'\"`"), f'"{escaped}"')
+    found = next((form for form in forms if parse(f"{key}={form}").values == {key: value}), None)
+    if found is None:
+        raise ValueError(f"{key}: neither the name nor this value can be written in this file")
+    return found
+
+
+def _lines(text: str) -> Iterator[tuple[int, int, _Setting | None]]:
+    """Where each line or setting begins, where that line ends, and what it sets."""
+    at = 0
+    while at < len(text):
+        newline = text.find("\n", at)
+        end = len(text) if newline < 0 else newline
+        setting = _setting(text, at, end)
+        yield at, end, setting
+        at = setting.following if setting else end + 1
+
+
+def _setting(text: str, at: int, end: int) -> _Setting | None:
     found = _SETTING.match(text, at, end)
     if found is None:
-        return end + 1, _no_setting(text[at:end], line)
+        return None
     key, start = found[1], found.end()
-    quote = text[start] if start < end and text[start] in _QUOTED else None
+    quote = text[start] if start < end and text[start] in _QUOTED else ""
     quoted = _QUOTED[quote].match(text, start) if quote else None
-    problem = None
     if quoted:
-        value, following = _expanded(quoted[1], quote), quoted.end()
-    else:
-        value, following = _unquoted(text[start:end]), end + 1
-        problem = _never_closed(text, start, end, key, line) if quote else None
-    if "\0" in value:
-        return following, ConfigProblem(line, f"the value of {key} has a NUL character", "take the character out")
-    values[key] = value
-    return following, problem
+        return _Setting(key, _expanded(quoted[1], quote), at, start, quoted.end(1) + 1, quoted.end())
+    stops = start + len(text[start:end].partition("#")[0].rstrip())
+    return _Setting(key, _unquoted(text[start:end]), at, start, stops, end + 1, quote)
+
+
+def _problem(text: str, setting: _Setting, line: int) -> ConfigProblem | None:
+    if "\0" in setting.value:
+        return ConfigProblem(line, f"the value of {setting.key} has a NUL character", "take the character out")
+    if not setting.odd_quote:
+        return None
+    end = setting.following - 1
+    return _never_closed(text, setting.start, end, setting.key, line)
 
 
 def _no_setting(written: str, line: int) -> ConfigProblem | None:

@@ -80,8 +80,8 @@ class Plugins:
         """The keys in the config.env of every other plugin."""
         return frozenset(key for plugin in self._all if plugin.name != name for key in plugin.config)
 
-    def refresh(self) -> Changes:
-        """Read what has changed."""
+    def refresh(self, again: Path | None = None) -> Changes:
+        """Read what has changed; the plugin in the folder ``again`` is read anew in any case."""
         before = {plugin.folder: plugin for plugin in self._all}
         found: dict[Path, Plugin] = {}
         files: dict[Path, PluginFiles] = {}
@@ -92,8 +92,9 @@ class Plugins:
                     problems=(fault,),
                 )  # fmt: skip
             elif signature := signature_of(folder):
-                files[folder] = self._read(folder, signature)
-                found[folder] = self._judged(folder, origin, files[folder], before.get(folder))
+                files[folder] = self._read(folder, signature, anew=folder == again)
+                known = None if folder == again else before.get(folder)
+                found[folder] = self._judged(folder, origin, files[folder], known)
         self._files = files
         self._all = _named(tuple(found.values()))
         self._by_name = {}
@@ -121,9 +122,10 @@ class Plugins:
         wanted |= {plugin.folder for plugin in self._all}
         return frozenset(place for place in wanted if place.is_dir())
 
-    def _read(self, folder: Path, signature: Signature) -> PluginFiles:
+    def _read(self, folder: Path, signature: Signature, *, anew: bool) -> PluginFiles:
         last = self._files.get(folder)
-        return last if last and last.signature == signature else read_files(folder, signature, last)
+        same = last is not None and last.signature == signature and not anew
+        return last if same and last else read_files(folder, signature, last)
 
     def _is_current(self, plugin: Plugin) -> bool:
         files = self._files.get(plugin.folder)

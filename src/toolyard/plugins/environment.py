@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from toolyard.protocol.failure import Failure, Reason
@@ -29,7 +30,7 @@ HOST_KEYS = frozenset({
     "decrypted_auth_code", "imageserver_image_key", "imageserver_file_key", "ssh_manager_token", "log_monitor_token",
 })  # fmt: skip
 _HOST_PREFIX = "toolyard_"
-_DECIDED = frozenset(
+DECIDED = frozenset(
     ("HOME", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK")
 )
 _SECRET_NAME = re.compile(
@@ -54,9 +55,19 @@ class Surroundings:
     shared: Mapping[str, Collection[str]] = field(default_factory=dict)  # plugin -> the keys its owner shares with it
 
 
+class Source(StrEnum):
+    """Where a setting of a plugin comes from."""
+
+    PLUGIN = "plugin"  # its config.env
+    HOST = "host"
+    DEFAULT = "default"
+    MISSING = "missing"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
     values: Mapping[str, str] = field(repr=False)  # for every call
+    sources: Mapping[str, Source]  # of those that are settings
     from_host: tuple[str, ...]  # which of them are taken from the host beyond what every program needs
     secrets: tuple[str, ...] = field(repr=False)  # values to mask wherever they would be shown
     problems: tuple[str, ...] = ()
@@ -72,20 +83,23 @@ def environment_of(
     offered = shared | {key.name: v for key in manifest.config for v in _offered(key.name, around.environ, denied)}
     schema = {key.name: key for key in manifest.config}
     values = _needed(manifest.name, around)
-    values |= {name: value for key in schema.values() for name, value in _default(key)}
-    for source in (offered, config):
-        for name, value in source.items():
-            typed = _typed(value, schema[name].type) if name in schema else value
+    defaults = {name: value for key in schema.values() for name, value in _default(key)}
+    values |= defaults
+    sources = dict.fromkeys(defaults, Source.DEFAULT)
+    for source, given in ((Source.HOST, offered), (Source.PLUGIN, config)):
+        for name, value in given.items():
+            typed = typed_text(value, schema[name].type) if name in schema else value
             if typed is None:
                 problems.append(f"{name} is not of the type {schema[name].type}: {name} counts as not set")
-            elif name not in _DECIDED:
-                values[name] = typed
+            elif name not in DECIDED:
+                values[name], sources[name] = typed, source
     lacking = [key.name for key in manifest.config if key.required and not values.get(key.name)]
     problems += [f"{name} is required and not set: write {name}=... into config.env" for name in lacking]
     return Environment(
         values=values,
-        from_host=tuple(sorted(name for name in offered if name not in config and name not in _DECIDED)),
-        secrets=tuple(v for name, v in {**offered, **config}.items() if looks_secret(name) or _LOGIN_IN_URL.search(v)),
+        sources=sources,
+        from_host=tuple(sorted(name for name in offered if name not in config and name not in DECIDED)),
+        secrets=tuple(v for name, v in {**offered, **config}.items() if is_secret(name, v)),
         problems=tuple(problems),
     )
 
@@ -122,6 +136,11 @@ def make_data_folder(home: Path, plugin: str) -> Path:
 def looks_secret(name: str) -> bool:
     """Whether only secrets have such a name: DOUBAO_API_KEY, Image_Key, accessToken."""
     return bool(_SECRET_NAME.search(_CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower()))
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a setting is to be kept from everybody's eyes."""
+    return looks_secret(name) or bool(_LOGIN_IN_URL.search(value))
 
 
 def _needed(plugin: str, around: Surroundings) -> dict[str, str]:
@@ -177,8 +196,8 @@ def _is_denied(name: str, denied: frozenset[str]) -> bool:
 
 def _default(key: ConfigKey) -> Iterator[tuple[str, str]]:
     text = _text(key.default)
-    typed = None if text is None else _typed(text, key.type)
-    if typed is not None and key.name not in _DECIDED:
+    typed = None if text is None else typed_text(text, key.type)
+    if typed is not None and key.name not in DECIDED:
         yield key.name, typed
 
 
@@ -188,7 +207,7 @@ def _text(value: Json) -> str | None:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _typed(value: str, kind: str) -> str | None:
+def typed_text(value: str, kind: str) -> str | None:
     """``value`` as a child reads a setting of this type, or None when it is none."""
     match kind:
         case "boolean":

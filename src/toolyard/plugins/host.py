@@ -6,12 +6,14 @@ from dataclasses import replace
 from datetime import datetime
 
 from toolyard.plugins.asynchronous import Submissions
-from toolyard.plugins.child import run_child
+from toolyard.plugins.child import Ended, run_child
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.environment import Environment, Surroundings, environment_of, make_data_folder, per_call
 from toolyard.plugins.launch import Launch, Starter
 from toolyard.plugins.plugin import Plugin, State
+from toolyard.plugins.plugin_settings import PluginSetting, settings_of
 from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN, Queue
+from toolyard.plugins.runs import Runs
 from toolyard.plugins.stderr import StderrLog, StderrRing
 from toolyard.plugins.timeout import run_limit
 from toolyard.plugins.tree import Children
@@ -47,10 +49,11 @@ class PluginHost:
         at_once: int,
         outlives: bool = False,
     ) -> None:
-        self.plugins, self._around, self._now, self._keep_secret = plugins, around, now, keep_secret
+        self.plugins, self.around, self._now, self._keep_secret = plugins, around, now, keep_secret
         self.children, self.starter = children, starter
         self.queue = Queue(at_once=at_once)
         self.logs: dict[str, StderrLog] = {}
+        self.runs = Runs()
         self.submissions = Submissions(desk, children, starter, callback_base, outlives=outlives)
 
     def tools(self) -> "Iterator[PluginTool]":
@@ -79,7 +82,10 @@ class PluginHost:
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
         others = self.plugins.keys_of_others(plugin.name)
-        return environment_of(manifest, plugin.config, self._around, keys_of_others=others)
+        return environment_of(manifest, plugin.config, self.around, keys_of_others=others)
+
+    def settings(self, plugin: Plugin, manifest: Manifest) -> tuple[PluginSetting, ...]:
+        return settings_of(manifest, plugin.config, self.environment(plugin, manifest))
 
     def launch(self, plugin: Plugin, manifest: Manifest) -> Launch:
         if plugin.command is None or plugin.fingerprint is None:
@@ -96,10 +102,10 @@ class PluginHost:
         )
 
     def make_data_folder(self, name: str) -> None:
-        make_data_folder(self._around.home, name)
+        make_data_folder(self.around.home, name)
 
-    def log(self, name: str, call_id: str, ring: StderrRing) -> None:
-        self.logs.setdefault(name, StderrLog()).add(call_id, self._now(), ring)
+    def log(self, name: str, call_id: str, ring: StderrRing, noise: str = "") -> None:
+        self.logs.setdefault(name, StderrLog()).add(call_id, self._now(), ring, noise)
 
     async def close(self) -> None:
         await self.submissions.close()
@@ -111,7 +117,7 @@ class PluginTool:
     """A plugin as a tool."""
 
     def __init__(self, host: PluginHost, manifest: Manifest, fingerprint: str) -> None:
-        self._host = host
+        self._host, self.manifest = host, manifest
         spec = tool_spec(manifest)
         self._spec = replace(spec, timeout_s=spec.timeout_s + QUEUE_S, fingerprint=fingerprint)
 
@@ -134,14 +140,17 @@ class PluginTool:
             return await self._once(call, manifest, launch, stdin)
 
     async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
-        name = manifest.name
+        name, child = manifest.name, None
+        ended: Ended | None = None
         ring = StderrRing()
         try:
             async with run_limit(name, manifest.timeout_s):
                 child = await self._host.starter.spawn(launch, per_call(manifest, request_address="127.0.0.1"))
                 ended = await run_child(child, stdin, children=self._host.children, limits=manifest.limits, stderr=ring)
         finally:
-            self._host.log(name, call.id, ring)
+            self._host.log(name, call.id, ring, "" if ended is None else ended.noise)
+            if child is not None:
+                self._host.runs.add(call.id, child.pid, launch, ring, ended)
         return result_of(name, verdict(name, ended), warnings=ended.warnings)
 
 

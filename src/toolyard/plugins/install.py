@@ -1,9 +1,9 @@
 """Plugins come into the home and leave it. Nothing of a plugin is run, neither on the way in nor on the way out.
 
 A source is a folder, an archive or the https address of a git repository. It is put together beside its place under a
-hidden name and gets its own by one rename: a plugin is there whole or not at all. Installed dependencies and version
-control (``LEFT_OUT``) do not come along from a folder, and links are refused. What is removed goes to a folder of its
-own, from which a person can take it back.
+hidden name, where it can be looked at, and gets its own by one rename: a plugin is there whole or not at all. Installed
+dependencies and version control (``LEFT_OUT``) do not come along from a folder, and links are refused. What is removed
+goes to a folder of its own, from which a person can take it back.
 """
 
 import hashlib
@@ -37,6 +37,21 @@ class Installed:
     left_out: tuple[str, ...] = ()  # dependencies that have to be installed anew
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """A plugin in the home that nobody finds yet; ``stage`` is all that is to be removed with it."""
+
+    name: str
+    folder: Path
+    stage: Path
+    source: str
+    proof: str = ""
+    left_out: tuple[str, ...] = ()
+
+    def discard(self) -> None:
+        shutil.rmtree(self.stage, ignore_errors=True)
+
+
 def install(
     source: str,
     home: Path,
@@ -46,26 +61,49 @@ def install(
     caps: Caps = Caps(),  # noqa: B008
 ) -> Installed:
     """Bring a plugin into the home; ``hosts`` are taken beside the usual ones. Raises ToolyardError."""
-    place = home / FOLDER
-    place.mkdir(parents=True, exist_ok=True, mode=0o700)
-    stage = place / f".incoming-{token_hex(8)}"
-    stage.mkdir(mode=0o700)
+    return admit(stage(source, home, environ, hosts=hosts, caps=caps), home)
+
+
+def stage(
+    source: str,
+    home: Path,
+    environ: Mapping[str, str],
+    *,
+    hosts: Collection[str] = (),
+    caps: Caps = Caps(),  # noqa: B008
+    prefix: str = ".incoming-",
+) -> Staged:
+    """Bring a plugin beside its place, to be looked at and then admitted or discarded. Raises ToolyardError."""
+    place = home / FOLDER / f"{prefix}{token_hex(8)}"
     try:
-        proof, left_out = _brought(source, stage, environ, (*HOSTS, *(host.lower() for host in hosts)), caps)
-        found = _plugin_folder(stage / "content", source)
-        name = _name(found, source)
-        target = place / name
-        try:
-            claim(found, target)
-        except Refused:
-            raise ToolyardError(
-                f"{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'"
-            ) from None
-        return Installed(name=name, folder=target, source=source, proof=proof, left_out=left_out)
+        place.mkdir(parents=True, mode=0o700)
+        proof, left_out = _brought(source, place, environ, (*HOSTS, *(host.lower() for host in hosts)), caps)
+        found = _plugin_folder(place / "content", source)
+        return Staged(
+            name=_name(found, source), folder=found, stage=place, source=source, proof=proof, left_out=left_out
+        )
     except OSError as error:
+        shutil.rmtree(place, ignore_errors=True)
         raise ToolyardError(f"{source} cannot be installed: {error.strerror or error}") from error
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+
+
+def admit(staged: Staged, home: Path) -> Installed:
+    """Give a staged plugin its place. Raises ToolyardError; the stage is gone in any case."""
+    name, target = staged.name, home / FOLDER / staged.name
+    try:
+        claim(staged.folder, target)
+    except Refused:
+        raise ToolyardError(
+            f"{name} is installed already in {target}: remove it first with 'toolyard plugin remove {name}'"
+        ) from None
+    except OSError as error:
+        raise ToolyardError(f"{staged.source} cannot be installed: {error.strerror or error}") from error
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        staged.discard()
+    return Installed(name=name, folder=target, source=staged.source, proof=staged.proof, left_out=staged.left_out)
 
 
 def remove(folder: Path, home: Path, *, stamp: str) -> Path | None:

@@ -16,6 +16,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifest import Command, Manifest, PluginType, command_spec
+from toolyard.protocol.manifests.safe_text import hides
 from toolyard.protocol.manifests.source import Path, place, written
 
 _ASKS_LATER = re.compile(r"query|status|check|poll|result|cancel|list|查询|状态|取消", re.IGNORECASE)
@@ -60,6 +61,11 @@ def is_later_question(command: Command) -> bool:
     return _ASKS_LATER.search(command.name) is not None and not _PLACEHOLDER.search(command.description)
 
 
+def has_hidden_characters(manifest: Manifest) -> bool:
+    """Whether a text for the model, as it is written, has characters that nobody can see; a model never gets them."""
+    return any(hides(text) for _, text in _model_texts(manifest))
+
+
 def _placed(text: _Text, problem: Problem) -> Problem:
     """A problem of the command has no place of its own."""
     if problem.file or not problem.field:
@@ -69,16 +75,20 @@ def _placed(text: _Text, problem: Problem) -> Problem:
 
 def _of_texts(text: _Text, manifest: Manifest) -> Iterator[Problem]:
     """Whatever a model gets to read, also inside a schema."""
-    capabilities = manifest.fields.get("capabilities")
-    listed = capabilities.get(COMMANDS[-1]) if isinstance(capabilities, dict) else None
-    shown: dict[Path, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
-    for path, value in (*_strings(shown), *_strings({COMMANDS: listed})):
+    for path, value in _model_texts(manifest):
         for message, words in poison_in(value):
             if message == HIDDEN and len(path) in (1, len(COMMANDS) + 2) and path[-1] in _KNOWN_TEXTS:
                 continue
             quoted = f': "{words}"' if words else ""
             fix = "Say only what the plugin does and how it is called."
             yield text.problem(path, f"{message}{quoted}.", fix, warning=True)
+
+
+def _model_texts(manifest: Manifest) -> Iterator[tuple[Path, str]]:
+    capabilities = manifest.fields.get("capabilities")
+    listed = capabilities.get(COMMANDS[-1]) if isinstance(capabilities, dict) else None
+    shown: dict[Path, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
+    yield from (*_strings(shown), *_strings({COMMANDS: listed}))
 
 
 def _strings(values: "dict[Path, Json]") -> Iterator[tuple[Path, str]]:

@@ -40,6 +40,14 @@ class Queue:
         self._lines: dict[str, _Line] = {}
         self._running = self._waiting = self._arrived = 0
 
+    @property
+    def running(self) -> int:
+        return self._running
+
+    @property
+    def waiting(self) -> int:
+        return self._waiting
+
     @asynccontextmanager
     async def turn(self, plugin: str, limit: int) -> AsyncIterator[None]:
         """Hold a place while the block runs. Raises Failure(BUSY) when too many are waiting."""

@@ -41,32 +41,14 @@ class StateFile:
         """Write the file as ``edit`` leaves its content; raises ConfigError when it cannot be read or written."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with _turn(self.path.with_name(f".{self.path.name}.lock")):
+            with turn(self.path.with_name(f".{self.path.name}.lock")):
                 value, problem = self._load()
                 if problem:
                     raise ConfigError(f"{problem}: correct it, or remove it and begin anew")
                 edit(value)
-                self._write(json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass"))
+                write_private(self.path, json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass"))
         except OSError as error:
             raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from error
-
-    def _write(self, content: bytes) -> None:
-        draft = self.path.with_name(f".{self.path.name}.{os.getpid()}")
-        with suppress(FileNotFoundError):
-            draft.unlink()  # of a process of this number that died
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with os.fdopen(fd, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(fd)
-            crashpoint("state-file.before-replace")
-            draft.replace(self.path)
-            crashpoint("state-file.after-replace")
-        except BaseException:
-            with suppress(FileNotFoundError):
-                draft.unlink()
-            raise
 
     def _load(self) -> tuple[JsonObject, str]:
         try:
@@ -89,8 +71,29 @@ class StateFile:
         return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
+def write_private(path: Path, content: bytes) -> None:
+    """Put ``content`` in the place of a file, whole or not at all, for its owner only. Raises OSError."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    with suppress(FileNotFoundError):
+        draft.unlink()  # of a process of this number that died
+    fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
+        crashpoint("state-file.before-replace")
+        draft.replace(path)
+        crashpoint("state-file.after-replace")
+    except BaseException:
+        with suppress(FileNotFoundError):
+            draft.unlink()
+        raise
+
+
 @contextmanager
-def _turn(lock: Path) -> Iterator[None]:
+def turn(lock: Path) -> Iterator[None]:
+    """Of several processes that change a file, one at a time. Raises ConfigError when it takes too long."""
     own = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     pause = threading.Event()
     try:

@@ -153,7 +153,8 @@ class StaticValues:
 
 
 def _version(plugin: Plugin) -> str:
-    return plugin.fingerprint.digest if plugin.fingerprint else ""
+    """Changes with what would run, and with its settings."""
+    return f"{plugin.fingerprint.digest if plugin.fingerprint else ''}:{hash(frozenset(plugin.config.items()))}"
 
 
 def _five(cron: str) -> str:

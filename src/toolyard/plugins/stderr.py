@@ -6,6 +6,7 @@ Bounded twice: of one call the beginning and the end, of one plugin the last lin
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 
 HEAD = 64 * 1024
 TAIL = 256 * 1024
@@ -53,27 +54,39 @@ class StderrRing:
         return (self._head + self._tail)[-size:].decode("utf-8", "replace") if size < TAIL else self.text
 
 
+class Stream(StrEnum):
+    STDERR = "stderr"
+    NOISE = "noise"  # what stood on stdout beside the answer
+
+
 @dataclass(frozen=True, slots=True)
 class StderrEntry:
     call_id: str
     at: datetime
     text: str
+    number: int = 0  # from 1, in the order in which they came
+    stream: Stream = Stream.STDERR
 
 
 class StderrLog:
-    """The stderr of one plugin: its last calls that printed any, newest last, bounded in bytes and calls."""
+    """What one plugin printed beside its answers: its last calls that did, newest last, bounded in bytes and calls."""
 
     def __init__(self, size: int = LOG) -> None:
         self._size = size
+        self.total = 0  # how many entries there have been
         self._entries: deque[tuple[StderrEntry, int]] = deque()
         self._kept = 0
 
-    def add(self, call_id: str, at: datetime, ring: StderrRing) -> None:
-        if not ring.total:
-            return
-        text = ring.last(self._size)
-        size = len(text.encode())
-        self._entries.append((StderrEntry(call_id, at, text), size))
+    def add(self, call_id: str, at: datetime, ring: StderrRing, noise: str = "") -> None:
+        if ring.total:
+            self._put(call_id, at, ring.last(self._size), Stream.STDERR)
+        if noise:
+            self._put(call_id, at, noise[: self._size], Stream.NOISE)
+
+    def _put(self, call_id: str, at: datetime, text: str, stream: Stream) -> None:
+        self.total += 1
+        size = len(text.encode(errors="replace"))
+        self._entries.append((StderrEntry(call_id, at, text, self.total, stream), size))
         self._kept += size
         while len(self._entries) > 1 and (self._kept > self._size or len(self._entries) > _LOG_CALLS):
             self._kept -= self._entries.popleft()[1]

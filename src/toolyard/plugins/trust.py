@@ -53,8 +53,11 @@ class _Record:
 
 class Trust:
     def __init__(self, home: Path, *, folders: Collection[Path] = ()) -> None:
-        """``folders``: every plugin below them may run, by the owner's setting or for this run only."""
         self._file = StateFile(home / FILE_NAME)
+        self.trust_folders(folders)
+
+    def trust_folders(self, folders: Collection[Path]) -> None:
+        """From now on every plugin below these, and no other, may run by the owner's setting or for this run only."""
         self._folders = tuple(os.path.realpath(folder) for folder in folders)
 
     @property

@@ -4,10 +4,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 
 class Origin(StrEnum):
@@ -34,11 +35,40 @@ class ToolCall:
     force: bool = False  # a person said so; no argument a model writes can set it
     approved: str = ""  # the digest of this call as a person approved it earlier
     chat: str = ""  # the chat that it is part of
+    unreadable: str = ""  # why what was written cannot be run: it is told and kept, and does not run
     metadata: JsonObject = field(default_factory=dict)  # what the host tells a plugin beside the arguments
 
 
+MAX_ARGUMENTS: Final = 4 * 2**20  # bytes of the arguments of one call, as JSON
+_LONGEST_ESCAPE = 6  # bytes that one character of a text can become
 _NUMBER = re.compile(r"[1-9][0-9]*")
 _MAX_DIGITS = 6  # of the number of a batch item: a longer one is part of a name
+
+
+def require_readable(call: ToolCall) -> None:
+    """Raises Failure when nobody should try to run it."""
+    if call.unreadable:
+        raise Failure(ErrorCode.INVALID_PARAM, call.unreadable)
+    if problem := too_large(call.arguments):
+        hint = "Send less at once, such as the path of a file instead of what is in it."
+        raise Failure(ErrorCode.INVALID_PARAM, f"{call.tool} cannot run: {problem}.", hint=hint)
+
+
+def too_large(arguments: Mapping[str, Json]) -> str:
+    """Why these are too many bytes; empty when they are not, or are no JSON. Small ones cost next to nothing."""
+    size = 0
+    for key, value in arguments.items():
+        if isinstance(value, dict | list):
+            size = MAX_ARGUMENTS
+            break
+        size += len(value) + len(key) if isinstance(value, str) else 40
+    if size * _LONGEST_ESCAPE < MAX_ARGUMENTS:
+        return ""
+    try:
+        size = len(json_bytes(dict(arguments)))
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return f"its arguments are {size:,} bytes, and {MAX_ARGUMENTS:,} are allowed" if size > MAX_ARGUMENTS else ""
 
 
 def fold(name: str) -> str:

@@ -19,15 +19,14 @@ from typing import Any, TypeVar
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
-from toolyard.protocol.words import wanted, words
-from toolyard.storage.sqlite_schema import SCHEMA, VERSION
+from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, record_of, remove, where_is
+from toolyard.storage.sqlite_schema import VERSION, migrate
 
 _BATCH = 500  # commits in one transaction
 _BUSY_MS = 5000
 _POLL_S = 0.2
-_COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
 
 T = TypeVar("T")
 
@@ -74,31 +73,31 @@ class SqliteStore:
         return self._opened
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
-        ready = [_Change.of(record) for record in changes]
+        ready = [Change.of(record) for record in changes]
         told = [(event.type, event.at, json_bytes(event.data)) for event in events]
-        won = await self._write(lambda db: _commit(db, ready, told), lasting=lasting)
+        won = await self._write(lambda db: commit(db, ready, told), lasting=lasting)
         if won and events:
             async with self._grown:
                 self._grown.notify_all()
         return won
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
-        sql = f"SELECT {_COLUMNS} FROM records WHERE kind = ? AND id = ?"  # noqa: S608 no value is in it
+        sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND id = ?"  # noqa: S608 no value is in it
         rows = await self._read(lambda db: db.execute(sql, (kind, id)).fetchall())
-        return _record(kind, rows[0]) if rows else None
+        return record_of(kind, rows[0]) if rows else None
 
     async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
-        where, values = _where(kind, query)
+        where, values = where_is(kind, query)
         if after is not None:
             where += " AND (created, id) < (?, ?)"
             values += [after.created, after.id]
         order = "due, id" if query.due_until is not None else "created DESC, id DESC"
-        sql = f"SELECT {_COLUMNS} FROM records WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
+        sql = f"SELECT {COLUMNS} FROM records WHERE {where} ORDER BY {order} LIMIT ?"  # noqa: S608
         rows = await self._read(lambda db: db.execute(sql, (*values, limit)).fetchall())
-        return [_record(kind, row) for row in rows]
+        return [record_of(kind, row) for row in rows]
 
     async def count(self, kind: str, query: Query) -> int:
-        where, values = _where(kind, query)
+        where, values = where_is(kind, query)
         sql = f"SELECT count(*) FROM records WHERE {where}"  # noqa: S608
         rows = await self._read(lambda db: db.execute(sql, values).fetchall())
         return int(rows[0][0])
@@ -106,7 +105,7 @@ class SqliteStore:
     async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
         marks = ",".join("?" * len(states))
         doomed = f"SELECT number FROM records WHERE kind = ? AND updated < ? AND state IN ({marks}) LIMIT ?"  # noqa: S608
-        return await self._write(lambda db: _remove(db, doomed, (kind, before, *states, limit)))
+        return await self._write(lambda db: remove(db, doomed, (kind, before, *states, limit)))
 
     async def events(self, after: int, *, limit: int) -> list[Event]:
         sql = "SELECT seq, type, at, data FROM events WHERE seq > ? ORDER BY seq LIMIT ?"
@@ -237,21 +236,10 @@ def _connect(file: Path) -> sqlite3.Connection:
                 "use that version, or restore a backup with 'toolyard restore'"
             )
         if version < VERSION:
-            _migrate(db)
+            migrate(db)
     except (sqlite3.Error, OSError) as error:
         raise _fault(file, error) from error
     return db
-
-
-def _migrate(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    (version,) = db.execute("PRAGMA user_version").fetchone()  # another process may have been faster
-    if version < VERSION:
-        for statement in SCHEMA.split(";"):
-            db.execute(statement)
-        db.execute(f"PRAGMA user_version = {VERSION}")
-        crashpoint("store.before-migrated")
-    db.execute("COMMIT")
 
 
 def _fault(file: Path, error: Exception) -> StorageError:
@@ -263,93 +251,3 @@ def _fault(file: Path, error: Exception) -> StorageError:
     if "malformed" in said or "not a database" in said:
         return StorageError(f"{file} is damaged ({said}): put it aside and restore a backup with 'toolyard restore'")
     return StorageError(f"{file}: {said}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """A record ready to be written: what cannot be written fails with whoever wants it, not in the writer."""
-
-    record: Record
-    body: bytes
-    said: str  # the words it is to be found by
-
-    @classmethod
-    def of(cls, record: Record) -> "_Change":
-        return cls(record, json_bytes(record.body), " ".join(words(record.text)))
-
-
-def _commit(db: sqlite3.Connection, changes: Sequence[_Change], events: Sequence[tuple[str, float, bytes]]) -> bool:
-    if not all(_put(db, change) for change in changes):
-        return False
-    db.executemany("INSERT INTO events (type, at, data) VALUES (?, ?, ?)", events)
-    return True
-
-
-def _put(db: sqlite3.Connection, change: _Change) -> bool:
-    """Compare and set: True when the record was still at its version."""
-    record = change.record
-    values = (
-        record.state, record.version + 1, record.created, record.updated, record.caller, record.tool, record.key,
-        record.owner, record.due, record.text, change.body, record.kind, record.id,
-    )  # fmt: skip
-    if record.version == 0:
-        done = db.execute(
-            """INSERT OR IGNORE INTO records
-            (state, version, created, updated, caller, tool, key, owner, due, text, body, kind, id)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            values,
-        )
-    else:
-        done = db.execute(
-            """UPDATE records SET state = ?, version = ?, created = ?, updated = ?, caller = ?, tool = ?, key = ?,
-            owner = ?, due = ?, text = ?, body = ? WHERE kind = ? AND id = ? AND version = ?""",
-            (*values, record.version),
-        )
-    if done.rowcount == 1 and (change.said or record.version):
-        _index(db, change)
-    return done.rowcount == 1
-
-
-def _index(db: sqlite3.Connection, change: _Change) -> None:
-    record = change.record
-    sql = "SELECT number FROM records WHERE kind = ? AND id = ?"
-    (number,) = db.execute(sql, (record.kind, record.id)).fetchone()
-    stored = db.execute("SELECT said FROM words WHERE rowid = ?", (number,)).fetchone() if record.version else None
-    if (stored[0] if stored else "") == change.said:
-        return
-    if stored:
-        db.execute("DELETE FROM words WHERE rowid = ?", (number,))
-    if change.said:
-        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, change.said))
-
-
-def _remove(db: sqlite3.Connection, doomed: str, values: Sequence[Any]) -> int:
-    numbers = db.execute(doomed, values).fetchall()
-    db.executemany("DELETE FROM words WHERE rowid = ?", numbers)
-    db.executemany("DELETE FROM records WHERE number = ?", numbers)
-    return len(numbers)
-
-
-def _where(kind: str, query: Query) -> tuple[str, list[Any]]:
-    conditions, values = ["kind = ?"], [kind]
-    exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
-    bounds = {"due <=": query.due_until, "created >=": query.since}
-    given: list[tuple[str, Any]] = [(f"{name} = ?", value) for name, value in exact.items() if value is not None]
-    given += [(f"{name} ?", value) for name, value in bounds.items() if value is not None]
-    if asked := wanted(query.text):
-        match = " ".join(f'"{word}"*' for word in asked)
-        given.append(("number IN (SELECT rowid FROM words WHERE words MATCH ?)", match))
-    if query.states:
-        conditions.append(f"state IN ({','.join('?' * len(query.states))})")
-        values += list(query.states)
-    return " AND ".join([*conditions, *(text for text, _ in given)]), [*values, *(value for _, value in given)]
-
-
-def _record(kind: str, row: Sequence[Any]) -> Record:
-    *fields, text, body = row
-    id_, state, version, created, updated, caller, tool, key, owner, due = fields
-    said: JsonObject = json_value(body)
-    return Record(
-        kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
-        key=key, owner=owner, due=due, text=text, body=said,
-    )  # fmt: skip

@@ -1,4 +1,8 @@
-"""The tables of the embedded store."""
+"""The tables of the embedded store, and how they come into a file."""
+
+import sqlite3
+
+from toolyard.crashpoint import crashpoint
 
 VERSION = 1
 
@@ -24,3 +28,15 @@ CREATE TABLE events (
 );
 CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = "unicode61 remove_diacritics 0");
 """
+
+
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring a file to this version, unless another process was faster."""
+    db.execute("BEGIN IMMEDIATE")
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version < VERSION:
+        for statement in SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {VERSION}")
+        crashpoint("store.before-migrated")
+    db.execute("COMMIT")

@@ -124,6 +124,10 @@ class FileOperator:
             "CreateCanvas": Command(threaded(special.create_canvas), ("fileName", "content")),
         }
 
+    @property
+    def commands(self) -> tuple[str, ...]:
+        return tuple(self._commands)
+
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         wanted = str(call.arguments["command"])
         command = self._commands.get(wanted)

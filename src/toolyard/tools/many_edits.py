@@ -145,18 +145,19 @@ class _Lines:
 def _anchors(texts: Iterable[str]) -> tuple[dict[str, _Anchor], int]:
     """The anchors of those texts that have a line long enough for one, and the size of all their pieces.
 
-    An anchor stands at the beginning, in the middle or at the end of the longest line: where it is shared with the
-    fewest other texts, for what only one edit has is seldom found elsewhere.
+    An anchor stands at the beginning of the longest line; if others begin alike, there or in the middle or at the end:
+    where it is shared with the fewest, for what only one edit has is seldom found elsewhere.
     """
-    lines = {text: max(text.split("\n"), key=len) for text in texts}
+    lines = {text: max(text.split("\n"), key=len) if "\n" in text else text for text in texts}
     lines = {text: line for text, line in lines.items() if len(line) >= _SHORTEST}
     size = min([_LONGEST_PIECE, *(len(line) - _STRIDE + 1 for line in lines.values())])
-    choices = {text: _choices(text.index(line), len(line) - size - _STRIDE + 1) for text, line in lines.items()}
+    leads = {text: text.index(line) for text, line in lines.items()}
+    shared = Counter(text[lead : lead + size] for text, lead in leads.items())
+    crowded = [text for text, lead in leads.items() if shared[text[lead : lead + size]] > 1]
+    choices = {text: _choices(leads[text], len(lines[text]) - size - _STRIDE + 1) for text in crowded}
     shared = Counter(text[start : start + size] for text, starts in choices.items() for start in starts)
-    leads = {
-        text: min((shared[text[start : start + size]], start) for start in starts)[1]
-        for text, starts in choices.items()
-    }
+    for text, starts in choices.items():
+        leads[text] = min((shared[text[start : start + size]], start) for start in starts)[1]
     return {text: _Anchor(lead, _pieces(text, lead, size)) for text, lead in leads.items()}, size
 
 

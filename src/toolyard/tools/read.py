@@ -17,9 +17,10 @@ from toolyard.tools.readers.page import MAX_LINE_CHARS, Page
 from toolyard.tools.text import description
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
+from toolyard.workspace.line_scan import Limits
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.snapshot import read_exactly, settled
-from toolyard.workspace.text import SMALL_FILE, Limits, TextReader, Window
+from toolyard.workspace.text import SMALL_FILE, TextReader, Window
 from toolyard.workspace.workspace import Opened, Workspace
 
 SPEC = ToolSpec(
@@ -85,8 +86,9 @@ class Read:
 def _text(file: Opened, window: Window, page: Page) -> Result:
     if not window.lines and page.start > 1:
         raise page.beyond(file.path, window.total_lines or 0, "lines")
-    content = "\n".join(f"{number}\t{line.shown}" for number, line in enumerate(window.lines, page.start))
-    cuts = sum(line.cut for line in window.lines)
+    cuts = len([line for line in window.lines if line.cut])
+    texts = [line.shown if line.cut else line.text for line in window.lines]
+    content = "\n".join([f"{number}\t{text}" for number, text in enumerate(texts, page.start)])
     data: JsonObject = {
         "content": content,
         "truncated": window.next_line is not None or cuts > 0,

@@ -1,16 +1,17 @@
 """Who is asking: a key in the Authorization header, the session of a browser, or a ticket for one WebSocket.
 
-Sessions, tickets and login links are random, kept here and nowhere else, and bounded in number and time: a restart
-signs every browser out. Failures count for the address they come from, whatever the path.
+Tickets and login links are random, kept here and nowhere else, and bounded in number and time. Failures count for the
+address they come from, whatever the path.
 """
 
 import hmac
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from math import ceil
+from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from toolyard.engine.clock import Clock
@@ -18,8 +19,8 @@ from toolyard.web.failures import Failures
 from toolyard.web.keys import Keys, digest
 from toolyard.web.refusal import Refusal
 from toolyard.web.scope import Scope
+from toolyard.web.sessions import Sessions, csrf_of
 
-SESSION_S: Final = 12 * 3600.0
 TICKET_S: Final = 30.0
 LINK_S: Final = 900.0
 _MOST = 1000  # of each kind
@@ -74,10 +75,10 @@ class _Once(Generic[T]):
 
 
 class Access:
-    def __init__(self, keys: Keys, clock: Clock) -> None:
+    def __init__(self, keys: Keys, home: Path, clock: Clock) -> None:
         self.keys = keys
+        self._sessions = Sessions(home, keys, lambda: clock.now().timestamp())
         self.failures = Failures(clock.monotonic)
-        self._sessions: _Once[Visitor] = _Once(SESSION_S, clock.monotonic)
         self._tickets: _Once[Visitor] = _Once(TICKET_S, clock.monotonic)
         self._links: _Once[Visitor] = _Once(LINK_S, clock.monotonic)
 
@@ -91,11 +92,15 @@ class Access:
         return Visitor(key_id=key.id, scopes=key.scopes)
 
     def by_session(self, name: str, address: str) -> Visitor:
-        visitor = self._sessions.get(name)
-        if visitor is None or not self.keys.exists(visitor.key_id):
+        key = self._sessions.find(name)
+        if key is None:
             self._let_try(address)
             raise self._wrong(address, "the session has ended: sign in again at /login")
-        return replace(visitor, session=name)
+        return Visitor(key_id=key.id, scopes=key.scopes, csrf=csrf_of(name), session=name)
+
+    def is_session(self, name: str) -> bool:
+        """Whether a browser that says so is signed in. Asking counts as no attempt: nothing opens."""
+        return bool(name) and self._sessions.find(name) is not None
 
     def by_ticket(self, ticket: str, address: str) -> Visitor:
         self._let_try(address)
@@ -120,18 +125,17 @@ class Access:
         visitor = self._links.take(link) if link else self.by_key(key, address)
         if visitor is None:
             raise self._wrong(address, "the link has been used or is too old: sign in with the key")
-        csrf = secrets.token_urlsafe(32)
-        return self._sessions.put(Visitor(key_id=visitor.key_id, scopes=visitor.scopes, csrf=csrf))
+        return self._sessions.begin(visitor.key_id)
 
     def sign_out(self, session: str) -> None:
-        self._sessions.take(session)
+        self._sessions.end(session)
 
     def ticket(self, visitor: Visitor) -> str:
         return self._tickets.put(visitor)
 
     def still_in(self, visitor: Visitor) -> bool:
         """Whether a connection that stays open may stay open."""
-        if visitor.session and self._sessions.get(visitor.session) is None:
+        if visitor.session and self._sessions.find(visitor.session) is None:
             return False
         return self.keys.exists(visitor.key_id)
 

@@ -1,7 +1,9 @@
 """The web application: routes behind the edge, and what they need, put together for one Yard."""
 
+import asyncio
 from dataclasses import dataclass
 from http import HTTPStatus
+from threading import Lock
 from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -10,31 +12,43 @@ from starlette.exceptions import HTTPException
 
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
+from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, ToolyardError
 from toolyard.gateway.chat import Chat
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.web.access import Access
+from toolyard.web.answers import answer
 from toolyard.web.bodies import BODY_S
 from toolyard.web.drain import Drain
 from toolyard.web.edge import REQUEST, Edge
 from toolyard.web.feed import Feed
 from toolyard.web.head import Neighbourhood
 from toolyard.web.metrics import Metrics
-from toolyard.web.refusal import bug, error_body
+from toolyard.web.refusal import bug, error_body, problems
+from toolyard.web.reloading import Reloading
 from toolyard.web.routes import (
     approvals,
     callbacks,
     calls,
     chat,
+    conversations,
+    doctor,
     events,
     health,
     human,
     keys,
+    mcp_servers,
     pages,
+    plugin_install,
+    plugins,
     replies,
+    rules,
     schedules,
     sessions,
+    settings,
+    setup,
+    status,
     tasks,
     tools,
 )
@@ -59,6 +73,7 @@ class Parts:
     feed: Feed
     drain: Drain
     metrics: Metrics
+    reloading: Reloading
     cookie: str
     body_s: float = BODY_S
     chat: Chat | None = None
@@ -87,6 +102,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         version=parts.version,
         docs_url=None,
         redoc_url=None,
+        openapi_url=None,  # ours is made beside the event loop
         redirect_slashes=False,
         responses={"default": {"model": ErrorBody, "description": "An error."}},
         separate_input_output_schemas=False,
@@ -94,16 +110,25 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
     access, metrics, drain = parts.access, parts.metrics, parts.drain
     for router in (
         tools.router(yard),
+        plugin_install.router(yard),
+        plugins.router(yard),
+        mcp_servers.router(yard, parts.clock),
+        settings.router(yard, parts.reloading),
+        setup.router(yard, parts.reloading, parts.clock),
+        status.router(yard, drain, parts.feed, parts.reloading, version=parts.version, clock=parts.clock),
+        doctor.router(yard, parts.clock),
         human.router(yard, parts.clock),
         tasks.router(yard),
-        schedules.router(yard),
-        approvals.router(yard),
-        calls.router(yard),
+        schedules.router(yard, parts.clock),
+        rules.router(yard),  # before approvals: "rules" is no id
+        approvals.router(yard, parts.clock, parts.chat),
+        calls.router(yard, parts.clock),
         replies.router(),
+        conversations.router(Conversations(yard.store, parts.clock)),
         callbacks.router(yard, metrics),
         keys.router(access.keys, parts.clock),
-        sessions.router(access, parts.cookie),
-        health.router(yard, drain, metrics, parts.version),
+        sessions.router(access, parts.cookie, parts.version),
+        health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, vcp_channels=yard.config["vcp_channels"]),
         pages.router(app),
         *((chat.router(parts.chat),) if parts.chat else ()),
@@ -111,7 +136,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
     ):
         app.include_router(router)
     _answer_errors(app, drain)
-    _document_security(app)
+    _document(app)
     metrics.watch("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running)
     metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
     metrics.watch("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.failures.total)
@@ -140,7 +165,7 @@ def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
             headers = dict(error.headers) if error.headers else None
             return error.status_code, str(error.detail), getattr(error, "code", ""), headers
         case RequestValidationError():
-            return HTTPStatus.UNPROCESSABLE_ENTITY, _problems(error), "", None
+            return HTTPStatus.UNPROCESSABLE_ENTITY, problems(error), "", None
         case Failure():
             status = _STATUS.get(error.code, HTTPStatus.BAD_REQUEST)
             return status, f"{error.message} {error.hint}".strip(), error.code.value, None
@@ -152,22 +177,19 @@ def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
             return HTTPStatus.BAD_REQUEST, str(error), "", None
 
 
-def _problems(error: RequestValidationError) -> str:
-    """Every fault of a request with its place, in one line."""
-    told = [f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']}" for one in error.errors()]
-    return "; ".join(told)[:2000]
-
-
-def _document_security(app: FastAPI) -> None:
-    """Say in the OpenAPI that everything needs the key, but what says otherwise."""
-    plain = app.openapi
+def _document(app: FastAPI) -> None:
+    """``/openapi.json``: everything needs the key but what says otherwise. It is made when somebody asks for it."""
+    plain, making = app.openapi, Lock()
 
     def documented() -> dict[str, Any]:
-        if app.openapi_schema is None:
+        with making:  # threads do it: it takes so long that every other request would feel it
             schema = plain()
             schema.setdefault("components", {})["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
             schema["security"] = [{"key": []}]
-            app.openapi_schema = schema
-        return app.openapi_schema
+            return schema
 
     app.openapi = documented  # type: ignore[method-assign]
+
+    @app.get("/openapi.json", include_in_schema=False)
+    async def openapi() -> Response:
+        return await asyncio.to_thread(lambda: answer(documented()))

@@ -17,12 +17,13 @@ MAX_CHAT: Final = 32 * 2**20
 BODY_S: Final = 30.0
 _TEXT = "/v1/human/tool"
 _FORM = "/login"
+_INSTALL = "/v1/plugins/install"
 
 
 def limit_of(path: str) -> int:
     if path.startswith(CALLBACK):
         return MAX_CALLBACK
-    return MAX_CHAT if path.startswith(("/v1/chat/", "/v1/chatvcp/")) else MAX_BODY
+    return MAX_CHAT if path.startswith(("/v1/chat/", "/v1/chatvcp/")) or path == _INSTALL else MAX_BODY
 
 
 def require_sound_body(head: Head) -> None:
@@ -76,6 +77,8 @@ def bounded(receive: Receive, most: int, seconds: float) -> Receive:
 def _kinds(path: str) -> tuple[str, ...]:
     if path == _TEXT:
         return ("text/plain", "application/json")
+    if path == _INSTALL:
+        return ("application/json", "application/zip")
     if path == _FORM:
         return ("application/x-www-form-urlencoded",)
     if path.startswith(CALLBACK):

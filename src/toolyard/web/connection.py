@@ -1,17 +1,50 @@
-"""One connection of a client, before a request is there: how long and how large a head may become.
+"""One connection of a client: how long and how large the head of a request may become, and how answers are sent.
 
-The HTTP server bounds neither. Without a bound anybody on this machine could hold its memory and its open files.
+The HTTP server bounds no head. Without a bound anybody on this machine could hold its memory and its open files. It
+writes the head and the body of an answer one after the other; what is written in one round of the event loop goes out
+together, because each write costs both sides as much as a good part of a request.
 """
 
 import asyncio
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_HEAD: Final = 64 * 1024
 HEAD_S: Final = 30.0
+MAX_HELD: Final = 64 * 1024
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
 _TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+class Gathered:
+    """A transport that sends at the end of a round what was written in it; sooner when told, or when it is much."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport, self._loop = transport, loop
+        self._held: list[bytes] = []
+        self._size = 0
+        self.is_closing = transport.is_closing
+
+    def write(self, data: bytes) -> None:
+        if not self._held:
+            self._loop.call_soon(self.flush)
+        self._held.append(data)
+        self._size += len(data)
+        if self._size >= MAX_HELD:
+            self.flush()
+
+    def close(self) -> None:
+        self.flush()
+        self._transport.close()
+
+    def flush(self) -> None:
+        if self._held:
+            data, self._held, self._size = b"".join(self._held), [], 0
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -26,7 +59,8 @@ class BoundedHttp(HttpToolsProtocol):
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        self._out = Gathered(transport, self.loop)
+        super().connection_made(cast("asyncio.Transport", self._out))
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -50,6 +84,10 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head, self._head_bytes = False, 0
         self._stop_waiting()
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        self._out.flush()  # what is left to do, such as the log, is not for the client to wait for
+        super().on_response_complete()
 
     def _wait_for_head(self) -> None:
         self._timer = self.loop.call_later(self.head_s, self._refuse, _TOO_SLOW)

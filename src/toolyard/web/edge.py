@@ -3,19 +3,21 @@
 In this order, from the head alone: the Host, the Origin, whether the server takes work, who asks, their scope, the CSRF
 token of a browser's session, the kind and size of the body. Only then is a byte of the body read. Each answer has the
 id of its request and the headers that keep pages in their place. Pure ASGI: it holds nothing back and copies nothing.
+Requests that come in one burst take turns, so that none of them stops everything else.
 """
 
 import logging
-import secrets
+import random
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from toolyard.engine.clock import Clock
+from toolyard.gateway.fair import Fair
 from toolyard.web.access import Access, Visitor, same
 from toolyard.web.bodies import BODY_S, bounded, limit_of, require_sound_body
 from toolyard.web.drain import Drain
@@ -25,8 +27,9 @@ from toolyard.web.refusal import Refusal, bug, error_body
 from toolyard.web.scope import CALLBACK, VCP_CHANNELS, is_open, needed
 
 CSP: Final = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "font-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "media-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'"
 )
 _HEADERS: Final = (
@@ -59,7 +62,7 @@ class Edge:
         cookie: str,
         body_s: float = BODY_S,
     ) -> None:
-        self._app, self._access, self._drain = app, access, drain
+        self._app, self._access, self._drain, self._fair = app, access, drain, Fair()
         self.near = near  # the owner may change it while the server runs
         self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
 
@@ -70,6 +73,7 @@ class Edge:
             await self._websocket(scope, receive, send)
 
     async def _http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
+        await self._fair.step()
         head = read_head(scope, self.near)
         answer = _Answer(send, head, self.near)
         scope[REQUEST] = answer.id
@@ -169,7 +173,7 @@ class _Answer:
             return  # the answer has begun: nothing can be taken back
         code = refusal.status_code
         page = code == HTTPStatus.UNAUTHORIZED and "text/html" in self._head.get("accept")
-        kind, body = (b"text/html; charset=utf-8", _SIGN_IN) if page else (b"application/json", b"")
+        kind, body = (b"text/html; charset=utf-8", _sign_in(self._head)) if page else (b"application/json", b"")
         body = body or error_body(code, refusal.detail, refusal.code)
         headers = [(b"content-type", kind), (b"content-length", str(len(body)).encode()), *_encoded(refusal.headers)]
         await self.send({"type": "http.response.start", "status": code, "headers": headers})
@@ -177,7 +181,7 @@ class _Answer:
 
     async def preflight(self) -> None:
         allowed = [
-            (b"access-control-allow-methods", b"GET, POST, DELETE"),
+            (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
             (b"access-control-allow-headers", b"authorization, content-type"),
             (b"access-control-max-age", b"600"),
         ]
@@ -185,13 +189,19 @@ class _Answer:
         await self.send({"type": "http.response.body", "body": b""})
 
     def _cors(self) -> list[tuple[bytes, bytes]]:
-        if not is_guest(self._head, self._near):
+        if not self._near.origins or not is_guest(self._head, self._near):
             return []
         return [(b"access-control-allow-origin", self._head.get("origin").encode("latin-1")), (b"vary", b"origin")]
 
 
-_SIGN_IN = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolyard</title>
-<link rel="stylesheet" href="/login.css"><main><h1>Toolyard</h1><p><a href="/login">Sign in</a></p></main></html>"""
+def _sign_in(head: Head) -> bytes:
+    """A page that goes on to the login page: a step of our own, so that the browser sends the cookie it has."""
+    goal = quote(head.path + (f"?{head.query}" if head.query else ""), safe="")
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Toolyard</title>'
+        f'<meta http-equiv="refresh" content="0;url=/login?next={goal}"><link rel="stylesheet" href="/login.css">'
+        f'<main><h1>Toolyard</h1><p><a href="/login?next={goal}">Sign in</a></p></main></html>'
+    ).encode()
 
 
 def _encoded(headers: object) -> list[tuple[bytes, bytes]]:
@@ -206,7 +216,7 @@ def _ticket(head: Head) -> str:
 
 
 def _request_id() -> str:
-    return f"req_{secrets.token_hex(8)}"
+    return f"req_{random.getrandbits(64):016x}"  # it opens nothing, and asking the system takes long
 
 
 def _told(head: Head, request: str, status: int, route: str, seconds: float) -> dict[str, object]:

@@ -56,6 +56,11 @@ class Feed:
     def followers(self) -> int:
         return len(self._followers)
 
+    @property
+    def last(self) -> int:
+        """The newest event that was read."""
+        return self._last
+
     async def start(self) -> None:
         """Know where the store is now, so that whoever connects knows what is new."""
         self._before = self._last = await self.newest()

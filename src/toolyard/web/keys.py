@@ -1,16 +1,18 @@
 """The keys of a home. The owner's is made at the first start and kept as it is, in a file only the owner can read.
 
 Others are made by the owner, have scopes, and are stored as hashes: nobody can read them again. A key is compared by
-its SHA-256 in constant time, with every key there is.
+its SHA-256 in constant time, with every key there is. What this server changes holds at once; what another process
+writes into the file is seen within ``FRESH_S``.
 """
 
 import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -25,6 +27,7 @@ MORE: Final = "keys.json"
 OWNER: Final = "owner"
 LONG: Final = 32  # characters of a key that may be tried from other machines
 MAX_KEYS: Final = 1000
+FRESH_S: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,24 +84,28 @@ def make_key(home: Path) -> str:
 class Keys:
     """The keys that open a server. Those in the file may change while it runs."""
 
-    def __init__(self, home: Path, owner: str) -> None:
-        self._owner = Key(id=OWNER, name="the owner", scopes=ANY, digest=digest(owner))
-        self._file = StateFile(home / MORE)
+    def __init__(self, home: Path, owner: str, now: Callable[[], float]) -> None:
+        """``now`` tells seconds that never jump."""
+        self._known = {OWNER: Key(id=OWNER, name="the owner", scopes=ANY, digest=digest(owner))}
+        self._file, self._now = StateFile(home / MORE), now
+        self._content: JsonObject = {}  # of the file, as ``_known`` has it
+        self._stale = -inf  # when to look at the file again
 
     def find(self, text: str) -> Key | None:
         """The key that ``text`` is. Every one is compared, so that the time tells nothing."""
         hashed = digest(text)
         found = None
-        for key in self.all():
+        for key in self._all().values():
             if hmac.compare_digest(key.digest, hashed):
                 found = key
         return found
 
     def all(self) -> list[Key]:
-        return [self._owner, *(_key(id_, value) for id_, value in self._file.read().items() if isinstance(value, dict))]
+        """The owner's first."""
+        return list(self._all().values())
 
     def exists(self, id_: str) -> bool:
-        return id_ == OWNER or id_ in self._file.read()
+        return id_ in self._all()
 
     def add(self, name: str, scopes: Iterable[Scope], now: float) -> tuple[Key, str]:
         """A new key, and its text, which cannot be read again."""
@@ -112,7 +119,7 @@ class Keys:
                 raise ConfigError(f"there are {MAX_KEYS} keys already: remove some first")
             value[key.id] = {**key.to_dict(), "digest": key.digest}
 
-        self._file.change(put)
+        self._change(put)
         return key, text
 
     def remove(self, id_: str) -> bool:
@@ -122,8 +129,24 @@ class Keys:
             if value.pop(id_, None) is not None:
                 found.append(id_)
 
-        self._file.change(drop)
+        self._change(drop)
         return bool(found)
+
+    def _change(self, edit: Callable[[JsonObject], None]) -> None:
+        self._file.change(edit)
+        self._stale = -inf
+
+    def _all(self) -> dict[str, Key]:
+        now = self._now()
+        if now >= self._stale:  # looking costs as much as a good part of a request
+            self._stale = now + FRESH_S
+            content = self._file.read()
+            if content is not self._content:
+                more = {
+                    id_: _key(id_, value) for id_, value in content.items() if isinstance(value, dict) and id_ != OWNER
+                }
+                self._content, self._known = content, {OWNER: self._known[OWNER]} | more
+        return self._known
 
 
 def digest(text: str) -> str:

@@ -2,6 +2,7 @@
 
 from toolyard.config import Config
 from toolyard.engine import retention
+from toolyard.engine.approvals import ANSWER_S
 from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
 from toolyard.engine.tasks import MAX_EXPECTED
 from toolyard.gateway.turn import MAX_ROUNDS
@@ -9,12 +10,13 @@ from toolyard.plugins import queue, stderr, tree
 from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_LIVING, RECEIPT_S
 from toolyard.plugins.host import QUEUE_S
 from toolyard.protocol import markers
+from toolyard.protocol.call import MAX_ARGUMENTS
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
 from toolyard.protocol.manifest import Limits, PluginType
 from toolyard.protocol.manifests.reading import DEFAULT_TIMEOUT_S, TIMEOUTS_S
 from toolyard.protocol.replies import values
 from toolyard.tools.searching import TIME_CAP_S
-from toolyard.web import access, bodies, connection, drain, failures, feed, keys, logs, sockets
+from toolyard.web import access, bodies, connection, drain, failures, feed, keys, listening, logs, sessions, sockets
 from toolyard.workspace.text import SMALL_FILE
 
 
@@ -28,11 +30,14 @@ def limits_of(config: Config) -> JsonObject:
         "body_seconds": bodies.BODY_S,
         "head_bytes": connection.MAX_HEAD,
         "head_seconds": connection.HEAD_S,
+        "idle_connection_seconds": listening.IDLE_S,
         "json_depth": MAX_DEPTH,
+        "arguments_bytes": MAX_ARGUMENTS,
+        "approval_seconds": ANSWER_S,
         "drain_seconds": drain.GRACE_S,
         "failures_per_address": failures.MANY,
         "failures_of_all": failures.MANY_OF_ALL,
-        "session_seconds": access.SESSION_S,
+        "session_seconds": sessions.SESSION_S,
         "ticket_seconds": access.TICKET_S,
         "login_link_seconds": access.LINK_S,
         "keys": keys.MAX_KEYS,

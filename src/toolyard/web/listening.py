@@ -16,6 +16,7 @@ from toolyard.web.keys import LONG
 from toolyard.web.sockets import MAX_MESSAGE
 
 EXIT_S = 5  # for answers that are being sent when the server ends
+IDLE_S = 75  # a client lets go of a connection that nobody uses before the server does: else they meet halfway
 
 
 class Listener(uvicorn.Server):
@@ -38,6 +39,7 @@ class Listener(uvicorn.Server):
                 proxy_headers=False,
                 server_header=False,
                 timeout_graceful_shutdown=EXIT_S,
+                timeout_keep_alive=IDLE_S,
             )
         )
         self.ready = asyncio.Event()

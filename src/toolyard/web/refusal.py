@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 
 import orjson
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 _TYPES = {
@@ -50,3 +51,9 @@ def not_found(what: str) -> Refusal:
 
 def bad_request(message: str) -> Refusal:
     return Refusal(HTTPStatus.BAD_REQUEST, message)
+
+
+def problems(error: RequestValidationError) -> str:
+    """Every fault of a request with its place, in one line."""
+    told = [f"{'.'.join(str(step) for step in one['loc'])}: {one['msg']}" for one in error.errors()]
+    return "; ".join(told)[:2000]

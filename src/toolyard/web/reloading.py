@@ -31,6 +31,16 @@ class Reloading:
         self._files = tuple(config.home / name for name in (FILE_NAME, HOST_FILE))
         self._seen = b""  # nothing: they may have changed since they were read, so the first look reads them
 
+    @property
+    def live(self) -> frozenset[str]:
+        """The settings that hold at once."""
+        return frozenset(self._takes)
+
+    async def at_once(self) -> None:
+        """Read the files without waiting: whoever calls this has just written them."""
+        self._seen = await asyncio.to_thread(_digest, self._files)
+        await self._read()
+
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:

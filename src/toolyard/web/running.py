@@ -1,7 +1,7 @@
 """An answer of a chat on its way to the client.
 
 A stream sends a comment every ``KEEP_ALIVE_S`` seconds while nothing else is sent. When the client leaves, the making
-of the answer is cancelled at once.
+of the answer is cancelled at once, but not before ``WATCH_S``.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.sse import KEEP_ALIVE
 
 KEEP_ALIVE_S: Final = 5.0
+WATCH_S: Final = 0.05  # nobody looks whether a client has left before this: most answers are made by then
 CHAT: Final = "X-Toolyard-Chat"
 _STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
 _JSON = (b"content-type", b"application/json")
@@ -24,8 +25,9 @@ _JSON = (b"content-type", b"application/json")
 class Running(Response):
     """An answer that is made while it is sent, and no longer than somebody is there to read it."""
 
-    def __init__(self, run: ChatRun | Coroutine[Any, Any, ChatRun]) -> None:
-        super().__init__()
+    background = None
+
+    def __init__(self, run: ChatRun | Coroutine[Any, Any, ChatRun]) -> None:  # it has no headers before it is made
         self._run = run
         self._ending = False  # from here on the server itself says that the connection is over
 
@@ -41,14 +43,19 @@ class Running(Response):
                 gone = True
                 sending.cancel()
 
-        watching = asyncio.create_task(watch())
+        watching: list[asyncio.Task[None]] = []
+        timer = asyncio.get_running_loop().call_later(
+            WATCH_S, lambda: watching.append(asyncio.create_task(watch(), name="toolyard-watch"))
+        )
         try:
             await self._send(send)
         except asyncio.CancelledError:
             if not gone or (sending is not None and sending.uncancel() > 0):
                 raise
         finally:
-            watching.cancel()
+            timer.cancel()
+            for task in watching:
+                task.cancel()
 
     async def _send(self, send: Send) -> None:
         run: ChatRun = self._run if isinstance(self._run, ChatRun) else await self._run

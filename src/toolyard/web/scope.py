@@ -16,16 +16,22 @@ class Scope(StrEnum):
 
 ANY: Final = frozenset(Scope)
 OPEN: Final = frozenset({"/healthz", "/readyz", "/login", "/login.css"})
+CONSOLE_PAGES: Final = (
+    "/chat", "/tools", "/activity", "/tasks", "/schedule", "/approvals", "/settings", "/status", "/welcome",
+)  # fmt: skip
+DRAWING: Final = "/console/draw/"  # what a frame without an origin loads: it can send no cookie, and there is no secret
 CALLBACK: Final = "/plugin-callback/"
 VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
 EVENTS: Final = frozenset({Scope.APPROVE, Scope.ADMIN})
 
 _EXACT = dict.fromkeys(("/", "/docs", "/docs.css", "/openapi.json", "/v1/session", "/logout", "/ws-ticket"), ANY)
 _EXACT["/ws"] = EVENTS
+_EXACT["/v1/reply/render"] = frozenset({Scope.CHAT, Scope.TOOLS, Scope.ADMIN})
 _BELOW = {
     "/v1/chat": Scope.CHAT,
     "/v1/chatvcp": Scope.CHAT,
     "/v1/chats": Scope.CHAT,
+    "/v1/conversations": Scope.CHAT,
     "/v1/models": Scope.CHAT,
     "/v1/interrupt": Scope.CHAT,
     "/v1/tools": Scope.TOOLS,
@@ -34,7 +40,6 @@ _BELOW = {
     "/v1/schedules": Scope.TOOLS,
     "/v1/schedule_task": Scope.TOOLS,
     "/v1/calls": Scope.TOOLS,
-    "/v1/reply": Scope.TOOLS,
     "/v1/backend": Scope.TOOLS,
     "/mcp": Scope.TOOLS,
     "/v1/approvals": Scope.APPROVE,
@@ -47,10 +52,12 @@ def needed(path: str) -> frozenset[Scope]:
         return _EXACT[path]
     if path.startswith(VCP_CHANNELS):
         return EVENTS
+    if path.startswith("/console/") or f"/{path.split('/')[1]}" in CONSOLE_PAGES:
+        return ANY
     found = next((scope for place, scope in _BELOW.items() if path == place or path.startswith(f"{place}/")), None)
     return frozenset({Scope.ADMIN} if found is None else {found, Scope.ADMIN})
 
 
 def is_open(path: str) -> bool:
     """Whether nobody has to say who they are. A callback says it by its token, which its route checks."""
-    return path in OPEN or path.startswith(CALLBACK)
+    return path in OPEN or path.startswith((CALLBACK, DRAWING))

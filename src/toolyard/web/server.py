@@ -28,9 +28,10 @@ from toolyard.web.background import kept, until
 from toolyard.web.bodies import BODY_S
 from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
-from toolyard.web.head import Neighbourhood, neighbourhood
+from toolyard.web.head import Neighbourhood
 from toolyard.web.keys import Keys, make_key, stored_key
 from toolyard.web.listening import EXIT_S, Listener, is_loopback, listen, require_safe, url_of
+from toolyard.web.live import Place, live
 from toolyard.web.metrics import Metrics
 from toolyard.web.presence import announce, withdraw
 from toolyard.web.reloading import Reloading
@@ -40,6 +41,7 @@ from toolyard.web.sockets import PING_S
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0
 _MOST_CALLS = 10_000
+_GARBAGE = (3_000, 4, 50)  # more of it at once would take so long that every chat feels it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +94,8 @@ class Server:
         try:
             await self._assemble()
             await self.feed.start()
-            self._edge = make_app(self.yard, self._parts(port))
+            reloading = self._reloading(port)
+            self._edge = make_app(self.yard, self._parts(port, reloading))
             self._listener = Listener(self._edge, ping_s=options.ping_s)
             self._serving = asyncio.create_task(self._listener.serve([listening]))
             await self._listener.ready.wait()
@@ -105,11 +108,11 @@ class Server:
         self._begin(self.feed.run, "events")
         self._begin(self._look_after, "recovery")
         self._begin(self.yard.schedules.serve, "schedules")
-        self._begin(self._reloading(port).run, "settings")
+        self._begin(reloading.run, "settings")
         if not options.safe:
             self._begin(self._keep_plugins, "plugins")
         gc.freeze()  # what is loaded by now stays: looking through it again and again would hold up every chat
-        gc.set_threshold(10_000, 20, 100)
+        gc.set_threshold(*_GARBAGE)
 
     @property
     def _is_one_of_many(self) -> bool:
@@ -150,21 +153,22 @@ class Server:
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
         self.yard.mask.add([self.key])
-        self.access = Access(Keys(self.config.home, self.key), clock)
+        self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
         self.feed = Feed(self.yard.store, clock)
         self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask)
         self._mcp = McpMount(self.yard, mcp.caller_of, self._is_ending)
 
-    def _parts(self, port: int) -> Parts:
+    def _parts(self, port: int, reloading: Reloading) -> Parts:
         clock = self.options.clock
         return Parts(
             version=self.options.version,
             clock=clock,
             access=self.access,
-            near=self._near(self.config, port),
+            near=Place(self.options.host, port).near(self.config),
             feed=self.feed,
             drain=self.drain,
             metrics=Metrics(),
+            reloading=reloading,
             cookie=f"toolyard_{port}",  # browsers send cookies to every port of a machine
             body_s=self.options.body_s,
             chat=self.chat,
@@ -174,26 +178,17 @@ class Server:
             ),
         )
 
-    def _near(self, config: Config, port: int) -> Neighbourhood:
-        return neighbourhood(
-            self.options.host,
-            port,
-            hosts=config["allowed_hosts"],
-            origins=config["allowed_origins"],
-            proxies=config["trusted_proxies"],
-        )
-
     def _reloading(self, port: int) -> Reloading:
-        """What the owner may change while it runs."""
+        def move(near: Neighbourhood) -> None:
+            self._edge.near = near
 
-        def approvals(config: Config) -> None:
-            self.yard.approvals.mode = config["approval_mode"]
+        def refresh() -> None:
+            if self.statics is not None:
+                self.statics.refresh()
 
-        def edge(config: Config) -> None:
-            self._edge.near = self._near(config, port)
-
-        places = ("allowed_hosts", "allowed_origins", "trusted_proxies")
-        return Reloading(self.config, {"approval_mode": approvals, **dict.fromkeys(places, edge)})
+        place = Place(self.options.host, port)
+        takes = live(self.yard, self.chat, self.options.clock, place, move=move, refresh=refresh)
+        return Reloading(self.config, takes)
 
     async def _quiet(self) -> None:
         await self.drain.idle()
@@ -240,7 +235,7 @@ class Server:
         await statics.start()
 
         def changed() -> None:
-            if plugins.refresh():
-                statics.refresh()
+            plugins.refresh()  # others may have done so before, so what it says does not count
+            statics.refresh()
 
         await watch(plugins.places, changed, stop=self._ended)

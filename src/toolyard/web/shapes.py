@@ -54,49 +54,6 @@ class RecordPage(BaseModel):
     next: str | None
 
 
-class NewSchedule(_Closed):
-    tool: Annotated[str, Field(min_length=1, max_length=200)]
-    arguments: dict[str, Any] = {}
-    at: Annotated[str, Field(max_length=100, description="YYYY-MM-DD-HH:mm in the zone of the settings, or ISO.")] = ""
-    cron: Annotated[str, Field(max_length=100, description="A cron expression of five fields; instead of `at`.")] = ""
-    maid: Annotated[str | None, Field(max_length=200)] = None
-
-
-class VcpToolCall(_Open):
-    tool_name: Annotated[str, Field(min_length=1, max_length=200)]
-    arguments: dict[str, Any] = {}
-
-
-class VcpSchedule(_Open):
-    schedule_time: Annotated[str, Field(max_length=100)]
-    task_id: str = ""
-    tool_call: VcpToolCall
-
-
-class Decision(_Closed):
-    always: bool = False
-    reason: Annotated[str, Field(max_length=2000)] = ""
-
-
-class NewRule(_Closed):
-    tool: Annotated[str, Field(min_length=1, max_length=200)]
-    command: Annotated[str, Field(max_length=200, description="Only this command of it; empty: all.")] = ""
-    effect: Literal["allow", "deny"]
-
-
-class RuleShown(BaseModel):
-    id: str
-    tool: str
-    command: str
-    effect: Literal["allow", "deny"]
-    by: str
-    created: float
-
-
-class RuleList(BaseModel):
-    data: list[RuleShown]
-
-
 class Done(_Open):
     ok: bool
 
@@ -105,11 +62,25 @@ class Reply(_Closed):
     text: Annotated[str, Field(description="What the model said.")]
     to: Literal["html", "markdown", "terminal", "json"] = "html"
     lang: Literal["en", "zh"] = "en"
+    kind: Annotated[
+        Literal["auto", "reply", "markdown"],
+        Field(description="What the text is. `auto` finds out, and leaves the thinking out of the HTML."),
+    ] = "reply"
+    partial: Annotated[bool, Field(description="It is still being written: what is missing is no fault.")] = False
+
+
+class ReplyFault(BaseModel):
+    message: str
+    line: int
+    column: int
 
 
 class Rendered(BaseModel):
     ok: bool
     rendered: str
+    kind: Literal["reply", "markdown"]
+    think: Annotated[str, Field(description="The thinking, as text.")]
+    error: ReplyFault | None
 
 
 class NewKey(_Closed):

@@ -80,7 +80,6 @@ def _among_threads(identity: tuple[int, int], checkpoint: Checkpoint) -> Iterato
 @contextmanager
 def _among_processes(folder: int, checkpoint: Checkpoint) -> Iterator[None]:
     own = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)  # a lock belongs to one opening
-    pause = threading.Event()
     try:
         while True:
             try:
@@ -88,7 +87,7 @@ def _among_processes(folder: int, checkpoint: Checkpoint) -> Iterator[None]:
                 break
             except BlockingIOError:
                 checkpoint()
-                pause.wait(_WAIT_S)
+                threading.Event().wait(_WAIT_S)
             except OSError:
                 break  # a file system without locks: the threads of this host are still kept apart
         yield

@@ -8,9 +8,7 @@ Recovery reads the records of processes that are no more. Drafts without a promi
 file that still is as it was gets its new content; one that somebody changed in the meantime is left alone.
 """
 
-import fcntl
 import hashlib
-import json
 import logging
 import os
 import re
@@ -22,12 +20,11 @@ from typing import Any
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
-from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace.replace import Draft, already_exists, changed_meanwhile, holds, read_or_none, write_draft
+from toolyard.workspace.transaction_records import Record, Records, dead
 
 _log = logging.getLogger(__name__)
-_NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _DRAFT = re.compile(r"\.toolyard-[0-9a-f]{32}-[0-9]+")
 
 
@@ -47,13 +44,17 @@ class Transactions:
     """The records of one project, in a folder of their own."""
 
     def __init__(self, folder: Path, root: Path) -> None:
-        self._folder = folder / hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+        self._records = Records(folder / hashlib.sha256(os.fsencode(root)).hexdigest()[:16])
+
+    def close(self) -> None:
+        """Leave nothing behind; a transaction that is still under way clears up after itself."""
+        self._records.close()
 
     def commit(self, writes: Sequence[Write]) -> None:
         """Make all writes happen, or none; raises Failure or OSError when none did."""
         own = uuid4().hex
         drafts = [f".toolyard-{own}-{number}".encode() for number in range(len(writes))]
-        with self._record(own, {"state": "prepare", "drafts": _places(writes, drafts)}) as record:
+        with self._records.record({"state": "prepare", "drafts": _places(writes, drafts)}) as record:
             waiting: list[Draft] = []
             try:
                 for write, draft in zip(writes, drafts, strict=True):
@@ -77,10 +78,8 @@ class Transactions:
 
         A record that cannot be followed is set aside and reported: it must not keep the project from being used.
         """
-        if not self._folder.exists():
-            return
-        for file in sorted(self._folder.glob("*.json")):
-            with _dead(file) as record:
+        for file in self._records.files():
+            with dead(file) as record:
                 if record is None:
                     continue
                 try:
@@ -90,58 +89,6 @@ class Transactions:
                 except (OSError, Failure, KeyError, TypeError, ValueError, AttributeError) as error:
                     _log.warning("an interrupted write could not be cleared up, see %s.bad: %s", file, error)
                     file.rename(f"{file}.bad")
-
-    @contextmanager
-    def _record(self, own: str, content: dict[str, Any]) -> "Iterator[_Record]":
-        file, draft = f"{self._folder}/{own}.json", f"{self._folder}/{own}.new"
-        try:
-            fd = self._open_new(draft)
-        except OSError as error:
-            raise Failure(
-                ErrorCode.EXECUTION_ERROR,
-                f"Toolyard's home cannot be written: {self._folder}: {error.strerror}. Nothing was changed.",
-                hint="Make it writable, or name another with --home.",
-            ) from error
-        record = _Record(fd)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)  # held while we live: who can take it knows that we do not
-            os.write(fd, json.dumps(content).encode())
-            crashpoint("transaction.before-record")
-            os.rename(draft, file)
-            crashpoint("transaction.recorded")
-            try:
-                yield record
-            finally:
-                if not record.binding:
-                    with suppress(FileNotFoundError):
-                        os.unlink(file)
-        finally:
-            os.close(fd)
-
-    def _open_new(self, file: str) -> int:
-        try:
-            return os.open(file, _NEW, 0o600)
-        except FileNotFoundError:  # the first record
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            return os.open(file, _NEW, 0o600)
-
-
-class _Record:
-    """The open record of a transaction. It is ``binding`` from the promise until the promise is kept or withdrawn."""
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self.binding = False
-
-    def promise(self, writes: list[dict[str, Any]]) -> None:
-        line = b"\n" + json.dumps({"state": "commit", "writes": writes}).encode() + b"\n"
-        os.pwrite(self._fd, line, os.fstat(self._fd).st_size)  # a line without its end is no promise
-        os.fsync(self._fd)
-        self.binding = True
-
-    def over(self) -> None:
-        """The promise is kept, or everything is as it was."""
-        self.binding = False
 
 
 def _prepare(write: Write, draft: bytes) -> Draft:
@@ -169,7 +116,7 @@ def _put_in_place(write: Write, draft: Draft, *, compare: bool) -> None:
     os.fsync(write.folder)
 
 
-def _finish(writes: Sequence[Write], waiting: Sequence[Draft], record: _Record) -> None:
+def _finish(writes: Sequence[Write], waiting: Sequence[Draft], record: Record) -> None:
     """Put everything in place; what is done is undone again when something stands in the way."""
     begun: list[Write] = []
     try:
@@ -211,34 +158,6 @@ def _promise(write: Write, draft: bytes) -> dict[str, Any]:
 
 def _folder_of(path: str) -> str:
     return path.rpartition("/")[0] or "."
-
-
-@contextmanager
-def _dead(file: Path) -> Iterator[dict[str, Any] | None]:
-    """The record of a process that is no more; None when it lives, or has just finished."""
-    try:
-        fd = os.open(file, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield None
-        return
-    try:
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield None
-            return
-        lines = os.pread(fd, os.fstat(fd).st_size, 0).split(b"\n")
-        yield _parsed(lines[1]) if len(lines) > 2 else _parsed(lines[0])
-    finally:
-        os.close(fd)
-
-
-def _parsed(line: bytes) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return {}  # cut off before it said anything: nothing was written yet
-    return record if isinstance(record, dict) else {}
 
 
 def _recover(record: dict[str, Any], open_folder: Callable[[str], int]) -> None:

@@ -63,6 +63,21 @@ class Undo:
         """Keep what a call did; an item of a batch is kept with the others."""
         self._records.add(call_id, changes)
 
+    def is_possible(self, call_id: str) -> bool:
+        """Whether there is something to undo, and the files are as the call left them. Only trying makes sure."""
+        try:
+            changes = self._records.read(call_id)
+            last = {change.path: change for change in changes if isinstance(change, Written)}
+            if len(last) < len({change.path for change in changes}):
+                return True  # moves and deletions are looked at when they are undone
+            for path, change in last.items():
+                with ExitStack() as stack:
+                    if _hash(self._target(path, stack).read(MAX_BYTES)) != change.after:
+                        return False
+        except Failure:
+            return False
+        return True
+
     def restore(self, call_id: str, checkpoint: Checkpoint) -> list[str]:
         """Undo a call; returns the paths that changed. Raises Failure, and then nothing is changed."""
         if "#" in call_id:

@@ -1,17 +1,24 @@
-"""The records that undo needs, one file for each call, in a folder of the home.
+"""The records that undo needs, in files of the home that are only appended to.
 
-Made to cost next to nothing: a step of a call is one write, without sync. So a power cut may take the last records, and
-a record that cannot be written is only reported: the call itself did what it did. Bounded: ``MAX_BYTES`` for a call,
-above which it cannot be undone, ``MAX_TOTAL`` and ``MAX_RECORDS`` for all of them, ``KEPT`` for each; the oldest go.
+Made to cost next to nothing: a step of a call is one write, without sync, to a file that is there already (to make one
+takes longer than all else). So a power cut may take the last records, and a record that cannot be written is only
+reported: the call itself did what it did. An entry is a line with its mark, its call and its size, and then the step. A
+file belongs to one process, so two never mix their entries; another may only turn the mark of one, which is a single
+byte, to say that it counts no more. Bounded: ``MAX_BYTES`` for a call, above which it cannot be undone, ``MAX_TOTAL``
+and ``MAX_FILES`` for all of them, ``KEPT`` for each file, which holds those of one day; the oldest go.
 """
 
 import hashlib
 import logging
 import os
-from collections.abc import Callable, Sequence
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import NamedTuple
+from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
@@ -21,38 +28,51 @@ from toolyard.workspace.changes import Change, decode, encode
 KEPT = timedelta(days=30)
 MAX_BYTES = 32 * 1024 * 1024
 MAX_TOTAL = 512 * 1024 * 1024
-MAX_RECORDS = 4096
+MAX_FILES = 4096
 PREFIX = "undo:"  # before the id of a call: the undoing of it
-_LARGE = 1024 * 1024  # bytes of a record after which it is time to look at all of them
+_ENTRIES = 64  # in a file
+_LARGE = 1024 * 1024  # bytes after which a file is full; and of a step after which it is time to look at all of them
 _TOO_LARGE = b"too large\n"
+_COUNTS, _DROPPED = b"+", b"-"
+_HEAD = re.compile(rb"([+-])([0-9a-f]{32}) ([0-9]{10})\n")
+_HEAD_BYTES = 45
+_BLOCK = 64 * 1024  # bytes read at once, which is most files
 _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_NOFOLLOW | os.O_CLOEXEC
 _log = logging.getLogger(__name__)
+
+
+class _Entry(NamedTuple):
+    """A step of a call: the open file it is in, where, and how many bytes it has."""
+
+    fd: int
+    at: int
+    size: int
 
 
 class UndoRecords:
     def __init__(self, folder: Path, root: Path, now: Callable[[], datetime]) -> None:
         self._folder, self._root, self._now = folder, os.fsencode(root), now
+        self._guard = threading.Lock()
+        self._own, self._number, self._day = uuid4().hex, 0, now().date()  # of the file that is written
+        self._room = self._bytes = 0  # that are left in it; that it has
 
     def add(self, call_id: str, changes: Sequence[Change]) -> None:
         """One more step of a call; the items of a batch are steps of one call."""
-        file, step = self._file(call_id), encode(changes)
-        try:
-            fd = self._open(file)
+        call, step = self._key(call_id), encode(changes)
+        if len(step) > MAX_BYTES:
+            step = _TOO_LARGE
+        with self._guard:
             try:
-                if os.fstat(fd).st_size + len(step) > MAX_BYTES:
-                    os.ftruncate(fd, 0)
-                    step = _TOO_LARGE
-                crashpoint("undo.before-kept")
-                _write(fd, step)
-                crashpoint("undo.kept")
-            finally:
-                os.close(fd)
-            if len(step) >= _LARGE or file.endswith("00"):  # which is one record of 256, whoever writes it
-                self.sweep()
-        except OSError as error:
-            _log.warning("%s cannot be undone: its record was not written: %s: %s", call_id, file, error.strerror)
+                self._append(b"%b%b %010d\n%b" % (_COUNTS, call, len(step), step))
+            except OSError as error:
+                _log.warning("%s cannot be undone: its record was not written: %s", call_id, error.strerror)
+                self._room = 0  # what was cut off stays the end of its file
+                with suppress(OSError):
+                    self.drop(call_id)  # half of a call must not be undone
+        if len(step) >= _LARGE or call.endswith(b"00"):  # which is one record of 256, whoever writes it
             with suppress(OSError):
-                os.unlink(file)  # half of a call must not be undone
+                self.sweep()
 
     def read(self, call_id: str) -> list[Change]:
         """What a call did, in order."""
@@ -67,16 +87,16 @@ class UndoRecords:
             raise Failure(
                 ErrorCode.NOT_FOUND,
                 f"There is nothing to undo for '{call_id}': it changed no file of this project.",
-                hint=f"Changes can be undone for {KEPT.days} days, the last {MAX_RECORDS} of them.",
+                hint=f"Changes can be undone for {KEPT.days} days, and the oldest sooner if there are very many.",
             )
-        if record.startswith(_TOO_LARGE):
+        if _TOO_LARGE in record or sum(map(len, record)) > MAX_BYTES:
             raise Failure(
                 Reason.TOO_LARGE,
                 f"'{call_id}' cannot be undone: it took away more than {MAX_BYTES} bytes, which were not kept.",
                 hint="Restore the files from a backup or from version control.",
             )
         try:
-            return decode(record)
+            return decode(b"".join(record))
         except (ValueError, KeyError, TypeError) as error:
             raise Failure(
                 ErrorCode.EXECUTION_ERROR,
@@ -89,8 +109,8 @@ class UndoRecords:
         self.add(call_id, changes)
 
     def drop(self, call_id: str) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self._file(call_id))
+        for entry in self._entries(call_id, os.O_RDWR):
+            os.pwrite(entry.fd, _DROPPED, entry.at)
 
     def sweep(self) -> None:
         """Let go of the oldest. What cannot be removed is no reason not to keep the next."""
@@ -100,15 +120,27 @@ class UndoRecords:
         oldest, total = (self._now() - KEPT).timestamp(), 0
         for number, (info, path) in enumerate(found):
             total += info.st_size
-            if info.st_mtime < oldest or total > MAX_TOTAL or number >= MAX_RECORDS:
+            if info.st_mtime < oldest or total > MAX_TOTAL or number >= MAX_FILES:
                 with suppress(OSError):
                     os.unlink(path)
 
-    def _file(self, call_id: str) -> str:
-        """An id is whatever a caller chose: no part of it comes into the name of a file (S-17)."""
+    def _key(self, call_id: str) -> bytes:
+        """An id is whatever a caller chose: no part of it comes into a file as it is (S-17)."""
         call = call_id.partition("#")[0]
-        name = hashlib.sha256(self._root + b"\0" + call.encode(errors="surrogatepass")).hexdigest()
-        return f"{self._folder}/{name[:32]}"
+        return hashlib.sha256(self._root + b"\0" + call.encode(errors="surrogatepass")).hexdigest()[:32].encode()
+
+    def _append(self, entry: bytes) -> None:
+        today = self._now().date()
+        if self._room == 0 or self._bytes >= _LARGE or today != self._day:
+            self._number, self._day, self._room, self._bytes = self._number + 1, today, _ENTRIES, 0
+        fd = self._open(f"{self._folder}/{self._own}-{self._number:08d}")
+        try:
+            crashpoint("undo.before-kept")
+            _write(fd, entry)
+            crashpoint("undo.kept")
+        finally:
+            os.close(fd)
+        self._room, self._bytes = self._room - 1, self._bytes + len(entry)
 
     def _open(self, file: str) -> int:
         try:
@@ -118,12 +150,44 @@ class UndoRecords:
             self._folder.mkdir(exist_ok=True, mode=0o700)
             return os.open(file, _APPEND, 0o600)
 
-    def _stored(self, call_id: str) -> bytes | None:
+    def _stored(self, call_id: str) -> list[bytes] | None:
+        """The steps of a call in order; the last one may be cut off."""
+        found = [
+            os.pread(entry.fd, entry.size, entry.at + _HEAD_BYTES) for entry in self._entries(call_id, os.O_RDONLY)
+        ]
+        return found or None
+
+    def _entries(self, call_id: str, access: int) -> Iterator[_Entry]:
+        """What counts of a call, in order: all of it was written by one process, to one file after the other."""
+        call = self._key(call_id)
         try:
-            with open(self._file(call_id), "rb") as file:
-                return file.read(2 * MAX_BYTES)
-        except FileNotFoundError:
-            return None
+            names = sorted(os.listdir(self._folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name in names:
+            try:
+                fd = os.open(f"{self._folder}/{name}", _OLD | access)
+            except FileNotFoundError:  # swept meanwhile
+                continue
+            try:
+                yield from (entry for mark, key, entry in _walk(fd) if (mark, key) == (_COUNTS, call))
+            finally:
+                os.close(fd)
+
+
+def _walk(fd: int) -> Iterator[tuple[bytes, bytes, _Entry]]:
+    """The entries of a file, up to the first that has no whole head."""
+    at = start = 0
+    block = b""
+    while True:
+        if at + _HEAD_BYTES > start + len(block):
+            start, block = at, os.pread(fd, _BLOCK, at)
+        head = _HEAD.match(block, at - start)
+        if head is None:
+            return
+        mark, call, size = head.groups()
+        yield mark, call, _Entry(fd, at, int(size))
+        at += _HEAD_BYTES + int(size)
 
 
 def reverse(call_id: str) -> str:

@@ -25,6 +25,7 @@ from toolyard.workspace.private import is_private
 _MAX_LINKS = 40  # as many as Linux follows
 _MAX_RACES = 16  # a component that keeps changing its kind while we look is not worth more tries
 _NEIGHBOURS = 1000  # names looked at for "did you mean"
+_MORE = 64 * 1024  # bytes asked for at the end of a file, where there should be none
 _STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
@@ -213,7 +214,7 @@ class Target:
             own = os.open(self._way[0], _FILE, dir_fd=self.folder)
         except FileNotFoundError:
             return None
-        with os.fdopen(own, "rb") as file:
+        try:
             info = os.fstat(own)
             _require_regular(info.st_mode, self.path)
             self._workspace.require_own(info, self.path)
@@ -223,7 +224,9 @@ class Target:
                     f"'{self.path}' has {info.st_size} bytes; files are changed up to {max_bytes}.",
                     hint="Change it with a program made for large files.",
                 )
-            return file.read()
+            return _whole(own, info.st_size)
+        finally:
+            os.close(own)
 
     def descend(self) -> None:
         """Enter the folders on the way that somebody made since we looked."""
@@ -444,6 +447,15 @@ def _private(path: str) -> Failure:
         f"'{path}' is in Toolyard's own home, which no tool enters.",
         hint="Use the command line to look at settings and state.",
     )
+
+
+def _whole(fd: int, size: int) -> bytes:
+    """All that is in an open file, which had ``size`` bytes a moment ago."""
+    pieces = []
+    while piece := os.read(fd, size + 1):
+        pieces.append(piece)
+        size = max(size - len(piece), _MORE)
+    return b"".join(pieces)
 
 
 def _steps(path: bytes) -> list[bytes]:

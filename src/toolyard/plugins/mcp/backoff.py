@@ -14,9 +14,11 @@ class Backoff:
         self._monotonic = monotonic
         self._crashes: deque[float] = deque(maxlen=MOST)
         self.failed = False
+        self.total = 0  # crashes in all, also those that are forgiven
 
     def crashed(self) -> None:
         now = self._monotonic()
+        self.total += 1
         if self._crashes and now - self._crashes[-1] > WITHIN_S:
             self._crashes.clear()  # it has worked for long enough since
         self._crashes.append(now)

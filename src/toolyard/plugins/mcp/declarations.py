@@ -85,9 +85,26 @@ class Declarations:
         def put(value: JsonObject) -> None:
             servers = value.setdefault(KEY, {})
             if isinstance(servers, dict):
-                servers[declared.name] = declared.to_json()
+                servers[declared.name] = declared.to_json() | ({"disabled": True} if declared.disabled else {})
 
         self._home.change(put)
+
+    def switch(self, name: str, *, on: bool) -> bool:
+        """Enable or disable one; whether it was in the home's file. What was allowed stays so. Raises ConfigError."""
+        found: list[object] = []
+
+        def turn(value: JsonObject) -> None:
+            servers = value.get(KEY)
+            entry = servers.get(name) if isinstance(servers, dict) else None
+            if isinstance(entry, dict):
+                found.append(entry)
+                for word in ("disabled", "enabled"):
+                    entry.pop(word, None)
+                if not on:
+                    entry["disabled"] = True
+
+        self._home.change(turn)
+        return bool(found)
 
     def remove(self, name: str) -> bool:
         """Whether it was in the home's file."""

@@ -98,7 +98,7 @@ class Servers:
         entry = self.declarations.get(name)
         pin = self.pins.get(entry) if entry else None
         if entry is None or pin is None or self.state(entry) in (State.CHANGED, State.DISABLED, State.NEEDS_REVIEW):
-            await self._stop(name)
+            await self.stop(name)
             raise _refused(name, self.state(entry) if entry else None)
         server = self._server(name)
         server.review = pin.review
@@ -111,6 +111,11 @@ class Servers:
                 server.connection = await self._open(entry, server, pin.tools)
                 server.launch = entry.digest
             return server.connection
+
+    @property
+    def crashes(self) -> int:
+        """Of all of them, since this host runs."""
+        return sum(server.backoff.total for server in self._servers.values())
 
     def turn(self, name: str) -> asyncio.Semaphore:
         return self._server(name).turn
@@ -131,7 +136,7 @@ class Servers:
         running = [server.connection for server in self._servers.values() if server.connection is not None]
         await asyncio.gather(*(connection.close() for connection in running))
 
-    async def _stop(self, name: str) -> None:
+    async def stop(self, name: str) -> None:
         """What may not run any more does not."""
         server = self._servers.get(name)
         if server is not None and server.connection is not None:

@@ -18,7 +18,7 @@ _SIGNERS = ("maid", "valet")  # any call of a text block may be signed
 
 class McpTool:
     def __init__(self, servers: Servers, server: str, definition: Definition, *, risk: Risk, fingerprint: str) -> None:
-        self._servers, self._server, self._definition = servers, server, definition
+        self._servers, self.server, self.definition = servers, server, definition
         self._spec = definition.spec(server, risk=risk, fingerprint=fingerprint, timeout_s=TIMEOUT_S)
 
     @property
@@ -31,14 +31,14 @@ class McpTool:
 
         from toolyard.plugins.mcp.results import result_from
 
-        async with self._servers.turn(self._server):
+        async with self._servers.turn(self.server):
             checkpoint()
-            connection = await self._servers.connection(self._server)
+            connection = await self._servers.connection(self.server)
             try:
-                said = await connection.call(self._definition.name, self._arguments(call))
+                said = await connection.call(self.definition.name, self._arguments(call))
             except MCPError as error:
                 if error.code == CONNECTION_CLOSED:
-                    raise Failure(Reason.CRASHED, f"The MCP server {self._server} ended during the call.") from error
+                    raise Failure(Reason.CRASHED, f"The MCP server {self.server} ended during the call.") from error
                 raise Failure(
                     ErrorCode.EXECUTION_ERROR, error.message or "The MCP server reported an error."
                 ) from error
@@ -50,7 +50,7 @@ class McpTool:
 
     def _arguments(self, call: ToolCall) -> JsonObject:
         """Texts become what the schema asks for; the check is the server's own."""
-        properties = self._definition.schema.get("properties")
+        properties = self.definition.schema.get("properties")
         known = properties if isinstance(properties, dict) else {}
         return {
             name: coerce(value, schema) if isinstance(schema := known.get(name), dict) else value

@@ -3,7 +3,8 @@
 ``to_html`` gives one ``article``: the thinking, folded; the content; attachments that are not in it; what was wrong.
 Everything is escaped or built where it is made, and the whole passes an allow-list at the end. Classes are for a style
 sheet; ``data-tex``, ``data-chart`` and ``pre.mermaid-source`` are for a console that draws, and ``button.load`` for one
-that asks before it fetches. Time and size are bounded, whatever the reply holds.
+that asks before it fetches. ``.pending`` stands for what is still being written. Time and size are bounded, whatever
+the reply holds.
 """
 
 from hashlib import sha256
@@ -31,18 +32,32 @@ _IN_PLACE = frozenset(
 _MAX_PROBLEMS = 100
 
 
-def to_html(reply: Reply | ReplyError, language: Language = Language.ENGLISH) -> str:
+def to_html(
+    reply: Reply | ReplyError, language: Language = Language.ENGLISH, *, partial: bool = False, writing: str = ""
+) -> str:
+    """``partial``: more is to come, and ``writing`` is the id of the attachment that may not be whole yet."""
     if isinstance(reply, ReplyError):
-        body, kind = _failure(reply, language), "reply failed"
-    else:
-        body, kind = _reply(reply, language), "reply"
+        return _article(_failure(reply, language), language, "reply failed")
+    sheet = Sheet(texts(language), reply.attachments, partial=partial, writing=writing)
+    body = _think(sheet, reply.think) + _content(sheet, reply.content)
+    return _article(body if partial else body + rest(sheet) + _problems(sheet, reply), language)
+
+
+def markdown_to_html(
+    content: str, think: str | None = None, language: Language = Language.ENGLISH, *, partial: bool = False
+) -> str:
+    """The same for what is no structured reply: there are no attachments, so placeholders are text."""
+    sheet = Sheet(texts(language), {}, partial=partial)
+    return _article(_think(sheet, think) + _content(sheet, content, placeholders=False), language)
+
+
+def _article(body: str, language: Language, kind: str = "reply") -> str:
     return sanitise(f'<article class="{kind}" lang="{language}">{body}</article>')
 
 
-def _reply(reply: Reply, language: Language) -> str:
-    sheet = Sheet(texts(language), reply.attachments)
-    content = f'<div class="content">{markdown(sheet, reply.content, _prefix("c", reply.content))}</div>\n'
-    return _think(sheet, reply.think) + content + rest(sheet) + _problems(sheet, reply)
+def _content(sheet: Sheet, content: str, *, placeholders: bool = True) -> str:
+    body = markdown(sheet, content, _prefix("c", content), placeholders=placeholders)
+    return f'<div class="content">{body}</div>\n'
 
 
 def _think(sheet: Sheet, think: str | None) -> str:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from toolyard.protocol.replies.placeholders import Placeholder
 from toolyard.protocol.replies.values import TYPES
 from toolyard.protocol.reply import Attachment, AttachmentType
-from toolyard.render.html.card import note, warning
+from toolyard.render.html.card import note, pending, warning
 from toolyard.render.html.chart import chart
 from toolyard.render.html.code import code_block, inline_code, source_block
 from toolyard.render.html.diagram import diagram
@@ -40,6 +40,8 @@ def placed(sheet: Sheet, found: Placeholder, form: Form) -> str:
     """What stands in place of the placeholder."""
     attachment = sheet.attachments.get(found.id)
     inline = form is not Form.BLOCK
+    if sheet.partial and (attachment is None or _is_unfinished(sheet, attachment)):
+        return pending(found.type, inline=inline)
     if attachment is None:
         text = sheet.texts.missing if found.type in TYPES else sheet.texts.unknown_placeholder
         return warning(text.format(type=found.type, id=found.id), inline=inline)
@@ -56,6 +58,11 @@ def placed(sheet: Sheet, found: Placeholder, form: Form) -> str:
         return fault + _reference(sheet, attachment)
     sheet.shown.add(attachment.id)
     return fault + html
+
+
+def _is_unfinished(sheet: Sheet, attachment: Attachment) -> bool:
+    """Half of a text can be shown; half of a diagram, a formula or a table cannot, nor what has not come at all."""
+    return attachment.content == "" or (attachment.id == sheet.writing and attachment.kind is not AttachmentType.CODE)
 
 
 def block(sheet: Sheet, attachment: Attachment) -> str:

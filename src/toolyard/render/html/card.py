@@ -1,6 +1,6 @@
 """Small framed pieces: a warning, a note, a figure with its caption."""
 
-from toolyard.render.html.visible import shown
+from toolyard.render.html.visible import plain, shown
 
 
 def warning(text: str, *, inline: bool = False) -> str:
@@ -11,6 +11,12 @@ def warning(text: str, *, inline: bool = False) -> str:
 def note(text: str, *, inline: bool = False) -> str:
     tag = "span" if inline else "div"
     return f'<{tag} class="note" role="note">{shown(text)}</{tag}>'
+
+
+def pending(kind: str, *, inline: bool = False) -> str:
+    """In place of what is still being written."""
+    tag = "span" if inline else "div"
+    return f'<{tag} class="pending" data-kind="{plain(kind)}"></{tag}>'
 
 
 def figure(kind: str, title: str | None, body: str, *, attributes: str = "", label: str = "") -> str:

@@ -22,7 +22,7 @@ from toolyard.protocol.reply import AttachmentType
 from toolyard.render.html.address import address
 from toolyard.render.html.attachment import can_be_inline, placed
 from toolyard.render.html.bare_link import bare_link_rule
-from toolyard.render.html.card import note
+from toolyard.render.html.card import note, pending
 from toolyard.render.html.code import code_block, inline_code, source_block
 from toolyard.render.html.diagram import diagram
 from toolyard.render.html.formula import formula
@@ -119,8 +119,17 @@ def _text(tokens: Sequence[Token], number: int, _: Sheet) -> str:
 def _fence(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
     language = (tokens[number].info.split() or [""])[0]
     if language.lower() == AttachmentType.MERMAID:
+        if sheet.partial and not _is_closed(tokens[number]):
+            return pending(AttachmentType.MERMAID)
         return diagram(sheet, tokens[number].content)
     return code_block(sheet, tokens[number].content, language)
+
+
+def _is_closed(fence: Token) -> bool:
+    """Whether its last line has come: then it spans two lines more than its text has."""
+    first, end = fence.map or (0, 0)
+    text = fence.content
+    return text.count("\n") + (text[-1:] not in ("", "\n")) == end - first - 2
 
 
 def _image(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:

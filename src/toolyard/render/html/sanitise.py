@@ -31,6 +31,7 @@ _TAGS = frozenset(_TAGS_TEXT.split())
 _CLASS = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,40}(?: [A-Za-z][A-Za-z0-9-]{0,40}){0,5}")
 _FOOTNOTE = re.compile(r"fn(?:ref)?-[a-z][0-9a-f]{8}-[0-9]{1,6}(?::[0-9]{1,6})?")
 _NUMBER = re.compile(r"[0-9]{1,7}")
+_WORD = re.compile("[a-z0-9-]{1,30}")
 _MATH_VALUE = re.compile(r"[#A-Za-z0-9 .%+-]{1,60}")
 _SOURCES = {
     "img": re.compile(r"data:image/(?:png|jpeg|gif|webp|svg\+xml);base64,[A-Za-z0-9+/]+={0,2}"),
@@ -51,9 +52,14 @@ _ATTRIBUTES: dict[str, dict[str, re.Pattern[str] | Callable[[str], bool]]] = {
     "li": {"id": _FOOTNOTE},
     "ol": {"start": _NUMBER},
     "th": {"class": _CLASS, "scope": re.compile("col|row")},
-    "span": {"data-tex": _FREE, "role": re.compile("checkbox|note"), "aria-checked": re.compile("true|false")},
-    "div": {"data-tex": _FREE, "role": re.compile("note")},
-    "pre": {"data-kind": re.compile("[a-z0-9-]{1,30}")},
+    "span": {
+        "data-tex": _FREE,
+        "data-kind": _WORD,
+        "role": re.compile("checkbox|note"),
+        "aria-checked": re.compile("true|false"),
+    },
+    "div": {"data-tex": _FREE, "data-kind": _WORD, "role": re.compile("note")},
+    "pre": {"data-kind": _WORD},
     "figure": {"data-chart": _FREE},
     "button": {
         "type": re.compile("button"),

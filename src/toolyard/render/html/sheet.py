@@ -31,6 +31,8 @@ class Share:
 class Sheet:
     texts: Texts
     attachments: Mapping[str, Attachment]
+    partial: bool = False  # more of it is to come
+    writing: str = ""  # the id of the attachment that may not be whole yet
     shown: set[str] = field(default_factory=set)  # ids
     drawn: dict[tuple[str, bool], str] = field(default_factory=dict)  # by id, and whether in a line
     colouring: Share = field(default_factory=lambda: Share(_COLOURED))

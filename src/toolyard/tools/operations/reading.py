@@ -15,9 +15,10 @@ from toolyard.tools.operations.request import Request
 from toolyard.tools.read import Read
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary, named
+from toolyard.workspace.line_scan import Limits
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.snapshot import read_exactly, settled
-from toolyard.workspace.text import Limits, TextReader, Window
+from toolyard.workspace.text import TextReader, Window
 from toolyard.workspace.workspace import Opened, Workspace
 
 _ENDINGS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}

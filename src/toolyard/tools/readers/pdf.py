@@ -11,7 +11,7 @@ from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.protocol.truncation import MAX_BYTES
 from toolyard.tools.readers.page import MAX_LINE_CHARS, Page
-from toolyard.workspace.text import Line
+from toolyard.workspace.line_scan import Line
 
 
 def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:

@@ -6,16 +6,20 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.approvals import KIND, shown, shown_rule
-from toolyard.protocol.approval import Effect, State
-from toolyard.protocol.store import Place
+from toolyard.engine.approvals import KIND, shown
+from toolyard.engine.clock import Clock
+from toolyard.gateway.chat import Chat
+from toolyard.protocol.approval import State
+from toolyard.protocol.store import Place, Record
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, page
+from toolyard.web.approval_view import whole
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import Decision, Done, NewRule, RecordPage, RecordShown, RuleList, RuleShown
+from toolyard.web.shapes import RecordPage, RecordShown
+from toolyard.web.shapes_records import ApprovalShown, Bulk, BulkDone, Decision
 
 
-def router(yard: Yard) -> APIRouter:
+def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     routes = APIRouter(prefix="/v1/approvals", tags=["approvals"])
 
     @routes.get("", responses={200: {"model": RecordPage}})
@@ -28,31 +32,23 @@ def router(yard: Yard) -> APIRouter:
         found = await yard.approvals.page(tuple(state), limit=limit, after=after)
         return page(found, limit, shown, lambda one: Place(created=one.created, id=one.id))
 
-    @routes.get("/rules", responses={200: {"model": RuleList}})
-    async def list_rules() -> Response:
-        """The rules that hold; one that denies beats one that allows."""
-        return answer({"data": [shown_rule(rule) for rule in await yard.approvals.rules()]})
+    @routes.post("/bulk", responses={200: {"model": BulkDone}})
+    async def answer_several(bulk: Bulk, who: Who) -> Response:
+        """Answer several at once. They are allowed only when all ask for the very same."""
+        records = [await _approval(yard, id_) for id_ in bulk.ids]
+        allowed = bulk.effect == "allow"
+        if allowed and len({record.key for record in records}) > 1:
+            raise Refusal(HTTPStatus.CONFLICT, "they ask for different things: look at each, then allow it")
+        wanted, done = State.ALLOWED if allowed else State.DENIED, []
+        for record in records:
+            state = await yard.approvals.answer(record.id, allowed=allowed, by=who.caller, reason=bulk.reason)
+            done.append({"id": record.id, "state": state, "ok": state is wanted})
+        return answer({"data": done})
 
-    @routes.post("/rules", status_code=201, responses={201: {"model": RuleShown}})
-    async def add_rule(new: NewRule, who: Who) -> Response:
-        """Keep a rule for a tool, or for one command of it."""
-        rule = await yard.approvals.add_rule(new.tool, new.command, Effect(new.effect), by=who.caller)
-        return answer(shown_rule(rule), HTTPStatus.CREATED)
-
-    @routes.delete("/rules/{id}", responses={200: {"model": Done}})
-    async def revoke_rule(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
-        """Let a rule hold no longer."""
-        if not await yard.approvals.revoke(id):
-            raise not_found(f"rule '{id[:100]}' that holds")
-        return answer({"ok": True, "id": id})
-
-    @routes.get("/{id}", responses={200: {"model": RecordShown}})
-    async def show_approval(id: str) -> Response:  # noqa: A002
-        """One approval with the whole of its arguments; secrets are masked."""
-        record = await yard.store.get(KIND, id)
-        if record is None:
-            raise not_found(f"approval '{id[:100]}'")
-        return answer(shown(record))
+    @routes.get("/{id}", responses={200: {"model": ApprovalShown}})
+    async def show_approval(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """One approval with the whole of its arguments, and what it would change; secrets are masked."""
+        return answer(await whole(yard, clock, chat, await _approval(yard, id)))
 
     @routes.post("/{id}/allow", responses={200: {"model": RecordShown}})
     async def allow(id: str, who: Who, decision: Decision | None = None) -> Response:  # noqa: A002
@@ -67,13 +63,24 @@ def router(yard: Yard) -> APIRouter:
     return routes
 
 
+async def _approval(yard: Yard, id_: str) -> Record:
+    record = await yard.store.get(KIND, id_)
+    if record is None:
+        raise not_found(f"approval '{id_[:100]}'")
+    return record
+
+
 async def _answer(yard: Yard, id_: str, who: Visitor, decision: Decision, *, allowed: bool) -> Response:
     """The first answer counts; a second one is told how it came out, with 409 unless it says the same."""
+    record = await _approval(yard, id_)
+    for_chat = decision.for_ == "chat"
+    if for_chat and not record.body.get("chat"):
+        raise Refusal(HTTPStatus.CONFLICT, f"{id_} is not part of a chat: allow it once or always")
+    always = decision.always or decision.for_ == "always"
     state = await yard.approvals.answer(
-        id_, allowed=allowed, by=who.caller, always=decision.always, reason=decision.reason
+        id_, allowed=allowed, by=who.caller, always=always, for_chat=for_chat, reason=decision.reason
     )
-    if state is None:
-        raise not_found(f"approval '{id_[:100]}'")
     if state is not (State.ALLOWED if allowed else State.DENIED):
-        raise Refusal(HTTPStatus.CONFLICT, f"{id_} is {state.value} already", code=state.value)
+        told = state.value if state else "gone"
+        raise Refusal(HTTPStatus.CONFLICT, f"{id_} is {told} already", code=told)
     return answer({"id": id_, "state": state.value})

@@ -6,17 +6,22 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.journal import shown
+from toolyard.engine.clock import Clock
+from toolyard.engine.statistics import statistics
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Place
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
+from toolyard.web.call_view import row, whole
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import Done, RecordPage, RecordShown
+from toolyard.web.shapes import Done, RecordPage
+from toolyard.web.shapes_records import CallShown, CallStatistics
+
+_DAY_S = 86_400.0
 
 
-def router(yard: Yard) -> APIRouter:
+def router(yard: Yard, clock: Clock) -> APIRouter:
     routes = APIRouter(prefix="/v1/calls", tags=["calls"])
 
     @routes.get("", responses={200: {"model": RecordPage}})
@@ -33,12 +38,21 @@ def router(yard: Yard) -> APIRouter:
         """The calls, newest first."""
         wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who) or caller, text=search, since=since)
         found = await yard.journal.page(wanted, limit=limit, after=after)
-        return page(found, limit, shown, lambda one: Place(created=one.created, id=one.id))
+        return page(found, limit, row, lambda one: Place(created=one.created, id=one.id))
 
-    @routes.get("/{id}", responses={200: {"model": RecordShown}})
+    @routes.get("/stats", responses={200: {"model": CallStatistics}})
+    async def count_calls(
+        who: Who,
+        since: Annotated[float | None, Query(description="Seconds since 1970; a day ago.", allow_inf_nan=False)] = None,
+    ) -> Response:
+        """What the calls came to: how they ended, how long they took. At most 10,000, the newest."""
+        begin = clock.now().timestamp() - _DAY_S if since is None else since
+        return answer(await statistics(yard.store, since=begin, caller=own_only(who)))
+
+    @routes.get("/{id}", responses={200: {"model": CallShown}})
     async def show_call(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """One call with its arguments and the whole of its result; secrets are masked."""
-        return answer(await _call(yard, id, who))
+        return answer(await whole(yard, await _call(yard, id, who)))
 
     @routes.post("/{id}/cancel", responses={200: {"model": Done}})
     async def cancel_call(id: str, who: Who) -> Response:  # noqa: A002

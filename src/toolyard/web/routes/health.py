@@ -1,26 +1,26 @@
 """``/healthz``, ``/readyz`` and ``/metrics``: whether the server lives, whether it takes work, and how it is doing."""
 
-import asyncio
 from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
 
 from toolyard.app import Yard
-from toolyard.errors import StorageError
+from toolyard.engine.clock import Clock
 from toolyard.protocol.json import JsonObject
 from toolyard.web.answers import answer
 from toolyard.web.drain import Drain
 from toolyard.web.limits import limits_of
 from toolyard.web.metrics import Metrics
+from toolyard.web.readiness import Readiness
 from toolyard.web.shapes import Health
 
-_STATE_S = 2.0
 _OPEN: JsonObject = {"security": []}
 _TEXT: JsonObject = {"text/plain": {"schema": {"type": "string"}}}
 
 
-def router(yard: Yard, drain: Drain, metrics: Metrics, version: str) -> APIRouter:
+def router(yard: Yard, drain: Drain, metrics: Metrics, version: str, clock: Clock) -> APIRouter:
     routes = APIRouter(tags=["health"])
+    readiness = Readiness(yard.store, drain, clock)
 
     @routes.head("/healthz", include_in_schema=False)
     @routes.get("/healthz", responses={200: {"model": Health}}, openapi_extra=_OPEN)
@@ -32,7 +32,7 @@ def router(yard: Yard, drain: Drain, metrics: Metrics, version: str) -> APIRoute
     @routes.get("/readyz", responses={200: {"model": Health}, 503: {"model": Health}}, openapi_extra=_OPEN)
     async def readyz(request: Request) -> Response:
         """Whether it takes work; with `?verbose` every limit too."""
-        problem = drain.problem or await _state_problem(yard)
+        problem = await readiness.problem()
         told: JsonObject = {"status": problem or "ready"}
         if "verbose" in request.query_params:
             told |= {"limits": limits_of(yard.config), "running": drain.running}
@@ -46,14 +46,3 @@ def router(yard: Yard, drain: Drain, metrics: Metrics, version: str) -> APIRoute
         return Response(metrics.page(), media_type="text/plain; version=0.0.4")
 
     return routes
-
-
-async def _state_problem(yard: Yard) -> str:
-    try:
-        async with asyncio.timeout(_STATE_S):
-            await yard.store.event_span()
-    except TimeoutError:
-        return f"the state did not answer within {_STATE_S:g} s"
-    except StorageError as error:
-        return str(error)
-    return ""

@@ -1,12 +1,43 @@
-"""Pages for people: what stands at ``/``, and ``/docs``, which needs no script and no other server."""
+"""Pages for people: the console at ``/``, its files, and ``/docs``, which needs no script and no other server.
 
+The console is one page that draws what its address says, so each of its addresses answers with the same file. Its files
+are built ahead and part of the package. What draws diagrams runs apart: in a frame without an origin of its own, with
+a policy of its own, so that whatever a diagram might do there reaches neither the session nor the page.
+"""
+
+import asyncio
+import gzip
+import hashlib
 import html
-from typing import Any
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
 
-from fastapi import APIRouter, FastAPI, Response
+from fastapi import APIRouter, FastAPI, Request, Response
 
 from toolyard.protocol.json import JsonObject
+from toolyard.web.refusal import not_found
+from toolyard.web.scope import CONSOLE_PAGES
 
+FOLDER: Final = Path(__file__).parent.parent / "console"
+_DRAWING: Final = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; sandbox allow-scripts; "
+        "frame-ancestors 'self'"
+    ),
+    "x-frame-options": "SAMEORIGIN",
+    "cross-origin-resource-policy": "cross-origin",
+}
+_KINDS: Final = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+    ".woff2": "font/woff2",
+}
+_PACKED: Final = frozenset((".html", ".js", ".css", ".svg", ".json"))
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1b1b1b}
 h2{margin-top:2rem}code{font-family:ui-monospace,monospace}.verb{display:inline-block;width:4.5rem;font-weight:600}
@@ -14,24 +45,72 @@ dt{margin-top:1rem}dd{margin:0 0 0 4.5rem;color:#444}pre{background:#f4f4f2;padd
 @media(prefers-color-scheme:dark){body{background:#161616;color:#eee}dd{color:#bbb}pre{background:#222}a{color:#8cf}}"""
 
 
+@dataclass(frozen=True, slots=True)
+class _File:
+    plain: bytes
+    packed: bytes
+    kind: str
+    tag: str
+
+
 def router(app: FastAPI) -> APIRouter:
     routes = APIRouter(tags=["pages"])
 
-    @routes.get("/", responses={200: {"description": "A page.", "content": _PAGE}})
-    async def front() -> Response:
-        """What this server is."""
-        return _page("Toolyard", "<h1>Toolyard</h1><p>The server runs. The console comes later.</p>")
+    async def console(request: Request) -> Response:
+        """The console."""
+        return await _served("index.html", request)
+
+    for address in ("/", *(place for page in CONSOLE_PAGES for place in (page, f"{page}/{{name:path}}"))):
+        routes.add_api_route(
+            address,
+            console,
+            methods=["GET"],
+            include_in_schema=address == "/",
+            responses={200: {"description": "A page.", "content": _PAGE}},
+        )
+
+    @routes.get("/console/{path:path}", include_in_schema=False)
+    async def file(path: str, request: Request) -> Response:
+        return await _served(path, request)
 
     @routes.get("/docs", responses={200: {"description": "A page.", "content": _PAGE}})
     async def docs() -> Response:
         """Every route, from the OpenAPI."""
-        return _page("Toolyard: HTTP", _listed(app.openapi()))
+        return _page("Toolyard: HTTP", await asyncio.to_thread(lambda: _listed(app.openapi())))
 
     @routes.get("/docs.css", include_in_schema=False)
     async def style() -> Response:
         return Response(_STYLE, media_type="text/css")
 
     return routes
+
+
+async def _served(path: str, request: Request) -> Response:
+    """One file of the console: packed for whoever can unpack it, and kept by the browser while it is the same."""
+    found = await asyncio.to_thread(_read, path)
+    lasting = path.startswith("assets/")  # their names have their hash
+    headers = {
+        "etag": found.tag,
+        "cache-control": "private, max-age=31536000, immutable" if lasting else "no-cache",
+        "vary": "accept-encoding",
+        **(_DRAWING if path.startswith("draw/") else {}),
+    }
+    if request.headers.get("if-none-match") == found.tag:
+        return Response(status_code=304, headers=headers)
+    if found.packed and "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(found.packed, headers={**headers, "content-encoding": "gzip"}, media_type=found.kind)
+    return Response(found.plain, headers=headers, media_type=found.kind)
+
+
+@lru_cache(maxsize=256)
+def _read(path: str) -> _File:
+    place = FOLDER / path
+    kind = _KINDS.get(place.suffix)
+    if kind is None or ".." in place.parts or not place.is_file():
+        raise not_found(f"file '{path[:100]}'")
+    plain = place.read_bytes()
+    packed = gzip.compress(plain, 6, mtime=0) if place.suffix in _PACKED else b""
+    return _File(plain, packed, kind, f'"{hashlib.sha256(plain).hexdigest()[:32]}"')
 
 
 def _page(title: str, body: str) -> Response:

@@ -1,13 +1,19 @@
 """``/v1/schedules``: calls that run later; and ``/v1/schedule_task``, the form VCPToolBox's plugins send."""
 
+import asyncio
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
 
 from toolyard.app import Yard
 from toolyard.dialects.vcp_server import task_not_scheduled, task_scheduled
+from toolyard.engine.clock import Clock
+from toolyard.engine.when import foresee
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
@@ -15,13 +21,14 @@ from toolyard.protocol.store import Place, Record
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
-from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import Done, NewSchedule, RecordPage, RecordShown, VcpSchedule
+from toolyard.web.refusal import Refusal, not_found, problems
+from toolyard.web.shapes import Done, RecordPage, RecordShown
+from toolyard.web.shapes_records import NewSchedule, Preview, VcpSchedule, When
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 
 
-def router(yard: Yard) -> APIRouter:
+def router(yard: Yard, clock: Clock) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["schedules"])
 
     @routes.get("/schedules", responses={200: {"model": RecordPage}})
@@ -44,34 +51,39 @@ def router(yard: Yard) -> APIRouter:
         record = await yard.schedules.submit(replace(call, maid=new.maid), at=new.at, cron=new.cron)
         return answer(yard.schedules.to_dict(record), HTTPStatus.CREATED)
 
+    @routes.post("/schedules/preview", responses={200: {"model": Preview}})
+    async def preview_schedule(when: When) -> Response:
+        """The moments that a time or a cron expression means, as far as it means any."""
+        now, zone = clock.now(), yard.config.zone
+        seen = await asyncio.to_thread(foresee, when.at, when.cron, zone, now)
+        return answer(
+            {
+                "times": [moment.isoformat(timespec="seconds") for moment in seen.times],
+                "in_seconds": (seen.times[0] - now).total_seconds() if seen.times else None,
+                "zone": zone.key,
+                "note": seen.note,
+                "problem": seen.problem or None,
+            }
+        )
+
     @routes.get("/schedules/{id}", responses={200: {"model": RecordShown}})
     async def show_schedule(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """One schedule with its runs."""
         return answer(yard.schedules.to_dict(await _schedule(yard, id, who)))
 
-    @routes.post("/schedules/{id}/cancel", responses={200: {"model": Done}})
-    async def cancel_schedule(id: str, who: Who) -> Response:  # noqa: A002
-        """Let a schedule never run (again)."""
-        await _schedule(yard, id, who)
-        if not await yard.schedules.cancel(id):
+    @routes.put("/schedules/{id}", responses={200: {"model": RecordShown}})
+    async def change_schedule(id: str, new: NewSchedule, who: Who) -> Response:  # noqa: A002
+        """Another call or another time for one that is scheduled or paused."""
+        record = await _schedule(yard, id, who)
+        arguments = cast("JsonObject", yard.mask.restored(new.arguments, record.body["arguments"]))
+        call = yard.request(new.tool, arguments, caller=record.caller, origin=Origin.HTTP)
+        changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
+        if changed is None:
             raise Refusal(HTTPStatus.CONFLICT, f"{id} runs now or has ended")
-        return answer({"ok": True, "id": id})
+        return answer(yard.schedules.to_dict(changed))
 
-    @routes.post("/schedules/{id}/run", responses={200: {"model": Done}})
-    async def run_schedule(id: str, who: Who) -> Response:  # noqa: A002
-        """Run one now that is scheduled or expired. Its result is kept with it."""
-        await _schedule(yard, id, who)
-        if not await yard.schedules.run_by_hand(id):
-            raise Refusal(HTTPStatus.CONFLICT, f"{id} runs now or has ended")
-        return answer({"ok": True, "id": id})
+    _moves(routes, yard)
 
-    @routes.post(
-        "/schedule_task",
-        responses={
-            200: {"description": "It is scheduled.", "content": _OBJECT},
-            400: {"description": "It is not.", "content": _OBJECT},
-        },
-    )
     async def schedule_task(new: VcpSchedule, who: Who) -> Response:
         """Schedule a call in the form of VCPToolBox."""
         tool = new.tool_call.tool_name
@@ -80,9 +92,65 @@ def router(yard: Yard) -> APIRouter:
             record = await yard.schedules.submit(call, at=new.schedule_time)
         except Failure as failure:
             return answer(task_not_scheduled(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
-        return answer(task_scheduled(record.id, tool, str(record.body["for"])))
+        return answer(task_scheduled(new.task_id or record.id, tool, str(record.body["for"])))
 
+    told: dict[int | str, dict[str, Any]] = {
+        200: {"description": "It is scheduled.", "content": _OBJECT},
+        400: {"description": "It is not.", "content": _OBJECT},
+    }
+    routes.add_api_route(
+        "/schedule_task", schedule_task, methods=["POST"], responses=told, route_class_override=_AsVcpToolBox
+    )
     return routes
+
+
+def _moves(routes: APIRouter, yard: Yard) -> None:
+    """What ends, begins or holds up a schedule."""
+
+    @routes.post("/schedules/{id}/pause", responses={200: {"model": Done}})
+    async def pause_schedule(id: str, who: Who) -> Response:  # noqa: A002
+        """Let a schedule wait until it is resumed."""
+        await _schedule(yard, id, who)
+        return _done(id, await yard.schedules.pause(id), "does not wait for its time")
+
+    @routes.post("/schedules/{id}/resume", responses={200: {"model": Done}})
+    async def resume_schedule(id: str, who: Who) -> Response:  # noqa: A002
+        """Let a paused schedule go on; 400 when its time has passed."""
+        await _schedule(yard, id, who)
+        return _done(id, await yard.schedules.resume(id), "is not paused")
+
+    @routes.post("/schedules/{id}/cancel", responses={200: {"model": Done}})
+    async def cancel_schedule(id: str, who: Who) -> Response:  # noqa: A002
+        """Let a schedule never run (again)."""
+        await _schedule(yard, id, who)
+        return _done(id, await yard.schedules.cancel(id), "runs now or has ended")
+
+    @routes.post("/schedules/{id}/run", responses={200: {"model": Done}})
+    async def run_schedule(id: str, who: Who) -> Response:  # noqa: A002
+        """Run one now that is scheduled or expired. Its result is kept with it."""
+        await _schedule(yard, id, who)
+        return _done(id, await yard.schedules.run_by_hand(id), "runs now, is paused or has ended")
+
+
+def _done(id_: str, done: bool, problem: str) -> Response:  # noqa: FBT001 it is what was asked
+    if not done:
+        raise Refusal(HTTPStatus.CONFLICT, f"{id_} {problem}")
+    return answer({"ok": True, "id": id_})
+
+
+class _AsVcpToolBox(APIRoute):
+    """A route whose clients understand one form of error only."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handled = super().get_route_handler()
+
+        async def told(request: Request) -> Response:
+            try:
+                return await handled(request)
+            except RequestValidationError as error:
+                return answer(task_not_scheduled(problems(error)), HTTPStatus.BAD_REQUEST)
+
+        return told
 
 
 async def _schedule(yard: Yard, id_: str, who: Visitor) -> Record:

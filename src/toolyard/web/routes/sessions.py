@@ -1,24 +1,29 @@
 """How browsers get in: the login page, their session, and tickets for WebSockets.
 
-The page works without scripts. A one-time link only fills it in: looking at a link changes nothing, so that whatever
-looks ahead of a person does not use it up.
+The page works without scripts, in English and Chinese. A one-time link only fills it in: looking at a link changes
+nothing, so that whatever looks ahead of a person does not use it up. ``next`` is where a person wanted to go: a place
+of this server and nothing else.
 """
 
 import html
+import re
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qs
+from urllib.parse import parse_qs, urlencode
 
 from fastapi import APIRouter, Request, Response
 
 from toolyard.protocol.json import JsonObject
-from toolyard.web.access import SESSION_S, TICKET_S, Access
+from toolyard.web.access import TICKET_S, Access
 from toolyard.web.answers import Who, answer
 from toolyard.web.edge import HEAD
 from toolyard.web.head import Head
 from toolyard.web.refusal import Refusal
+from toolyard.web.sessions import SESSION_S
 from toolyard.web.shapes import Done, Session, Ticket
 
+_OURS = re.compile(r"/(?![/\\])[\w\-./?&=%~+,:@!$'()*]*")
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
 _FORM: JsonObject = {
     "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
@@ -29,38 +34,57 @@ _SIGNED_IN: dict[int | str, dict[str, Any]] = {
     401: {"description": "The page again: the key or the link is not valid.", "content": _PAGE},
     429: {"description": "The page again: too many attempts failed.", "content": _PAGE},
 }
-_STYLE = """body{font:16px/1.5 system-ui,sans-serif;margin:0;background:#f6f6f4;color:#1b1b1b}
-main{max-width:40rem;margin:10vh auto;padding:2rem;background:#fff;border:1px solid #ddd;border-radius:8px}
-input,button{font:inherit;padding:.5rem .75rem;width:100%;box-sizing:border-box;margin:.25rem 0}
-.problem{color:#a00}@media(prefers-color-scheme:dark){body{background:#161616;color:#eee}
-main{background:#222;border-color:#444}a{color:#8cf}}"""
+_STYLE = Path(__file__).parent.parent / "login.css"
+_TEXTS = {
+    "en": {
+        "title": "Sign in to Toolyard",
+        "key": "Key",
+        "button": "Sign in",
+        "where": "Where is my key? It is printed at the first start, and by:",
+        "other": "中文",
+        "wrong": "That key or link is not valid.",
+        "wait": "Too many attempts failed. Try again in {} s.",
+    },
+    "zh": {
+        "title": "登录 Toolyard",
+        "key": "密钥",
+        "button": "登录",
+        "where": "密钥在哪里？首次启动时会显示，也可以用这条命令查看：",
+        "other": "English",
+        "wrong": "密钥或链接无效。",
+        "wait": "失败次数过多，请在 {} 秒后重试。",
+    },
+}
 
 
-def router(access: Access, cookie: str) -> APIRouter:
+def router(access: Access, cookie: str, version: str) -> APIRouter:
     routes = APIRouter(tags=["sessions"])
 
     @routes.get("/login.css", include_in_schema=False)
     async def style() -> Response:
-        return Response(_STYLE, media_type="text/css")
+        return Response(_STYLE.read_bytes(), media_type="text/css")
 
     @routes.get(
         "/login", responses={200: {"description": "The page.", "content": _PAGE}}, openapi_extra={"security": []}
     )
-    async def login_page(link: str = "") -> Response:
-        """The login page."""
-        return _page(link)
+    async def login_page(request: Request, link: str = "", next: str = "", lang: str = "") -> Response:  # noqa: A002
+        """The login page; whoever is signed in already goes on at once."""
+        head = cast("Head", request.scope[HEAD])
+        if next and access.is_session(head.cookie(cookie)):
+            return Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _place(next)})
+        return _page(_language(lang, head), version, link=link, goal=next)
 
     @routes.post("/login", status_code=303, responses=_SIGNED_IN, openapi_extra=_FORM)
     async def sign_in(request: Request) -> Response:
         """Sign a browser in, by a one-time link or by a key."""
         head = cast("Head", request.scope[HEAD])
         fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-        link, key = ("".join(fields.get(name, [])[:1]) for name in ("link", "key"))
+        link, key, goal, lang = ("".join(fields.get(name, [])[:1]) for name in ("link", "key", "next", "lang"))
         try:
             session = access.sign_in(link=link, key=key, address=head.address)
         except Refusal as refusal:
-            return _page("", refusal.detail, refusal.status_code, refusal.headers)
-        signed_in = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": "/"})
+            return _page(_language(lang, head), version, goal=goal, refusal=refusal)
+        signed_in = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _place(goal)})
         signed_in.set_cookie(
             cookie, session, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=head.scheme == "https"
         )
@@ -87,16 +111,38 @@ def router(access: Access, cookie: str) -> APIRouter:
     return routes
 
 
-def _page(link: str, problem: str = "", status: int = 200, headers: object = None) -> Response:
-    told = f'<p class="problem">{html.escape(problem)}</p>' if problem else ""
+def _place(wanted: str) -> str:
+    """A place of this server: it begins with one slash, and nothing in it could lead elsewhere."""
+    return wanted if _OURS.fullmatch(wanted) else "/"
+
+
+def _language(asked: str, head: Head) -> str:
+    if asked in _TEXTS:
+        return asked
+    return "zh" if head.get("accept-language").lower().startswith("zh") else "en"
+
+
+def _page(lang: str, version: str, *, link: str = "", goal: str = "", refusal: Refusal | None = None) -> Response:
+    words = _TEXTS[lang]
+    goal = html.escape(_place(goal), quote=True)
+    wait = (refusal.headers or {}).get("Retry-After") if refusal else None
+    problem = words["wait"].format(wait) if wait else words["wrong"]
+    told = f'<p class="problem" role="alert">{html.escape(problem)}</p>' if refusal else ""
     field = (
         f'<input type="hidden" name="link" value="{html.escape(link, quote=True)}">'
         if link
-        else '<label>Key<input type="password" name="key" autocomplete="current-password" required autofocus></label>'
+        else f"<label>{words['key']}"
+        '<input type="password" name="key" autocomplete="current-password" required autofocus></label>'
     )
-    text = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Sign in to Toolyard</title>
-<meta name="viewport" content="width=device-width,initial-scale=1"><link rel="stylesheet" href="/login.css"></head>
-<body><main><h1>Toolyard</h1>{told}<form method="post" action="/login">{field}<button>Sign in</button></form>
-<p>The key is printed at the first start. <code>toolyard config show --key</code> prints it again.</p>
-</main></body></html>"""
-    return Response(text, status, dict(headers) if isinstance(headers, dict) else None, "text/html")
+    switch = urlencode({"next": html.unescape(goal), "link": link, "lang": "en" if lang == "zh" else "zh"})
+    text = f"""<!doctype html><html lang="{"zh-CN" if lang == "zh" else "en"}"><head><meta charset="utf-8">
+<title>{words["title"]}</title><meta name="viewport" content="width=device-width,initial-scale=1">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="/login.css"></head>
+<body><main><h1>{words["title"]}</h1>{told}
+<form method="post" action="/login">{field}<input type="hidden" name="next" value="{goal}">
+<input type="hidden" name="lang" value="{lang}"><button>{words["button"]}</button></form>
+<p>{words["where"]}<br><code>toolyard config show --key</code></p><footer><p>Toolyard {html.escape(version)} ·
+<a href="/login?{html.escape(switch)}">{words["other"]}</a></p></footer></main></body></html>"""
+    # Without a referrer a browser sends no Origin with a form, and the edge would take it for one of another site.
+    headers = {"Referrer-Policy": "same-origin", **((refusal and refusal.headers) or {})}
+    return Response(text, refusal.status_code if refusal else 200, headers, "text/html")

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Request, Response
 from toolyard.app import Yard
 from toolyard.engine.tasks import again
 from toolyard.protocol.call import Origin
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Place
 from toolyard.protocol.store import Query as Wanted
 from toolyard.protocol.task import Task
@@ -16,7 +17,8 @@ from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routes.tools import until_gone
-from toolyard.web.shapes import Done, EnvelopeShown, RecordPage, RecordShown
+from toolyard.web.shapes import Done, EnvelopeShown, RecordPage
+from toolyard.web.shapes_records import Failing, TaskCount, TaskShown
 
 _LONGEST_S = 60.0
 
@@ -37,7 +39,12 @@ def router(yard: Yard) -> APIRouter:
         found = await yard.tasks.page(wanted, limit=limit, after=after)
         return page(found, limit, Task.to_dict, lambda task: Place(created=task.created, id=task.id))
 
-    @routes.get("/{id}", responses={200: {"model": RecordShown}})
+    @routes.get("/count", responses={200: {"model": TaskCount}})
+    async def count_tasks(who: Who) -> Response:
+        """How many tasks are in each state."""
+        return answer({"by_state": await yard.tasks.count(own_only(who))})
+
+    @routes.get("/{id}", responses={200: {"model": TaskShown}})
     async def show_task(
         id: str,  # noqa: A002 it is the word of the OpenAPI
         who: Who,
@@ -47,13 +54,21 @@ def router(yard: Yard) -> APIRouter:
         task = await _task(yard, id, who)
         if wait and not task.ended:
             task = await _changed(yard, task, wait)
-        return answer(task.to_dict())
+        return answer({**task.to_dict(), "callbacks": _callbacks(task)})
 
     @routes.post("/{id}/cancel", responses={200: {"model": Done}})
     async def cancel_task(id: str, who: Who) -> Response:  # noqa: A002
         """End a task that still runs."""
         task = await _task(yard, id, who)
         if not await yard.tasks.cancel(task.id):
+            raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
+        return answer({"ok": True, "id": task.id})
+
+    @routes.post("/{id}/fail", responses={200: {"model": Done}})
+    async def fail_task(id: str, who: Who, failing: Failing | None = None) -> Response:  # noqa: A002
+        """Mark a task as failed that nothing will come of any more."""
+        task = await _task(yard, id, who)
+        if not await yard.tasks.fail(task.id, (failing or Failing()).reason or "It was marked as failed."):
             raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
         return answer({"ok": True, "id": task.id})
 
@@ -88,3 +103,12 @@ async def _changed(yard: Yard, task: Task, seconds: float) -> Task:
     except TimeoutError:
         pass
     return now
+
+
+def _callbacks(task: Task) -> list[JsonObject]:
+    """The callbacks that came, as far as they were noted: the one that ended the task, and those that came too late."""
+    taken: list[JsonObject] = []
+    if task.result is not None:
+        taken.append({"at": task.updated, "result": "accepted", "why": ""})
+    why = f"the task had ended already: {task.state.value}"
+    return [*taken, *({"at": late.get("at"), "result": "refused", "why": why} for late in task.audit)]

@@ -18,12 +18,13 @@ from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject, json_problem
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.tool import ToolSpec
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer
 from toolyard.web.client import CALL_HEADER, STATUS_HEADER, TASKS_HEADER
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.shapes import EnvelopeShown, ToolList, ToolShown
+from toolyard.web.shapes import EnvelopeShown
+from toolyard.web.shapes_plugins import ToolRow, ToolRows
+from toolyard.web.tool_view import describe
 
 _ARGUMENTS: JsonObject = {
     "requestBody": {
@@ -39,16 +40,16 @@ Dialect = Literal["envelope", "vcp", "backend", "openai", "mcp"]
 def router(yard: Yard) -> APIRouter:
     routes = APIRouter(prefix="/v1/tools", tags=["tools"])
 
-    @routes.get("", responses={200: {"model": ToolList}})
+    @routes.get("", responses={200: {"model": ToolRows}})
     async def list_tools() -> Response:
         """Every tool that can be called now."""
-        return answer({"data": [describe(tool.spec) for tool in yard.tools]})
+        return answer({"data": [describe(yard, tool) for tool in yard.tools]})
 
-    @routes.get("/{name}", responses={200: {"model": ToolShown}})
+    @routes.get("/{name}", responses={200: {"model": ToolRow}})
     async def show_tool(name: str) -> Response:
         """One tool: what a model reads about it, and its parameters."""
         try:
-            return answer(describe(yard.tools.get(name).spec))
+            return answer(describe(yard, yard.tools.get(name)))
         except Failure as failure:
             raise not_found(f"tool called '{name[:100]}'") from failure
 
@@ -85,18 +86,6 @@ def _beside(call: ToolCall, outcome: Outcome) -> dict[str, str]:
         else []
     )
     return {**told, TASKS_HEADER: ",".join(ids)} if ids else told
-
-
-def describe(spec: ToolSpec) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "description": spec.description,
-        "risk": spec.risk.value,
-        "parameters": spec.parameters,
-        "synonyms": dict(spec.synonyms),
-        "aliases": list(spec.aliases),
-        "timeout_s": spec.timeout_s,
-    }
 
 
 def read_arguments(body: bytes) -> JsonObject:

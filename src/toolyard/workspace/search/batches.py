@@ -68,12 +68,13 @@ def batches(folders: Iterable[Folder], *, whole: bool, hidden: bool, first: int,
     batch = Batch(hidden)
     for folder in folders:
         for piece in _pieces(folder, whole=whole):
-            if batch.files >= first or batch.size + piece.size > _MOST_CHARS:
+            size = piece.size
+            if batch.files >= first or batch.size + size > _MOST_CHARS:
                 yield batch
                 batch, first = Batch(hidden), min(first * _GROWTH, most)
             batch.pieces.append(piece)
             batch.files += len(piece.files)
-            batch.size += piece.size
+            batch.size += size
     if batch.files:
         yield batch
 

@@ -142,6 +142,7 @@ class Walk:
         """The hot loop: one round for every entry of the project."""
         test = self._glob.names(place.state)
         suffixes, regex = test.suffixes, test.regex
+        every, keep = "" in suffixes, found.files.append  # without a pattern every name matches
         sieve = place.sieve.for_folder(place.path)
         exact, tails, endings, other = sieve.exact, sieve.tails, sieve.endings, sieve.other
         for entry in entries:
@@ -156,9 +157,9 @@ class Walk:
                 or (other is not None and other(name))
             ) and self._ignores(place, entry, sieve, found):
                 continue
-            matches = name.endswith(suffixes) or (regex is not None and regex(name))
+            matches = every or name.endswith(suffixes) or (regex is not None and regex(name))
             if matches and entry.is_file(follow_symlinks=False):
-                found.files.append(name)
+                keep(name)
             elif entry.is_dir(follow_symlinks=False):
                 state = self._glob.enter(place.state, name)
                 if state is not None:

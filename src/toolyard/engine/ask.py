@@ -1,0 +1,56 @@
+"""One call as those see it who decide whether it may run."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+
+from toolyard.protocol.call import ToolCall, fold
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.tool import Risk, ToolSpec
+
+_COMMAND = re.compile(r"command[0-9]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    call: ToolCall
+    spec: ToolSpec
+    fingerprint: str = ""  # of the plugin as it was reviewed
+    touches_protected: bool = False  # it names a place where only a person may let it write
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        return commands_in(self.call.arguments)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name of the tool: a rule for one of them holds for all."""
+        return tuple(dict.fromkeys((self.call.tool, self.spec.name, *self.spec.aliases)))
+
+    @property
+    def protected(self) -> bool:
+        """Whether it writes where only a person may say so."""
+        return self.touches_protected and not self.reads
+
+    @property
+    def reads(self) -> bool:
+        """Whether it only looks."""
+        looks = self.spec.reading_commands
+        return self.spec.risk is Risk.READ or (bool(self.commands) and all(name in looks for name in self.commands))
+
+    @property
+    def fits_one_rule(self) -> bool:
+        """Whether one rule can say what is asked: for one command, and never for a protected place."""
+        return not self.protected and len(self.commands) <= 1
+
+    @property
+    def digest(self) -> str:
+        parts = [self.call.tool, self.call.arguments, self.fingerprint, self.call.caller]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def commands_in(arguments: JsonObject) -> tuple[str, ...]:
+    """What a tool of several commands is asked to do: one of them, or each of a numbered batch."""
+    named = (value for key, value in arguments.items() if _COMMAND.fullmatch(fold(key)))
+    return tuple(dict.fromkeys(str(value) for value in named))

@@ -1,0 +1,147 @@
+"""The runs of schedules: from the claim to the end that is kept with the schedule.
+
+A run that has begun ends in the store, whatever happens to it: done, failed, or interrupted with its host. A repeating
+schedule gets its next time with it. Of the runs of a schedule the last 50 are kept.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Final
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from toolyard.crashpoint import crashpoint
+from toolyard.dialects.vcp import timed_call
+from toolyard.engine.clock import Clock
+from toolyard.engine.when import repeats
+from toolyard.errors import StorageError
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.store import NewEvent, Record, Store
+
+_log = logging.getLogger(__name__)
+KIND: Final = "schedule"
+_LOOK_S = 1.0  # between two attempts to keep an end
+_AT_ONCE = 64
+
+Settle = Callable[[ToolCall], Awaitable[Outcome]]
+
+
+class State(StrEnum):
+    SCHEDULED = "scheduled"
+    PAUSED = "paused"  # it waits until somebody lets it go on
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"  # its time passed while no host was running
+    INTERRUPTED = "interrupted"  # the host went down while it ran
+
+
+class Runs:
+    """``settle`` runs a call."""
+
+    def __init__(self, store: Store, clock: Clock, *, zone: ZoneInfo, settle: Settle) -> None:
+        self._store, self._clock, self._zone, self._settle = store, clock, zone, settle
+        self._runs: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Semaphore(_AT_ONCE)
+
+    async def drain(self) -> None:
+        """Until the runs that have begun have ended."""
+        while self._runs:
+            await asyncio.wait(self._runs)
+
+    async def close(self) -> None:
+        """Stop the runs that have begun; they end as interrupted."""
+        for run in self._runs:
+            run.cancel()
+        await self.drain()
+
+    def start(self, record: Record, *, late: bool) -> None:
+        run = asyncio.ensure_future(self._run(record, late=late))
+        self._runs.add(run)
+        run.add_done_callback(self._runs.discard)
+
+    async def _run(self, record: Record, *, late: bool) -> None:
+        call = self._call(record, late=late)
+        try:
+            async with self._room:
+                envelope = (await self._settle(call)).envelope
+            state, text = State.FAILED if envelope.error else State.DONE, envelope.text[:500]
+        except StorageError as error:  # it could not be recorded, so it did not run
+            state, text = State.FAILED, str(error)
+        except asyncio.CancelledError:
+            why = "its host was stopped while it ran"
+            await asyncio.shield(self.finish(record.id, State.INTERRUPTED, why, call.id))
+            raise
+        crashpoint("schedule.ran")
+        await self._finish_surely(record.id, state, text, call.id)
+        crashpoint("schedule.finished")
+
+    async def _finish_surely(self, id_: str, state: State, text: str, call_id: str) -> None:
+        """As ``_finish``, again and again while the store refuses: a run that has ended must not stay open."""
+        while True:
+            try:
+                await self.finish(id_, state, text, call_id)
+            except StorageError as error:
+                _log.error("the end of %s is not recorded yet: %s", id_, error)
+                await asyncio.sleep(_LOOK_S)
+            else:
+                return
+
+    def _call(self, record: Record, *, late: bool) -> ToolCall:
+        body = record.body
+        now = self._clock.now().timestamp()
+        arguments, maid = body["arguments"], body.get("maid")
+        told = timed_call(
+            task_id=record.id, requested=shown_in(self._zone, record.created), due=str(body["for"]),
+            triggered=shown_in(self._zone, now), original=str(body["at"] or body["cron"]), late=late,
+        )  # fmt: skip
+        return ToolCall(
+            id=f"call_{uuid4().hex}", tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},
+            maid=maid if isinstance(maid, str) else None, caller=record.caller, origin=Origin.SCHEDULE,
+            approved=str(body.get("approved", "")), metadata=told,
+        )  # fmt: skip
+
+    async def finish(self, id_: str, state: State, text: str, call_id: str) -> bool:
+        while True:
+            record = await self._store.get(KIND, id_)
+            if record is None or record.state != State.RUNNING:
+                return False
+            now = self._clock.now()
+            ran: JsonObject = {"call_id": call_id, "state": state.value, "text": text, "at": now.timestamp()}
+            runs = record.body.get("runs")
+            body: JsonObject = {**record.body, "runs": [*(runs if isinstance(runs, list) else []), ran][-50:]}
+            due = self._next(record, now)
+            if due is not None:
+                body["for"] = shown_in(self._zone, due)
+            ended = replace(
+                record, state=State.SCHEDULED if due else state, updated=now.timestamp(), owner="", due=due, body=body
+            )
+            if await self._store.commit([ended], [event(f"schedule.{state.value}", now.timestamp(), ended, ran)]):
+                return True
+
+    def _next(self, record: Record, now: datetime) -> float | None:
+        cron = str(record.body.get("cron", ""))
+        if not cron:
+            return None
+        with contextlib.suppress(Failure, StopIteration):
+            return next(repeats(cron, self._zone, now)).timestamp()
+        return None
+
+
+def shown_in(zone: ZoneInfo, stamp: float) -> str:
+    """A moment as people of a zone read it, with its offset."""
+    return datetime.fromtimestamp(stamp, UTC).astimezone(zone).isoformat(timespec="seconds")
+
+
+def event(kind: str, at: float, record: Record, more: JsonObject | None = None) -> NewEvent:
+    told: JsonObject = {"id": record.id, "tool": record.tool, "state": record.state, "due": record.due}
+    return NewEvent(type=kind, at=at, data=told | (more or {}))

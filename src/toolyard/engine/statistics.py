@@ -1,0 +1,65 @@
+"""What the calls of a time came to: how many, how they ended, how long they took, per tool. At most ``MAX_CALLS``."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from heapq import nlargest
+from typing import Final
+
+from toolyard.engine.journal import CALL, shown
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.store import Place, Query, Record, Store
+
+MAX_CALLS: Final = 10_000
+_PAGE = 500
+_SLOW = 10
+
+
+@dataclass(slots=True)
+class _Tool:
+    times: list[float] = field(default_factory=list)
+    calls: int = 0
+    errors: int = 0
+
+
+async def statistics(store: Store, *, since: float, caller: str | None) -> JsonObject:
+    """Of the calls since then, the newest ``MAX_CALLS``; ``caller``: of this one only."""
+    states, codes = Counter[str](), Counter[str]()
+    tools: dict[str, _Tool] = {}
+    slow: list[Record] = []
+    after: Place | None = None
+    while sum(states.values()) < MAX_CALLS:
+        found = await store.find(CALL, Query(since=since, caller=caller), limit=_PAGE, after=after)
+        for call in found:
+            states[call.state] += 1
+            code = _code(call)
+            codes.update([code] if code else [])
+            tool = tools.setdefault(call.tool, _Tool())
+            tool.calls += 1
+            tool.errors += bool(code)
+            tool.times += [_time_ms(call)] if "time_ms" in call.body else []
+        slow = nlargest(_SLOW, (call for call in (*slow, *found) if "time_ms" in call.body), key=_time_ms)
+        if len(found) < _PAGE:
+            break
+        after = Place(created=found[-1].created, id=found[-1].id)
+    by_tool = sorted(tools.items(), key=lambda item: (-item[1].calls, item[0]))
+    errors: list[Json] = [{"code": code, "count": count} for code, count in codes.most_common()]
+    return {
+        "since": since, "total": sum(states.values()), "by_state": dict(states), "errors": errors,
+        "by_tool": [_told(name, tool) for name, tool in by_tool], "slow": [shown(call) for call in slow],
+    }  # fmt: skip
+
+
+def _told(name: str, tool: _Tool) -> JsonObject:
+    times = sorted(tool.times)
+    middle, longest = (times[len(times) // 2], times[-1]) if times else (None, None)
+    return {"tool": name, "calls": tool.calls, "errors": tool.errors, "p50_ms": middle, "max_ms": longest}
+
+
+def _time_ms(call: Record) -> float:
+    value = call.body.get("time_ms")
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def _code(call: Record) -> str:
+    error = call.body.get("error")
+    return str(error.get("code", "")) if isinstance(error, dict) else ""

@@ -1,0 +1,63 @@
+"""What is told of a plugin: a row of a list, and all that an owner should see before saying yes. Values of secrets are
+in neither.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from toolyard.plugins.plugin import Plugin, Problem
+from toolyard.plugins.trust import Review
+from toolyard.protocol.manifest import Manifest, plugin_text, tool_spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reviewed:
+    """A review with what the manifest says and what is worth a look."""
+
+    review: Review
+    manifest: Manifest
+    problems: tuple[Problem, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        review, spec = self.review, tool_spec(self.manifest)
+        return {
+            "name": review.name,
+            "folder": str(review.folder),
+            "state": review.state.value,
+            "type": self.manifest.type.value,
+            "risk": self.manifest.risk.value,
+            "command_line": review.command_line,
+            "argv": list(review.argv),
+            "shell": review.shell,
+            "environment": list(review.environment),
+            "files": dict(review.files),
+            "digest": review.digest,
+            "changed": list(review.changed),
+            "manifest_diff": review.manifest_diff,
+            "model_reads": spec.description,
+            "parameters": spec.parameters,
+            "prompt_text": plugin_text(self.manifest),
+            "problems": problem_data(self.problems),
+        }
+
+
+def described(plugin: Plugin) -> dict[str, Any]:
+    return {
+        "name": plugin.name,
+        "type": type_of(plugin),
+        "version": plugin.manifest.version if plugin.manifest else "",
+        "origin": plugin.origin.value,
+        "state": plugin.state.value,
+        "reason": plugin.reason,
+        "folder": str(plugin.folder),
+        "problems": problem_data(plugin.problems),
+    }
+
+
+def type_of(plugin: Plugin) -> str:
+    return plugin.manifest.type.value if plugin.manifest else "-"
+
+
+def problem_data(problems: Sequence[Problem]) -> list[dict[str, Any]]:
+    return [asdict(problem) for problem in problems]

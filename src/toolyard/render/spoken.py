@@ -1,0 +1,153 @@
+"""What a model said, drawn without knowing beforehand whether it is a structured reply or plain Markdown.
+
+A text is a structured reply when its first sign, behind blanks, a byte order mark and thinking in tags, is a ``{``, or
+a fence with an object whose first key is one of a reply. Anything else is Markdown. Thinking in tags is taken out of
+Markdown where the tag stands at the beginning of a line outside code. Text that is still being written is shown as far
+as it is known, without a word about what is missing. Time in proportion to the text.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from toolyard.protocol.replies.prompt import Language
+from toolyard.protocol.reply import Attachment, Reply, ReplyError, ReplyStream, parse_reply
+from toolyard.render.html import markdown_to_html, to_html
+
+_BLANK = "\ufeff \t\r\n"
+_OPENING = r"<think(?:ing)?>"
+_CLOSING = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
+_LEADING = re.compile(rf"[\ufeff\s]*{_OPENING}", re.IGNORECASE)
+_FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*(?:json[5c]?)?[ \t]*\r?\n?", re.IGNORECASE)
+_UNDECIDED = re.compile(r"`{1,3}|`{3,}(?:j|js|jso)", re.IGNORECASE)
+_MARK = re.compile(rf"^[ ]{{0,3}}(?:(?P<fence>`{{3,}}|~{{3,}})|(?P<open>{_OPENING})|(?P<close></think(?:ing)?>))",
+                   re.IGNORECASE | re.MULTILINE)  # fmt: skip
+_CUT_OPENING = re.compile(r"^<[a-z]{0,8}\Z", re.IGNORECASE | re.MULTILINE)
+_CUT_CLOSING = re.compile(r"<(?:/[a-z]{0,8})?\Z", re.IGNORECASE)
+_CUT_PLACEHOLDER = re.compile(r"\{(?:\{[^{}\n]{0,260})?\}?\Z")
+_ITEM = r"[ \t>]*(?:[-*+][ \t]+|\d{1,9}[.)][ \t]+)?"
+_FENCE_LINE = re.compile(rf"^{_ITEM}(?:`{{3,}}|~{{3,}})", re.MULTILINE)
+_CUT_FENCE = re.compile(rf"^(?P<item>{_ITEM})(?P<fence>`+|~+)(?P<named>[^\n`]*)\Z", re.MULTILINE)
+_KEYS = ('{"content"', '{"think"', '{"attachments"')
+_LOOKED_AT = 200  # characters behind a fence
+
+
+class Kind(StrEnum):
+    REPLY = "reply"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """``think`` is the thinking as text; ``html`` has it too unless it was asked to be without."""
+
+    kind: Kind
+    html: str
+    think: str = ""
+    error: ReplyError | None = None
+
+
+def draw(text: str, kind: Kind | None = None, language: Language = Language.ENGLISH, *, partial: bool = False) -> Drawn:
+    """``kind`` None: found out, and the thinking is left out of the HTML for whoever draws it apart."""
+    apart = kind is None
+    if (kind or kind_of(text, partial=partial)) is Kind.REPLY:
+        return _drawn_reply(text, language, apart=apart, partial=partial)
+    content, think = without_thinking(text, partial=partial)
+    if partial:
+        content = _known(content)
+    html = markdown_to_html(content, None if apart else think, language, partial=partial)
+    return Drawn(Kind.MARKDOWN, html, think)
+
+
+def kind_of(text: str, *, partial: bool = False) -> Kind:
+    rest = _behind_thinking(text)
+    fence = _FENCE.match(rest)
+    if partial and _UNDECIDED.fullmatch(rest):
+        return Kind.REPLY
+    if fence is None:
+        return Kind.REPLY if rest.startswith("{") and not rest.startswith("{{") else Kind.MARKDOWN
+    begun = re.sub(r"\s", "", rest[fence.end() : fence.end() + _LOOKED_AT]).lower().replace("'", '"')
+    if partial and len(begun) < len(max(_KEYS, key=len)):
+        return Kind.REPLY if any(key.startswith(begun) for key in _KEYS) else _by_key(begun)
+    return _by_key(begun)
+
+
+def without_thinking(text: str, *, partial: bool = False) -> tuple[str, str]:
+    """Markdown without what stands in think tags; and that."""
+    kept: list[str] = []
+    thoughts: list[str] = []
+    text, at, fence, seen = text.removeprefix("\ufeff"), 0, "", 0
+    while mark := _MARK.search(text, seen):
+        seen = mark.end()
+        if mark["fence"]:
+            fence = _after_fence(fence, mark["fence"])
+        elif fence:
+            continue
+        elif mark["open"]:
+            kept.append(text[at : mark.start()])
+            end = _CLOSING.search(text, seen)
+            thoughts.append(text[seen : end.start() if end else len(text)])
+            at = seen = end.end() if end else len(text)
+        elif not thoughts:  # the tag that opened it was part of the prompt: all before was thinking
+            thoughts.append(text[at : mark.start()])
+            at = seen
+    kept.append(text[at:])
+    content, think = "".join(kept), "\n\n".join(filter(None, (thought.strip() for thought in thoughts)))
+    return (_CUT_OPENING.sub("", content), _CUT_CLOSING.sub("", think)) if partial else (content, think)
+
+
+def _drawn_reply(text: str, language: Language, *, apart: bool, partial: bool) -> Drawn:
+    reply = parse_reply(text)
+    writing = ""
+    if partial and (isinstance(reply, ReplyError) or reply.is_truncated):
+        reply, writing = _so_far(text, {} if isinstance(reply, ReplyError) else reply.attachments)
+    if isinstance(reply, ReplyError):
+        return Drawn(Kind.REPLY, to_html(reply, language), error=reply)
+    shown = replace(reply, think=None) if apart else reply
+    return Drawn(Kind.REPLY, to_html(shown, language, partial=partial, writing=writing), reply.think or "")
+
+
+def _so_far(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str]:
+    """What has come of a reply, and the id of the attachment that may not be whole yet. Of attachments that are no text
+    (a chart, a table) the stream knows nothing: they come from what was ``read`` of the whole."""
+    stream = ReplyStream()
+    stream.feed(text)
+    seen = stream.so_far
+    attachments = {
+        id_: read[id_] if id_ in read and not isinstance(read[id_].content, str) else one
+        for id_, one in seen.attachments.items()
+    }
+    reply = replace(seen, content=_known(seen.content), attachments=attachments, repairs=())
+    return reply, next(reversed([*attachments]), "")
+
+
+def _known(content: str) -> str:
+    """Without a placeholder, or the first line of a fence, of which it is not known yet what it will be."""
+    content = _CUT_PLACEHOLDER.sub("", content)
+    cut = _CUT_FENCE.search(content, content.rfind("\n") + 1)
+    if cut is None or (len(cut["fence"]) < 3 and cut["named"]):
+        return content
+    begins = bool(cut["named"]) or len(_FENCE_LINE.findall(content, 0, cut.start())) % 2 == 0
+    return content[: cut.start("fence")] if begins or len(cut["fence"]) < 3 else content
+
+
+def _behind_thinking(text: str) -> str:
+    at = 0
+    while opening := _LEADING.match(text, at):
+        end = _CLOSING.search(text, opening.end())
+        if end is None:
+            return ""
+        at = end.end()
+    return text[at:].lstrip(_BLANK)
+
+
+def _by_key(begun: str) -> Kind:
+    return Kind.REPLY if begun.startswith(_KEYS) else Kind.MARKDOWN
+
+
+def _after_fence(fence: str, mark: str) -> str:
+    """The fence that is open behind ``mark``."""
+    if not fence:
+        return mark
+    return "" if mark[0] == fence[0] and len(mark) >= len(fence) else fence

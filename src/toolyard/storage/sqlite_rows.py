@@ -1,0 +1,113 @@
+"""Records and events as rows of the embedded store: how they are written, found and read back.
+
+Everything here runs inside a transaction of whoever calls it.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.store import Query, Record
+from toolyard.protocol.words import wanted, words
+
+COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
+_INSERT = """INSERT OR IGNORE INTO records
+    (kind, id, state, version, created, updated, caller, tool, key, owner, due, text, body)
+    VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_UPDATE = "UPDATE records SET state = ?, version = ?, updated = ?, owner = ?, text = ?, body = ?"
+_UPDATE_ALL = f"{_UPDATE}, created = ?, caller = ?, tool = ?, key = ?, due = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A record ready to be written: what cannot be written fails with whoever wants it, not in the writer."""
+
+    record: Record
+    body: bytes
+    said: str  # the words it is to be found by
+
+    @classmethod
+    def of(cls, record: Record) -> "Change":
+        return cls(record, json_bytes(record.body), " ".join(words(record.text)))
+
+
+def commit(db: sqlite3.Connection, changes: Sequence[Change], events: Sequence[tuple[str, float, bytes]]) -> bool:
+    """Write them all; False when a record was no longer at its version."""
+    if not all(_replace(db, change) if change.record.version else _insert(db, change) for change in changes):
+        return False
+    db.executemany("INSERT INTO events (type, at, data) VALUES (?, ?, ?)", events)
+    return True
+
+
+def _insert(db: sqlite3.Connection, change: Change) -> bool:
+    it = change.record
+    values = (it.kind, it.id, it.state, it.created, it.updated, it.caller, it.tool, it.key, it.owner, it.due, it.text)
+    done = db.execute(_INSERT, (*values, change.body))
+    if done.rowcount == 1 and change.said:
+        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (done.lastrowid, change.said))
+    return done.rowcount == 1
+
+
+def _replace(db: sqlite3.Connection, change: Change) -> bool:
+    """Compare and set. A column that is named is written to its indexes even if it stays as it was: few change."""
+    it = change.record
+    sql = "SELECT number, created, caller, tool, key, due FROM records WHERE kind = ? AND id = ? AND version = ?"
+    found = db.execute(sql, (it.kind, it.id, it.version)).fetchone()
+    if found is None:
+        return False
+    number, *before = found
+    after = [it.created, it.caller, it.tool, it.key, it.due]
+    values = (it.state, it.version + 1, it.updated, it.owner, it.text, change.body)
+    if before == after:
+        db.execute(f"{_UPDATE} WHERE number = ?", (*values, number))
+    else:
+        db.execute(f"{_UPDATE_ALL} WHERE number = ?", (*values, *after, number))
+    _index(db, number, change.said)
+    return True
+
+
+def _index(db: sqlite3.Connection, number: int, said: str) -> None:
+    stored = db.execute("SELECT said FROM words WHERE rowid = ?", (number,)).fetchone()
+    if (stored[0] if stored else "") == said:
+        return
+    if stored:
+        db.execute("DELETE FROM words WHERE rowid = ?", (number,))
+    if said:
+        db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (number, said))
+
+
+def remove(db: sqlite3.Connection, doomed: str, values: Sequence[Any]) -> int:
+    """Remove the records whose numbers the query ``doomed`` gives; how many it were."""
+    numbers = db.execute(doomed, values).fetchall()
+    db.executemany("DELETE FROM words WHERE rowid = ?", numbers)
+    db.executemany("DELETE FROM records WHERE number = ?", numbers)
+    return len(numbers)
+
+
+def where_is(kind: str, query: Query) -> tuple[str, list[Any]]:
+    """The condition of a query, and its values."""
+    conditions, values = ["kind = ?"], [kind]
+    exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
+    bounds = {"due <=": query.due_until, "created >=": query.since}
+    given: list[tuple[str, Any]] = [(f"{name} = ?", value) for name, value in exact.items() if value is not None]
+    given += [(f"{name} ?", value) for name, value in bounds.items() if value is not None]
+    if asked := wanted(query.text):
+        match = " ".join(f'"{word}"*' for word in asked)
+        given.append(("number IN (SELECT rowid FROM words WHERE words MATCH ?)", match))
+    if query.states:
+        conditions.append(f"state IN ({','.join('?' * len(query.states))})")
+        values += list(query.states)
+    return " AND ".join([*conditions, *(text for text, _ in given)]), [*values, *(value for _, value in given)]
+
+
+def record_of(kind: str, row: Sequence[Any]) -> Record:
+    """A record from its ``COLUMNS``."""
+    *fields, text, body = row
+    id_, state, version, created, updated, caller, tool, key, owner, due = fields
+    said: JsonObject = json_value(body)
+    return Record(
+        kind=kind, id=id_, state=state, version=version, created=created, updated=updated, caller=caller, tool=tool,
+        key=key, owner=owner, due=due, text=text, body=said,
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""The settings that hold while a server runs as soon as they have changed, and what becomes of each.
+
+A chat that runs stays with the model provider it began with.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolyard.app import Yard
+from toolyard.config import Config
+from toolyard.engine.clock import Clock
+from toolyard.gateway.assemble import change_upstreams
+from toolyard.gateway.chat import Chat
+from toolyard.web.head import Neighbourhood, neighbourhood
+from toolyard.web.reloading import Take
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a server listens."""
+
+    host: str
+    port: int
+
+    def near(self, config: Config) -> Neighbourhood:
+        return neighbourhood(
+            self.host,
+            self.port,
+            hosts=config["allowed_hosts"],
+            origins=config["allowed_origins"],
+            proxies=config["trusted_proxies"],
+        )
+
+
+def live(
+    yard: Yard,
+    chat: Chat,
+    clock: Clock,
+    place: Place,
+    *,
+    move: Callable[[Neighbourhood], None],
+    refresh: Callable[[], None],
+) -> dict[str, Take]:
+    """For each of these settings who is told the new ones.
+
+    ``move`` takes over who is near; ``refresh`` looks at the static plugins again.
+    """
+
+    def approvals(config: Config) -> None:
+        yard.approvals.mode = config["approval_mode"]
+
+    def edge(config: Config) -> None:
+        move(place.near(config))
+
+    def providers(config: Config) -> None:
+        change_upstreams(chat, config, clock=clock, mask=yard.mask)
+
+    def plugins(config: Config) -> None:
+        yard.plugins.take(config)
+        refresh()
+
+    return {
+        "approval_mode": approvals,
+        **dict.fromkeys(("trusted_folders", "shared_keys"), plugins),
+        **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
+        **dict.fromkeys(("upstream_url", "upstream_key", "upstreams"), providers),
+    }

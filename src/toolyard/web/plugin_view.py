@@ -1,0 +1,151 @@
+"""Plugins as people see them: a row for each, and all that is known of one. No value of a secret is in either."""
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from toolyard.app import Yard
+from toolyard.errors import ToolyardError
+from toolyard.plugins.environment import Source, data_folder
+from toolyard.plugins.lint import has_hidden_characters, lint
+from toolyard.plugins.plugin import Plugin
+from toolyard.plugins.plugin_files import CONFIG
+from toolyard.plugins.plugin_settings import PluginSetting
+from toolyard.plugins.review import problem_data
+from toolyard.protocol.manifest import PluginType, plugin_text, tool_spec
+from toolyard.protocol.replies.prompt import Language
+
+SANDBOX: Final = "limits"  # of processes, memory, time and environment; a plugin sees the files that its user sees
+MISSING_CONFIG: Final = "missing_config"
+KINDS: Final = {
+    PluginType.SYNCHRONOUS: "sync",
+    PluginType.ASYNCHRONOUS: "async",
+    PluginType.STATIC: "static",
+}
+_DOCS = ("README", "CHANGELOG")
+_FREE_TEXTS = ("manifest", "description", "prompt_text", "lint", "problems", "docs", "reason")
+_MAX_DOC_BYTES = 200_000
+_MAX_DOCS = 8
+
+
+def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
+    manifest = plugin.manifest
+    lacking = [one.key for one in _settings(yard, plugin) if one.is_lacking]
+    is_lacking = plugin.is_ready and bool(lacking)
+    callable_ = plugin.is_ready and manifest is not None and manifest.type is not PluginType.STATIC
+    return {
+        "name": plugin.name,
+        "display_name": manifest.display_name if manifest else plugin.name,
+        "version": manifest.version if manifest else "",
+        "kind": KINDS.get(manifest.type, "service") if manifest else "unknown",
+        "state": MISSING_CONFIG if is_lacking else plugin.state.value,
+        "reason": f"it needs settings: {', '.join(lacking)}" if is_lacking else plugin.reason,
+        "folder": str(plugin.folder),
+        "origin": plugin.origin.value,
+        "tools": [plugin.name] if callable_ else [],
+        "commands": [command.name for command in manifest.commands if command.name] if manifest else [],
+        "problems": problem_data(plugin.problems),
+    }
+
+
+def whole(yard: Yard, plugin: Plugin) -> dict[str, Any]:
+    """Everything but what takes long to make: see ``documents``."""
+    manifest = plugin.manifest
+    description = tool_spec(manifest).description if manifest else ""
+    remarks = yard.plugins.host.environment(plugin, manifest).problems if manifest else ()
+    return row(yard, plugin) | {
+        "manifest": plugin.raw_manifest.decode(errors="replace"),
+        "description": description,
+        "description_length": len(description),
+        "prompt_text": plugin_text(manifest) if manifest else "",
+        "hidden_characters": manifest is not None and has_hidden_characters(manifest),
+        "lint": problem_data(lint(plugin, remarks)),
+        "review": review_of(yard, plugin),
+        "config": settings(yard, plugin),
+    }
+
+
+def settings(yard: Yard, plugin: Plugin) -> list[dict[str, Any]]:
+    changed = _changed(plugin.folder / CONFIG)
+    return [
+        {
+            "key": one.key,
+            "type": one.type,
+            "description": one.description,
+            "required": one.required,
+            "secret": one.secret,
+            "value": None if one.value is None else yard.mask.text(one.value),
+            "set": one.is_set,
+            "source": one.source.value,
+            "in_schema": one.in_schema,
+            "changed": changed if one.source is Source.PLUGIN else None,
+        }
+        for one in _settings(yard, plugin)
+    ]
+
+
+def without_secrets(yard: Yard, told: dict[str, Any]) -> dict[str, Any]:
+    """What people wrote and plugins said, masked; names and places stay, because they are asked for by them."""
+    return told | {key: yard.mask.known(told[key]) for key in _FREE_TEXTS if key in told}
+
+
+def documents(folder: Path, language: Language) -> list[dict[str, str]]:
+    """The texts beside the manifest that are for people, as HTML that does nothing. Reads files."""
+    from toolyard.render.html import markdown_to_html
+
+    return [{"name": name, "html": markdown_to_html(text, language=language)} for name, text in _texts(folder)]
+
+
+def _settings(yard: Yard, plugin: Plugin) -> tuple[PluginSetting, ...]:
+    """Its secrets are known to the mask from now on, wherever else they stand."""
+    if plugin.manifest is None:
+        return ()
+    host = yard.plugins.host
+    yard.mask.add(host.environment(plugin, plugin.manifest).secrets)
+    return host.settings(plugin, plugin.manifest)
+
+
+def review_of(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
+    try:
+        review = yard.plugins.review(plugin).review
+    except ToolyardError:
+        return None
+    config = yard.config
+    return {
+        "command_line": review.command_line,
+        "argv": list(review.argv),
+        "shell": review.shell,
+        "env": list(review.environment),
+        "files": dict(review.files),
+        "folders": [str(place) for place in (plugin.folder, data_folder(config.home, plugin.name), config.project)],
+        "sandbox": SANDBOX,
+        "fingerprint": review.digest,
+        "changed": list(review.changed),
+        "diff": review.manifest_diff,
+    }
+
+
+def _changed(file: Path) -> float | None:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return None
+
+
+def _texts(folder: Path) -> Iterator[tuple[str, str]]:
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.upper().startswith(_DOCS))[:_MAX_DOCS]
+    except OSError:
+        return
+    for name in names:
+        if Path(name).suffix.lower() not in ("", ".md", ".txt"):
+            continue
+        try:
+            fd = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            continue
+        with os.fdopen(fd, "rb") as file:
+            if stat.S_ISREG(os.fstat(fd).st_mode):
+                yield name, file.read(_MAX_DOC_BYTES).decode(errors="replace")

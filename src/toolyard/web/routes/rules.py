@@ -1,0 +1,91 @@
+"""``/v1/approvals/rules`` and what they would do: ``/preview`` for calls that were made, ``/v1/approvals/test``."""
+
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Response
+
+from toolyard.app import Yard
+from toolyard.engine.ask import Ask, commands_in
+from toolyard.engine.journal import CALL
+from toolyard.protocol.approval import Effect
+from toolyard.protocol.call import Origin
+from toolyard.protocol.json import json_problem
+from toolyard.protocol.store import Place, Record
+from toolyard.protocol.store import Query as Wanted
+from toolyard.web.answers import Who, answer
+from toolyard.web.refusal import bad_request, not_found
+from toolyard.web.shapes import Done
+from toolyard.web.shapes_records import NewRule, RuleList, RulePreview, RuleShown, Trial, TrialShown
+from toolyard.workspace.protected import is_protected
+
+LOOKED_AT: Final = 1000
+_PAGE = 200
+
+
+def router(yard: Yard) -> APIRouter:
+    routes = APIRouter(prefix="/v1/approvals", tags=["approvals"])
+
+    @routes.get("/rules", responses={200: {"model": RuleList}})
+    async def list_rules() -> Response:
+        """The rules that hold; one that denies beats one that allows."""
+        return answer({"data": [yard.approvals.shown_rule(rule) for rule in await yard.approvals.rules()]})
+
+    @routes.post("/rules", status_code=201, responses={201: {"model": RuleShown}})
+    async def add_rule(new: NewRule, who: Who) -> Response:
+        """Keep a rule for a tool, or for one command of it."""
+        rule = await yard.approvals.add_rule(new.tool, new.command, Effect(new.effect), by=who.caller)
+        return answer(yard.approvals.shown_rule(rule), HTTPStatus.CREATED)
+
+    @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
+    async def preview_rule(
+        tool: Annotated[str, Query(min_length=1, max_length=200)],
+        command: Annotated[str, Query(max_length=200)] = "",
+    ) -> Response:
+        """How many of the last 1,000 calls a rule would be about."""
+        calls = await _last_calls(yard)
+        matched = [call for call in calls if call.tool == tool and (not command or command in _commands(call))]
+        rule = {"tool": tool, "command": command, "effect": Effect.ALLOW.value}
+        return answer({"rule": rule, "matched": len(matched), "looked_at": len(calls)})
+
+    @routes.delete("/rules/{id}", responses={200: {"model": Done}})
+    async def revoke_rule(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
+        """Let a rule hold no longer."""
+        if not await yard.approvals.revoke(id):
+            raise not_found(f"rule '{id[:100]}' that holds")
+        return answer({"ok": True, "id": id})
+
+    @routes.post("/test", responses={200: {"model": TrialShown}})
+    async def try_call(trial: Trial, who: Who) -> Response:
+        """What would become of such a call from a chat. Nothing runs, and nobody is asked."""
+        problem = json_problem(trial.arguments, "arguments")
+        if problem:
+            raise bad_request(problem)
+        spec = yard.tools.get(trial.tool).spec
+        call = yard.request(trial.tool, trial.arguments, caller=who.caller, origin=Origin.CHAT)
+        touches = is_protected(call.arguments)
+        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches)
+        verdict = await yard.approvals.judge(ask)
+        said = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
+        rule = yard.approvals.shown_rule(verdict.rules[0]) if verdict.rules else None
+        reason = verdict.reason(trial.tool, yard.approvals.mode)
+        told = {"asks": said == "ask", "effect": said, "because": verdict.because, "reason": reason, "rule": rule}
+        return answer(told)
+
+    return routes
+
+
+async def _last_calls(yard: Yard) -> list[Record]:
+    calls: list[Record] = []
+    while len(calls) < LOOKED_AT:
+        after = Place(created=calls[-1].created, id=calls[-1].id) if calls else None
+        found = await yard.store.find(CALL, Wanted(), limit=_PAGE, after=after)
+        calls += found
+        if len(found) < _PAGE:
+            break
+    return calls
+
+
+def _commands(call: Record) -> tuple[str, ...]:
+    arguments = call.body.get("arguments")
+    return commands_in(arguments) if isinstance(arguments, dict) else ()

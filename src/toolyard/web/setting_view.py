@@ -1,0 +1,89 @@
+"""The settings as people see them: value, where it comes from, how it is written, and whether it holds now."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from toolyard.config import FILE_NAME, Config
+from toolyard.engine.masking import MASK
+from toolyard.gateway.shown import Show
+from toolyard.protocol.json import Json
+from toolyard.settings import SETTINGS, Provider, Setting
+
+GROUPS: Final = {
+    "upstream_url": "upstream",
+    "upstream_key": "upstream",
+    "upstreams": "upstream",
+    "port": "server",
+    "allowed_hosts": "server",
+    "allowed_origins": "server",
+    "trusted_proxies": "server",
+    "vcp_channels": "server",
+    "database": "server",
+    "approval_mode": "approvals",
+    "chat_show": "chat",
+    "request_nonce": "chat",
+    "time_zone": "chat",
+    "fallback_encodings": "files",
+    "truncation_direction": "files",
+    "plugin_python": "plugins",
+    "plugins_at_once": "plugins",
+    "shared_keys": "plugins",
+    "trusted_folders": "plugins",
+    "warm_starts": "plugins",
+}
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {"chat_show": tuple(Show)}
+
+
+def rows(config: Config, running: Config, live: frozenset[str]) -> list[dict[str, Any]]:
+    """``config``: as the files have it now. ``running``: as the server has it."""
+    return [_row(setting, config, running, live) for setting in SETTINGS]
+
+
+def _row(setting: Setting, config: Config, running: Config, live: frozenset[str]) -> dict[str, Any]:
+    name, source = setting.name, config.sources[setting.name]
+    by_file = source == str(config.home / FILE_NAME)
+    kind, choices = _kind(setting)
+    return {
+        "name": name,
+        "value": _value(setting, config[name]),
+        "default": _value(setting, setting.default),
+        "source": "default" if source == "default" else "file" if by_file else "env",
+        "variable": "" if by_file or source == "default" else source,
+        "variables": list(setting.environment),
+        "set": bool(config[name]) or config[name] is False,
+        "secret": setting.secret,
+        "live": name in live,
+        "holds": config[name] == running[name],
+        "description": setting.about,
+        "kind": kind,
+        "choices": list(choices),
+        "group": GROUPS.get(name, "other"),
+    }
+
+
+def _kind(setting: Setting) -> tuple[str, tuple[str, ...]]:
+    default = setting.default
+    if setting.name in _CHOICES:
+        return "choice", _CHOICES[setting.name]
+    if isinstance(default, StrEnum):
+        return "choice", tuple(one.value for one in type(default))
+    kinds = {bool: "bool", int: "number", tuple: "list", dict: "table"}
+    return kinds.get(type(default), "text"), ()
+
+
+def _value(setting: Setting, value: Any) -> Json:
+    """As JSON, secrets masked."""
+    if isinstance(value, Mapping):
+        return {name: _inner(one) for name, one in value.items()}
+    if setting.secret and value:
+        return MASK
+    return _inner(value)
+
+
+def _inner(value: Any) -> Json:
+    if isinstance(value, Provider):
+        return {"url": value.url, "key": MASK if value.key else None, "models": list(value.models)}
+    if isinstance(value, tuple):
+        return [str(one) for one in value]
+    return value if value is None or isinstance(value, bool | int) else str(value)

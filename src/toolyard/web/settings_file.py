@@ -1,0 +1,156 @@
+"""``config.toml`` as it may be shown and changed from outside: its secrets stay in it.
+
+A secret is shown as ``[masked]``; where a changed text still has that, what stood there before is put back. A text that
+is no TOML is shown without any line that may hold a secret. Single settings are changed without touching anything else,
+comments included.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from toolyard.engine.masking import MASK
+from toolyard.errors import ConfigError
+from toolyard.plugins.environment import looks_secret
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.settings import SETTINGS
+
+Hide = Callable[[str], str]
+_SECRET = frozenset(setting.name for setting in SETTINGS if setting.secret)
+_OPEN_FIELDS: Final = frozenset({"url", "models"})  # of a model provider
+_WORDS = r"(?:key|database|password|token|secret|credential)"
+_OLD_SECRET = re.compile(rf"^(\s*#.*?{_WORDS}\w*\s*[=:]\s*)\S.*$", re.IGNORECASE)
+_ANY_SECRET = re.compile(rf"^(\s*[^\s=#]*{_WORDS}[^=]*=\s*)\S.*$", re.IGNORECASE)
+_PLACE = re.compile(r"line (\d+), column (\d+)")
+
+
+def masked(text: str, hide: Hide) -> str:
+    """The text without its secrets, also those in comments, where ``hide`` masks those that are known otherwise."""
+    text = "\n".join(_comment(line, hide) for line in text.split("\n"))
+    try:
+        document = tomlkit.parse(text)
+    except (TOMLKitError, RecursionError):
+        return hide("\n".join(_ANY_SECRET.sub(rf"\1{MASK}", line) for line in text.split("\n")))
+    for place in list(_secrets(document)):
+        _set(document, place, MASK)
+    return document.as_string()
+
+
+def unmasked(text: str, stored: str, hide: Hide) -> str:
+    """``text`` with the secrets of ``stored`` where it has a mask. Raises ConfigError when there is none to put in."""
+    comments = {_comment(line, hide): line for line in stored.split("\n")}
+    document = _parsed("\n".join(comments.get(line, line) if _is_comment(line) else line for line in text.split("\n")))
+    _put_back(document, _plain(stored))
+    return _whole(document)
+
+
+def changed(text: str, values: Mapping[str, Json]) -> str:
+    """``text`` with these settings set, or taken out where the value is None. Raises ConfigError."""
+    document, before = _parsed(text), _plain(text)
+    for name, value in values.items():
+        if value is None:
+            document.pop(name, None)
+            continue
+        try:
+            document[name] = tomlkit.item(value)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise ConfigError(f"{name[:100]}: the value cannot be written as TOML") from error
+    _put_back(document, before)
+    whole = _whole(document)
+    kept = {name: value for name, value in before.items() if name not in values}
+    if {name: value for name, value in _plain(whole).items() if name not in values} != kept:
+        raise ConfigError("the file cannot be changed here without changing other settings: edit it as a whole")
+    return whole
+
+
+def texts_in(value: Any) -> frozenset[str]:
+    """Every text in a value."""
+    if isinstance(value, str):
+        return frozenset({value})
+    inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()
+    return frozenset(text for one in inner for text in texts_in(one))
+
+
+def texts_of(text: str) -> frozenset[str]:
+    """Every text that a file sets."""
+    return texts_in(_plain(text))
+
+
+def problems_of(error: ConfigError) -> list[JsonObject]:
+    """Each problem with its place; line 0 is no place in particular."""
+    found: list[JsonObject] = []
+    for message in str(error).splitlines():
+        place = _PLACE.search(message)
+        line, column = (int(place[1]), int(place[2])) if place else (0, 0)
+        found.append({"message": message, "line": line, "column": column})
+    return found
+
+
+def _secrets(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """Where the secrets of a document stand."""
+    for name, value in document.items():
+        if isinstance(value, Mapping) and name in _SECRET:
+            for inner, one in value.items():
+                if isinstance(one, Mapping):
+                    yield from ((name, inner, key) for key in one if key not in _OPEN_FIELDS)
+        elif name in _SECRET or looks_secret(name):
+            yield (name,)
+
+
+def _put_back(document: Any, before: Mapping[str, Any]) -> None:
+    for place in list(_secrets(document)):
+        if _get(document, place) == MASK:
+            stored = _get(before, place)
+            if stored is None:
+                what = ".".join(place)[:200]
+                raise ConfigError(f"{what}: {MASK} stands for a value that is not there: write the value itself")
+            _set(document, place, stored)
+
+
+def _whole(document: tomlkit.TOMLDocument) -> str:
+    """Its text; ConfigError when a mask is left in it, which nobody means."""
+    if any(MASK in text for text in texts_in(document)):
+        raise ConfigError(f"{MASK} stands where no secret was: write the value itself")
+    return document.as_string()
+
+
+def _get(value: Any, place: tuple[str, ...]) -> Any:
+    for step in place:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def _set(document: Any, place: tuple[str, ...], value: Any) -> None:
+    for step in place[:-1]:
+        document = document[step]
+    document[place[-1]] = value
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip().startswith("#")
+
+
+def _comment(line: str, hide: Hide) -> str:
+    return hide(_OLD_SECRET.sub(rf"\1{MASK}", line)) if _is_comment(line) else line
+
+
+def _parsed(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as error:
+        line, column = getattr(error, "line", 1), getattr(error, "col", 0) + 1
+        what = str(error).partition(" at line")[0]
+        raise ConfigError(f"line {line}, column {column}: it is not valid TOML: {what}") from error
+    except RecursionError as error:
+        raise ConfigError("line 1, column 1: it is nested too deep") from error
+
+
+def _plain(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}

@@ -1,0 +1,111 @@
+"""Bodies of the routes for settings, status and first steps, as the OpenAPI shows them. There may be more fields."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolyard.web.shapes import ErrorBody
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SettingProblem(BaseModel):
+    message: str
+    line: int
+    column: int
+
+
+class SettingProblems(ErrorBody):
+    problems: Annotated[list[SettingProblem], Field(default_factory=list)]
+
+
+class SettingRow(_Open):
+    name: str
+    value: Any
+    default: Any
+    source: Literal["default", "file", "env"]
+    variable: Annotated[str, Field(description="The variable that sets it, or empty.")]
+    variables: Annotated[list[str], Field(description="Those that can.")]
+    set: bool
+    secret: bool
+    live: Annotated[bool, Field(description="Whether a change holds at once; else after a restart.")]
+    holds: Annotated[bool, Field(description="Whether the server runs with this value now.")]
+    description: str
+    kind: Literal["text", "number", "bool", "list", "choice", "table"]
+    choices: list[str]
+    group: str
+
+
+class SettingsShown(BaseModel):
+    file: str
+    text: str
+    settings: list[SettingRow]
+    problems: list[SettingProblem]
+
+
+class NewSettings(_Closed):
+    text: Annotated[str, Field(max_length=262_144, description="The whole file; `[masked]` stays what it was.")]
+    before: Annotated[str, Field(max_length=262_144, description="`text` as it was read.")]
+
+
+class NewValues(_Closed):
+    values: Annotated[dict[str, Any], Field(min_length=1, max_length=100, description="null takes a setting out.")]
+
+
+class SettingsChanged(BaseModel):
+    now: Annotated[list[str], Field(description="What has changed and holds now.")]
+    after_restart: Annotated[list[str], Field(description="What has changed and holds after a restart.")]
+    text: str
+    diff: str
+    written: bool
+
+
+class Status(_Open):
+    version: str
+    started: float
+    home: str
+    project: str
+    database: dict[str, Any]
+    disk: dict[str, Any]
+    queue: dict[str, int]
+    events: dict[str, int]
+    websockets: int
+    upstream: dict[str, Any]
+    plugins: dict[str, Any]
+    mcp: dict[str, Any]
+    sandbox: str
+    memory_bytes: int
+    first_run: bool
+
+
+class UpstreamTest(_Closed):
+    url: Annotated[str, Field(max_length=2000, description="Empty: the stored one.")] = ""
+    key: Annotated[
+        str, Field(max_length=2000, description="Empty: the stored one, if it was stored for the same origin.")
+    ] = ""
+
+
+class UpstreamTested(BaseModel):
+    ok: bool
+    url: str
+    key: Literal["given", "stored", "none"]
+    models: list[str]
+    error: str
+    ms: float
+
+
+class CheckShown(BaseModel):
+    name: str
+    level: Literal["ok", "warn", "fail"]
+    message: str
+    fix: str
+
+
+class CheckRows(BaseModel):
+    data: list[CheckShown]

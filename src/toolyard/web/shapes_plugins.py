@@ -1,0 +1,196 @@
+"""Bodies of the routes for tools, plugins and MCP servers, as the OpenAPI shows them. There may be more fields."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from toolyard.web.shapes import ToolShown
+
+
+class _Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ToolRow(ToolShown):
+    kind: Literal["built-in", "sync", "async", "mcp", "remote"]
+    plugin: str | None
+    server: str | None
+    display_name: str
+    version: str
+    commands: list[str]
+    examples: list[dict[str, Any]]
+    hidden_characters: bool
+
+
+class ToolRows(BaseModel):
+    data: list[ToolRow]
+
+
+class ProblemShown(_Open):
+    message: str
+    fix: str
+    file: str
+    line: Annotated[int, Field(description="From 1; 0 is no place in particular.")]
+    column: int
+    warning: bool
+
+
+class PluginRow(_Open):
+    name: str
+    display_name: str
+    version: str
+    kind: Literal["sync", "async", "static", "service", "unknown"]
+    state: Literal[
+        "ready",
+        "missing_config",
+        "disabled",
+        "needs_review",
+        "changed",
+        "unsupported",
+        "broken",
+        "duplicate",
+        "shadowed",
+    ]
+    reason: str
+    folder: str
+    origin: Literal["shipped", "home", "project", "given"]
+    tools: list[str]
+    commands: list[str]
+    problems: list[ProblemShown]
+
+
+class PluginRows(BaseModel):
+    data: list[PluginRow]
+
+
+class PluginReview(_Open):
+    command_line: str
+    argv: list[str]
+    shell: bool
+    env: list[str]
+    files: dict[str, str]
+    folders: list[str]
+    sandbox: str
+    fingerprint: str
+    changed: list[str]
+    diff: str
+
+
+class PluginSettingShown(_Open):
+    key: str
+    type: str
+    description: str
+    required: bool
+    secret: bool
+    value: str | None
+    set: bool
+    source: Literal["plugin", "host", "default", "missing"]
+    changed: float | None
+
+
+class PluginDoc(BaseModel):
+    name: str
+    html: str
+
+
+class PluginShown(PluginRow):
+    manifest: str
+    description: str
+    description_length: int
+    prompt_text: str
+    hidden_characters: bool
+    lint: list[ProblemShown]
+    review: PluginReview | None
+    config: list[PluginSettingShown]
+    docs: list[PluginDoc]
+
+
+class Allowed(_Closed):
+    fingerprint: Annotated[
+        str, Field(min_length=1, max_length=200, description="`review.fingerprint` as it was shown.")
+    ]
+
+
+class PluginValues(_Closed):
+    values: Annotated[
+        dict[str, str | int | float | bool | None],
+        Field(min_length=1, max_length=200, description="Key and value; null takes the key out of `config.env`."),
+    ]
+
+
+class PluginConfigured(_Open):
+    name: str
+    state: str
+    reason: str
+    holds: Literal["next call"]
+    config: list[PluginSettingShown]
+
+
+class LogRow(BaseModel):
+    n: int
+    at: float
+    stream: Literal["stderr", "noise"]
+    call: str
+    text: str
+
+
+class LogPage(BaseModel):
+    data: list[LogRow]
+    next: int
+    lost: int
+
+
+class InstallSource(_Closed):
+    source: Annotated[
+        str,
+        Field(min_length=1, max_length=4096, description="The absolute path of a folder or archive, or a git address."),
+    ]
+
+
+class StagedFile(BaseModel):
+    path: str
+    size: int
+
+
+class StagedShown(_Open):
+    staged: Annotated[str, Field(description="What to allow or to discard it by.")]
+    name: str
+    display_name: str
+    source: str
+    proof: str
+    files: list[StagedFile]
+    size: int
+    review: PluginReview | None
+    description: str
+    problems: list[ProblemShown]
+    left_out: Annotated[list[str], Field(description="Dependencies that have to be installed anew.")]
+
+
+class ServerRow(_Open):
+    name: str
+    state: Literal["ready", "running", "disabled", "needs_review", "changed", "failed"]
+    scope: Literal["home", "project"]
+    file: str
+    command_line: str
+    variables: list[str]
+    env: list[str]
+    headers: list[str]
+    tools: list[str]
+
+
+class ServerRows(BaseModel):
+    data: list[ServerRow]
+    problems: list[str]
+
+
+class ServerReview(_Open):
+    name: str
+    command_line: str
+    variables: list[str]
+    changed: list[str]
+    tools: list[dict[str, Any]]
+    fingerprint: str

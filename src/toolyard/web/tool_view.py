@@ -1,0 +1,67 @@
+"""A tool as people and programs see it: what a model reads, and what kind of thing stands behind the name."""
+
+from typing import Any
+
+from toolyard.app import Yard
+from toolyard.plugins.examples import examples_of
+from toolyard.plugins.host import PluginTool
+from toolyard.plugins.lint import has_hidden_characters
+from toolyard.plugins.mcp.tool import McpTool
+from toolyard.plugins.poison import HIDDEN
+from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.tool import Tool
+from toolyard.tools.file_operator import FileOperator
+from toolyard.web.plugin_view import KINDS
+
+
+def describe(yard: Yard, tool: Tool) -> dict[str, Any]:
+    spec = tool.spec
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "risk": spec.risk.value,
+        "parameters": spec.parameters,
+        "synonyms": dict(spec.synonyms),
+        "aliases": list(spec.aliases),
+        "timeout_s": spec.timeout_s,
+        "kind": _kind(yard, tool),
+        "plugin": None,
+        "server": None,
+        "display_name": spec.name,
+        "version": "",
+        "commands": [],
+        "examples": [],
+        "hidden_characters": False,
+        **_behind(tool),
+    }
+
+
+def _behind(tool: Tool) -> dict[str, Any]:
+    if isinstance(tool, PluginTool):
+        return _of_plugin(tool.manifest)
+    if isinstance(tool, McpTool):
+        hidden = any(message == HIDDEN for message, _ in tool.definition.suspicious)
+        title = tool.definition.title or tool.definition.name
+        return {"server": tool.server, "display_name": title, "hidden_characters": hidden}
+    return {"commands": list(tool.commands)} if isinstance(tool, FileOperator) else {}
+
+
+def _of_plugin(manifest: Manifest) -> dict[str, Any]:
+    examples = (one for one in examples_of(manifest) if not one.problem and not one.is_template)
+    return {
+        "plugin": manifest.name,
+        "display_name": manifest.display_name,
+        "version": manifest.version,
+        "commands": [command.name for command in manifest.commands if command.name],
+        "examples": [{"command": one.command.name, "arguments": one.arguments} for one in examples],
+        "hidden_characters": has_hidden_characters(manifest),
+    }
+
+
+def _kind(yard: Yard, tool: Tool) -> str:
+    if isinstance(tool, PluginTool):
+        return KINDS.get(tool.manifest.type, "sync")
+    if isinstance(tool, McpTool):
+        return "mcp"
+    others = (source for source in yard.tools.sources if source not in (yard.plugins, yard.mcp))
+    return "remote" if any(source.find(tool.spec.name) for source in others) else "built-in"

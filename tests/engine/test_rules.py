@@ -1,0 +1,83 @@
+"""Rules: which of them decides, what is counted, and how long those of a chat hold."""
+
+from typing import Any
+
+import pytest
+
+from tests.fakes import FakeClock
+from toolyard.engine.ask import Ask
+from toolyard.engine.rules import MAX_FOR_CHATS, Because, Rules, new_rule
+from toolyard.protocol.approval import Effect, Mode
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.storage.memory import MemoryStore
+
+pytestmark = pytest.mark.requirement("approval:who")
+
+
+def ask(
+    risk: Risk = Risk.WRITE, *, chat: str = "", caller: str = "key:1", protected: bool = False, **arguments: Any
+) -> Ask:
+    call = ToolCall(id="call_1", tool="Tool", arguments=arguments, caller=caller, origin=Origin.CHAT, chat=chat)
+    spec = ToolSpec(name="Tool", description="", parameters={}, risk=risk)
+    return Ask(call=call, spec=spec, touches_protected=protected)
+
+
+@pytest.fixture
+def rules() -> Rules:
+    return Rules(MemoryStore(), FakeClock())
+
+
+@pytest.mark.parametrize(
+    ("mode", "asked", "effect", "because"),
+    [
+        (Mode.ASK, ask(Risk.READ), Effect.ALLOW, Because.READ),
+        (Mode.ASK, ask(Risk.WRITE), None, Because.WRITE),
+        (Mode.ASK, ask(Risk.EXECUTE), None, Because.EXECUTE),
+        (Mode.ASK, ask(Risk.NETWORK), None, Because.NETWORK),
+        (Mode.ASK, ask(protected=True), None, Because.PROTECTED),
+        (Mode.AUTO, ask(), Effect.ALLOW, Because.MODE),
+        (Mode.AUTO, ask(protected=True), None, Because.PROTECTED),
+        (Mode.READ_ONLY, ask(Risk.READ), Effect.ALLOW, Because.READ),
+        (Mode.READ_ONLY, ask(), Effect.DENY, Because.MODE),
+        (Mode.DENY, ask(Risk.READ), Effect.DENY, Because.MODE),
+    ],
+)
+async def test_a_mode_says_what_it_decides_and_why(
+    rules: Rules, mode: Mode, asked: Ask, effect: Effect | None, because: Because
+) -> None:
+    verdict = await rules.verdict(asked, mode)
+    assert (verdict.effect, verdict.because) == (effect, because)
+    assert verdict.reason("Tool", mode).endswith(".")
+
+
+async def test_the_rule_that_decided_is_named_and_counted(rules: Rules) -> None:
+    allowing = new_rule("Tool", "make", Effect.ALLOW, by="me", at=1.0)
+    denying = new_rule("Tool", "drop", Effect.DENY, by="me", at=2.0)
+    await rules.add(allowing)
+    await rules.add(denying)
+    for asked, decided in ((ask(command="make"), allowing), (ask(command1="make", command2="drop"), denying)):
+        verdict = await rules.verdict(asked, Mode.ASK)
+        assert [rule.id for rule in verdict.rules] == [decided.id]
+        rules.count(verdict)
+    assert (await rules.verdict(ask(command1="make", command2="other"), Mode.ASK)).effect is None
+    assert [rules.shown(rule)["hits"] for rule in await rules.every()] == [1, 1]
+
+
+async def test_a_rule_of_a_chat_is_for_that_chat_of_that_caller(rules: Rules) -> None:
+    rules.add_for_chat(new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0, caller="key:1", chat="talk"))
+    assert (await rules.verdict(ask(chat="talk"), Mode.ASK)).effect is Effect.ALLOW
+    for other in (ask(chat="other"), ask(chat="talk", caller="key:2"), ask(), ask(chat="talk", protected=True)):
+        assert (await rules.verdict(other, Mode.ASK)).effect is None
+
+
+async def test_only_so_many_rules_of_chats_are_kept(rules: Rules) -> None:
+    made = [
+        new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0, caller="key:1", chat=f"talk{number}")
+        for number in range(MAX_FOR_CHATS + 1)
+    ]
+    for rule in made:
+        rules.add_for_chat(rule)
+    assert [rule.id for rule in await rules.every()] == [rule.id for rule in made[1:]]
+    assert await rules.revoke(made[1].id)
+    assert not await rules.revoke(made[0].id)

@@ -1,0 +1,189 @@
+"""Approvals for people who decide: why, what would change, for how long, and what a rule would do."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from tests.gateway.serving import request
+from tests.gateway.test_served import server as chatting
+from tests.gateway.upstream import replies
+from tests.web.conftest import RunningServer, serving
+from toolyard.protocol.call import Origin
+from toolyard.protocol.outcome import Outcome
+from toolyard.web.scope import Scope
+
+pytestmark = pytest.mark.requirement("http:records")
+
+BEFORE, AFTER = "one\ntwo\n", "one\nthree\n"
+
+
+async def asking(
+    running: RunningServer, tool: str = "Write", chat: str = "", count: int = 1, **arguments: Any
+) -> tuple[asyncio.Task[Outcome], list[str]]:
+    """A call of a chat that waits for its approval, and the ids of all that wait then, the newest first."""
+    call = running.yard.request(tool, arguments, caller="key:owner", origin=Origin.CHAT)
+    waiting = asyncio.create_task(running.yard.settle(replace(call, chat=chat)))
+    async with asyncio.timeout(15):
+        while len(found := (await running.get("/v1/approvals?state=pending")).json["data"]) < count:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    return waiting, [one["id"] for one in found]
+
+
+async def ended(waiting: "asyncio.Task[Outcome]") -> Outcome:
+    async with asyncio.timeout(15):
+        return await waiting
+
+
+async def test_an_approval_says_why_it_asks_and_what_it_would_change(running_server: RunningServer) -> None:
+    (running_server.project / "a.txt").write_text(BEFORE)
+    waiting, (id_,) = await asking(running_server, "Edit", path="a.txt", old_string="two", new_string="three")
+    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert (shown["because"], shown["reason"]) == ("write", "Edit changes files.")
+    assert shown["rule"] == {"tool": "Edit", "command": "", "effect": "allow"}
+    (file,) = shown["patch"]
+    assert (file["path"], file["operation"]) == ("a.txt", "update")
+    assert file["structured_patch"][0]["lines"] == [" one", "-two", "+three"]
+    assert (shown["command_line"], shown["patch_problem"], shown["answered_by"]) == (None, "", None)
+    assert (running_server.project / "a.txt").read_text() == BEFORE
+    await running_server.post(f"/v1/approvals/{id_}/deny", {"reason": "not now"})
+    assert (await ended(waiting)).envelope.error
+    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert (shown["answered_by"], shown["note"], shown["patch"]) == ("key:owner", "not now", None)
+    assert shown["answered"] >= shown["created"]
+
+
+async def test_what_cannot_be_done_is_told_before_anybody_allows_it(running_server: RunningServer) -> None:
+    waiting, (id_,) = await asking(running_server, "Edit", path="none.txt", old_string="a", new_string="b")
+    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert shown["patch"] is None
+    assert "none.txt" in shown["patch_problem"]
+    await running_server.post(f"/v1/approvals/{id_}/deny")
+    await ended(waiting)
+
+
+async def test_a_plugin_is_shown_with_its_command_line_and_never_run_to_see(
+    tmp_path: Path, add_plugin: Callable[..., Path]
+) -> None:
+    add_plugin("Maker", "import pathlib\npathlib.Path('ran').write_text('')\n")
+    async with serving(tmp_path) as running:
+        waiting, (id_,) = await asking(running, "Maker", dry_run=True)
+        shown = (await running.get(f"/v1/approvals/{id_}")).json
+        assert shown["command_line"][-1].endswith("main.py")
+        assert (shown["because"], shown["patch"]) == ("execute", None)
+        assert not (tmp_path / "given" / "Maker" / "ran").exists()
+        await running.post(f"/v1/approvals/{id_}/deny")
+        await ended(waiting)
+
+
+async def test_a_rule_for_a_chat_holds_in_that_chat_alone(running_server: RunningServer) -> None:
+    waiting, (id_,) = await asking(running_server, chat="talk", path="a.txt", content="1")
+    assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"for": "chat"})).status == 200
+    assert (await ended(waiting)).envelope.error is None
+    free = running_server.yard.request(
+        "Write", {"path": "b.txt", "content": ""}, caller="key:owner", origin=Origin.CHAT
+    )
+    async with asyncio.timeout(15):
+        assert (await running_server.yard.settle(replace(free, chat="talk"))).envelope.error is None
+    (rule,) = (await running_server.get("/v1/approvals/rules")).json["data"]
+    assert (rule["chat"], rule["hits"], rule["last_used"] is not None) == ("talk", 1, True)
+    waiting, (id_,) = await asking(running_server, chat="other", path="c.txt", content="1")
+    await running_server.post(f"/v1/approvals/{id_}/deny")
+    await ended(waiting)
+    assert (await running_server.request("DELETE", f"/v1/approvals/rules/{rule['id']}")).status == 200
+    assert (await running_server.get("/v1/approvals/rules")).json["data"] == []
+
+
+async def test_a_call_outside_of_chats_is_not_allowed_for_its_chat(running_server: RunningServer) -> None:
+    waiting, (id_,) = await asking(running_server, path="a.txt", content="1")
+    assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"for": "chat"})).status == 409
+    assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"for": "always"})).status == 200
+    await ended(waiting)
+    (rule,) = (await running_server.get("/v1/approvals/rules")).json["data"]
+    assert (rule["tool"], rule["chat"]) == ("Write", None)
+
+
+async def test_several_are_allowed_only_when_they_ask_for_the_same(running_server: RunningServer) -> None:
+    one, _ = await asking(running_server, path="a.txt", content="1")
+    two, _ = await asking(running_server, path="a.txt", content="2", count=2)
+    three, (last, second, first) = await asking(running_server, path="a.txt", content="2", count=3)
+    mixed = await running_server.post("/v1/approvals/bulk", {"ids": [first, second], "effect": "allow"})
+    assert mixed.status == 409
+    same = await running_server.post("/v1/approvals/bulk", {"ids": [second, last], "effect": "allow"})
+    assert [(row["state"], row["ok"]) for row in same.json["data"]] == [("allowed", True)] * 2
+    every = {"ids": [first, second], "effect": "deny", "reason": "enough"}
+    denied = await running_server.post("/v1/approvals/bulk", every)
+    assert [(row["state"], row["ok"]) for row in denied.json["data"]] == [("denied", True), ("allowed", False)]
+    assert "enough" in (await ended(one)).envelope.text
+    await asyncio.gather(ended(two), ended(three))
+    assert (await running_server.post("/v1/approvals/bulk", {"ids": ["none"], "effect": "deny"})).status == 404
+
+
+async def test_what_would_become_of_a_call_is_told_without_running_it(running_server: RunningServer) -> None:
+    key = running_server.make_key(Scope.APPROVE)
+
+    async def tried(tool: str, **arguments: Any) -> tuple[str, str]:
+        told = (await running_server.post("/v1/approvals/test", {"tool": tool, "arguments": arguments}, key=key)).json
+        assert told["asks"] is (told["effect"] == "ask")
+        return told["effect"], told["because"]
+
+    assert await tried("Read", path="a") == ("run", "read")
+    assert await tried("Write", path="a", content="") == ("ask", "write")
+    assert await tried("Write", path=".bashrc", content="") == ("ask", "protected")
+    await running_server.post("/v1/approvals/rules", {"tool": "Write", "effect": "allow"}, key=key)
+    assert await tried("Write", path="a", content="") == ("run", "allow-rule")
+    assert await tried("Write", path=".bashrc", content="") == ("ask", "protected")
+    await running_server.post("/v1/approvals/rules", {"tool": "Write", "effect": "deny"}, key=key)
+    assert await tried("Write", path="a", content="") == ("deny", "deny-rule")
+    assert (await running_server.post("/v1/approvals/test", {"tool": "Nothing"}, key=key)).status == 404
+    assert not (running_server.project / "a").exists()
+    rules = (await running_server.get("/v1/approvals/rules")).json["data"]
+    assert [rule["hits"] for rule in rules] == [0, 0]
+
+
+async def test_a_rule_is_previewed_on_the_calls_that_were_made(running_server: RunningServer) -> None:
+    for tool, arguments in (
+        ("LS", {}),
+        ("LS", {}),
+        ("FileOperator", {"command": "ListDirectory", "directoryPath": "."}),
+    ):
+        await running_server.post(f"/v1/tools/{tool}", arguments)
+
+    async def matched(query: str) -> tuple[int, int]:
+        told = (await running_server.get(f"/v1/approvals/rules/preview?{query}")).json
+        return told["matched"], told["looked_at"]
+
+    assert await matched("tool=LS") == (2, 3)
+    assert await matched("tool=FileOperator&command=ListDirectory") == (1, 3)
+    assert await matched("tool=FileOperator&command=WriteFile") == (0, 3)
+
+
+async def test_the_approval_of_a_chat_says_what_the_user_asked_for(tmp_path: Path) -> None:
+    write = request("Write", path="new.txt", content="x")
+    async with chatting(tmp_path, replies(f"I write.\n{write}\n", "That is all.")) as running, asyncio.timeout(30):
+        headers = {"Authorization": f"Bearer {running.key}"}
+        body = {"model": "m", "messages": [{"role": "user", "content": "Please write it."}]}
+        async with aiohttp.ClientSession(running.url, headers=headers) as session:
+
+            async def got(path: str) -> Any:
+                async with session.get(path) as response:
+                    return await response.json()
+
+            asked = asyncio.create_task(
+                session.post("/v1/chat/completions", json=body, headers={"X-Toolyard-Chat": "talk"})
+            )
+            while not (found := (await got("/v1/approvals?state=pending"))["data"]):  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            shown = await got(f"/v1/approvals/{found[0]['id']}")
+            assert (shown["chat"], shown["excerpt"]) == ("talk", "Please write it.")
+            async with session.post(f"/v1/approvals/{shown['id']}/allow", json={"for": "chat"}) as allowed:
+                assert allowed.status == 200
+            (await asked).release()
+            (rule,) = (await got("/v1/approvals/rules"))["data"]
+            assert rule["chat"] == "talk"
+            (call,) = (await got("/v1/calls"))["data"]
+            assert call["chat"] == "talk"

@@ -1,0 +1,96 @@
+"""Schedules that are looked at beforehand, paused and changed; tasks that are counted and given up."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import RunningServer, serving
+from tests.web.test_callbacks import expecting
+from toolyard.web.scope import Scope
+
+pytestmark = pytest.mark.requirement("http:records")
+
+LATER = {"tool": "LS", "arguments": {"path": "."}, "at": "2099-03-05-14:00"}
+
+
+async def test_a_schedule_is_paused_resumed_and_cancelled(running_server: RunningServer) -> None:
+    id_ = (await running_server.post("/v1/schedules", LATER)).json["id"]
+
+    async def seen() -> tuple[str, bool]:
+        shown = (await running_server.get(f"/v1/schedules/{id_}")).json
+        return shown["state"], shown["due"] is not None
+
+    assert (await running_server.post(f"/v1/schedules/{id_}/resume")).status == 409
+    assert (await running_server.post(f"/v1/schedules/{id_}/pause")).status == 200
+    assert await seen() == ("paused", False)
+    assert (await running_server.post(f"/v1/schedules/{id_}/pause")).status == 409
+    assert (await running_server.post(f"/v1/schedules/{id_}/resume")).status == 200
+    assert await seen() == ("scheduled", True)
+    await running_server.post(f"/v1/schedules/{id_}/pause")
+    assert (await running_server.post(f"/v1/schedules/{id_}/cancel")).status == 200
+    assert (await running_server.post(f"/v1/schedules/{id_}/resume")).status == 409
+    assert (await running_server.post("/v1/schedules/none/pause")).status == 404
+
+
+async def test_a_schedule_gets_another_call_and_time(running_server: RunningServer) -> None:
+    key = running_server.make_key(Scope.TOOLS)
+    made = (await running_server.post("/v1/schedules", LATER, key=key)).json
+    path = f"/v1/schedules/{made['id']}"
+    new = {"tool": "Glob", "arguments": {"pattern": "*"}, "cron": "30 8 * * 1-5", "maid": "Nova"}
+    changed = (await running_server.request("PUT", path, json=new)).json
+    assert (changed["id"], changed["created"], changed["caller"]) == (made["id"], made["created"], made["caller"])
+    assert (changed["tool"], changed["cron"], changed["at"], changed["maid"]) == ("Glob", "30 8 * * 1-5", None, "Nova")
+    assert (await running_server.get(path)).json == changed
+    assert (await running_server.request("PUT", path, json={**new, "cron": "never"})).status == 400
+    await running_server.post(f"{path}/pause")
+    paused = (await running_server.request("PUT", path, json=LATER)).json
+    assert (paused["state"], paused["due"]) == ("paused", None)
+    await running_server.post(f"{path}/resume")
+    assert (await running_server.get(path)).json["scheduled_for"].startswith("2099-03-05T14:00")
+    await running_server.post(f"{path}/cancel")
+    assert (await running_server.request("PUT", path, json=LATER)).status == 409
+
+
+async def test_times_are_previewed_with_their_offset(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings='time_zone = "Europe/Berlin"\n') as running:
+
+        async def previewed(**when: str) -> dict[str, Any]:
+            found = await running.post("/v1/schedules/preview", when)
+            assert found.status == 200
+            return dict(found.json)
+
+        once = await previewed(at="2099-03-05-14:00")
+        assert (once["times"], once["zone"], once["note"], once["problem"]) == (
+            ["2099-03-05T14:00:00+01:00"], "Europe/Berlin", "", None,
+        )  # fmt: skip
+        assert once["in_seconds"] > 0
+        assert "skip" in (await previewed(at="2027-03-28-02:30"))["note"]
+        assert "twice" in (await previewed(at="2027-10-31-02:30"))["note"]
+        assert len((await previewed(cron="0 8 * * *"))["times"]) == 5
+        for wrong in ({"at": "2001-01-01-10:00"}, {"cron": "x"}, {}, {"at": "2099-03-05-14:00", "cron": "* * * * *"}):
+            told = await previewed(**wrong)
+            assert (told["times"], told["in_seconds"], bool(told["problem"])) == ([], None, True)
+
+
+async def test_tasks_are_counted_and_given_up(running_server: RunningServer) -> None:
+    first = await expecting(running_server, "one")
+    await expecting(running_server, "two")
+    given_up = await running_server.post(f"/v1/tasks/{first.task.id}/fail", {"reason": "the printer burnt"})
+    assert given_up.status == 200
+    assert (await running_server.post(f"/v1/tasks/{first.task.id}/fail")).status == 409
+    shown = (await running_server.get(f"/v1/tasks/{first.task.id}")).json
+    assert (shown["state"], shown["message"], shown["callbacks"]) == ("failed", "the printer burnt", [])
+    counted = (await running_server.get("/v1/tasks/count")).json["by_state"]
+    assert (counted["failed"], counted["waiting_callback"], counted["succeeded"]) == (1, 1, 0)
+    other = running_server.make_key(Scope.TOOLS)
+    assert sum((await running_server.get("/v1/tasks/count", key=other)).json["by_state"].values()) == 0
+    assert (await running_server.post(f"/v1/tasks/{first.task.id}/fail", key=other)).status == 404
+
+
+async def test_callbacks_that_came_are_shown(running_server: RunningServer) -> None:
+    task = await expecting(running_server, "one")
+    assert [(await task.post()).status, (await task.post({"status": "Failed"})).status] == [200, 409]
+    shown = (await running_server.get(f"/v1/tasks/{task.task.id}")).json
+    assert [one["result"] for one in shown["callbacks"]] == ["accepted", "refused"]
+    assert "succeeded" in shown["callbacks"][1]["why"]

@@ -1,0 +1,199 @@
+"""Settings over HTTP: what holds and why, changes that are whole or nothing, and secrets that never come back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import Answer, RunningServer, serving
+from toolyard.settings import SETTINGS
+from toolyard.web.scope import Scope
+from toolyard.web.setting_view import GROUPS
+
+KEY = "sk-canary-0c7d1f"
+OTHER = "sk-canary-other-55"
+OLD = "sk-canary-old-91"
+FILE = f"""# my settings
+upstream_url = "https://models.example.org/v1"
+upstream_key = "{KEY}" # mine
+# upstream_key = "{OLD}"
+plugins_at_once = 3
+
+[upstreams.local]
+url = "http://127.0.0.1:11434"
+key = "{OTHER}"
+models = ["small"]
+"""
+SHOWN = FILE.replace(KEY, "[masked]").replace(f'"{OLD}"', "[masked]").replace(OTHER, "[masked]")
+
+
+async def put(running: RunningServer, text: str, before: str, query: str = "") -> Answer:
+    return await running.request("PUT", f"/v1/settings{query}", json={"text": text, "before": before})
+
+
+async def patch(running: RunningServer, **values: Any) -> Answer:
+    return await running.request("PATCH", "/v1/settings", json={"values": values})
+
+
+def file_of(running: RunningServer) -> str:
+    return (running.home / "config.toml").read_text()
+
+
+def no_secret_in(*answers: Answer) -> bool:
+    return not any(key in answer.body.decode() for answer in answers for key in (KEY, OTHER, OLD))
+
+
+@pytest.mark.requirement("http:settings", "s:S-91")
+async def test_every_setting_is_shown_with_where_it_comes_from_and_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "tail")
+    async with serving(tmp_path, settings=FILE) as running:
+        answer = await running.get("/v1/settings")
+    rows = {row["name"]: row for row in answer.json["settings"]}
+    assert no_secret_in(answer)
+    assert answer.json["text"] == SHOWN
+    assert list(rows) == [setting.name for setting in SETTINGS] == sorted(GROUPS)
+    assert [rows["upstream_key"][key] for key in ("value", "set", "source")] == ["[masked]", True, "file"]
+    assert rows["upstreams"]["value"] == {
+        "local": {"url": "http://127.0.0.1:11434", "key": "[masked]", "models": ["small"]}
+    }
+    direction = rows["truncation_direction"]
+    assert [direction[key] for key in ("value", "source", "variable")] == [
+        "tail",
+        "env",
+        "TOOLYARD_TRUNCATION_DIRECTION",
+    ]
+    assert (direction["kind"], direction["choices"], direction["live"]) == ("choice", ["head", "tail"], False)
+    kinds = {name: rows[name]["kind"] for name in ("port", "warm_starts", "allowed_hosts", "shared_keys", "time_zone")}
+    assert list(kinds.values()) == ["number", "bool", "list", "table", "text"]
+    assert (rows["approval_mode"]["live"], rows["port"]["source"]) == (True, "default")
+
+
+@pytest.mark.requirement("http:settings")
+async def test_single_settings_are_changed_and_everything_else_stays(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings=FILE) as running:
+        done = await patch(running, approval_mode="read-only", plugins_at_once=None, time_zone="Asia/Shanghai")
+        rows = {row["name"]: row for row in (await running.get("/v1/settings")).json["settings"]}
+        mode = running.yard.approvals.mode
+        written = file_of(running)
+    assert (done.status, done.json["now"]) == (200, ["approval_mode"])
+    assert done.json["after_restart"] == ["plugins_at_once", "time_zone"]
+    assert no_secret_in(done)
+    assert "+approval_mode" in done.json["diff"]
+    assert mode == "read-only"
+    added = 'approval_mode = "read-only"\ntime_zone = "Asia/Shanghai"\n'
+    assert written == FILE.replace("plugins_at_once = 3\n", added)
+    assert (tmp_path / "home" / "config.toml").stat().st_mode & 0o777 == 0o600
+    assert [rows[name]["holds"] for name in ("approval_mode", "time_zone", "plugins_at_once")] == [True, False, False]
+
+
+@pytest.mark.requirement("http:settings", "r:R91")
+async def test_a_wrong_setting_is_refused_with_its_place_and_nothing_is_written(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings=FILE) as running:
+        wrong = await patch(running, port=0, nonsense=1)
+        typed = await patch(running, upstreams={"a": {"url": None}})
+        broken = await put(running, SHOWN.replace("plugins_at_once = 3", "plugins_at_once = "), SHOWN)
+        unknown = await put(running, SHOWN + "\n[more]\nx = 1\n", SHOWN)
+        written = file_of(running)
+    assert [answer.status for answer in (wrong, typed, broken, unknown)] == [422] * 4
+    assert len(wrong.json["problems"]) == 2
+    assert wrong.json["error"]["type"] == "invalid_request_error"
+    assert [(one["line"], one["column"] > 0) for one in broken.json["problems"]] == [(5, True)]
+    assert [one["line"] for one in unknown.json["problems"]] == [12]
+    assert written == FILE
+
+
+@pytest.mark.requirement("http:settings")
+async def test_the_whole_file_is_replaced_only_as_it_was_read_and_masked_secrets_stay(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings=FILE) as running:
+        text = SHOWN.replace("plugins_at_once = 3", "plugins_at_once = 4")
+        looked = await put(running, text, SHOWN, "?check=true")
+        untouched = file_of(running)
+        done = await put(running, text, SHOWN)
+        late = await put(running, text, SHOWN)
+        written = file_of(running)
+        empty = await put(running, 'database = "[masked]"\n', done.json["text"])
+    assert (looked.status, looked.json["written"], untouched) == (200, False, FILE)
+    assert [line for line in looked.json["diff"].splitlines() if line.startswith(("+p", "-p"))] == [
+        "-plugins_at_once = 3",
+        "+plugins_at_once = 4",
+    ]
+    assert (done.status, done.json["after_restart"]) == (200, ["plugins_at_once"])
+    assert written == FILE.replace("plugins_at_once = 3", "plugins_at_once = 4")
+    assert (late.status, late.json["error"]["code"]) == (409, "conflict")
+    assert (empty.status, "[masked] stands for" in empty.json["problems"][0]["message"]) == (422, True)
+    assert no_secret_in(looked, done, late, empty)
+
+
+@pytest.mark.requirement("s:S-72")
+async def test_a_stored_key_goes_to_no_other_origin_unless_it_is_given_anew(tmp_path: Path) -> None:
+    evil = "https://evil.example.org/v1"
+    async with serving(tmp_path, settings=FILE) as running:
+        refused = [
+            await patch(running, upstream_url=evil),
+            await patch(running, upstream_url=None),
+            await patch(running, upstream_url=evil, upstream_key="[masked]"),
+            await patch(running, upstreams={"local": {"url": evil, "key": "[masked]"}}),
+            await put(running, SHOWN.replace("https://models.example.org", "https://evil.example.org"), SHOWN),
+            await put(running, SHOWN.replace("http://127.0.0.1:11434", "http://127.0.0.1:11435"), SHOWN),
+        ]
+        before = file_of(running)
+        same = await patch(running, upstream_url="https://models.example.org/v2")
+        anew = await patch(running, upstream_url=evil, upstream_key=KEY)
+        gone = await patch(running, upstream_url="http://127.0.0.1:9", upstream_key=None)
+    assert [answer.status for answer in refused] == [422] * len(refused)
+    assert all("belongs to" in answer.json["error"]["message"] for answer in refused)
+    assert no_secret_in(*refused)
+    assert before == FILE
+    assert [same.status, anew.status, gone.status] == [200, 200, 200]
+
+
+@pytest.mark.requirement("s:S-72", "http:settings")
+async def test_what_the_environment_sets_is_not_changed_behind_its_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    async with serving(tmp_path) as running:
+        url = await patch(running, upstream_url="https://evil.example.org")
+        key = await patch(running, upstream_key=OTHER)
+        shown = await running.get("/v1/settings")
+    assert (url.status, "belongs to https://api.openai.com" in url.json["error"]["message"]) == (422, True)
+    assert (key.status, "OPENAI_API_KEY" in key.json["error"]["message"]) == (422, True)
+    assert no_secret_in(url, key, shown)
+    assert not (tmp_path / "home" / "config.toml").exists()
+
+
+@pytest.mark.requirement("http:settings", "s:S-91")
+async def test_a_file_with_a_mistake_is_shown_without_its_secrets_and_can_be_mended(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings=FILE) as running:
+        (running.home / "config.toml").write_text(FILE + "port = = 3\n")
+        shown = await running.get("/v1/settings")
+        held = await put(running, SHOWN, shown.json["text"])
+        mended = await put(running, "port = 6007\n", shown.json["text"])
+    assert no_secret_in(shown, held, mended)
+    assert [one["line"] for one in shown.json["problems"]] == [11]
+    assert (held.status, "write the value itself" in held.json["error"]["message"]) == (422, True)
+    assert mended.status == 200
+
+
+@pytest.mark.requirement("s:S-72", "http:auth")
+@pytest.mark.parametrize("scope", [Scope.CHAT, Scope.TOOLS, Scope.APPROVE])
+async def test_settings_are_the_owners(running_server: RunningServer, scope: Scope) -> None:
+    key = running_server.make_key(scope)
+    assert (await running_server.get("/v1/settings", key=key)).status == 403
+    for method in ("PUT", "PATCH"):
+        assert (await running_server.request(method, "/v1/settings", key=key, json={})).status == 403
+
+
+@pytest.mark.requirement("http:settings")
+async def test_a_secret_that_is_an_ordinary_word_spoils_no_other_setting(tmp_path: Path) -> None:
+    text = 'upstream_url = "http://ollama.example:11434"\nupstream_key = "ollama"\n'
+    async with serving(tmp_path, settings=text) as running:
+        shown = (await running.get("/v1/settings")).json
+        done = await put(running, shown["text"] + "port = 6009\n", shown["text"])
+        odd = await put(running, 'time_zone = "[masked]"\n', done.json["text"])
+        written = file_of(running)
+    assert shown["text"] == text.replace('"ollama"', '"[masked]"')
+    assert (done.status, written) == (200, text + "port = 6009\n")
+    assert (odd.status, "no secret was" in odd.json["error"]["message"]) == (422, True)

@@ -1,0 +1,154 @@
+"""How the server is doing, the first steps, the doctor and the backup, over HTTP."""
+
+import io
+import tarfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from tests.web.conftest import RunningServer, serving
+from toolyard.web.scope import Scope
+
+KEY = "sk-canary-31c8aa"
+GIVEN = "sk-canary-given-7"
+
+
+@dataclass
+class Provider:
+    """A model provider that refuses whoever has not the key, and repeats what it was sent."""
+
+    url: str = ""
+    seen: list[str] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def provider(key: str = "") -> AsyncIterator[Provider]:
+    one = Provider()
+
+    async def models(request: web.Request) -> web.Response:
+        said = request.headers.get("Authorization", "")
+        one.seen.append(said)
+        if said != (f"Bearer {key}" if key else ""):
+            return web.json_response({"error": {"message": f"no such key: {said}"}}, status=401)
+        return web.json_response({"data": [{"id": "small"}, {"id": "large"}]})
+
+    async def away(_: web.Request) -> web.Response:
+        return web.Response(status=302, headers={"Location": "http://127.0.0.1:1/v1/models"})
+
+    app = web.Application()
+    app.router.add_get("/v1/models", models)
+    app.router.add_get("/away/v1/models", away)
+    app.router.add_get("/page/v1/models", _page)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    one.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield one
+    finally:
+        await runner.cleanup()
+
+
+async def _page(_: web.Request) -> web.Response:
+    return web.Response(text="<html>hello</html>", content_type="text/html")
+
+
+@pytest.mark.requirement("http:status")
+async def test_a_provider_is_tested_with_its_models_or_its_exact_words(running_server: RunningServer) -> None:
+    async with provider(GIVEN) as one:
+        good = await running_server.post("/v1/upstream/test", {"url": one.url, "key": GIVEN})
+        wrong = await running_server.post("/v1/upstream/test", {"url": one.url, "key": "sk-canary-wrong"})
+        away = await running_server.post("/v1/upstream/test", {"url": f"{one.url}/away", "key": GIVEN})
+        page = await running_server.post("/v1/upstream/test", {"url": f"{one.url}/page/v1"})
+    nobody = await running_server.post("/v1/upstream/test", {"url": "http://127.0.0.1:1"})
+    no_url = await running_server.post("/v1/upstream/test", {"url": "file:///etc/passwd"})
+    nothing = await running_server.post("/v1/upstream/test", {})
+    assert (good.json["ok"], good.json["models"], good.json["key"]) == (True, ["small", "large"], "given")
+    assert (wrong.json["ok"], wrong.json["error"]) == (False, "it answered 401: no such key: Bearer [masked]")
+    assert (away.json["ok"], away.json["error"]) == (False, "it answered 302")
+    assert "no JSON" in page.json["error"]
+    assert "cannot be reached" in nobody.json["error"]
+    assert (no_url.status, nothing.status) == (400, 400)
+    assert GIVEN.encode() not in good.body + wrong.body + away.body
+
+
+@pytest.mark.requirement("s:S-72")
+async def test_a_test_sends_the_stored_key_to_its_own_origin_only(tmp_path: Path) -> None:
+    async with provider(KEY) as own, provider() as other:
+        settings = f'upstream_url = "{own.url}"\nupstream_key = "{KEY}"\n'
+        async with serving(tmp_path, settings=settings) as running:
+            stored = await running.post("/v1/upstream/test", {})
+            same = await running.post("/v1/upstream/test", {"url": f"{own.url}/v1"})
+            else_ = await running.post("/v1/upstream/test", {"url": other.url})
+            keys = [running.make_key(scope) for scope in (Scope.CHAT, Scope.TOOLS, Scope.APPROVE)]
+            refused = [await running.post("/v1/upstream/test", {"url": other.url}, key=key) for key in keys]
+        assert [stored.json["key"], same.json["key"], else_.json["key"]] == ["stored", "stored", "none"]
+        assert [stored.json["ok"], same.json["ok"], else_.json["ok"]] == [True, True, True]
+        assert (own.seen, other.seen) == ([f"Bearer {KEY}"] * 2, [""])
+        assert [one.status for one in refused] == [403] * 3
+        assert KEY.encode() not in stored.body + same.body + else_.body
+
+
+@pytest.mark.requirement("http:status")
+async def test_the_status_tells_how_everything_is_doing(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
+    add_plugin("Noisy", "print('{}')")
+    async with serving(tmp_path, settings=f'upstream_key = "{KEY}"\n') as running:
+        await running.post("/v1/tools/LS", {})
+        answer = await running.get("/v1/status")
+    told = answer.json
+    assert KEY not in answer.body.decode()
+    assert (told["home"], told["project"]) == (str(tmp_path / "home"), str(tmp_path / "project"))
+    assert (told["database"]["kind"], told["database"]["ok"], told["database"]["bytes"] > 0) == ("sqlite", True, True)
+    assert 0 < told["disk"]["free"] <= told["disk"]["total"]
+    assert told["queue"] == {"waiting": 0, "running": 0, "requests": 1}
+    assert told["events"]["newest"] >= 2
+    assert told["plugins"]["by_state"]["ready"] >= 1
+    assert told["mcp"] == {"by_state": {}, "crashes": 0}
+    assert told["upstream"] == {"url": "https://api.openai.com/v1", "others": []}
+    assert (told["memory_bytes"] > 10**6, told["first_run"]) == (True, False)
+
+
+@pytest.mark.requirement("http:status")
+async def test_the_first_run_ends_when_a_provider_is_set_or_somebody_says_so(tmp_path: Path) -> None:
+    async with serving(tmp_path) as running:
+        first = (await running.get("/v1/status")).json["first_run"]
+        await running.request("PATCH", "/v1/settings", json={"values": {"upstream_url": "http://127.0.0.1:9"}})
+        provided = (await running.get("/v1/status")).json["first_run"]
+        await running.request("PATCH", "/v1/settings", json={"values": {"upstream_url": None}})
+        again = (await running.get("/v1/status")).json["first_run"]
+        done = await running.post("/v1/setup/done")
+    async with serving(tmp_path) as running:
+        later = (await running.get("/v1/status")).json["first_run"]
+    assert (first, provided, again, done.status, later) == (True, False, True, 200, False)
+
+
+@pytest.mark.requirement("http:status")
+async def test_the_doctor_and_the_backup_are_there_too(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings="port = 6008\n") as running:
+        (running.home / "config.toml").chmod(0o644)
+        await running.post("/v1/tools/LS", {})
+        checks = (await running.get("/v1/doctor")).json["data"]
+        backup = await running.post("/v1/backup")
+        left = [file.name for file in running.home.iterdir() if "backup" in file.name]
+    levels = {one["name"]: one["level"] for one in checks}
+    assert (levels["settings"], levels["state"], levels["tools"]) == ("ok", "ok", "ok")
+    home = next(one for one in checks if one["name"] == "home")
+    assert (home["level"], home["fix"].startswith("Run: chmod 600")) == ("warn", True)
+    with tarfile.open(fileobj=io.BytesIO(backup.body)) as archive:
+        assert {"config.toml", "key", "state.db"} <= set(archive.getnames())
+    assert backup.headers["Content-Disposition"].startswith('attachment; filename="toolyard-')
+    assert left == []
+
+
+@pytest.mark.requirement("http:auth")
+@pytest.mark.parametrize("scope", [Scope.CHAT, Scope.TOOLS, Scope.APPROVE])
+async def test_all_of_it_is_the_owners(running_server: RunningServer, scope: Scope) -> None:
+    key = running_server.make_key(scope)
+    for path in ("/v1/status", "/v1/doctor"):
+        assert (await running_server.get(path, key=key)).status == 403
+    for path in ("/v1/backup", "/v1/setup/done", "/v1/upstream/test"):
+        assert (await running_server.post(path, {}, key=key)).status == 403
