@@ -1,0 +1,85 @@
+/** Requests to our own server. A refusal is an ApiError with its code and the id of the request, never a silent null. */
+import { signal } from "@preact/signals";
+
+export interface Session { key: string; scopes: string[]; csrf: string }
+export interface Page<T> { data: T[]; next: string | null }
+
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly status: number,
+    readonly code: string,
+    readonly request: string,
+    readonly body: unknown = null,
+  ) {
+    super(message);
+  }
+}
+
+export const session = signal<Session | null>(null);
+
+export function may(scope: "chat" | "tools" | "approve" | "admin"): boolean {
+  const scopes = session.value?.scopes ?? [];
+  return scopes.includes(scope) || scopes.includes("admin");
+}
+
+interface Asked { method?: string; body?: unknown; signal?: AbortSignal; headers?: Record<string, string>; query?: Query }
+type Query = Record<string, string | number | boolean | null | undefined | readonly string[]>;
+
+export function withQuery(path: string, query: Query = {}): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    if (value === null || value === undefined || value === "") continue;
+    if (typeof value === "object") for (const one of value) search.append(key, one);
+    else search.set(key, String(value));
+  }
+  const text = search.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** The response itself, once it is known to be good. */
+export async function request(path: string, asked: Asked = {}): Promise<Response> {
+  const { method = asked.body === undefined ? "GET" : "POST", body, signal: stop, query } = asked;
+  const headers: Record<string, string> = { Accept: "application/json", ...asked.headers };
+  if (method !== "GET") headers["X-CSRF-Token"] = session.value?.csrf ?? "";
+  let sent: BodyInit | undefined;
+  if (body instanceof Blob) sent = body;
+  else if (body !== undefined) {
+    sent = JSON.stringify(body);
+    headers["Content-Type"] ??= "application/json";
+  }
+  let response: Response;
+  try {
+    response = await fetch(withQuery(path, query), { method, headers, body: sent, signal: stop, credentials: "same-origin" });
+  } catch (error) {
+    if (stop?.aborted) throw error;
+    throw new ApiError("The server cannot be reached.", 0, "unreachable", "");
+  }
+  if (response.ok) return response;
+  if (response.status === 401) signInAgain();
+  throw await refusal(response);
+}
+
+export async function api<T>(path: string, asked: Asked = {}): Promise<T> {
+  return (await (await request(path, asked)).json()) as T;
+}
+
+export async function open(): Promise<void> {
+  session.value = await api<Session>("/v1/session");
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  const request = response.headers.get("X-Request-Id") ?? "";
+  try {
+    const body = (await response.json()) as { error?: { message?: string; code?: string } };
+    return new ApiError(body.error?.message ?? response.statusText, response.status, body.error?.code ?? "", request, body);
+  } catch {
+    return new ApiError(response.statusText || `HTTP ${response.status}`, response.status, "", request);
+  }
+}
+
+/** The session has ended: sign in, and come back to this very place. */
+export function signInAgain(): void {
+  const here = location.pathname + location.search;
+  location.assign(withQuery("/login", { next: here }));
+}

@@ -1,0 +1,65 @@
+/** Time as people read it: relative, with the absolute time and its offset at hand. One timer for the whole page. */
+import { computed, signal } from "@preact/signals";
+import { dictionary, locale } from "./language";
+
+const tick = signal(Date.now());
+setInterval(() => (tick.value = Date.now()), 1000);
+/** Milliseconds since 1970, new each second. */
+export const now = computed(() => tick.value);
+
+const words = dictionary(
+  { now: "just now", days: (n: number) => `${n} d`, hours: (n: number) => `${n} h`, minutes: (n: number) => `${n} min`, seconds: (n: string) => `${n} s`, ago: (t: string) => `${t} ago`, ahead: (t: string) => `in ${t}` },
+  { now: "刚刚", days: (n: number) => `${n} 天`, hours: (n: number) => `${n} 小时`, minutes: (n: number) => `${n} 分`, seconds: (n: string) => `${n} 秒`, ago: (t: string) => `${t}前`, ahead: (t: string) => `${t}后` },
+);
+
+/** `3.4 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`. */
+export function duration(seconds: number): string {
+  const t = words();
+  const s = Math.max(0, seconds);
+  if (s < 60 && Number.isInteger(s)) return t.seconds(String(s));
+  if (s < 1) return t.seconds(s < 0.0095 ? s.toFixed(3) : s.toFixed(2));
+  if (s < 60) return t.seconds(s < 10 ? s.toFixed(1) : String(Math.floor(s)));
+  const whole = Math.floor(s);
+  if (whole < 3600) return join(t.minutes(Math.floor(whole / 60)), whole % 60 ? t.seconds(String(whole % 60)) : "");
+  if (whole < 86400) return join(t.hours(Math.floor(whole / 3600)), whole % 3600 >= 60 ? t.minutes(Math.floor((whole % 3600) / 60)) : "");
+  return join(t.days(Math.floor(whole / 86400)), whole % 86400 >= 3600 ? t.hours(Math.floor((whole % 86400) / 3600)) : "");
+}
+
+function join(a: string, b: string): string {
+  return b ? `${a} ${b}` : a;
+}
+
+/** `at` in seconds since 1970, relative to now. */
+export function relative(at: number): string {
+  const t = words();
+  const away = now.value / 1000 - at;
+  if (Math.abs(away) < 5) return t.now;
+  return away > 0 ? t.ago(rough(away)) : t.ahead(rough(-away));
+}
+
+function rough(seconds: number): string {
+  const t = words();
+  if (seconds < 60) return t.seconds(String(Math.floor(seconds)));
+  if (seconds < 3600) return t.minutes(Math.floor(seconds / 60));
+  if (seconds < 86400) return t.hours(Math.floor(seconds / 3600));
+  return t.days(Math.floor(seconds / 86400));
+}
+
+/** Date, time and offset in the browser's zone, or in another one. The offset stands last in every language. */
+export function absolute(at: number, zone?: string): string {
+  const when = new Date(at * 1000);
+  const shape: Intl.DateTimeFormatOptions = { year: "numeric", month: "short", day: "numeric", weekday: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false, timeZone: zone };
+  const offset = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", timeZone: zone }).formatToParts(when).find((part) => part.type === "timeZoneName");
+  return `${new Intl.DateTimeFormat(locale(), shape).format(when)} ${offset?.value ?? ""}`;
+}
+
+export function clockTime(ms: number): string {
+  return new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false }).format(new Date(ms));
+}
+
+export function bytes(count: number): string {
+  if (count < 1024) return `${count} B`;
+  if (count < 1024 ** 2) return `${(count / 1024).toFixed(1)} KiB`;
+  if (count < 1024 ** 3) return `${(count / 1024 ** 2).toFixed(1)} MiB`;
+  return `${(count / 1024 ** 3).toFixed(1)} GiB`;
+}

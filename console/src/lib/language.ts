@@ -1,0 +1,48 @@
+/** Words in English and Chinese. A page writes `const words = dictionary({...}, {...})` and asks `words().title`;
+ * both languages have the same keys by type, so that no key can show raw. `pseudo` stretches English by two fifths:
+ * a layout that bears it bears any language. */
+import { signal } from "@preact/signals";
+
+export type Language = "en" | "zh" | "pseudo";
+const STORED = "toolyard.lang";
+
+function first(): Language {
+  const asked = new URLSearchParams(location.search).get("lang") ?? localStorage.getItem(STORED);
+  if (asked === "en" || asked === "zh" || asked === "pseudo") return asked;
+  return /^zh/i.test(navigator.language) ? "zh" : "en";
+}
+
+export const language = signal<Language>(first());
+
+export function speak(chosen: Language): void {
+  language.value = chosen;
+  localStorage.setItem(STORED, chosen);
+  document.documentElement.lang = locale();
+}
+
+export function locale(): string {
+  return language.value === "zh" ? "zh-CN" : "en";
+}
+
+type Words = { [key: string]: string | ((...given: never[]) => string) };
+/** The same keys with text of any wording. */
+type Like<T extends Words> = { [K in keyof T]: T[K] extends string ? string : T[K] };
+
+export function dictionary<T extends Words>(en: T, zh: Like<T>): () => Like<T> {
+  let stretched: Like<T> | undefined;
+  return () => {
+    if (language.value === "zh") return zh;
+    if (language.value === "pseudo") return (stretched ??= stretch(en) as Like<T>);
+    return en as Like<T>;
+  };
+}
+
+function stretch<T extends Words>(words: T): Words {
+  const longer = (text: string) => `${text} ${"x".repeat(Math.ceil(text.length * 0.4))}`;
+  return Object.fromEntries(
+    Object.entries(words).map(([key, word]) => [
+      key,
+      typeof word === "string" ? longer(word) : (...given: never[]) => longer(word(...given)),
+    ]),
+  );
+}

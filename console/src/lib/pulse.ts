@@ -1,0 +1,26 @@
+/** The two numbers that every page shows: calls that run, and approvals that wait. */
+import { signal } from "@preact/signals";
+import { api, may, type Page } from "./api";
+import { hear } from "./live";
+
+export interface Waiting { id: string; tool: string; call_id: string }
+export const running = signal<number>(0);
+export const waiting = signal<readonly Waiting[]>([]);
+let timer = 0;
+
+export function feelPulse(): void {
+  look();
+  hear(["call.", "approval."], () => {
+    if (!timer) timer = window.setTimeout(() => { timer = 0; look(); }, 400);
+  });
+}
+
+export async function look(): Promise<void> {
+  const quiet = <T,>(): Page<T> => ({ data: [], next: null });
+  const [calls, approvals] = await Promise.all([
+    may("tools") ? api<Page<{ id: string }>>("/v1/calls?state=running&limit=200").catch(quiet<{ id: string }>) : quiet<{ id: string }>(),
+    may("approve") ? api<Page<Waiting>>("/v1/approvals?state=pending&limit=200").catch(quiet<Waiting>) : quiet<Waiting>(),
+  ]);
+  running.value = calls.data.length;
+  waiting.value = approvals.data;
+}

@@ -1,0 +1,157 @@
+/** What a page has loaded: one thing (`useThing`) or a list that grows by pages and lives by events (`useRecords`).
+ * Both say in which of their states they are, keep what they had when a reload fails, and stop when the page leaves. */
+import { useSignal } from "@preact/signals";
+import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import { api, type ApiError, type Page } from "./api";
+import { hear, reconnections } from "./live";
+
+export type State = "loading" | "ready" | "fault";
+export interface Thing<T> { state: State; value: T | null; error: ApiError | null; reload: () => void; put: (value: T) => void }
+
+/** One thing at `path` (null: none yet), loaded again when an event of `topics` comes that `concerns` it. */
+export function useThing<T>(path: string | null, topics: readonly string[] = [], concerns: (data: Record<string, unknown>) => boolean = () => true): Thing<T> {
+  const held = useSignal<{ path: string | null; state: State; value: T | null; error: ApiError | null }>({ path, state: "loading", value: null, error: null });
+  const stop = useRef<AbortController | null>(null);
+  const load = useCallback(async () => {
+    stop.current?.abort();
+    if (path === null) return;
+    const ours = (stop.current = new AbortController());
+    if (held.peek().path !== path || held.peek().value === null) held.value = { path, state: "loading", value: held.peek().path === path ? held.peek().value : null, error: null };
+    await api<T>(path, { signal: ours.signal }).then(
+      (value) => { if (!ours.signal.aborted) held.value = { path, state: "ready", value, error: null }; },
+      (error: ApiError) => { if (!ours.signal.aborted) held.value = { path, state: "fault", value: held.peek().value, error }; },
+    );
+  }, [path]);
+  useEffect(() => {
+    void load();
+    return () => stop.current?.abort();
+  }, [load]);
+  const later = useSoon(load);
+  useEffect(() => (topics.length ? hear(topics, (event) => { if (event.type === "gap" || concerns(event.data)) later(); }) : undefined), [later, topics.join()]);
+  const seen = useRef(reconnections.value);
+  useEffect(() => { if (seen.current !== reconnections.value) { seen.current = reconnections.value; void load(); } }, [reconnections.value]);
+  const now = held.value.path === path ? held.value : { state: "loading" as State, value: null, error: null };
+  return { state: now.state, value: now.value, error: now.error, reload: () => void load(), put: (value) => (held.value = { path, state: "ready", value, error: null }) };
+}
+
+export interface Row { id: string }
+export interface Records<T> {
+  state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean; unseen: number; paused: boolean;
+  more: () => void; reload: () => void; pause: (on: boolean) => void; put: (row: T) => void; drop: (id: string) => void;
+}
+
+/** A list, newest first. Events of `topics` bring its changes in, at most three times a second; while paused they are
+ * only counted (those that `counts` says belong here), and nothing is lost: going on loads them. `one` is the path of
+ * a single row, for rows further down. */
+export function useRecords<T extends Row>(path: string, topics: readonly string[], one?: (id: string) => string, counts: (data: Record<string, unknown>) => boolean = () => true): Records<T> {
+  type Held = { path: string; state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean };
+  const empty = (): Held => ({ path, state: "loading", rows: [], error: null, next: null, busy: false });
+  const held = useSignal<Held>(empty());
+  const paused = useSignal(false);
+  const unseen = useSignal(0);
+  const missed = useRef(new Set<string>());
+  const changed = useRef(new Set<string>());
+  const stop = useRef<AbortController | null>(null);
+  const latest = useRef(counts);
+  latest.current = counts;
+
+  const load = useCallback(async (fresh: boolean) => {
+    stop.current?.abort();
+    const ours = (stop.current = new AbortController());
+    if (fresh) held.value = empty();
+    const ids = [...changed.current];
+    await api<Page<T>>(path, { signal: ours.signal }).then(async (page) => {
+      if (ours.signal.aborted) return;
+      for (const id of ids) changed.current.delete(id);
+      const before = fresh ? [] : held.peek().rows;
+      const got = new Map(page.data.map((row) => [row.id, row]));
+      // Where nothing of the page was known, rows between it and ours may be missing: begin anew from the page.
+      const joins = before.some((row) => got.has(row.id));
+      const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page)) : [];
+      held.value = { path, state: "ready", rows: [...page.data, ...further], error: null, next: further.length ? held.peek().next : page.next, busy: false };
+      if (one) for (const id of ids.filter((id) => !got.has(id) && further.some((row) => row.id === id)).slice(0, 20)) {
+        const row = await api<T>(one(id), { signal: ours.signal }).catch(() => null);
+        if (row && !ours.signal.aborted) held.value = { ...held.peek(), rows: held.peek().rows.map((old) => (old.id === id ? row : old)) };
+      }
+    }, (error: ApiError) => {
+      if (!ours.signal.aborted) held.value = { ...held.peek(), path, state: "fault", error, busy: false };
+    });
+  }, [path]);
+
+  useEffect(() => {
+    missed.current.clear();
+    unseen.value = 0;
+    void load(true);
+    return () => stop.current?.abort();
+  }, [load]);
+  const later = useSoon(() => load(false));
+  useEffect(() => hear(topics, (event) => {
+    const id = typeof event.data.id === "string" ? event.data.id : "";
+    if (id) changed.current.add(id);
+    if (!paused.peek()) return later();
+    if (id && latest.current(event.data) && !missed.current.has(id) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
+  }), [later, topics.join()]);
+  const seen = useRef(reconnections.value);
+  useEffect(() => {
+    if (seen.current === reconnections.value) return;
+    seen.current = reconnections.value;
+    if (!paused.peek()) void load(false);
+  }, [reconnections.value]);
+
+  const more = useCallback(() => {
+    const { next, busy } = held.peek();
+    if (!next || busy) return;
+    held.value = { ...held.peek(), busy: true };
+    api<Page<T>>(`${path}${path.includes("?") ? "&" : "?"}after=${encodeURIComponent(next)}`).then(
+      (page) => {
+        if (held.peek().path !== path) return;
+        // The list began anew meanwhile: these rows belong further down than it reaches.
+        if (held.peek().next !== next) return void (held.value = { ...held.peek(), busy: false });
+        const known = new Set(held.peek().rows.map((row) => row.id));
+        held.value = { ...held.peek(), rows: [...held.peek().rows, ...page.data.filter((row) => !known.has(row.id))], next: page.next, busy: false };
+      },
+      (error: ApiError) => (held.value = { ...held.peek(), error, busy: false }),
+    );
+  }, [path]);
+
+  const shown = held.value.path === path ? held.value : empty();
+  return {
+    ...shown, paused: paused.value, unseen: unseen.value, more, reload: () => void load(shown.rows.length === 0),
+    pause: (on) => { paused.value = on; if (!on) { missed.current.clear(); unseen.value = 0; void load(false); } },
+    put: (row) => (held.value = { ...held.peek(), rows: held.peek().rows.some((old) => old.id === row.id) ? held.peek().rows.map((old) => (old.id === row.id ? row : old)) : [row, ...held.peek().rows] }),
+    drop: (id) => (held.value = { ...held.peek(), rows: held.peek().rows.filter((row) => row.id !== id) }),
+  };
+}
+
+/** Whether a row we have belongs under the page just read: it is older than the last of it. */
+function isBelow(row: object, page: Page<object>): boolean {
+  const age = (one: object | undefined) => Number((one as { started?: number; created?: number } | undefined)?.started ?? (one as { created?: number } | undefined)?.created ?? 0);
+  return page.next !== null && age(row) <= age(page.data[page.data.length - 1]);
+}
+
+/** `run`, but at most once in 300 ms, and surely after the last wish. What runs is let end first: under a constant
+ * stream of events a slow answer would else never arrive. */
+function useSoon(run: () => Promise<void>): () => void {
+  const latest = useRef(run);
+  latest.current = run;
+  const timer = useRef(0);
+  useEffect(() => () => { clearTimeout(timer.current); timer.current = -1; }, []);
+  return useMemo(() => {
+    let runs = false;
+    let again = false;
+    const later = () => {
+      if (timer.current) return;
+      timer.current = window.setTimeout(start, 300);
+    };
+    const start = async () => {
+      timer.current = 0;
+      again = runs;
+      if (runs) return;
+      runs = true;
+      await latest.current();
+      runs = false;
+      if (again) later();
+    };
+    return later;
+  }, []);
+}

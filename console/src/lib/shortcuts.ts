@@ -1,0 +1,45 @@
+/** Keys: `/` search, `g` and a letter for a page, `j`/`k` along a list, `Esc` closes, `?` help, Ctrl+K the palette.
+ * Nothing happens while somebody types into a field. */
+import { signal } from "@preact/signals";
+import { go } from "./router";
+
+export const palette = signal(false);
+export const help = signal(false);
+export const PAGES: Record<string, string> = { c: "/chat", t: "/tools", a: "/activity", k: "/tasks", s: "/schedule", p: "/approvals", e: "/settings", u: "/status" };
+let afterG = 0;
+
+export function isTyping(target: EventTarget | null): boolean {
+  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+}
+
+export function listen(): void {
+  addEventListener("keydown", (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+      event.preventDefault();
+      palette.value = !palette.value;
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (Date.now() - afterG < 1200 && PAGES[event.key]) {
+      afterG = 0;
+      event.preventDefault();
+      return go(PAGES[event.key]!);
+    }
+    if (event.key === "g") afterG = Date.now();
+    else if (event.key === "?") help.value = true;
+    else if (event.key === "/") {
+      const field = document.querySelector<HTMLElement>("[data-search]");
+      if (field) { event.preventDefault(); field.focus(); }
+    } else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+  });
+}
+
+/** Move the focus along the rows of the page, `[data-row]`. */
+function step(by: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("[data-row]")];
+  if (!rows.length) return;
+  const at = rows.indexOf(document.activeElement as HTMLElement);
+  const next = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + by))]!;
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}

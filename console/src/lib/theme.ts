@@ -1,0 +1,26 @@
+/** Light, dark, or as the system has it. */
+import { signal } from "@preact/signals";
+
+export type Theme = "light" | "dark" | "system";
+const STORED = "toolyard.theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+const systemIsDark = signal(system.matches);
+system.addEventListener("change", (event) => (systemIsDark.value = event.matches));
+
+const stored = localStorage.getItem(STORED);
+export const theme = signal<Theme>(stored === "light" || stored === "dark" ? stored : "system");
+
+export function wear(chosen: Theme): void {
+  theme.value = chosen;
+  if (chosen === "system") {
+    localStorage.removeItem(STORED);
+    delete document.documentElement.dataset.theme;
+  } else {
+    localStorage.setItem(STORED, chosen);
+    document.documentElement.dataset.theme = chosen;
+  }
+}
+
+export function isDark(): boolean {
+  return theme.value === "dark" || (theme.value === "system" && systemIsDark.value);
+}

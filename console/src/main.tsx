@@ -1,0 +1,64 @@
+import "./styles/tokens.css";
+import "./styles/base.css";
+import "./styles/ui.css";
+import "./styles/shell.css";
+import { Component, render, type ComponentChildren, type ComponentType } from "preact";
+import { ApiError, open } from "./lib/api";
+import { connect } from "./lib/live";
+import { feelPulse } from "./lib/pulse";
+import { followed, go, place } from "./lib/router";
+import { listen } from "./lib/shortcuts";
+import { Shell } from "./shell";
+import { shellWords as words } from "./shell.words";
+import { Button } from "./ui/button";
+import { Empty, Fault } from "./ui/state";
+import Activity from "./pages/activity";
+import Approvals from "./pages/approvals";
+import Chat from "./pages/chat";
+import Schedule from "./pages/schedule";
+import Settings from "./pages/settings";
+import Status from "./pages/status";
+import Tasks from "./pages/tasks";
+import Tools from "./pages/tools";
+import Welcome from "./pages/welcome";
+
+const PAGES: Record<string, ComponentType> = { chat: Chat, tools: Tools, activity: Activity, tasks: Tasks, schedule: Schedule, approvals: Approvals, settings: Settings, status: Status, welcome: Welcome };
+
+function App() {
+  const { page } = place.value;
+  const Page = PAGES[page];
+  return (
+    <Shell>
+      <Guard key={page}>{Page ? <Page /> : <Empty sign="warning" title={words().noPage} action={<Button onClick={() => go("/chat")}>{words().home}</Button>}>{words().noPageText}</Empty>}</Guard>
+    </Shell>
+  );
+}
+
+/** A fault of one page leaves the rest of the console alive, and is told. */
+class Guard extends Component<{ children: ComponentChildren }, { error: Error | null }> {
+  state = { error: null };
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+  componentDidCatch(error: Error) {
+    console.error(error);
+  }
+  render() {
+    return this.state.error ? <Fault title={words().crashed} error={this.state.error} retry={() => location.reload()} /> : this.props.children;
+  }
+}
+
+const root = document.getElementById("app")!;
+document.addEventListener("click", followed);
+open().then(
+  () => {
+    connect();
+    feelPulse();
+    listen();
+    render(<App />, root);
+  },
+  (error: unknown) => {
+    if (error instanceof ApiError && error.status === 401) return;
+    render(<div class="alone"><Fault error={error as Error} retry={() => location.reload()} /></div>, root);
+  },
+);

@@ -1,0 +1,13 @@
+/** A call in other words: a command for a shell, and a test. */
+import { nameOf, type WholeCall } from "./types";
+
+/** The key stays a variable of the shell: what is copied must not carry a secret. */
+export function asCurl(call: WholeCall): string {
+  const body = JSON.stringify(call.arguments ?? {}).replaceAll("'", "'\\''");
+  return [`curl -sS -X POST '${location.origin}/v1/tools/${encodeURIComponent(call.tool)}'`, `-H "Authorization: Bearer $TOOLYARD_KEY"`, `-H 'Content-Type: application/json'`, `-d '${body}'`].join(" \\\n  ");
+}
+
+export function asFixture(call: WholeCall): string {
+  const { envelope } = call;
+  return `${JSON.stringify({ name: nameOf(call), tool: call.tool, arguments: call.arguments ?? {}, expect: envelope ? { status: envelope.status, text: envelope.text, data: envelope.data, ...(envelope.error ? { error: envelope.error } : {}) } : null }, null, 2)}\n`;
+}

@@ -1,0 +1,68 @@
+/** The filters; each of them is in the address. On a phone all but the search are folded. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { useThing } from "../../lib/resource";
+import { ask, asked } from "../../lib/router";
+import { Button } from "../../ui/button";
+import { stateWord } from "../../ui/chip";
+import { Search } from "../../ui/field";
+import { FILTERS } from "./use-calls";
+import { activityWords as words } from "./words";
+
+const STATES = ["running", "success", "partial", "error", "interrupted"] as const;
+const PAUSE_MS = 250;
+
+export function Filters({ callers }: { callers: readonly string[] }) {
+  const t = words();
+  const tools = useThing<{ data: { name: string }[] }>("/v1/tools").value?.data.map((one) => one.name) ?? [];
+  const open = useSignal(false);
+  const tool = asked("tool");
+  const count = FILTERS.filter((key) => key !== "q" && asked(key)).length;
+  return (
+    <div class={`act-filters${open.value ? " open" : ""}`}>
+      <Delayed name="q" draw={(value, onInput) => <Search label={t.search} value={value} onInput={onInput} />} />
+      <div class="act-fold"><Button kind="quiet" sign="settings" pressed={open.value} onClick={() => void (open.value = !open.value)}>{count ? `${t.filters} ${count}` : t.filters}</Button></div>
+      <div class="act-choices">
+        <Choice name="state" label={t.state} any={t.anyState} options={STATES.map((state) => [state, stateWord(state)])} />
+        <Choice name="tool" label={t.tool} any={t.anyTool} options={[...new Set([...(tool ? [tool] : []), ...tools])].map((name) => [name, name])} />
+        <Choice name="since" label={t.time} any={t.anyTime} options={[["hour", t.hour], ["day", t.day], ["week", t.week]]} />
+        <Delayed name="caller" draw={(value, onInput) => <Caller value={value} onInput={onInput} callers={callers} />} />
+        {(count > 0 || asked("q")) && <Button kind="quiet" sign="close" onClick={() => ask(Object.fromEntries(FILTERS.map((key) => [key, null])))}>{t.clear}</Button>}
+      </div>
+    </div>
+  );
+}
+
+function Choice({ name, label, any, options }: { name: string; label: string; any: string; options: readonly (readonly [string, string])[] }) {
+  return (
+    <select aria-label={label} class={asked(name) ? "act-set" : ""} value={asked(name)} onInput={(event) => ask({ [name]: event.currentTarget.value })}>
+      <option value="">{any}</option>
+      {options.map(([value, shown]) => <option key={value} value={value} data-given={value === shown || undefined}>{shown}</option>)}
+    </select>
+  );
+}
+
+function Caller({ value, onInput, callers }: { value: string; onInput: (value: string) => void; callers: readonly string[] }) {
+  const id = useId();
+  const t = words();
+  return (
+    <>
+      <input type="text" class={value ? "act-set" : ""} aria-label={t.caller} placeholder={t.anyCaller} list={id} autocomplete="off" value={value} onInput={(event) => onInput(event.currentTarget.value)} />
+      <datalist id={id}>{callers.map((one) => <option key={one} value={one} />)}</datalist>
+    </>
+  );
+}
+
+/** What is being typed reaches the address when the typing rests. */
+function Delayed({ name, draw }: { name: string; draw: (value: string, onInput: (value: string) => void) => preact.ComponentChildren }) {
+  const typed = useSignal(asked(name));
+  const timer = useRef(0);
+  const there = asked(name);
+  useEffect(() => { if (!timer.current) typed.value = there; }, [there]);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return <>{draw(typed.value, (value) => {
+    typed.value = value;
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => { timer.current = 0; ask({ [name]: value.trim() }); }, PAUSE_MS);
+  })}</>;
+}

@@ -1,0 +1,16 @@
+/** What the call was given, secrets masked. */
+import { useSignal } from "@preact/signals";
+import { Code, Json } from "../../ui/code";
+import type { WholeCall } from "./types";
+import { activityWords as words } from "./words";
+
+export function Input({ call }: { call: WholeCall }) {
+  const t = words();
+  const raw = useSignal(false);
+  return (
+    <div class="stack">
+      <label class="act-raw"><input type="checkbox" checked={raw.value} onChange={(event) => (raw.value = event.currentTarget.checked)} /> {t.raw}</label>
+      {raw.value ? <Code tall label={t.input} text={JSON.stringify(call.arguments) ?? ""} /> : <Json label={t.input} value={call.arguments} />}
+    </div>
+  );
+}

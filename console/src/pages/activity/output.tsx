@@ -1,0 +1,32 @@
+/** What came out: the text, media, the data, and the envelope as it is. What was cut says how much, and can be read. */
+import { bytes } from "../../lib/clock";
+import { Code, Json } from "../../ui/code";
+import { Notice } from "../../ui/state";
+import { brief, Media, mediaIn } from "./media";
+import type { WholeCall } from "./types";
+import { WholeOutput } from "./whole-output";
+import { activityWords as words } from "./words";
+
+interface Cut { kept_bytes?: number; original_bytes?: number; full_output_path?: string | null }
+
+export function Output({ call }: { call: WholeCall }) {
+  const t = words();
+  const { envelope } = call;
+  if (!envelope) return <p class="quiet">{call.state === "running" ? t.running : call.text || t.noEnvelope}</p>;
+  const { data } = envelope;
+  const cut = data.truncation as Cut | undefined;
+  const media = mediaIn(data);
+  const rest = Object.keys(data).filter((key) => key !== "preview" && key !== "structured_patch");
+  return (
+    <div class="stack">
+      {cut && <Notice tone="warn"><p>{t.cut(bytes(cut.kept_bytes ?? 0), bytes(cut.original_bytes ?? 0))}</p></Notice>}
+      {typeof data.cut === "string" && <Notice tone="warn">{t.cutData}</Notice>}
+      <Code label={t.text} text={envelope.text} />
+      {typeof data.preview === "string" && <Code label={t.preview} text={data.preview} />}
+      {cut?.full_output_path && <WholeOutput path={cut.full_output_path} />}
+      {media.length > 0 && <Media found={media} />}
+      {rest.length > 0 && <Json label={t.data} value={brief(data)} />}
+      <details class="act-fold-box"><summary>{t.envelope}</summary><Json label={t.envelope} value={envelope} /></details>
+    </div>
+  );
+}

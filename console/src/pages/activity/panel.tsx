@@ -1,0 +1,78 @@
+/** One call, whole, at the side of the list: its address is `?call=ID&part=…`. */
+import { useMemo } from "preact/hooks";
+import { ask, asked, go } from "../../lib/router";
+import { useThing } from "../../lib/resource";
+import { visible } from "../../lib/visible";
+import { who } from "../../lib/who";
+import { Button, CopyButton } from "../../ui/button";
+import { StateChip } from "../../ui/chip";
+import { Dialog } from "../../ui/dialog";
+import { filesOf } from "../../ui/patch";
+import { Fault, Loading, Notice } from "../../ui/state";
+import { Tabs } from "../../ui/tabs";
+import { Ago, Elapsed } from "../../ui/time";
+import { Changes } from "./changes";
+import { asCurl, asFixture } from "./copies";
+import { Input } from "./input";
+import { Output } from "./output";
+import { ProcessPart } from "./process";
+import { Related } from "./related";
+import { isWaiting, stop } from "./row";
+import { Timeline } from "./timeline";
+import { callPath, nameOf, type WholeCall } from "./types";
+import { activityWords as words, originOf } from "./words";
+
+type Part = "output" | "input" | "patch" | "timeline" | "process" | "related";
+
+export function Panel({ id }: { id: string }) {
+  const t = words();
+  const found = useThing<WholeCall>(callPath(id), ["call.", "approval."], (data) => data.id === id || data.call_id === id);
+  const call = found.value;
+  const runs = call?.state === "running";
+  return (
+    <Dialog side given={!!call} title={call ? nameOf(call) : t.call} onClose={() => ask({ call: null, part: null })} footer={call && <>
+      <CopyButton short={false} label={t.curl} text={() => asCurl(call)} />
+      <CopyButton short={false} label={t.fixture} text={() => asFixture(call)} />
+      <span class="grow" />
+      {runs && <Button kind="danger" sign="stop" onClick={() => stop(id)}>{t.stop}</Button>}
+      <Button sign="retry" onClick={() => go(`/tools/${encodeURIComponent(call.tool)}?call=${encodeURIComponent(id)}`)}>{t.retry}</Button>
+    </>}>
+      {!call && found.state === "loading" && <Loading />}
+      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
+      {call && <Whole call={call} reload={found.reload} />}
+    </Dialog>
+  );
+}
+
+function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
+  const t = words();
+  const files = useMemo(() => filesOf(call.envelope), [call.envelope]);
+  const runs = call.state === "running";
+  const waits = runs && (call.approval?.state === "pending" || isWaiting(call.id));
+  const tabs: { id: Part; name: string; count?: number }[] = [
+    { id: "output", name: t.output }, { id: "input", name: t.input }, ...(files.length ? [{ id: "patch" as Part, name: t.patch, count: files.length }] : []),
+    { id: "timeline", name: t.timeline }, ...(call.process ? [{ id: "process" as Part, name: t.process }] : []), { id: "related", name: t.related },
+  ];
+  const wanted = asked("part") as Part;
+  const part = tabs.some((tab) => tab.id === wanted) ? wanted : runs ? "input" : files.length ? "patch" : "output";
+  return (
+    <>
+      <div class="act-facts">
+        <StateChip state={waits ? "approval" : call.state} />
+        <Elapsed from={call.started} to={call.time_ms !== undefined ? call.started + call.time_ms / 1000 : call.ended} />
+        <span class="quiet"><span data-given>{visible(who(call.caller))}</span> · {originOf(t, call.origin)}</span>
+        <span class="faint"><Ago at={call.started} /></span>
+        <span class="act-id"><code class="cut faint" title={call.id}>{call.id}</code><CopyButton text={call.id} label={t.copyId} /></span>
+      </div>
+      {waits && <Notice tone="warn" action={<Button onClick={() => go("/approvals")}>{t.answer}</Button>}>{t.waits}</Notice>}
+      {call.error && <Notice tone="bad"><strong class="mono" data-given>{call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}</strong><p class="act-error" data-given>{visible(call.error.message)}</p></Notice>}
+      <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => ask({ part: next })} />
+      {part === "input" && <Input call={call} />}
+      {part === "output" && <Output call={call} />}
+      {part === "patch" && <Changes call={call} files={files} onUndone={reload} />}
+      {part === "timeline" && <Timeline call={call} />}
+      {part === "process" && call.process && <ProcessPart process={call.process} />}
+      {part === "related" && <Related call={call} />}
+    </>
+  );
+}

@@ -1,0 +1,27 @@
+/** What else belongs to a call: its chat, its approval, its tasks, and the call that it repeats. */
+import { Fragment } from "preact";
+import { chatLink } from "../../lib/chat-link";
+import { StateChip } from "../../ui/chip";
+import { visible } from "../../lib/visible";
+import { who } from "../../lib/who";
+import type { WholeCall } from "./types";
+import { activityWords as words } from "./words";
+
+export function Related({ call }: { call: WholeCall }) {
+  const t = words();
+  const { approval } = call;
+  const chat = chatLink(call.chat);
+  const lines: { name: string; href: string; id: string; state?: string; by?: string | null }[] = [
+    ...(chat && call.chat ? [{ name: t.chat, href: chat, id: call.chat }] : []),
+    ...(approval ? [{ name: t.approval, href: approval.state === "pending" ? "/approvals" : `/approvals?tab=history&open=${encodeURIComponent(approval.id)}`, id: approval.id, state: approval.state, by: approval.by }] : []),
+    ...(call.tasks ?? []).map((id) => ({ name: t.task, href: `/tasks?task=${encodeURIComponent(id)}`, id })),
+    ...(call.retry_of ? [{ name: t.retryOf, href: `/activity?call=${encodeURIComponent(call.retry_of)}`, id: call.retry_of }] : []),
+    ...(call.schedule ? [{ name: t.schedule, href: `/schedule?schedule=${encodeURIComponent(call.schedule)}`, id: call.schedule }] : []),
+  ];
+  if (!lines.length) return <p class="quiet">{t.relatedNone}</p>;
+  return (
+    <dl class="facts act-related">
+      {lines.map((line) => <Fragment key={line.id}><dt>{line.name}</dt><dd><a class="mono" data-given href={line.href}>{line.id}</a>{line.state && <StateChip state={line.state} />}{line.by && <span class="faint" data-given>{visible(who(line.by))}</span>}</dd></Fragment>)}
+    </dl>
+  );
+}

@@ -1,0 +1,76 @@
+/** One call in the list: a line on a desktop, two on a phone. The row opens the call; Stop and links stand beside it. */
+import { api } from "../../lib/api";
+import { chatLink } from "../../lib/chat-link";
+import { absolute, bytes, clockTime, now, relative } from "../../lib/clock";
+import { waiting } from "../../lib/pulse";
+import { place } from "../../lib/router";
+import { toast } from "../../lib/toast";
+import { visible } from "../../lib/visible";
+import { who } from "../../lib/who";
+import { IconButton } from "../../ui/button";
+import { StateChip } from "../../ui/chip";
+import { Icon, type Sign } from "../../ui/icon";
+import { Elapsed } from "../../ui/time";
+import { callPath, nameOf, type Call } from "./types";
+import { activityWords as words, originOf } from "./words";
+
+export function Row({ call }: { call: Call }) {
+  const t = words();
+  const runs = call.state === "running";
+  const waits = runs && isWaiting(call.id);
+  const chat = chatLink(call.chat);
+  return (
+    <div class={`act-row${runs ? " runs" : ""}`}>
+      <a class="act-open" data-row href={hrefOf(call.id)}>
+        <When at={call.started} />
+        <span class="act-who cut"><span data-given title={call.caller}>{visible(who(call.caller))}</span><span class="faint"> {originOf(t, call.origin)}</span></span>
+        <span class="act-what cut" data-given title={`${visible(nameOf(call))} ${visible(gist(call))}`}><span class="mono act-name">{visible(nameOf(call))}</span> {visible(gist(call))}</span>
+        <span class="act-state"><StateChip state={waits ? "approval" : call.state} /></span>
+        <span class="act-took tabular">{runs ? <Elapsed from={call.started} /> : <Elapsed from={0} to={call.time_ms !== undefined ? call.time_ms / 1000 : (call.ended ?? call.started) - call.started} />}</span>
+        <span class="act-size tabular faint">{typeof call.bytes_out === "number" ? bytes(call.bytes_out) : ""}</span>
+      </a>
+      <span class="act-side">
+        {waits && <Jump href="/approvals" label={t.answer} sign="approvals" />}
+        {call.tasks?.[0] && <Jump href={`/tasks?task=${encodeURIComponent(call.tasks[0])}`} label={t.task} sign="tasks" />}
+        {chat && !runs && <Jump href={chat} label={t.chat} sign="chat" />}
+        {runs && <IconButton label={`${t.stop} ${nameOf(call)}`} sign="stop" kind="danger" onClick={() => stop(call.id)} />}
+      </span>
+    </div>
+  );
+}
+
+/** Whether a call waits for a person: the badge of the console knows all that do. */
+export function isWaiting(id: string): boolean {
+  return waiting.value.some((one) => one.call_id === id);
+}
+
+export async function stop(id: string): Promise<void> {
+  await api(`${callPath(id)}/cancel`, { method: "POST" });
+  toast(words().stopping, "plain");
+}
+
+function Jump({ href, label, sign }: { href: string; label: string; sign: Sign }) {
+  return <a class="button quiet icon-only" href={href} aria-label={label} title={label}><Icon sign={sign} size={16} /></a>;
+}
+
+function When({ at }: { at: number }) {
+  const old = now.value / 1000 - at > 20 * 3600;
+  return <time class="act-time tabular faint" dateTime={new Date(at * 1000).toISOString()} title={absolute(at)}>{old ? relative(at) : clockTime(at * 1000)}</time>;
+}
+
+/** The address of this page with that call open. */
+function hrefOf(id: string): string {
+  const query = new URLSearchParams(place.value.query);
+  query.set("call", id);
+  query.delete("part");
+  return `/activity?${query}`;
+}
+
+/** The first words of the result, or of what was asked. */
+function gist(call: Call): string {
+  if (call.error) return call.error.message.slice(0, 160);
+  if (call.text) return call.text.slice(0, 160).split("\n", 1)[0]!;
+  const given = call.arguments;
+  if (typeof given !== "object" || given === null) return "";
+  return Object.entries(given).filter(([key]) => key !== "command").map(([, value]) => (typeof value === "string" ? value : JSON.stringify(value))).join(" ").slice(0, 160).replaceAll("\n", " ");
+}

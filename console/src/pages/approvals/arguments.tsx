@@ -1,0 +1,43 @@
+/** All arguments of a call, whole: texts as they will arrive, line by line, everything else as JSON. Long ones scroll
+ * inside their box; nothing is cut and nothing is hidden. */
+import { useSignal } from "@preact/signals";
+import { hides, pretty, visible } from "../../lib/visible";
+import { CopyButton } from "../../ui/button";
+import { Notice } from "../../ui/state";
+import { approvalWords as words } from "./words";
+
+export function Arguments({ value }: { value: unknown }) {
+  const t = words();
+  const json = useSignal(false);
+  const isList = typeof value === "object" && value !== null && !Array.isArray(value);
+  const entries = isList ? Object.entries(value as Record<string, unknown>) : [];
+  const whole = JSON.stringify(value, null, 2) ?? "";
+  return (
+    <section class="apr-part" aria-label={t.arguments}>
+      <div class="apr-part-head">
+        <h3>{t.arguments}</h3>
+        <span class="grow" />
+        {entries.length > 0 && <button type="button" class="button quiet" aria-pressed={json.value} onClick={() => (json.value = !json.value)}>{t.asJson}</button>}
+        <CopyButton text={whole} />
+      </div>
+      {hides(deep(value)) && <Notice tone="warn">{t.hidden}</Notice>}
+      <div class="apr-arguments" tabIndex={0} role="group" aria-label={t.arguments}>
+        {isList && !entries.length ? <p class="faint">{t.noArguments}</p>
+          : json.value || !isList ? <pre>{pretty(value)}</pre>
+          : <dl>{entries.map(([key, one]) => <Entry key={key} name={key} value={one} />)}</dl>}
+      </div>
+    </section>
+  );
+}
+
+function Entry({ name, value }: { name: string; value: unknown }) {
+  return <><dt class="mono" data-given>{visible(name)}</dt><dd><pre>{typeof value === "string" ? (value === "" ? '""' : visible(value)) : pretty(value)}</pre></dd></>;
+}
+
+/** Every text of a value and every key, joined: JSON itself would escape what we look for. */
+function deep(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (Array.isArray(value)) return value.map(deep).join(" ");
+  if (typeof value === "object" && value !== null) return Object.entries(value).map(([key, one]) => `${key} ${deep(one)}`).join(" ");
+  return "";
+}

@@ -1,0 +1,19 @@
+/** What the server tells of approvals and rules. */
+export interface Said { tool: string; command: string; effect: "allow" | "deny" }
+export interface Rule extends Said { id: string; by: string; created: number; chat?: string | null; hits?: number; last_used?: number | null }
+
+export interface Approval {
+  id: string; tool: string; state: string; caller: string; created: number; updated: number; expires: number | null;
+  call_id: string; commands: string[]; risk: string; origin: string; arguments: unknown; maid?: string | null;
+  protected?: boolean; because?: string | null; reason?: string; chat?: string | null; excerpt?: string; digest?: string;
+  command_line?: string[] | null; patch?: unknown; patch_problem?: string | null;
+  rule?: Said | null; answered?: number | null; answered_by?: string | null; note?: string;
+}
+
+export function nameOf(one: { tool: string; commands?: string[] }): string {
+  return one.commands?.length ? `${one.tool}:${one.commands.join("+")}` : one.tool;
+}
+
+export function ruleName(rule: Said): string {
+  return rule.command ? `${rule.tool}:${rule.command}` : rule.tool;
+}

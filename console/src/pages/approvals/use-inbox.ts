@@ -1,0 +1,58 @@
+/** What waits, oldest first, and what was answered while this page is open: those stay, grey, with who and when. */
+import { useSignal } from "@preact/signals";
+import { useCallback, useEffect, useRef } from "preact/hooks";
+import { api, type ApiError } from "../../lib/api";
+import { hear } from "../../lib/live";
+import { useRecords, type State } from "../../lib/resource";
+import { hold } from "./guard";
+import type { Approval } from "./types";
+
+export interface Inbox { state: State; error: ApiError | null; open: Approval[]; all: Approval[]; settle: (id: string) => Promise<void>; reload: () => void; clear: () => void }
+
+export function useInbox(): Inbox {
+  const waiting = useRecords<Approval>("/v1/approvals?state=pending&limit=200", ["approval."]);
+  const seen = useRef(new Map<string, Approval>());
+  const asking = useRef(new Set<string>());
+  const ended = useSignal<ReadonlyMap<string, Approval>>(new Map());
+
+  const settle = useCallback(async (id: string) => {
+    if (!seen.current.has(id) || ended.peek().has(id) || asking.current.has(id)) return;
+    asking.current.add(id);
+    try {
+      const now = await api<Approval>(`/v1/approvals/${encodeURIComponent(id)}`);
+      if (now.state === "pending") return;
+      hold();
+      ended.value = new Map(ended.peek()).set(id, { ...seen.current.get(id)!, ...now });
+    } catch {
+      // Unreachable: the list itself tells, and asks again when the connection is back.
+    } finally {
+      asking.current.delete(id);
+    }
+  }, []);
+
+  useEffect(() => hear(["approval."], (event) => {
+    if (event.type !== "approval.requested" && typeof event.data.id === "string") void settle(event.data.id);
+  }), [settle]);
+
+  useEffect(() => {
+    if (waiting.state !== "ready") return;
+    const open = new Set(waiting.rows.map((row) => row.id));
+    for (const row of waiting.rows) seen.current.set(row.id, row);
+    for (const id of seen.current.keys()) if (!open.has(id)) void settle(id);
+    // Oldest first needs them all.
+    if (waiting.next) waiting.more();
+  }, [waiting.rows, waiting.state]);
+
+  const open = waiting.rows.filter((row) => !ended.value.has(row.id)).sort(older);
+  return {
+    state: waiting.state, error: waiting.error, open, all: [...open, ...ended.value.values()].sort(older), settle, reload: waiting.reload,
+    clear: () => {
+      for (const id of ended.peek().keys()) seen.current.delete(id);
+      ended.value = new Map();
+    },
+  };
+}
+
+function older(a: Approval, b: Approval): number {
+  return a.created - b.created || (a.id < b.id ? -1 : 1);
+}

@@ -1,0 +1,20 @@
+/** An answer as one passes it on: Markdown without thinking, also when the model wrote a structured reply. */
+import { api } from "../../lib/api";
+import { answerOf, type Message } from "./model";
+
+const STRUCTURED = /^(?:```(?:json)?\s*)?\{(?!\{)/i;
+
+export async function answerToCopy(message: Message): Promise<string> {
+  const text = answerOf(message);
+  if (!STRUCTURED.test(text)) return text;
+  try {
+    const { think: _, ...reply } = JSON.parse(await rendered(text, "json")) as Record<string, unknown>;
+    return typeof reply["content"] === "string" ? await rendered(JSON.stringify(reply), "markdown") : text;
+  } catch {
+    return text; // what cannot be read is passed on as it was written
+  }
+}
+
+async function rendered(text: string, to: "json" | "markdown"): Promise<string> {
+  return (await api<{ rendered: string }>("/v1/reply/render", { body: { text, to } })).rendered;
+}

@@ -1,0 +1,116 @@
+/** Where one writes: grows with the text, keeps its draft, takes pictures, sends with Enter and stops with the same
+ * button. Enter that ends the choice of an input method never sends. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { api } from "../../lib/api";
+import { ask, asked } from "../../lib/router";
+import { toast } from "../../lib/toast";
+import { IconButton } from "../../ui/button";
+import { Icon } from "../../ui/icon";
+import { NoPicture, pictureOf } from "./images";
+import type { Talk } from "./talk";
+import { send, stop } from "./turn";
+import { words } from "./words";
+
+const MOST = 4;
+const MODEL = "toolyard.model";
+const withKeys = matchMedia("(pointer: fine)").matches && innerWidth >= 900;
+const draftKey = (talk: Talk) => `toolyard.draft.${talk.fresh ? "new" : talk.id}`;
+
+export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () => void; onOptions: () => void }) {
+  const t = words();
+  const box = useRef<HTMLTextAreaElement>(null);
+  const text = useSignal("");
+  const images = useSignal<readonly string[]>([]);
+  const running = talk.running.value;
+  const eager = useSignal(false); // Enter came before the models did
+  useEffect(() => { if (eager.peek() && talk.model.value) submit(); }, [talk.model.value]);
+  useEffect(() => {
+    const given = asked("prompt");
+    text.value = given || (localStorage.getItem(draftKey(talk)) ?? "");
+    images.value = [];
+    if (given) ask({ prompt: null });
+    if (withKeys) box.current?.focus();
+  }, [talk]);
+  useLayoutEffect(() => {
+    const node = box.current!;
+    node.style.height = "0";
+    node.style.height = `${Math.min(220, node.scrollHeight + 2)}px`;
+  }, [text.value]);
+  const write = (value: string) => {
+    text.value = value;
+    if (value) localStorage.setItem(draftKey(talk), value);
+    else localStorage.removeItem(draftKey(talk));
+  };
+  const submit = () => {
+    const said = text.value.trim();
+    eager.value = !talk.model.peek();
+    if (running || (!said && !images.value.length) || eager.value) return;
+    const pictures = [...images.value];
+    write("");
+    images.value = [];
+    void send(talk, said, pictures);
+    onSent();
+  };
+  const attach = async (files: Iterable<File>) => {
+    for (const file of files) {
+      if (images.value.length >= MOST) return toast(t.manyPictures, "bad");
+      try {
+        images.value = [...images.value, await pictureOf(file)];
+      } catch (error) {
+        toast(error instanceof NoPicture && error.why === "large" ? t.largePicture : t.badPicture, "bad");
+      }
+    }
+  };
+  const key = (event: KeyboardEvent) => {
+    if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+    event.preventDefault();
+    submit();
+  };
+  return (
+    <form class="chat-compose" onSubmit={(event) => { event.preventDefault(); submit(); }} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); void attach(event.dataTransfer?.files ?? []); }}>
+      {images.value.length > 0 && (
+        <div class="chat-images">{images.value.map((source, at) => <span key={source} class="chat-thumb"><img src={source} alt={t.picture} /><IconButton label={t.removePicture} sign="close" onClick={() => (images.value = images.value.filter((_, n) => n !== at))} /></span>)}</div>
+      )}
+      <textarea ref={box} rows={1} aria-label={t.message} placeholder={withKeys ? t.placeholderKeys : t.placeholder} value={text.value} onInput={(event) => write(event.currentTarget.value)} onKeyDown={key}
+        onPaste={(event) => { const files = [...(event.clipboardData?.files ?? [])]; if (files.length) { event.preventDefault(); void attach(files); } }} />
+      <div class="chat-tools">
+        <label class="button icon-only quiet chat-attach" title={t.attach}>
+          <Icon sign="attach" /><input type="file" class="hush" accept="image/png,image/jpeg,image/gif,image/webp" multiple aria-label={t.attach} onChange={(event) => { void attach([...(event.currentTarget.files ?? [])]); event.currentTarget.value = ""; }} />
+        </label>
+        <ModelPicker talk={talk} />
+        <button type="button" class="button quiet chat-options" title={toolsWord(talk)} onClick={onOptions}><Icon sign="tools" size={16} /><span>{toolsWord(talk)}</span></button>
+        <span class="grow" />
+        {running
+          ? <button type="button" class="button chat-go stop" aria-label={t.stop} title={t.stop} disabled={talk.stopping.value} onClick={() => void stop(talk)}><Icon sign="stop" size={16} /><span>{talk.stopping.value ? t.stopping : t.stop}</span></button>
+          : <button type="submit" class="button primary chat-go" aria-label={t.send} disabled={(!text.value.trim() && !images.value.length) || !talk.model.value}><Icon sign="send" size={16} /><span>{t.send}</span></button>}
+      </div>
+    </form>
+  );
+}
+
+function toolsWord(talk: Talk): string {
+  const t = words(), { tools } = talk.settings.value;
+  return tools === "all" ? t.toolsAll : tools === "none" ? t.toolsNone : t.toolsCount(tools.length);
+}
+
+function ModelPicker({ talk }: { talk: Talk }) {
+  const t = words();
+  const models = useSignal<readonly string[]>([]);
+  const failed = useSignal(false);
+  useEffect(() => {
+    api<{ data: { id: string }[] }>("/v1/models").then(({ data }) => {
+      models.value = data.map((one) => one.id);
+      if (talk.model.peek()) return;
+      const last = localStorage.getItem(MODEL) ?? "";
+      talk.model.value = models.value.includes(last) ? last : (models.value.find((name) => name !== "tour") ?? models.value[0] ?? "");
+    }, () => (failed.value = true));
+  }, [talk]);
+  const all = talk.model.value && !models.value.includes(talk.model.value) ? [talk.model.value, ...models.value] : models.value;
+  if (failed.value && !all.length) return <span class="faint">{t.noModels}</span>;
+  return (
+    <select class="chat-model" aria-label={t.model} title={t.model} value={talk.model.value} onChange={(event) => { talk.model.value = event.currentTarget.value; localStorage.setItem(MODEL, talk.model.value); void talk.keep(); }}>
+      {all.map((name) => <option key={name} value={name} data-given>{name}</option>)}
+    </select>
+  );
+}

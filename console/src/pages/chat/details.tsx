@@ -1,0 +1,57 @@
+/** All of a call: what it was given, what it said, what it changed. Read from the server when the card is opened. */
+import { may } from "../../lib/api";
+import { useThing } from "../../lib/resource";
+import { visible } from "../../lib/visible";
+import { Code, Json } from "../../ui/code";
+import { Fault, Loading, Notice } from "../../ui/state";
+import type { Call } from "./model";
+import { words } from "./words";
+
+export interface Recorded { id: string; tool: string; state: string; arguments: Record<string, unknown>; text?: string; reason?: string | null; envelope?: { data?: Record<string, unknown>; text?: string } }
+interface Hunk { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] }
+
+export function CallDetails({ call }: { call: Call }) {
+  const t = words();
+  const path = call.id && may("tools") ? `/v1/calls/${encodeURIComponent(call.id)}` : null;
+  const { state, value, error, reload } = useThing<Recorded>(path, ["call."], (data) => data["id"] === call.id);
+  if (path && state === "loading") return <Loading rows={2} />;
+  if (state === "fault" && !value && error?.status !== 404) return <Fault error={error} retry={reload} />;
+  if (!value) return <><Notice tone="info">{t.noCall}</Notice>{call.summary && <Code label={t.input} text={call.summary} />}{call.text && <Code label={t.output} text={call.text} />}</>;
+  const data = { ...value.envelope?.data };
+  const hunks = hunksOf(data["structured_patch"]);
+  delete data["structured_patch"];
+  const output = value.envelope?.text ?? value.text ?? call.text;
+  return (
+    <>
+      <Json label={t.input} value={value.arguments} />
+      {output && <Code label={t.output} text={output} />}
+      {hunks.length > 0 && <Patch hunks={hunks} />}
+      {Object.keys(data).length > 0 && <Json label={t.result} value={shortened(data)} />}
+    </>
+  );
+}
+
+function Patch({ hunks }: { hunks: Hunk[] }) {
+  return (
+    <div class="code chat-patch">
+      <div class="code-head"><span class="faint">{words().patch}</span></div>
+      <pre tabIndex={0} aria-label={words().patch}>
+        {hunks.map((hunk, at) => [
+          <span key={`h${at}`} class="chat-hunk">{`@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@\n`}</span>,
+          ...hunk.lines.map((line, n) => <span key={`${at}.${n}`} class={line.startsWith("+") ? "chat-add" : line.startsWith("-") ? "chat-del" : ""}>{`${visible(line)}\n`}</span>),
+        ])}
+      </pre>
+    </div>
+  );
+}
+
+function hunksOf(value: unknown): Hunk[] {
+  return Array.isArray(value) ? (value as Hunk[]).filter((hunk) => Array.isArray(hunk?.lines)) : [];
+}
+
+/** Pictures in the data are shown as pictures elsewhere; here they would be a wall of letters. */
+function shortened(value: unknown): unknown {
+  if (typeof value === "string") return value.length > 2000 && value.startsWith("data:") ? `${value.slice(0, 60)}… (${value.length})` : value;
+  if (Array.isArray(value)) return value.map(shortened);
+  return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner)])) : value;
+}

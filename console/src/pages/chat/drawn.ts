@@ -1,0 +1,74 @@
+/** Text as the server draws it. While a text grows it is drawn again and again, never twice at once, at most four times
+ * a second, and less often when drawing takes long; at its end once more, as a whole. What was drawn is remembered. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { api } from "../../lib/api";
+import { language } from "../../lib/language";
+
+export interface Drawn { ok: boolean; rendered: string; kind: "reply" | "markdown"; think: string; error: { message: string; line: number | null; column: number | null } | null }
+
+const LEAST_MS = 250;
+const KEPT = 8_000_000; // characters
+const AT_ONCE = 3;
+const kept = new Map<string, Drawn>();
+const line: (() => void)[] = [];
+let size = 0;
+let busy = 0;
+
+async function draw(text: string, kind: "auto" | "markdown", partial: boolean): Promise<Drawn> {
+  const lang = language.peek() === "zh" ? "zh" : "en";
+  const key = `${lang} ${kind} ${text}`;
+  const before = kept.get(key);
+  if (before) return before;
+  while (!partial && busy >= AT_ONCE) await new Promise<void>((free) => line.push(free));
+  busy++;
+  try {
+    const drawn = await api<Drawn>("/v1/reply/render", { body: { text, to: "html", kind, partial, lang } });
+    if (!partial) remember(key, drawn);
+    return drawn;
+  } finally {
+    busy--;
+    line.shift()?.();
+  }
+}
+
+function remember(key: string, drawn: Drawn): void {
+  kept.set(key, drawn);
+  size += key.length + drawn.rendered.length;
+  for (const [old, one] of kept) {
+    if (size <= KEPT || old === key) break;
+    kept.delete(old);
+    size -= old.length + one.rendered.length;
+  }
+}
+
+export interface Wish { growing: boolean; /** It broke off and stays so. */ cut: boolean; /** Somebody can see it. */ wanted: boolean; kind: "auto" | "markdown" }
+/** Null until it was drawn for the first time, "failed" when it cannot be. */
+export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): Drawn | "failed" | null {
+  const shown = useSignal<Drawn | "failed" | null>(null);
+  const latest = useRef({ text, growing, cut, kind });
+  latest.current = { text, growing, cut, kind };
+  const work = useRef({ on: false, at: 0, took: 0, timer: 0, done: "", gone: false });
+  const lang = language.value;
+  const step = useRef(() => {});
+  step.current = () => {
+    const state = work.current, { text, growing, cut, kind } = latest.current;
+    const key = `${language.peek()} ${kind} ${growing} ${cut} ${text}`;
+    if (state.gone || state.on || state.timer || state.done === key) return;
+    const wait = growing ? state.at + Math.max(LEAST_MS, 3 * state.took) - Date.now() : 0;
+    if (wait > 0) return void (state.timer = window.setTimeout(() => { state.timer = 0; step.current(); }, wait));
+    state.on = true;
+    state.at = Date.now();
+    draw(text, kind, growing || cut).then((drawn) => (shown.value = drawn), () => { if (!growing) shown.value = shown.peek() ?? "failed"; }).finally(() => {
+      Object.assign(state, { on: false, took: Date.now() - state.at, done: key });
+      step.current();
+    });
+  };
+  useEffect(() => {
+    if (!wanted) return;
+    if (!growing) { clearTimeout(work.current.timer); work.current.timer = 0; }
+    step.current();
+  }, [text, growing, cut, wanted, kind, lang]);
+  useEffect(() => () => { clearTimeout(work.current.timer); work.current.gone = true; }, []);
+  return shown.value ?? (cut ? null : kept.get(`${lang === "zh" ? "zh" : "en"} ${kind} ${text}`) ?? null);
+}

@@ -1,0 +1,76 @@
+/** The conversations of this key: found by words, opened, renamed, deleted. */
+import { useSignal } from "@preact/signals";
+import { api, withQuery } from "../../lib/api";
+import { ask, asked, go, place } from "../../lib/router";
+import { useRecords } from "../../lib/resource";
+import { toast } from "../../lib/toast";
+import { Button, IconButton } from "../../ui/button";
+import { Dialog } from "../../ui/dialog";
+import { Search, TextField } from "../../ui/field";
+import { Icon } from "../../ui/icon";
+import { Fault, Loading } from "../../ui/state";
+import { Ago } from "../../ui/time";
+import type { Row } from "./model";
+import { forget, talkOf } from "./talks";
+import { words } from "./words";
+
+export function List({ onPick }: { onPick?: () => void }) {
+  const t = words();
+  const found = useRecords<Row>(withQuery("/v1/conversations", { limit: 50, search: asked("q") }), ["conversation."]);
+  const changing = useSignal<{ row: Row; how: "rename" | "remove" } | null>(null);
+  const here = place.value.name;
+  return (
+    <div class="chat-list">
+      <a class="button chat-new" href="/chat" onClick={onPick}><Icon sign="plus" size={16} /><span>{t.newChat}</span></a>
+      <Search label={t.search} value={asked("q")} onInput={(q) => ask({ q })} />
+      {found.state === "loading" && <Loading rows={6} />}
+      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
+      {found.state === "ready" && !found.rows.length && <p class="faint chat-none">{asked("q") ? t.noneFound : t.noneText}</p>}
+      <ul>
+        {found.rows.map((row) => (
+          <li key={row.id} class={row.id === here ? "on" : ""}>
+            <a href={withQuery(`/chat/${row.id}`, { q: asked("q") })} data-row aria-current={row.id === here ? "page" : undefined} onClick={onPick}><span class="cut" title={row.title} data-given={row.title ? "" : undefined}>{row.title || t.untitled}</span><span class="faint"><Ago at={row.updated} /></span></a>
+            <span class="chat-row-acts"><IconButton label={t.rename} sign="edit" onClick={() => (changing.value = { row, how: "rename" })} /><IconButton label={t.remove} sign="trash" onClick={() => (changing.value = { row, how: "remove" })} /></span>
+          </li>
+        ))}
+      </ul>
+      {found.next && <Button kind="quiet" disabled={found.busy} onClick={found.more}>{t.more}</Button>}
+      {changing.value?.how === "rename" && <Rename row={changing.value.row} onClose={() => { changing.value = null; found.reload(); }} />}
+      {changing.value?.how === "remove" && <Remove row={changing.value.row} onClose={() => (changing.value = null)} onGone={() => { found.drop(changing.value!.row.id); changing.value = null; }} />}
+    </div>
+  );
+}
+
+function Rename({ row, onClose }: { row: Row; onClose: () => void }) {
+  const t = words();
+  const title = useSignal(row.title);
+  const save = async () => {
+    const talk = talkOf(row.id);
+    while (talk.state.peek() === "loading") await new Promise((wake) => setTimeout(wake, 50));
+    talk.title.value = title.value.trim().slice(0, 200);
+    await talk.keep();
+    onClose();
+  };
+  return (
+    <Dialog title={t.renameTitle} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" onClick={save} disabled={!title.value.trim()}>{t.save}</Button></>}>
+      <form onSubmit={(event) => { event.preventDefault(); void save(); }}><TextField label={t.name} value={title.value} onInput={(value) => (title.value = value)} /></form>
+    </Dialog>
+  );
+}
+
+function Remove({ row, onClose, onGone }: { row: Row; onClose: () => void; onGone: () => void }) {
+  const t = words();
+  const remove = async () => {
+    await api(`/v1/conversations/${row.id}`, { method: "DELETE" });
+    forget(row.id);
+    localStorage.removeItem(`toolyard.draft.${row.id}`);
+    toast(t.removed);
+    if (place.peek().name === row.id) go("/chat");
+    onGone();
+  };
+  return (
+    <Dialog title={t.removeTitle} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="danger" sign="trash" onClick={remove}>{t.remove}</Button></>}>
+      <p>{t.removeText(row.title || t.untitled)}</p>
+    </Dialog>
+  );
+}

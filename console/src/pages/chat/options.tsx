@@ -1,0 +1,55 @@
+/** What this chat tells the model before anything else: instructions, and which tools there are. */
+import { useSignal } from "@preact/signals";
+import { may } from "../../lib/api";
+import { useThing } from "../../lib/resource";
+import { Button } from "../../ui/button";
+import { Dialog } from "../../ui/dialog";
+import { Search, TextArea } from "../../ui/field";
+import { Fault, Loading } from "../../ui/state";
+import type { Settings } from "./model";
+import type { Talk } from "./talk";
+import { words } from "./words";
+
+interface Tool { name: string; description?: string }
+
+export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) {
+  const t = words();
+  const { instructions, tools } = talk.settings.value;
+  const set = (change: Partial<Settings>) => (talk.settings.value = { ...talk.settings.peek(), ...change });
+  const close = () => { void talk.keep(); onClose(); };
+  const way = Array.isArray(tools) ? "some" : tools;
+  const ways = [["all", t.toolsAll], ["some", t.toolsSome], ["none", t.toolsNone]] as const;
+  return (
+    <Dialog title={t.optionsTitle} onClose={close} footer={<Button kind="primary" onClick={close}>{t.done}</Button>}>
+      <TextArea label={t.instructions} help={t.instructionsHelp} value={instructions} rows={5} onInput={(value) => set({ instructions: value })} />
+      <fieldset class="chat-ways">
+        <legend>{t.tools}</legend>
+        <div class="row">{ways.map(([id, name]) => <label key={id} class="chat-way"><input type="radio" name="tools" checked={way === id} onChange={() => set({ tools: id === "some" ? [] : id })} />{name}</label>)}</div>
+        <p class="faint">{t.toolsHelp}</p>
+        {Array.isArray(tools) && may("tools") && <Choice chosen={tools} onChoose={(names) => set({ tools: names })} />}
+      </fieldset>
+    </Dialog>
+  );
+}
+
+function Choice({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (names: string[]) => void }) {
+  const t = words();
+  const wanted = useSignal("");
+  const { state, value, error, reload } = useThing<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  if (state === "loading") return <Loading rows={3} />;
+  if (!value) return <Fault error={error} retry={reload} />;
+  const shown = value.data.filter((tool) => tool.name.toLowerCase().includes(wanted.value.toLowerCase()));
+  return (
+    <>
+      <Search label={t.tools} value={wanted.value} onInput={(text) => (wanted.value = text)} />
+      <div class="chat-choice">
+        {shown.map((tool) => (
+          <label key={tool.name} class="chat-way">
+            <input type="checkbox" checked={chosen.includes(tool.name)} onChange={(event) => onChoose(event.currentTarget.checked ? [...chosen, tool.name] : chosen.filter((name) => name !== tool.name))} />
+            <span class="cut" title={tool.name} data-given>{tool.name}</span>
+          </label>
+        ))}
+      </div>
+    </>
+  );
+}

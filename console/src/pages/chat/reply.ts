@@ -1,0 +1,81 @@
+/** How a reply grows: each chunk of the stream changes the message. The same chunks give the same message, so a reply
+ * that is read again from its beginning ends as it would have. */
+import type { Call, CallState, Message, Piece, Text, Thinking, Usage } from "./model";
+
+interface Told { type?: string; id?: string; call_id?: string; tool?: string; arguments?: Record<string, unknown>; state?: string; text?: string; time_ms?: number; media?: unknown[] }
+export interface Chunk {
+  choices?: { delta?: { content?: string | null; reasoning_content?: string | null; reasoning?: string | null }; finish_reason?: string | null }[];
+  usage?: Usage | null; toolyard?: Told; error?: { message?: string; code?: string | null };
+}
+
+const LARGEST = 400_000; // characters of one picture that a conversation keeps
+const SUMMARY = 240;
+
+export function take(message: Message, chunk: Chunk, now: number): Message {
+  if (chunk.error) return { ...message, state: "failed", fault: { code: chunk.error.code ?? "", message: chunk.error.message ?? "", request: "" } };
+  let next = chunk.usage ? { ...message, usage: chunk.usage } : message;
+  const delta = chunk.choices?.[0]?.delta;
+  const thought = delta?.reasoning_content ?? delta?.reasoning;
+  if (thought) next = { ...next, pieces: thinking(next.pieces, thought, now) };
+  if (delta?.content) next = { ...next, pieces: text(next.pieces, delta.content) };
+  return chunk.toolyard ? told(next, chunk.toolyard, now) : next;
+}
+
+function thinking(pieces: Piece[], more: string, now: number): Piece[] {
+  const last = pieces[pieces.length - 1];
+  if (last?.kind !== "thinking") return [...pieces, { kind: "thinking", text: more, started: now, ms: 0 } satisfies Thinking];
+  return [...pieces.slice(0, -1), { ...last, text: last.text + more, ms: now - last.started }];
+}
+
+function text(pieces: Piece[], more: string): Piece[] {
+  const last = pieces[pieces.length - 1];
+  if (last?.kind === "text") return [...pieces.slice(0, -1), { ...last, text: last.text + more }];
+  return more.trim() ? [...pieces, { kind: "text", text: more } satisfies Text] : pieces;
+}
+
+function told(message: Message, said: Told, now: number): Message {
+  if (said.type === "interrupted") return { ...message, state: "stopped" };
+  if (said.type === "gap") return { ...message, gap: true };
+  if (said.type === "call.started") return { ...message, rounds: message.rounds + (goesOn(message.pieces) ? 0 : 1), pieces: [...message.pieces, call(said, now)] };
+  if (said.type === "approval.requested") return changed(message, (one) => one.id === said.call_id, (one) => ({ ...one, state: "approval", approval: said.id ?? null }));
+  if (said.type !== "call.finished") return message;
+  const media = pictures(said.media ?? []), kept = media.filter((one) => one.length <= LARGEST);
+  const state = said.state as CallState;
+  return changed(message, (one) => one.ended === null && (said.id ? one.id === said.id : one.tool === said.tool), (one) => ({
+    ...one, state, text: said.text ?? "", ended: one.started + (said.time_ms || now - one.started * 1000) / 1000, media: kept, left: media.length - kept.length,
+  }));
+}
+
+/** Whether calls of the same round came right before. */
+function goesOn(pieces: readonly Piece[]): boolean {
+  const last = pieces[pieces.length - 1];
+  return last?.kind === "call" && last.ended === null;
+}
+
+function changed(message: Message, which: (call: Call) => boolean, how: (call: Call) => Call): Message {
+  return { ...message, pieces: message.pieces.map((piece) => (piece.kind === "call" && which(piece) ? how(piece) : piece)) };
+}
+
+function call(said: Told, now: number): Call {
+  const given = said.arguments ?? {};
+  const command = typeof given["command"] === "string" ? given["command"] : "";
+  return { kind: "call", id: said.id ?? "", tool: said.tool ?? "", command: command.length <= 40 && !/\s/.test(command) ? command : "", summary: summary(given), state: "running", text: "", started: now / 1000, ended: null, media: [], left: 0, approval: null, answered: "" };
+}
+
+function summary(given: Record<string, unknown>): string {
+  const parts = Object.entries(given).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  return parts.join(", ").replace(/\s+/g, " ").slice(0, SUMMARY);
+}
+
+const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
+/** Pictures among parts of content: data only, never an address. */
+export function pictures(parts: readonly unknown[]): string[] {
+  const urls = parts.map((part) => (part as { image_url?: { url?: unknown } } | null)?.image_url?.url);
+  return urls.filter((url): url is string => typeof url === "string" && PICTURE.test(url));
+}
+
+/** The reply has ended: nothing of it runs any more. */
+export function ended(message: Message, state: Message["state"], now: number): Message {
+  const pieces = message.pieces.map((piece) => (piece.kind === "call" && piece.ended === null ? { ...piece, state: "cancelled" as const, ended: now / 1000 } : piece));
+  return { ...message, state: message.state === "running" ? state : message.state, pieces };
+}

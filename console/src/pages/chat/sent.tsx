@@ -1,0 +1,48 @@
+/** What the model really got in each round of the last turn: the system prompt with its placeholders filled, the
+ * messages, the tools. Everything is text. */
+import { ask } from "../../lib/router";
+import { useThing } from "../../lib/resource";
+import { Code, Json } from "../../ui/code";
+import { Dialog } from "../../ui/dialog";
+import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import type { Talk } from "./talk";
+import { words } from "./words";
+
+interface Body { model?: string; messages?: { role?: string; content?: unknown; tool_calls?: unknown }[]; tools?: unknown; [key: string]: unknown }
+interface Kept { id: string; state: string; error: string | null; rounds: { sent: Body | string }[] }
+
+export function Sent({ talk }: { talk: Talk }) {
+  const t = words();
+  const { state, value, error, reload } = useThing<Kept>(`/v1/chats/${encodeURIComponent(talk.id)}`);
+  const rounds = value?.rounds ?? [];
+  return (
+    <Dialog title={t.sentTitle} side onClose={() => ask({ open: null })}>
+      {state === "loading" && <Loading />}
+      {state === "fault" && (error?.status === 404 ? <Empty sign="eye" title={t.sentTitle}>{t.sentMissing}</Empty> : <Fault error={error} retry={reload} />)}
+      {value && <p class="quiet">{t.sentHelp}</p>}
+      {rounds.map((round, at) => (
+        <details key={at} class="chat-round" open={at === rounds.length - 1}>
+          <summary>{t.round(at + 1, rounds.length)}</summary>
+          {typeof round.sent === "string" ? <><Notice tone="warn">{t.longText}</Notice><Code text={round.sent} tall /></> : <Round body={round.sent} />}
+        </details>
+      ))}
+    </Dialog>
+  );
+}
+
+function Round({ body }: { body: Body }) {
+  const t = words();
+  const { messages = [], tools, ...rest } = body;
+  return (
+    <div class="stack">
+      <div class="stack" data-given>{messages.map((message, at) => (typeof message.content === "string" && !message.tool_calls ? <Code key={at} label={message.role} text={message.content} /> : <Json key={at} label={message.role} value={message.tool_calls ? message : parts(message.content)} />))}</div>
+      {tools !== undefined && <Json label={t.sentTools} value={tools} />}
+      <Json label={t.sentMore} value={rest} />
+    </div>
+  );
+}
+
+/** Without the letters of pictures. */
+function parts(content: unknown): unknown {
+  return JSON.parse(JSON.stringify(content ?? null, (_, value: unknown) => (typeof value === "string" && value.startsWith("data:") && value.length > 200 ? `${value.slice(0, 60)}… (${value.length})` : value)));
+}

@@ -1,0 +1,38 @@
+/** A task that goes on after its call: a chip with its time, and in its place the result when it comes. */
+import { duration, now } from "../../lib/clock";
+import { visible } from "../../lib/visible";
+import { stateWord } from "../../ui/chip";
+import { Icon } from "../../ui/icon";
+import { pictures } from "./reply";
+import { isRunning, taskOf, type Mark, type Task } from "./tasks";
+import { words } from "./words";
+
+export function TaskChip({ plugin, id }: Mark) {
+  const t = words();
+  const task = taskOf(plugin, id).value;
+  const name = t.task(plugin, id.slice(0, 8));
+  if (task === "missing") return <span class="chat-task"><Icon sign="warning" size={15} />{name} · {t.taskMissing}</span>;
+  if (task === null || isRunning(task)) {
+    return (
+      <a class="chat-task running" href={`/tasks?task=${encodeURIComponent(task?.id ?? `${plugin}::${id}`)}`} title={t.toTask}>
+        <Icon sign="clock" size={15} />{name} · {stateWord("running")} {task && <span class="tabular">{duration(Math.floor(now.value / 1000 - task.created))}</span>}
+      </a>
+    );
+  }
+  const parts = resultOf(task);
+  const word = stateWord(task.state);
+  return (
+    <span class={`chat-task-result ${task.state === "succeeded" ? "good" : "bad"}`} role="group" aria-label={name}>
+      <a class="chat-task-head" href={`/tasks?task=${encodeURIComponent(task.id)}`}><Icon sign={task.state === "succeeded" ? "check" : "error"} size={15} />{name} · {word} · {duration(task.updated - task.created)}</a>
+      {parts.text && <span class="chat-task-text" data-given>{visible(parts.text)}</span>}
+      {parts.pictures.map((source, at) => <img key={at} src={source} alt={t.resultPicture(plugin)} />)}
+    </span>
+  );
+}
+
+function resultOf(task: Task): { text: string; pictures: string[] } {
+  const content = Array.isArray(task.result?.content) ? (task.result.content as unknown[]) : [];
+  const texts = content.map((part) => (part as { text?: unknown } | null)?.text).filter((text): text is string => typeof text === "string");
+  const said = typeof task.result?.message === "string" ? task.result.message : "";
+  return { text: texts.join("\n") || said || task.message || "", pictures: pictures(content) };
+}

@@ -1,0 +1,68 @@
+/** Tasks that go on after their call, by the placeholder that stands for their result. Live by events; asked for now and
+ * then too, for keys that hear no events. */
+import { signal, type Signal } from "@preact/signals";
+import { api, ApiError } from "../../lib/api";
+import { hear, link } from "../../lib/live";
+
+export interface Task { id: string; plugin: string; task_id: string; state: string; created: number; updated: number; message?: string | null; result?: { message?: unknown; content?: unknown } | null }
+export type Held = Task | "missing" | null;
+
+const PLACEHOLDER = /\{\{VCP_ASYNC_RESULT::([^{}\s:]{1,100})::([^{}\s]{1,200})\}\}/;
+const AGAIN_MS = 5000;
+const held = new Map<string, Signal<Held>>();
+
+export function isRunning(task: Held): boolean {
+  return task === null || (task !== "missing" && /^(waiting|running|started|pending)/.test(task.state));
+}
+
+export function taskOf(plugin: string, id: string): Signal<Held> {
+  const key = `${plugin}::${id}`;
+  let found = held.get(key);
+  if (!found) {
+    held.set(key, (found = signal<Held>(null)));
+    void look(key);
+  }
+  return found;
+}
+
+async function look(key: string): Promise<void> {
+  const one = held.get(key)!;
+  try {
+    one.value = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`);
+  } catch (error) {
+    if (error instanceof ApiError && error.status !== 0) one.value = "missing";
+  }
+}
+
+hear(["task."], (event) => {
+  const key = `${String(event.data["plugin"])}::${String(event.data["task_id"])}`;
+  for (const one of event.type === "gap" ? held.keys() : held.has(key) ? [key] : []) void look(one);
+});
+setInterval(() => {
+  if (document.hidden) return;
+  for (const [key, one] of held) if (isRunning(one.peek()) && (link.peek().state !== "live" || one.peek() === null)) void look(key);
+}, AGAIN_MS);
+
+export interface Mark { plugin: string; id: string }
+export function marksIn(text: string): Mark[] {
+  return [...text.matchAll(new RegExp(PLACEHOLDER, "g"))].map((found) => ({ plugin: found[1]!, id: found[2]! }));
+}
+
+/** Every placeholder in a drawn block, outside of code, as a node for its chip. */
+export function placesIn(block: HTMLElement): (Mark & { host: HTMLElement })[] {
+  const walker = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+  const texts: globalThis.Text[] = [];
+  while (walker.nextNode()) texts.push(walker.currentNode as globalThis.Text);
+  const places: (Mark & { host: HTMLElement })[] = [];
+  for (let node of texts) {
+    if (node.parentElement?.closest("pre, code")) continue;
+    for (let found = PLACEHOLDER.exec(node.data); found; found = PLACEHOLDER.exec(node.data)) {
+      const place = node.splitText(found.index);
+      node = place.splitText(found[0].length);
+      const host = document.createElement("span");
+      place.replaceWith(host);
+      places.push({ plugin: found[1]!, id: found[2]!, host });
+    }
+  }
+  return places;
+}

@@ -1,0 +1,58 @@
+/** A piece of the answer: drawn by the server when it comes near the view, plain until then. */
+import { useSignal } from "@preact/signals";
+import { visible } from "../../lib/visible";
+import { Button, CopyButton } from "../../ui/button";
+import { Code } from "../../ui/code";
+import { Icon } from "../../ui/icon";
+import { Rendered } from "../../ui/rendered";
+import { mount } from "../../ui/rendered/mount";
+import { useDrawn, type Drawn } from "./drawn";
+import { TaskChip } from "./task";
+import { placesIn } from "./tasks";
+import { ThinkingFold } from "./thinking";
+import { words } from "./words";
+
+const PLAIN = 4000; // characters that stand in for a text that nobody has come near yet
+
+export function TextPiece({ text, growing, cut, near, onAgain }: { text: string; growing: boolean; cut: boolean; near: boolean; onAgain?: () => void }) {
+  const asMarkdown = useSignal(false);
+  const drawn = useDrawn(text, { growing, cut, wanted: near || growing, kind: asMarkdown.value ? "markdown" : "auto" });
+  if (drawn === null || drawn === "failed") return <Plain text={text} failed={drawn === "failed"} growing={growing} />;
+  if (drawn.error && !growing && !asMarkdown.value) return <BadJson text={text} error={drawn.error} onMarkdown={() => (asMarkdown.value = true)} onAgain={onAgain} />;
+  return (
+    <>
+      {drawn.think && !asMarkdown.value && <ThinkingFold text={drawn.think} ms={0} growing={growing && !drawn.rendered.includes("<p>")} />}
+      <Rendered html={drawn.rendered} streaming={growing} more={chips} />
+    </>
+  );
+}
+
+function chips(block: HTMLElement): void {
+  for (const { host, plugin, id } of placesIn(block)) mount(host, <TaskChip plugin={plugin} id={id} />);
+}
+
+/** Nothing of a reply that may turn out to be JSON is shown raw while it is being drawn for the first time. */
+function Plain({ text, failed, growing }: { text: string; failed: boolean; growing: boolean }) {
+  return (
+    <div class="chat-plain" data-given>
+      {growing ? "" : failed ? text : text.slice(0, PLAIN)}
+      {failed && <p class="faint">{words().notDrawn}</p>}
+    </div>
+  );
+}
+
+function BadJson({ text, error, onMarkdown, onAgain }: { text: string; error: NonNullable<Drawn["error"]>; onMarkdown: () => void; onAgain?: () => void }) {
+  const t = words();
+  return (
+    <section class="chat-json" role="group" aria-label={t.jsonTitle}>
+      <h3><Icon sign="error" size={17} /> {t.jsonTitle}</h3>
+      <p>{error.line !== null && error.column !== null ? t.jsonAt(error.line, error.column) : ""}<span data-given>{visible(error.message)}</span></p>
+      <Code label={t.jsonRaw} text={text} />
+      <div class="row">
+        <CopyButton short={false} label={t.jsonCopy} text={text} />
+        <Button sign="eye" onClick={onMarkdown}>{t.asMarkdown}</Button>
+        {onAgain && <Button sign="retry" onClick={onAgain}>{t.askAgain}</Button>}
+      </div>
+    </section>
+  );
+}

@@ -1,0 +1,34 @@
+/** The next seven days at a glance. A day that is pressed shows its runs only. */
+import { now } from "../../lib/clock";
+import { ask, asked } from "../../lib/router";
+import { visible } from "../../lib/visible";
+import type { Coming } from "./use-coming";
+import { dayOf, daysFrom, timeOf, weekday } from "./when";
+import { scheduleWords as words } from "./words";
+
+const DAYS = 7;
+const SHOWN = 3;
+
+export function Strip({ coming, zone }: { coming: readonly Coming[]; zone: string | undefined }) {
+  const t = words();
+  const days = daysFrom(dayOf(now.value / 1000, zone), DAYS);
+  const chosen = asked("day");
+  return (
+    <div class="sch-strip" role="group" aria-label={t.strip}>
+      {days.map((day, at) => {
+        const runs = coming.filter((one) => dayOf(one.at, zone) === day);
+        return (
+          <button key={day} type="button" class={`sch-day${at === 0 ? " today" : ""}${runs.length ? "" : " free"}`} aria-pressed={chosen === day} aria-label={`${weekday(day)} ${day}, ${t.runsOn(runs.length)}`} onClick={() => ask({ day: chosen === day ? null : day, tab: null })}>
+            <span class="sch-weekday">{at === 0 ? t.today : weekday(day)}</span>
+            <span class="sch-date tabular">{Number(day.slice(8))}</span>
+            <span class="sch-runs">
+              {runs.slice(0, SHOWN).map((one, n) => <span key={n} class="sch-run cut"><b class="tabular">{timeOf(one.at, zone)}</b> {visible(one.schedule.tool)}</span>)}
+              {runs.length > SHOWN && <span class="faint">{t.moreRuns(runs.length - SHOWN)}</span>}
+            </span>
+            {runs.length > 0 && <span class="sch-dots" aria-hidden="true">{runs.slice(0, 4).map((_, n) => <i key={n} />)}</span>}
+          </button>
+        );
+      })}
+    </div>
+  );
+}

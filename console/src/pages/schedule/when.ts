@@ -1,0 +1,37 @@
+/** Moments as the server's zone has them: the offset is always said. */
+import { locale } from "../../lib/language";
+
+const ISO = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2}))?(?:\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
+
+/** `Sat, Nov 21, 14:00 +08:00`; the time of the text itself, not moved to the zone of the browser. */
+export function shown(iso: string): string {
+  const parts = ISO.exec(iso);
+  if (!parts) return iso;
+  const local = new Date(`${parts[1]}:${parts[2] ?? "00"}Z`);
+  const near = local.getUTCFullYear() === new Date().getFullYear();
+  const text = new Intl.DateTimeFormat(locale(), { weekday: "short", month: "short", day: "numeric", year: near ? undefined : "numeric", hour: "2-digit", minute: "2-digit", second: parts[2] && parts[2] !== "00" ? "2-digit" : undefined, hour12: false, timeZone: "UTC" }).format(local);
+  return `${text} ${parts[3] === "Z" ? "+00:00" : parts[3]}`;
+}
+
+export function seconds(iso: string): number {
+  return Date.parse(iso) / 1000;
+}
+
+/** `2026-11-21`, the day of a moment in a zone. */
+export function dayOf(at: number, zone: string | undefined): string {
+  return new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone: zone }).format(new Date(at * 1000));
+}
+
+export function timeOf(at: number, zone: string | undefined): string {
+  return new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", hour12: false, timeZone: zone }).format(new Date(at * 1000));
+}
+
+/** The days from one on, counted by the calendar: a day may have 23 or 25 hours. */
+export function daysFrom(day: string, count: number): string[] {
+  const [year, month, date] = day.split("-").map(Number) as [number, number, number];
+  return Array.from({ length: count }, (_, at) => new Date(Date.UTC(year, month - 1, date + at)).toISOString().slice(0, 10));
+}
+
+export function weekday(day: string): string {
+  return new Intl.DateTimeFormat(locale(), { weekday: "short", timeZone: "UTC" }).format(new Date(`${day}T00:00:00Z`));
+}

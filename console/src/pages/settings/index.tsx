@@ -1,0 +1,28 @@
+/** Settings: each with its value, where it comes from and when it holds; keys, the file itself, the doctor. */
+import "./style.css";
+import { ask, asked } from "../../lib/router";
+import { Tabs } from "../../ui/tabs";
+import { About } from "./about";
+import { Doctor } from "./doctor";
+import { File } from "./file";
+import { Keys } from "./keys";
+import { Looks } from "./looks";
+import { Mcp } from "./mcp";
+import { Values } from "./values";
+import { words } from "./words";
+
+const TABS = { general: Values, keys: Keys, mcp: Mcp, raw: File, doctor: Doctor, looks: Looks, about: About } as const;
+type Tab = keyof typeof TABS;
+
+export default function Settings() {
+  const t = words();
+  const open = (asked("tab") in TABS ? asked("tab") : "general") as Tab;
+  const Open = TABS[open];
+  return (
+    <div class="page">
+      <div class="head"><h1>{t.title}</h1></div>
+      <Tabs label={t.tabs} open={open} onOpen={(tab) => ask({ tab: tab === "general" ? null : tab })} tabs={(Object.keys(TABS) as Tab[]).map((id) => ({ id, name: t[id] }))} />
+      <Open />
+    </div>
+  );
+}

@@ -1,0 +1,39 @@
+/** Names of the groups, and what each setting is in Chinese; in English the server itself says it. */
+import { dictionary, language } from "../../lib/language";
+
+const groups = dictionary(
+  { upstream: "Model provider", chat: "Chat", approvals: "Approvals", server: "Server", plugins: "Plugins", files: "Files" },
+  { upstream: "模型服务", chat: "对话", approvals: "审批", server: "服务器", plugins: "插件", files: "文件" },
+);
+export const GROUPS = ["upstream", "approvals", "chat", "plugins", "files", "server"] as const;
+
+const CHINESE: Record<string, string> = {
+  allowed_hosts: "访问本服务器时还可以使用的主机名（带端口）。",
+  allowed_origins: "允许哪些其他来源的网页使用本服务器。",
+  approval_mode: "对话、MCP 客户端和日程可以不经询问做什么：ask（询问）、auto（自动）、read-only（只读）或 deny（拒绝）。",
+  chat_show: "客户端没有说明时，能看到多少工具过程：summary（摘要）、raw（原文）、hidden（隐藏）或 events（事件）。",
+  database: "多台主机共用的 PostgreSQL 数据库，例如 postgresql://user@host/name；不填则使用数据目录中的文件。",
+  fallback_encodings: "文件不是有效的 UTF-8 时，在统计猜测之前依次尝试的编码。",
+  plugin_python: "插件命令写作 python 且没有自己的 .venv 时，用哪个 Python 运行。",
+  plugins_at_once: "同时运行多少个插件调用，其余的排队等待。",
+  port: "服务器端口。",
+  request_nonce: "是否只接受带有编号的工具请求；每次对话都会把新编号告诉模型。",
+  shared_keys: "各插件可以看到的主机环境变量，按插件名列出。",
+  time_zone: "没有时差的时间按哪个时区理解。",
+  truncation_direction: "结果对模型来说太长时，显示哪一端：head（开头）或 tail（结尾）。",
+  trusted_folders: "这些文件夹中的插件不经审查即可运行。",
+  trusted_proxies: "信任哪些代理的地址或网段所发的 X-Forwarded-For 与 X-Forwarded-Proto。",
+  upstream_key: "模型服务的密钥。出现在参数、文字和错误中时会被遮盖。",
+  upstream_url: "模型服务的地址，可带或不带 /v1。不填时由内置向导回答。",
+  upstreams: "更多的模型服务：每个有名称和地址，可以有自己的密钥与模型列表。",
+  vcp_channels: "是否开放 VCPToolBox 的 WebSocket 频道（密钥会写在地址里）。",
+  warm_starts: "是否提前启动插件，或从已载入的进程派生。",
+};
+
+export function groupName(group: string): string {
+  return (groups() as Record<string, string>)[group] ?? group;
+}
+
+export function description(name: string, english: string): string {
+  return language.value === "zh" ? (CHINESE[name] ?? english) : english;
+}

@@ -1,0 +1,101 @@
+/** Every setting as a field of its own kind. */
+import { useSignal } from "@preact/signals";
+import { api, type ApiError } from "../../lib/api";
+import { useThing } from "../../lib/resource";
+import { ask, asked } from "../../lib/router";
+import { toast } from "../../lib/toast";
+import { Button } from "../../ui/button";
+import { Chip } from "../../ui/chip";
+import { Search, Select, Switch, TextArea, TextField } from "../../ui/field";
+import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import { description, groupName, GROUPS } from "./names";
+import { words } from "./words";
+
+export interface Setting { name: string; value: unknown; default: unknown; source: "default" | "file" | "env" | "host.env"; secret: boolean; live: boolean; description: string; kind: "text" | "number" | "bool" | "list" | "choice" | "table"; choices: string[] | null; group: string }
+interface All { file: string; text: string; settings: Setting[] }
+interface Saved { live?: string[]; restart?: string[] }
+
+export function Values() {
+  const t = words();
+  const all = useThing<All>("/v1/settings");
+  if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
+  if (!all.value) return <Loading rows={8} />;
+  const wanted = asked("find").toLowerCase();
+  const found = all.value.settings.filter((one) => !wanted || `${one.name} ${description(one.name, one.description)}`.toLowerCase().includes(wanted));
+  const groups = [...new Set([...GROUPS, ...found.map((one) => one.group)])].filter((group) => found.some((one) => one.group === group));
+  return (
+    <>
+      <Search label={t.search} value={asked("find")} onInput={(find) => ask({ find })} />
+      {!found.length && <Empty sign="search" title={t.none} />}
+      {groups.map((group) => (
+        <section key={group} class="card settings-group" aria-label={groupName(group)}>
+          <h2>{groupName(group)}</h2>
+          {found.filter((one) => one.group === group).map((one) => <One key={one.name} setting={one} onSaved={all.reload} />)}
+        </section>
+      ))}
+    </>
+  );
+}
+
+function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
+  const t = words();
+  const draft = useSignal<unknown>(undefined);
+  const fault = useSignal<ApiError | null>(null);
+  const value = draft.value === undefined ? setting.value : draft.value;
+  const fixed = setting.source === "env";
+  const save = async (wanted: unknown) => {
+    fault.value = null;
+    const came = await api<Saved>("/v1/settings", { method: "PATCH", body: { values: { [setting.name]: wanted } } });
+    draft.value = undefined;
+    toast(came.restart?.length ? t.holdsLater(came.restart.join(", ")) : t.saved);
+    onSaved();
+  };
+  const where = { default: t.fromDefault, file: t.fromFile, env: t.fromEnv, "host.env": t.fromHost }[setting.source];
+  return (
+    <div class="settings-one">
+      <div class="grow stack">
+        <Input setting={setting} value={value} fixed={fixed} problem={fault.value?.message} onInput={(wanted) => (draft.value = wanted)} />
+        <div class="row faint">
+          {setting.source !== "default" && <Chip tone="info">{t.source(where)}</Chip>}
+          <span>{setting.live ? t.live : t.restart}</span>
+          {setting.source !== "default" && !setting.secret && <span>{t.default(told(setting.default))}</span>}
+        </div>
+        {fixed && <Notice>{t.given}</Notice>}
+      </div>
+      {!fixed && draft.value !== undefined && (
+        <div class="row">
+          <Button kind="primary" onClick={() => save(draft.value)} onFault={(error) => (fault.value = error as ApiError)}>{t.save}</Button>
+          <Button kind="quiet" onClick={() => { draft.value = undefined; fault.value = null; }}>{t.cancel}</Button>
+        </div>
+      )}
+      {!fixed && draft.value === undefined && setting.source === "file" && <Button kind="quiet" sign="undo" onClick={() => save(null)}>{t.reset}</Button>}
+    </div>
+  );
+}
+
+function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; value: unknown; fixed: boolean; problem?: string; onInput: (value: unknown) => void }) {
+  const t = words();
+  const help = description(setting.name, setting.description);
+  const common = { label: <code>{setting.name}</code>, help, problem };
+  if (setting.secret) return <TextField {...common} type="password" autocomplete="new-password" disabled={fixed} value={typeof value === "string" && value !== setting.value ? value : ""} placeholder={setting.value ? t.secretSet : t.secretEmpty} onInput={onInput} />;
+  switch (setting.kind) {
+    case "bool":
+      return <Switch label={<code>{setting.name}</code>} help={help} on={value === true} disabled={fixed} onSwitch={onInput} />;
+    case "choice":
+      return <Select {...common} value={String(value ?? "")} onInput={onInput} options={(setting.choices ?? []).map((one) => ({ value: one, name: one }))} />;
+    case "number":
+      return <TextField {...common} type="number" disabled={fixed} value={String(value ?? "")} onInput={(text) => onInput(text === "" ? null : Number(text))} />;
+    case "list":
+      return <TextArea {...common} mono rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))} placeholder={t.lines} value={Array.isArray(value) ? value.join("\n") : String(value ?? "")} onInput={(text) => onInput(text.split("\n").map((line) => line.trim()).filter(Boolean))} />;
+    case "table":
+      return <div class="field"><strong><code>{setting.name}</code></strong><p class="faint">{help}</p>{value ? <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre> : null}<a href="/settings?tab=raw">{t.raw}</a></div>;
+    default:
+      return <TextField {...common} disabled={fixed} value={String(value ?? "")} onInput={onInput} />;
+  }
+}
+
+function told(value: unknown): string {
+  if (value === null || value === undefined || value === "") return "–";
+  if (typeof value === "boolean") return value ? words().yes : words().no;
+  return Array.isArray(value) ? value.join(", ") || "–" : String(value);
+}

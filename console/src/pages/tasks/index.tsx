@@ -1,0 +1,47 @@
+/** Tasks: what tools still work on after they have answered, and how it ended. */
+import "./style.css";
+import { withQuery } from "../../lib/api";
+import { narrow } from "../../lib/narrow";
+import { useRecords, useThing } from "../../lib/resource";
+import { ask, asked, go } from "../../lib/router";
+import { Button } from "../../ui/button";
+import { stateWord } from "../../ui/chip";
+import { Empty, Fault, Loading } from "../../ui/state";
+import { Tabs } from "../../ui/tabs";
+import { Virtual } from "../../ui/virtual";
+import { Interrupted } from "./interrupted";
+import { Panel } from "./panel";
+import { Row } from "./row";
+import { taskPath, type Task } from "./types";
+import { taskWords as words } from "./words";
+
+const STATES = ["waiting_callback", "succeeded", "failed", "timed_out", "cancelled", "interrupted"] as const;
+
+export default function Tasks() {
+  const t = words();
+  const state = asked("state");
+  const plugin = asked("plugin");
+  const list = useRecords<Task>(withQuery("/v1/tasks", { limit: 100, state, plugin }), ["task."], taskPath);
+  const counts = useThing<{ by_state: Record<string, number> }>("/v1/tasks/count", ["task."]).value?.by_state;
+  const open = asked("task");
+  const shown = STATES.filter((one) => one === state || !counts || counts[one]);
+  const total = counts && Object.values(counts).reduce((all, one) => all + one, 0);
+  return (
+    <div class="page full tsk">
+      <div class="head"><h1>{t.title}</h1></div>
+      <Interrupted />
+      <Tabs label={t.states} open={state || "all"} onOpen={(id) => ask({ state: id === "all" ? null : id })} tabs={[{ id: "all", name: t.all, count: total || undefined }, ...shown.map((id) => ({ id: id as string, name: stateWord(id), count: counts?.[id] || undefined }))]} />
+      {list.error && <Fault error={list.error} retry={list.reload} />}
+      {list.state === "loading" && !list.rows.length ? <Loading rows={6} /> : list.rows.length ? (
+        <div class="tsk-table">
+          <div class="tsk-heads" aria-hidden="true"><span>{t.task}</span><span>{t.state}</span><span>{t.age}</span><span>{t.life}</span><span>{t.progress}</span></div>
+          <Virtual rows={list.rows} height={narrow.value ? 92 : 48} label={t.title} keyOf={(task) => task.id} onEnd={list.more} draw={(task) => <Row task={task} />} />
+          {list.busy && <p class="faint tsk-more" role="status">{t.more}</p>}
+        </div>
+      ) : list.state === "ready" && (state || plugin
+        ? <Empty sign="tasks" title={t.nothing} action={<Button onClick={() => ask({ state: null, plugin: null })}>{t.showAll}</Button>} />
+        : <Empty sign="tasks" title={t.none} action={<Button onClick={() => go("/tools")}>{t.tryOne}</Button>}>{t.noneText}</Empty>)}
+      {open && <Panel key={open} id={open} />}
+    </div>
+  );
+}

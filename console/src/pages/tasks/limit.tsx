@@ -1,0 +1,19 @@
+/** How much of its time a task has used, or how far it says it is. */
+import { duration, now } from "../../lib/clock";
+import { visible } from "../../lib/visible";
+import { runs, share, type Task } from "./types";
+import { taskWords as words } from "./words";
+
+export function Limit({ task }: { task: Task }) {
+  const t = words();
+  if (!runs(task)) return null;
+  const left = task.deadline - now.value / 1000;
+  const used = Math.max(0, Math.min(1, 1 - left / Math.max(1, task.deadline - task.created)));
+  const done = share(task);
+  return (
+    <span class={`tsk-limit${left < 60 ? " soon" : ""}`}>
+      <span class="tsk-bar" role="progressbar" aria-label={done === null ? t.limit : t.progress} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round((done ?? used) * 100)}><b class={done === null ? "" : "done"} style={{ width: `${(done ?? used) * 100}%` }} /></span>
+      <span class="faint tabular">{typeof task.progress?.text === "string" ? `${visible(task.progress.text.slice(0, 60))} · ` : done !== null ? `${Math.round(done * 100)}% · ` : ""}{left > 0 ? t.left(duration(Math.ceil(left))) : t.over}</span>
+    </span>
+  );
+}

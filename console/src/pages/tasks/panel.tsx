@@ -1,0 +1,95 @@
+/** One task, whole: its receipt, its callbacks, its result, and where its result stands in for a placeholder. */
+import { useSignal } from "@preact/signals";
+import { absolute } from "../../lib/clock";
+import { useThing } from "../../lib/resource";
+import { ask } from "../../lib/router";
+import { visible } from "../../lib/visible";
+import { who } from "../../lib/who";
+import { Button, CopyButton } from "../../ui/button";
+import { Chip, StateChip } from "../../ui/chip";
+import { Code, Json } from "../../ui/code";
+import { Dialog } from "../../ui/dialog";
+import { TextField } from "../../ui/field";
+import { Fault, Loading } from "../../ui/state";
+import { Ago, Elapsed } from "../../ui/time";
+import { brief, Media, mediaIn } from "../activity/media";
+import { cancel, fail, retry } from "./do";
+import { Limit } from "./limit";
+import { placeholder, runs, taskPath, type Callback, type Task } from "./types";
+import { taskWords as words } from "./words";
+
+export function Panel({ id }: { id: string }) {
+  const t = words();
+  const found = useThing<Task>(taskPath(id), ["task."], (data) => data.id === id);
+  const failing = useSignal(false);
+  const fault = useSignal<Error | null>(null);
+  const task = found.value;
+  const onFault = (error: unknown) => (fault.value = error as Error);
+  return (
+    <Dialog side given={!!task} title={task ? `${task.plugin} ${task.task_id}` : t.detail} onClose={() => ask({ task: null })} footer={task && <>
+      <CopyButton short={false} label={t.copy} text={placeholder(task)} />
+      <span class="grow" />
+      {runs(task) && <Button kind="quiet" onClick={() => void (failing.value = true)}>{`${t.fail}…`}</Button>}
+      {runs(task) && <Button kind="danger" onFault={onFault} onClick={() => cancel(id).then(found.reload)}>{t.cancel}</Button>}
+      <Button sign="retry" onFault={onFault} onClick={() => retry(id)}>{t.retry}</Button>
+    </>}>
+      {!task && found.state === "loading" && <Loading />}
+      {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
+      {fault.value && <Fault error={fault.value} />}
+      {task && <Whole task={task} />}
+      {failing.value && <Fail id={id} onClose={() => (failing.value = false)} onDone={() => { failing.value = false; found.reload(); }} />}
+    </Dialog>
+  );
+}
+
+function Whole({ task }: { task: Task }) {
+  const t = words();
+  const media = mediaIn(task.result);
+  return (
+    <>
+      <div class="row"><StateChip state={task.state} /><Elapsed from={task.created} to={runs(task) ? null : task.updated} /><Limit task={task} /></div>
+      <dl class="facts">
+        {task.message && <><dt>{t.message}</dt><dd data-given>{visible(task.message)}</dd></>}
+        <dt>{t.created}</dt><dd data-given>{absolute(task.created)}</dd>
+        <dt>{t.updated}</dt><dd><Ago at={task.updated} /></dd>
+        <dt>{t.deadline}</dt><dd data-given>{absolute(task.deadline)}</dd>
+        <dt>{t.caller}</dt><dd data-given>{visible(who(task.caller))}</dd>
+        <dt>{t.call}</dt><dd><a class="mono" data-given href={`/activity?call=${encodeURIComponent(task.call_id)}`}>{task.call_id}</a></dd>
+        <dt>{t.id}</dt><dd class="mono" data-given>{task.id}</dd>
+      </dl>
+      <section class="stack" aria-label={t.callbacks}><h3>{t.callbacks}</h3><Callbacks task={task} /></section>
+      {media.length > 0 && <Media found={media} />}
+      {task.result !== null && task.result !== undefined && <Json label={t.result} value={brief(task.result)} />}
+      {Object.keys(task.progress ?? {}).length > 0 && <Json label={t.progress} value={task.progress} />}
+      {task.receipt && <Code label={t.receipt} text={task.receipt} />}
+      <div class="stack"><Code label={t.placeholderName} text={placeholder(task)} /><p class="faint">{t.placeholderText}</p></div>
+      <Json label={t.arguments} value={task.arguments} />
+    </>
+  );
+}
+
+function Callbacks({ task }: { task: Task }) {
+  const t = words();
+  const came: Callback[] = task.callbacks ?? [...(task.result === null || task.result === undefined ? [] : [{ at: task.updated, result: "accepted" }]), ...(task.audit ?? []).map((one) => ({ ...one, result: "noted" }))];
+  if (!came.length) return <p class="quiet">{t.noCallbacks}</p>;
+  const named: Record<string, string> = { accepted: t.accepted, stored: t.accepted, duplicate: t.duplicate, refused: t.refused, noted: t.noted, already_ended: t.noted };
+  return (
+    <table class="grid">
+      <thead><tr><th scope="col">{t.at}</th><th scope="col">{t.what}</th></tr></thead>
+      <tbody>{came.map((one, at) => <tr key={at}><td class="tabular"><time>{absolute(one.at)}</time></td><td><Chip tone={one.result === "accepted" || one.result === "stored" ? "good" : one.result === "refused" ? "bad" : "plain"}>{named[one.result ?? ""] ?? one.result}</Chip>{one.why && <p class="faint" data-given>{visible(one.why)}</p>}</td></tr>)}</tbody>
+    </table>
+  );
+}
+
+function Fail({ id, onClose, onDone }: { id: string; onClose: () => void; onDone: () => void }) {
+  const t = words();
+  const reason = useSignal("");
+  const fault = useSignal<Error | null>(null);
+  return (
+    <Dialog title={t.failAsk} onClose={onClose} footer={<><Button onClick={onClose}>{t.keep}</Button><Button kind="danger" onFault={(error) => (fault.value = error as Error)} onClick={() => fail(id, reason.value.trim()).then(onDone)}>{t.fail}</Button></>}>
+      <p>{t.failText}</p>
+      <TextField label={t.reason} value={reason.value} onInput={(value) => (reason.value = value)} />
+      {fault.value && <Fault error={fault.value} />}
+    </Dialog>
+  );
+}

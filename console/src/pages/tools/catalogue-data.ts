@@ -1,0 +1,66 @@
+/** The catalogue's entries: tools and plugins put together, with what they did in the last day. */
+import { signal } from "@preact/signals";
+import type { Plugin, Risk, Stats, Tool, ToolStats } from "./types";
+
+export interface Entry { name: string; title: string; version: string; about: string; kind: string; state: string; reason: string; risk: Risk | ""; tool: Tool | null; plugin: Plugin | null; stats: ToolStats | null; group: "plugins" | "built-in" | "mcp" | "remote" }
+export interface Wanted { search: string; kind: string; state: string; risk: string }
+
+/** States in which a person has something to do. */
+export const ATTENTION: ReadonlySet<string> = new Set(["broken", "error", "needs_review", "changed", "missing_config", "duplicate", "shadowed"]);
+
+export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], stats: Stats | null): Entry[] {
+  const counted = new Map((stats?.by_tool ?? []).map((one) => [one.tool, one]));
+  const byName = new Map(plugins.filter((one) => one.tools.length > 0).map((one) => [one.name, one]));
+  const entries = tools.map((tool): Entry => {
+    const plugin = (tool.plugin && byName.get(tool.plugin)) || null;
+    return {
+      name: tool.name, title: tool.display_name || tool.name, version: tool.version, about: firstSentence(tool.description), kind: tool.kind, state: plugin?.state ?? "ready", reason: plugin?.reason ?? "", risk: tool.risk,
+      tool, plugin, stats: counted.get(tool.name) ?? null, group: tool.plugin ? "plugins" : tool.kind === "mcp" ? "mcp" : tool.kind === "remote" ? "remote" : "built-in",
+    };
+  });
+  for (const plugin of plugins) {
+    if (plugin.tools.length && entries.some((one) => one.plugin === plugin)) continue;
+    entries.push({ name: plugin.name, title: plugin.display_name || plugin.name, version: plugin.version, about: "", kind: plugin.kind, state: plugin.state, reason: plugin.reason, risk: "", tool: null, plugin, stats: counted.get(plugin.name) ?? null, group: "plugins" });
+  }
+  return entries;
+}
+
+export function firstSentence(text: string): string {
+  const line = text.trim().split("\n", 1)[0] ?? "";
+  return /^.{8,}?[。！？]|^.{8,}?[.!?](?=\s)/u.exec(line)?.[0] ?? line;
+}
+
+export function isWanted(entry: Entry, wanted: Wanted): boolean {
+  const words = wanted.search.toLowerCase().split(/\s+/).filter(Boolean);
+  const text = `${entry.name} ${entry.title} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
+  const state = wanted.state === "attention" ? ATTENTION.has(entry.state) : !wanted.state || entry.state === wanted.state;
+  return state && (!wanted.kind || entry.kind === wanted.kind) && (!wanted.risk || entry.risk === wanted.risk) && words.every((word) => text.includes(word));
+}
+
+/** The address of an entry; a folder tells apart plugins that want the same name. */
+export function addressOf(entry: { name: string; plugin: Plugin | null; tool: Tool | null }, tab = ""): string {
+  const query = new URLSearchParams();
+  if (tab) query.set("tab", tab);
+  if (!entry.tool && entry.plugin) query.set("folder", entry.plugin.folder);
+  const text = query.toString();
+  return `/tools/${encodeURIComponent(entry.name)}${text ? `?${text}` : ""}`;
+}
+
+const STORED = "toolyard.favourites";
+
+function stored(): ReadonlySet<string> {
+  try {
+    return new Set(JSON.parse(localStorage.getItem(STORED) ?? "[]") as string[]);
+  } catch {
+    return new Set();
+  }
+}
+
+export const favourites = signal<ReadonlySet<string>>(stored());
+
+export function favour(name: string): void {
+  const next = new Set(favourites.value);
+  if (!next.delete(name)) next.add(name);
+  favourites.value = next;
+  localStorage.setItem(STORED, JSON.stringify([...next]));
+}

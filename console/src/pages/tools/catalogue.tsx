@@ -1,0 +1,87 @@
+/** Every tool there is, by where it comes from; on top what waits for a person. */
+import { useSignal } from "@preact/signals";
+import { may } from "../../lib/api";
+import { ask, asked } from "../../lib/router";
+import { useThing } from "../../lib/resource";
+import { Button } from "../../ui/button";
+import { Search } from "../../ui/field";
+import { Empty, Fault, Loading } from "../../ui/state";
+import { Card, Wanting } from "./card";
+import { ATTENTION, entriesOf, favourites, isWanted, type Entry } from "./catalogue-data";
+import { Install } from "./install";
+import type { Plugin, Stats, Tool } from "./types";
+import { kindWord, pluginStateWord, riskWord, words } from "./words";
+
+export function Catalogue() {
+  const t = words();
+  const tools = useThing<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const plugins = useThing<{ data: Plugin[] }>(may("admin") ? "/v1/plugins" : null, ["plugin."]);
+  const stats = useThing<Stats>("/v1/calls/stats", ["call.finished"]);
+  const installing = useSignal(false);
+  const wanted = { search: asked("q"), kind: asked("kind"), state: asked("state"), risk: asked("risk") };
+  const reload = () => { tools.reload(); plugins.reload(); };
+  const all = entriesOf(tools.value?.data ?? [], plugins.value?.data ?? [], stats.value);
+  const fitting = all.filter((entry) => isWanted(entry, wanted)).sort(byStar);
+  const isFiltered = Boolean(wanted.search || wanted.kind || wanted.state || wanted.risk);
+  const waitsFor = may("admin") && plugins.state === "loading";
+  return (
+    <div class="page">
+      <div class="head">
+        <h1 class="grow">{t.title}{tools.value && <span class="count">{all.length}</span>}</h1>
+        {may("admin") && <Button sign="plus" kind="primary" onClick={() => (installing.value = true)}>{t.install}</Button>}
+      </div>
+      <div class="tools-filters">
+        <Search value={wanted.search} label={t.search} onInput={(q) => ask({ q })} />
+        <Filter label={t.kind} value={wanted.kind} options={values(all, (one) => one.kind)} name={kindWord} onChoose={(kind) => ask({ kind })} />
+        <Filter label={t.state} value={wanted.state} options={[...(all.some((one) => ATTENTION.has(one.state)) ? ["attention"] : []), ...values(all, (one) => one.state)]} name={pluginStateWord} onChoose={(state) => ask({ state })} />
+        <Filter label={t.risk} value={wanted.risk} options={values(all, (one) => one.risk)} name={riskWord} onChoose={(risk) => ask({ risk })} />
+      </div>
+      {tools.state === "fault" && <Fault error={tools.error} retry={tools.reload} />}
+      {plugins.state === "fault" && <Fault title={t.pluginsFault} error={plugins.error} retry={plugins.reload} />}
+      {((tools.state === "loading" && !tools.value) || (waitsFor && tools.state !== "fault")) && <Loading rows={6} />}
+      {tools.value && !waitsFor && <Groups entries={fitting} reload={reload} />}
+      {tools.value && !waitsFor && !fitting.length && (isFiltered
+        ? <Empty sign="search" title={t.noFit} action={<Button onClick={() => ask({ q: "", kind: "", state: "", risk: "" })}>{t.clear}</Button>}>{t.noFitText}</Empty>
+        : <Empty sign="tools" title={t.none}>{t.noneText}</Empty>)}
+      {installing.value && <Install onClose={() => (installing.value = false)} onInstalled={reload} />}
+    </div>
+  );
+}
+
+function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => void }) {
+  const t = words();
+  const wanting = entries.filter((one) => ATTENTION.has(one.state));
+  const rest = entries.filter((one) => !ATTENTION.has(one.state));
+  const groups: [string, Entry[]][] = [[t.plugins, rest.filter((one) => one.group === "plugins")], [t.mcp, rest.filter((one) => one.group === "mcp")], [t.remote, rest.filter((one) => one.group === "remote")], [t.builtIn, rest.filter((one) => one.group === "built-in")]];
+  return (
+    <>
+      {wanting.length > 0 && <section class="stack"><h2>{t.needsYou}<span class="count">{wanting.length}</span></h2><ul class="tools-wantings">{wanting.map((entry) => <Wanting key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />)}</ul></section>}
+      {groups.map(([name, list]) => list.length > 0 && (
+        <section class="stack" key={name}>
+          <h2>{name}<span class="count">{list.length}</span></h2>
+          <ul class="tools-cards">{list.map((entry) => <Card key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />)}</ul>
+        </section>
+      ))}
+    </>
+  );
+}
+
+function Filter({ label, value, options, name, onChoose }: { label: string; value: string; options: readonly string[]; name: (value: string) => string; onChoose: (value: string) => void }) {
+  return (
+    <label class="tools-filter">
+      <span>{label}</span>
+      <select value={value} onInput={(event) => onChoose(event.currentTarget.value)}>
+        <option value="">{words().any}</option>
+        {options.map((one) => <option key={one} value={one}>{name(one)}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function values(entries: readonly Entry[], of: (entry: Entry) => string): string[] {
+  return [...new Set(entries.map(of).filter(Boolean))].sort();
+}
+
+function byStar(one: Entry, other: Entry): number {
+  return Number(favourites.value.has(other.name)) - Number(favourites.value.has(one.name)) || one.title.localeCompare(other.title);
+}

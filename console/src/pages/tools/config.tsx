@@ -1,0 +1,63 @@
+/** The settings of a plugin: each with its type and where its value comes from. A secret is written, never read. */
+import { useSignal } from "@preact/signals";
+import { api, type ApiError } from "../../lib/api";
+import { Button } from "../../ui/button";
+import { Empty, Fault, Notice } from "../../ui/state";
+import { pluginPath } from "./plugin-actions";
+import { SettingRow } from "./setting-row";
+import type { PluginWhole, Setting } from "./types";
+import { pluginStateWord } from "./words";
+import { pluginWords } from "./words-plugin";
+
+/** What is to be written: a text, or null to take the key out. */
+export type Changes = Readonly<Record<string, string | null>>;
+
+export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (plugin: PluginWhole) => void; reload: () => void }) {
+  const t = pluginWords();
+  const changes = useSignal<Changes>({});
+  const fault = useSignal<ApiError | null>(null);
+  const saved = useSignal("");
+  const count = Object.keys(changes.value).length;
+  if (!plugin.config.length) return <Empty sign="settings" title={t.noConfig} />;
+  const change = (key: string, value: string | null | undefined) => {
+    const next = { ...changes.value };
+    if (value === undefined) delete next[key];
+    else next[key] = value;
+    changes.value = next;
+    saved.value = "";
+  };
+  const bad = plugin.config.filter((one) => isBad(one, changes.value[one.key]));
+  const save = async () => {
+    fault.value = null;
+    const values = Object.fromEntries(Object.entries(changes.value).map(([key, value]) => [key, typed(plugin.config.find((one) => one.key === key), value)]));
+    const answer = await api<{ state: string; reason: string; config: Setting[] }>(pluginPath(plugin, "/config"), { method: "PUT", body: { values } });
+    changes.value = {};
+    saved.value = `${t.saved(t.nextCall)} ${t.willBe(pluginStateWord(answer.state))}${answer.reason ? ` (${answer.reason})` : ""}`;
+    put({ ...plugin, state: answer.state, reason: answer.reason, config: answer.config });
+    reload();
+  };
+  return (
+    <form class="stack" onSubmit={(event) => event.preventDefault()} autocomplete="off">
+      <div class="card tools-settings">
+        {plugin.config.map((one) => <SettingRow key={one.key} setting={one} change={changes.value[one.key]} problem={bad.includes(one) ? t.badNumber : ""} onChange={(value) => change(one.key, value)} />)}
+      </div>
+      {fault.value && <Fault error={fault.value} />}
+      {saved.value && <Notice tone="good">{saved.value}</Notice>}
+      <div class={`tools-save${count ? " dirty" : ""}`}>
+        <Button kind="primary" disabled={!count || bad.length > 0} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>{t.save}</Button>
+        {count > 0 && <Button kind="quiet" onClick={() => (changes.value = {})}>{t.discard}</Button>}
+        <span class="faint">{count ? t.unsaved(count) : t.fileHint}</span>
+      </div>
+    </form>
+  );
+}
+
+function isBad(setting: Setting, change: string | null | undefined): boolean {
+  return typeof change === "string" && /^(number|integer|float|int)$/.test(setting.type) && (change.trim() === "" || !Number.isFinite(Number(change)));
+}
+
+function typed(setting: Setting | undefined, value: string | null): string | number | boolean | null {
+  if (value === null || !setting) return value;
+  if (/^bool/.test(setting.type)) return value === "true";
+  return /^(number|integer|float|int)$/.test(setting.type) ? Number(value) : value;
+}

@@ -1,0 +1,50 @@
+/** The call as other programs make it: curl, the command line, a request block, a test. */
+import { toast } from "../../lib/toast";
+import { formatRequest } from "../../lib/request-block";
+import { Icon } from "../../ui/icon";
+import type { Values } from "../../ui/schema-form";
+import { Menu } from "./menu";
+import type { Envelope } from "./types";
+import { tryWords } from "./words-try";
+
+export function CopyAs({ tool, input, envelope }: { tool: string; input: Values; envelope: Envelope | null }) {
+  const t = tryWords();
+  const copy = async (name: string, write: () => string) => {
+    await navigator.clipboard.writeText(write());
+    toast(t.copied(name));
+  };
+  const block = () => {
+    try {
+      return formatRequest(tool, input);
+    } catch (error) {
+      throw new Error(t.noBlock(error instanceof Error ? error.message : ""));
+    }
+  };
+  return (
+    <Menu label={t.copyAs} choices={[
+      { name: t.curl, sign: "globe", run: () => copy(t.curl, () => asCurl(tool, input)) },
+      { name: t.cli, sign: "right", run: () => copy(t.cli, () => asCommand(tool, input)) },
+      { name: t.block, sign: "chat", run: () => copy(t.block, block) },
+      ...(envelope ? [{ name: t.testCase, sign: "check" as const, run: () => copy(t.testCase, () => asCase(envelope)) }] : []),
+    ]}><Icon sign="copy" size={16} /><span>{t.copyAs}</span></Menu>
+  );
+}
+
+export function asCurl(tool: string, input: Values): string {
+  return [`curl -X POST ${quoted(`${location.origin}/v1/tools/${encodeURIComponent(tool)}`)}`, `-H "Authorization: Bearer $TOOLYARD_KEY"`, "-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(input))}`].join(" \\\n  ");
+}
+
+export function asCommand(tool: string, input: Values): string {
+  return `toolyard call ${/^[\w.-]+$/.test(tool) ? tool : quoted(tool)}${Object.keys(input).length ? ` --args ${quoted(JSON.stringify(input))}` : ""}`;
+}
+
+/** The last run as an entry of the plugin's `cases.json`, which `toolyard plugin test` runs. */
+export function asCase(envelope: Envelope): string {
+  const first = envelope.text.split("\n", 1)[0] ?? "";
+  return JSON.stringify({ name: first.slice(0, 80), args: envelope.context.params_input ?? {}, expect: { status: envelope.status, ...(first ? { text_contains: first } : {}) } }, null, 2);
+}
+
+/** For a shell: inside single quotes nothing means anything but the quote itself. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,11 @@
+/** Tools: the catalogue at /tools, one tool or plugin at /tools/NAME. */
+import "./style.css";
+import { place } from "../../lib/router";
+import { Catalogue } from "./catalogue";
+import { Remove } from "./remove";
+import { ToolPage } from "./tool";
+
+export default function Tools() {
+  const { name } = place.value;
+  return <>{name ? <ToolPage key={name} name={name} /> : <Catalogue />}<Remove /></>;
+}

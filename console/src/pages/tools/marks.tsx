@@ -1,0 +1,34 @@
+/** The small signs of a tool: its state, its kind and risk, its star, and what it did today. */
+import { Chip, StateChip, type Tone } from "../../ui/chip";
+import { Icon } from "../../ui/icon";
+import { favour, favourites } from "./catalogue-data";
+import type { ToolStats } from "./types";
+import { pluginStateWord, words } from "./words";
+
+const OWN: Record<string, Tone> = { changed: "warn", broken: "bad", duplicate: "bad", shadowed: "bad", unsupported: "plain" };
+
+export function PluginState({ state }: { state: string }) {
+  const tone = OWN[state];
+  return tone ? <Chip tone={tone}>{pluginStateWord(state)}</Chip> : <StateChip state={state} />;
+}
+
+export function Star({ name, title }: { name: string; title: string }) {
+  const on = favourites.value.has(name);
+  const label = words().favour(title);
+  return <button type="button" class="tools-star" aria-pressed={on} aria-label={label} title={label} data-given onClick={() => favour(name)}><Icon sign="star" size={18} /></button>;
+}
+
+export function Today({ stats }: { stats: ToolStats | null }) {
+  const t = words();
+  if (!stats || !stats.calls) return <span class="faint">{t.quiet}</span>;
+  const rate = stats.errors / stats.calls;
+  return (
+    <span class="faint tabular" title={t.day}>
+      {t.calls(stats.calls)}{stats.errors > 0 && <span class={rate >= 0.2 ? "tools-errors bad" : "tools-errors"}> · {t.errors(percent(rate))}</span>}
+    </span>
+  );
+}
+
+function percent(rate: number): string {
+  return rate < 0.01 ? "<1 %" : `${Math.round(rate * 100)} %`;
+}

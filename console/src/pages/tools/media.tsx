@@ -1,0 +1,22 @@
+/** A picture, a sound, a film or a file that a tool gave, from its own bytes: nothing is fetched. */
+import { bytes } from "../../lib/clock";
+import { tryWords } from "./words-try";
+import type { Media } from "./runs";
+import { Icon } from "../../ui/icon";
+
+/** Pictures that a browser draws without running anything in them. */
+const PICTURE = /^image\/(png|jpeg|gif|webp|avif|bmp|svg\+xml)$/;
+
+export function MediaPart({ media, name }: { media: Media; name: string }) {
+  const uri = `data:${media.mime};base64,${media.data}`;
+  const size = Math.floor((media.data.length * 3) / 4);
+  const file = `${name.replaceAll(/[^\w.-]+/g, "-")}${name.includes(".") ? "" : `.${media.mime.split("/")[1]?.replace(/\+.*/, "") ?? "bin"}`}`;
+  return (
+    <figure class="tools-media">
+      {PICTURE.test(media.mime) && <img src={uri} alt={name} />}
+      {media.mime.startsWith("audio/") && <audio controls src={uri} aria-label={name} />}
+      {media.mime.startsWith("video/") && <video controls src={uri} aria-label={name} />}
+      <figcaption class="row"><span class="faint grow cut" title={media.mime}>{media.mime} · {bytes(size)}</span><a class="button quiet" href={uri} download={file}><Icon sign="download" size={16} /><span>{tryWords().download}</span></a></figcaption>
+    </figure>
+  );
+}

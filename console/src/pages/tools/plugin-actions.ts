@@ -1,0 +1,37 @@
+/** What a person can do with a plugin, from its card and from its page. */
+import { signal } from "@preact/signals";
+import { api, withQuery } from "../../lib/api";
+import { toast } from "../../lib/toast";
+import { visible } from "../../lib/visible";
+import type { Choice } from "./menu";
+import type { Plugin } from "./types";
+import { words } from "./words";
+import { pluginWords } from "./words-plugin";
+
+/** The address of a plugin; its folder tells it apart from others of the same name. */
+export function pluginPath(plugin: Plugin, step = ""): string {
+  return withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}${step}`, { folder: plugin.folder });
+}
+
+/** The plugin that a person is about to remove. */
+export const removing = signal<{ plugin: Plugin; after: () => void } | null>(null);
+
+export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choice[] {
+  const t = words();
+  const name = visible(plugin.display_name);
+  const tell = async (step: string, said: string) => {
+    await api(pluginPath(plugin, step), { method: "POST", body: {} });
+    toast(said);
+    after();
+  };
+  const choices: Choice[] = plugin.state === "disabled"
+    ? [{ name: t.enable, sign: "power", run: () => tell("/enable", t.enabled(name)) }]
+    : [{ name: t.disable, sign: "power", run: () => tell("/disable", t.disabled(name)) }];
+  return [
+    ...choices,
+    { name: t.reload, sign: "retry", run: () => tell("/reload", t.reloaded(name)) },
+    { name: t.copyFolder, sign: "folder", run: async () => { await navigator.clipboard.writeText(plugin.folder); toast(t.folderCopied); } },
+    { name: t.logs, sign: "file", href: logs },
+    ...(plugin.origin === "home" ? [{ name: pluginWords().removeIt, sign: "trash" as const, run: () => (removing.value = { plugin, after }) }] : []),
+  ];
+}

@@ -1,0 +1,21 @@
+/** What is wrong with a plugin: where, what, and what mends it. */
+import { visible } from "../../lib/visible";
+import { Icon } from "../../ui/icon";
+import type { Problem } from "./types";
+import { pluginWords } from "./words-plugin";
+
+export function ProblemList({ problems }: { problems: readonly Problem[] }) {
+  return <ul class="tools-problems">{problems.map((one, n) => <li key={n} class={one.warning ? "warn" : "bad"}><Icon sign={one.warning ? "warning" : "error"} size={17} /><div><ProblemText problem={one} withPlace /></div></li>)}</ul>;
+}
+
+export function ProblemText({ problem, withPlace = false }: { problem: Problem; withPlace?: boolean }) {
+  const t = pluginWords();
+  const place = problem.line ? `${problem.file || t.manifestFile}:${problem.line}:${problem.column}` : problem.file;
+  return (
+    <>
+      {withPlace && place && <span class="mono faint" data-given>{visible(place)} </span>}
+      <span data-given>{visible(problem.message)}</span>
+      {problem.fix && <span class="quiet"> {t.fix} <span data-given>{visible(problem.fix)}</span></span>}
+    </>
+  );
+}

@@ -1,0 +1,68 @@
+/** What came out of a run: for people, as the raw envelope with its keys checked, and what its process said. */
+import { useSignal } from "@preact/signals";
+import { duration } from "../../lib/clock";
+import { CopyButton } from "../../ui/button";
+import { Chip, StateChip } from "../../ui/chip";
+import { Json } from "../../ui/code";
+import { Empty, Fault } from "../../ui/state";
+import { Tabs } from "../../ui/tabs";
+import { Outcome } from "./outcome";
+import { ProcessView } from "./process";
+import type { Run } from "./runs";
+import { Stopwatch } from "./stopwatch";
+import type { Envelope, Tool } from "./types";
+import { tryWords } from "./words-try";
+
+type Tab = "result" | "raw" | "process";
+const KEYS = ["status", "data", "text", "stats", "context"] as const;
+
+export function Result({ tool, run }: { tool: Tool; run: Run | null }) {
+  const t = tryWords();
+  const tab = useSignal<Tab>("result");
+  const envelope = run?.envelope ?? null;
+  const tabs: { id: Tab; name: string }[] = [{ id: "result", name: t.result }, { id: "raw", name: t.raw }];
+  if (tool.plugin) tabs.push({ id: "process", name: t.process });
+  const open = tabs.some((one) => one.id === tab.value) ? tab.value : "result";
+  const isStopped = run?.state === "fault" && run.error?.code === "stopped";
+  return (
+    <section class="card tools-result" aria-label={t.resultOf} aria-live="polite" aria-busy={run?.state === "running"}>
+      {!run && <Empty sign="play" title={t.nothingYet}>{t.nothingYetText}</Empty>}
+      {run?.state === "running" && <div class="tools-busy"><span class="chip info live"><i aria-hidden="true" /><Stopwatch from={run.began} /></span></div>}
+      {isStopped && <div><StateChip state="cancelled" /></div>}
+      {run?.state === "fault" && !isStopped && <Fault title={t.failed} error={run.error} />}
+      {run && envelope && (
+        <>
+          <div class="row">
+            <StateChip state={isCancelled(envelope) ? "cancelled" : envelope.status} />
+            <span class="quiet tabular">{t.took(duration((run.ended - run.began) / 1000))}</span>
+            <span class="grow" />
+            {run.id && <a class="faint mono tools-call" href={`/activity?call=${run.id}`} title={t.openActivity} data-given>{run.id.slice(0, 13)}…</a>}
+            {run.id && <CopyButton text={run.id} />}
+          </div>
+          <Tabs label={t.resultOf} tabs={tabs} open={open} onOpen={(id) => (tab.value = id)} />
+          {open === "result" && <Outcome envelope={envelope} media={run.media} />}
+          {open === "raw" && <><KeyChecks envelope={envelope} /><Json value={envelope} label={t.raw} /></>}
+          {open === "process" && <ProcessView id={run.id} />}
+        </>
+      )}
+    </section>
+  );
+}
+
+function isCancelled(envelope: Envelope): boolean {
+  return envelope.status === "error" && envelope.context?.reason === "CANCELLED";
+}
+
+/** Whether the envelope has the keys that each one has. */
+function KeyChecks({ envelope }: { envelope: Envelope }) {
+  const t = tryWords();
+  const has = (key: string) => Object.hasOwn(envelope, key);
+  const extra = Object.keys(envelope).filter((key) => key !== "error" && !(KEYS as readonly string[]).includes(key));
+  return (
+    <div class="row" role="list" aria-label={t.keys}>
+      {KEYS.map((key) => <span key={key} role="listitem" data-given><Chip tone={has(key) ? "good" : "bad"} title={has(key) ? t.has(key) : t.lacks(key)}>{key} {has(key) ? "✓" : "✗"}</Chip></span>)}
+      {envelope.status === "error" && <span role="listitem" data-given><Chip tone={envelope.error ? "good" : "bad"} title={envelope.error ? t.has("error") : t.lacks("error")}>error {envelope.error ? "✓" : "✗"}</Chip></span>}
+      {extra.map((key) => <span key={key} role="listitem" data-given><Chip tone="warn">{key} ?</Chip></span>)}
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+/** The runs of each tool in this window. They go on, and their results stay, while a person looks at another tool. */
+import { signal } from "@preact/signals";
+import { api, ApiError, may, request } from "../../lib/api";
+import type { Values } from "../../ui/schema-form";
+import type { Call, Envelope } from "./types";
+
+/** An image, sound, film or file that came beside the envelope. */
+export interface Media { mime: string; data: string; name: string }
+export interface Run {
+  id: string; state: "running" | "ended" | "fault"; began: number; ended: number; stopping: boolean;
+  envelope: Envelope | null; media: Media[]; error: ApiError | null; stop: () => Promise<void>;
+}
+
+interface Part { type: string; data?: string; mimeType?: string; resource?: { uri?: string; mimeType?: string; blob?: string } }
+interface Answer { content: Part[]; structuredContent: Envelope }
+
+const FOLLOW_MS = 1000;
+export const runs = signal<Readonly<Record<string, Run>>>({});
+
+function put(tool: string, run: Run): void {
+  runs.value = { ...runs.value, [tool]: run };
+}
+
+/** Change the run of a tool, unless another one has begun since. */
+function change(tool: string, run: Run, changes: Partial<Run>): void {
+  const now = runs.value[tool];
+  if (now && now.began === run.began) put(tool, { ...now, ...changes });
+}
+
+/** Run a tool. An owner chooses the id of the call, so that it can be stopped and found by it; others stop by going away.
+ * `retryOf` is the call whose input this one began with, or empty. */
+export async function start(tool: string, input: Values, retryOf: string): Promise<void> {
+  const id = may("admin") ? freshId() : "";
+  const gone = new AbortController();
+  const stop = async () => {
+    change(tool, run, { stopping: true });
+    const told = id ? await api(`/v1/calls/${id}/cancel`, { method: "POST", body: {} }).then(() => true, () => false) : false;
+    if (!told) gone.abort();
+  };
+  const run: Run = { id, state: "running", began: Date.now() + Math.random(), ended: 0, stopping: false, envelope: null, media: [], error: null, stop };
+  put(tool, run);
+  try {
+    // The dialect of MCP has the envelope, and beside it what an envelope cannot hold: pictures and sounds.
+    const response = await request(`/v1/tools/${encodeURIComponent(tool)}`, { body: input, query: { dialect: "mcp", call_id: id, retry_of: retryOf }, signal: gone.signal });
+    const answer = (await response.json()) as Answer;
+    change(tool, run, { state: "ended", ended: Date.now(), id: response.headers.get("X-Call-Id") ?? id, envelope: answer.structuredContent, media: mediaOf(answer.content) });
+  } catch (error) {
+    const told = error instanceof ApiError ? error : new ApiError(gone.signal.aborted ? "" : String(error), 0, gone.signal.aborted ? "stopped" : "", "");
+    change(tool, run, { state: "fault", ended: Date.now(), error: told });
+  }
+}
+
+/** Show a call that began before: its result, or that it still runs, and then its result. */
+export function recall(tool: string, call: Call): void {
+  const stop = async () => {
+    change(tool, run, { stopping: true });
+    await api(`/v1/calls/${encodeURIComponent(call.id)}/cancel`, { method: "POST", body: {} });
+  };
+  const run: Run = { id: call.id, state: call.ended ? "ended" : "running", began: call.started * 1000, ended: (call.ended ?? 0) * 1000, stopping: false, envelope: call.envelope ?? null, media: [], error: null, stop };
+  put(tool, run);
+  if (!call.ended) setTimeout(() => void follow(tool, run), FOLLOW_MS);
+}
+
+/** Looks after a call that others began, for as long as it is the one that is shown. */
+async function follow(tool: string, run: Run): Promise<void> {
+  if (runs.peek()[tool]?.began !== run.began) return;
+  const call = await api<Call>(`/v1/calls/${encodeURIComponent(run.id)}`).catch(() => null);
+  if (runs.peek()[tool]?.began !== run.began) return;
+  if (call?.ended) recall(tool, call);
+  else setTimeout(() => void follow(tool, run), FOLLOW_MS);
+}
+
+function freshId(): string {
+  return `call_${[...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+function mediaOf(parts: readonly Part[]): Media[] {
+  return parts.flatMap((part): Media[] => {
+    if (part.data && part.mimeType) return [{ mime: part.mimeType, data: part.data, name: "" }];
+    const { blob, mimeType, uri = "" } = part.resource ?? {};
+    return blob && mimeType ? [{ mime: mimeType, data: blob, name: decodeURIComponent(uri.split("/").pop() ?? "") }] : [];
+  });
+}
+
+/** What a data URI holds; an address of another kind holds nothing that may be shown. */
+export function fromUri(uri: string): Media[] {
+  const found = /^data:([\w.+-]+\/[\w.+-]+);base64,([A-Za-z0-9+/=]*)$/.exec(uri);
+  return found ? [{ mime: found[1]!, data: found[2]!, name: "" }] : [];
+}

@@ -1,0 +1,22 @@
+/** A plugin that was brought here and has not run: its files, its size, what it would run, its faults. */
+import { bytes } from "../../lib/clock";
+import { visible } from "../../lib/visible";
+import { ProblemList } from "./problems";
+import { ReviewFacts } from "./trust";
+import type { Problem, Review } from "./types";
+import { pluginWords } from "./words-plugin";
+
+export interface Staged { staged: string; name: string; display_name: string; source: string; files: { path: string; size: number }[]; size: number; review: Review | null; problems: Problem[]; left_out: string[] }
+
+export function StagedView({ staged }: { staged: Staged }) {
+  const t = pluginWords();
+  return (
+    <>
+      <div data-given><h3>{visible(staged.display_name || staged.name)}</h3><p class="faint mono">{visible(staged.source)}</p></div>
+      {staged.problems.length > 0 && <ProblemList problems={staged.problems} />}
+      {staged.review && <ReviewFacts review={staged.review} />}
+      {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(visible(staged.left_out.join(", ")))}</p>}
+      <div><h4>{t.filesCount(staged.files.length, bytes(staged.size))}</h4><ul class="tools-files" tabIndex={0} aria-label={t.files}>{staged.files.map((one) => <li key={one.path}><span class="mono grow" data-given>{visible(one.path)}</span><span class="faint tabular">{bytes(one.size)}</span></li>)}</ul></div>
+    </>
+  );
+}

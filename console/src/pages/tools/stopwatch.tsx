@@ -1,0 +1,14 @@
+/** How long something has run, in tenths of a second. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { duration } from "../../lib/clock";
+import { tryWords } from "./words-try";
+
+export function Stopwatch({ from }: { from: number }) {
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), 100);
+    return () => clearInterval(timer);
+  }, []);
+  return <span class="tabular" role="timer" aria-live="off">{tryWords().running(duration((now.value - from) / 1000))}</span>;
+}

@@ -1,0 +1,93 @@
+/** One tool, or one plugin that gives none yet: what it is, and its tabs. */
+import { may, withQuery } from "../../lib/api";
+import { language } from "../../lib/language";
+import { useThing, type Thing } from "../../lib/resource";
+import { ask, asked, go } from "../../lib/router";
+import { visible } from "../../lib/visible";
+import { Button } from "../../ui/button";
+import { Icon } from "../../ui/icon";
+import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import { Tabs } from "../../ui/tabs";
+import { addressOf, ATTENTION } from "./catalogue-data";
+import { ConfigTab } from "./config";
+import { Description } from "./description";
+import { Docs } from "./docs";
+import { Logs } from "./logs";
+import { ManifestTab } from "./manifest";
+import { PluginState, Star } from "./marks";
+import { Menu } from "./menu";
+import { actionsOf } from "./plugin-actions";
+import { TryIt } from "./try-it";
+import type { Plugin, PluginWhole, Tool } from "./types";
+import { kindWord, riskWord, todo, words } from "./words";
+
+type Tab = "try" | "description" | "manifest" | "config" | "logs" | "docs";
+
+export function ToolPage({ name }: { name: string }) {
+  const t = words();
+  const tools = useThing<{ data: Tool[] }>("/v1/tools", ["plugin."]);
+  const plugins = useThing<{ data: Plugin[] }>(may("admin") ? "/v1/plugins" : null, ["plugin."]);
+  const folder = asked("folder");
+  const found = tools.value?.data.find((one) => one.name === name) ?? null;
+  const named = plugins.value?.data.filter((one) => (folder ? one.folder === folder : one.name === (found ? found.plugin : name))) ?? [];
+  const plugin = named.find((one) => one.tools.length) ?? named[0] ?? null;
+  // A folder may name a plugin that wants the name of another, and then the tool is not its own.
+  const tool = !folder || plugin?.tools.includes(name) ? found : null;
+  const reload = () => { tools.reload(); plugins.reload(); };
+  const isLoading = (tools.state === "loading" && !tools.value) || (may("admin") && plugins.state === "loading" && !plugins.value);
+  return (
+    <div class="page">
+      <a class="tools-back" href="/tools"><Icon sign="left" size={16} />{t.back}</a>
+      {tools.state === "fault" && !tools.value && <Fault error={tools.error} retry={tools.reload} />}
+      {isLoading && <Loading rows={5} />}
+      {!isLoading && (tool || plugin) && <Opened key={plugin?.folder ?? name} tool={tool} plugin={plugin} reload={reload} />}
+      {!isLoading && tools.value && !tool && !plugin && <Empty sign="tools" title={t.noTool} action={<Button onClick={() => go("/tools")}>{t.back}</Button>}>{t.noToolText}</Empty>}
+    </div>
+  );
+}
+
+function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | null; reload: () => void }) {
+  const t = words();
+  const lang = language.value === "zh" ? "zh" : "en";
+  const whole = useThing<PluginWhole>(plugin ? withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}`, { folder: plugin.folder, lang }) : null, ["plugin."]);
+  const all = () => { reload(); whole.reload(); };
+  const name = tool?.name ?? plugin!.name;
+  const title = visible(tool?.display_name || plugin?.display_name || name);
+  const tabs: { id: Tab; name: string }[] = [];
+  if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
+  if (plugin) tabs.push(...(tool ? [] : [{ id: "description" as const, name: t.description }]), { id: "manifest", name: t.manifest }, { id: "config", name: t.config }, { id: "logs", name: t.logs }, { id: "docs", name: t.docs });
+  const wanted = asked("tab") as Tab;
+  const open = tabs.some((one) => one.id === wanted) ? wanted : tool ? "try" : "manifest";
+  const state = plugin?.state ?? "ready";
+  return (
+    <>
+      <div class="tools-head">
+        <div class="grow">
+          <div class="row"><h1 data-given>{title}</h1><PluginState state={state} /></div>
+          <p class="tools-facts faint">
+            {title !== name && <span class="mono" data-given>{visible(name)}</span>}
+            <span>{kindWord(tool?.kind ?? plugin!.kind)}</span>
+            {tool && <span>{riskWord(tool.risk)}</span>}
+            {(tool?.version || plugin?.version) && <span>{t.version(visible(tool?.version || plugin!.version))}</span>}
+            {tool?.server && <span>{t.by(visible(tool.server))}</span>}
+          </p>
+        </div>
+        <Star name={name} title={title} />
+        {plugin && <Menu label={t.more(title)} choices={actionsOf(plugin, addressOf({ name, tool, plugin }, "logs"), all)} />}
+      </div>
+      {plugin && (ATTENTION.has(state) || state === "unsupported") && open !== "manifest" && <Notice tone="warn"><p>{todo(state)}</p>{state !== "needs_review" && state !== "changed" && <p class="faint" data-given>{visible(plugin.reason)}</p>}</Notice>}
+      <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => ask({ tab: id === "try" ? "" : id }, false)} />
+      {open === "try" && tool && <TryIt tool={tool} />}
+      {open === "description" && (plugin ? <Whole thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} /> : <Description tool={tool} plugin={null} />)}
+      {open === "manifest" && <Whole thing={whole} draw={(one) => <ManifestTab plugin={one} reload={all} />} />}
+      {open === "config" && <Whole thing={whole} draw={(one) => <ConfigTab plugin={one} put={whole.put} reload={reload} />} />}
+      {open === "logs" && plugin && <Logs plugin={plugin} />}
+      {open === "docs" && <Whole thing={whole} draw={(one) => <Docs plugin={one} />} />}
+    </>
+  );
+}
+
+function Whole({ thing, draw }: { thing: Thing<PluginWhole>; draw: (plugin: PluginWhole) => preact.ComponentChild }) {
+  if (thing.state === "fault") return <Fault error={thing.error} retry={thing.reload} />;
+  return thing.value ? <>{draw(thing.value)}</> : <Loading rows={4} />;
+}

@@ -1,0 +1,72 @@
+/** What a plugin would run, whether that is allowed, and allowing it: never without the whole of it before one's eyes. */
+import { useSignal } from "@preact/signals";
+import { api, ApiError } from "../../lib/api";
+import { toast } from "../../lib/toast";
+import { visible } from "../../lib/visible";
+import { Button, CopyButton } from "../../ui/button";
+import { Dialog } from "../../ui/dialog";
+import { Fault, Notice } from "../../ui/state";
+import { DiffText } from "./diff-text";
+import { pluginPath } from "./plugin-actions";
+import type { PluginWhole, Review } from "./types";
+import { pluginWords } from "./words-plugin";
+
+export function Trust({ plugin, reload }: { plugin: PluginWhole; reload: () => void }) {
+  const t = pluginWords();
+  const asking = useSignal(false);
+  const review = plugin.review;
+  const must = plugin.state === "needs_review" || plugin.state === "changed";
+  if (!review) return plugin.state === "broken" ? <Notice tone="warn">{t.noReview}</Notice> : null;
+  const button = <Button kind="primary" sign="approvals" onClick={() => (asking.value = true)}>{t.review}</Button>;
+  return (
+    <section class="card stack" aria-label={t.trust}>
+      <h2>{t.trust}</h2>
+      {must ? <Notice tone="warn" action={button}>{plugin.state === "changed" ? t.hasChanged : t.mustReview}</Notice> : plugin.state === "ready" || plugin.state === "missing_config" ? <p class="quiet">{t.allowed}</p> : null}
+      <ReviewFacts review={review} />
+      {review.diff && <DiffText text={review.diff} label={t.diff} />}
+      {asking.value && <Allow plugin={plugin} review={review} onClose={() => (asking.value = false)} reload={reload} />}
+    </section>
+  );
+}
+
+/** The whole of what would run. Nothing of it is cut. */
+export function ReviewFacts({ review }: { review: Review }) {
+  const t = pluginWords();
+  const files = Object.entries(review.files);
+  return (
+    <>
+      <div class="tools-command"><span class="faint">{t.commandLine}{review.shell && ` · ${t.byShell}`}</span><pre tabIndex={0} aria-label={t.commandLine}>{visible(review.command_line)}</pre></div>
+      <dl class="facts">
+        <dt>{t.env}</dt><dd>{review.env.length ? <span class="tools-names">{review.env.map((name) => <code key={name}>{visible(name)}</code>)}</span> : t.noEnv} <span class="faint">{review.env.length > 0 && t.envHelp}</span></dd>
+        <dt>{t.folders}</dt><dd class="tools-paths">{review.folders.map((folder) => <code key={folder}>{visible(folder)}</code>)}</dd>
+        <dt>{t.sandbox}</dt><dd>{review.sandbox === "limits" ? t.sandboxLimits : review.sandbox}</dd>
+        {review.changed.length > 0 && <><dt>{t.changedFiles}</dt><dd class="tools-paths">{review.changed.map((file) => <code key={file}>{visible(file)}</code>)}</dd></>}
+        <dt>{t.fingerprint}</dt><dd class="row tools-print"><code>{review.fingerprint}</code><CopyButton text={review.fingerprint} /></dd>
+      </dl>
+      {files.length > 0 && <details class="tools-fold"><summary>{t.files} ({files.length})</summary><ul class="tools-files">{files.map(([name, hash]) => <li key={name}><span class="mono" data-given>{visible(name)}</span><span class="mono faint cut" data-given title={hash}>{hash}</span></li>)}</ul></details>}
+    </>
+  );
+}
+
+function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; review: Review; onClose: () => void; reload: () => void }) {
+  const t = pluginWords();
+  const fault = useSignal<ApiError | null>(null);
+  const allow = async () => {
+    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint } });
+    toast(t.allowedNow(visible(plugin.display_name)));
+    onClose();
+    reload();
+  };
+  const failed = (error: unknown) => {
+    fault.value = error as ApiError;
+    if (fault.value.status === 409) reload();
+  };
+  return (
+    <Dialog title={t.allowTitle(visible(plugin.display_name))} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" sign="check" onClick={allow} onFault={failed}>{t.allow}</Button></>}>
+      <p>{t.allowText}</p>
+      <ReviewFacts review={review} />
+      {review.diff && <DiffText text={review.diff} label={t.diff} />}
+      {fault.value && <Fault title={fault.value.status === 409 ? t.changedMeanwhile : undefined} error={fault.value} />}
+    </Dialog>
+  );
+}

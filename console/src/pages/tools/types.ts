@@ -1,0 +1,23 @@
+/** What the server tells about tools, plugins and calls (docs/http.md). */
+import type { Schema, Values } from "../../ui/schema-form";
+import type { Process } from "../activity/types";
+
+export type Risk = "read" | "write" | "execute" | "network";
+export interface Tool {
+  name: string; display_name: string; description: string; version: string; risk: Risk; parameters: Schema; kind: string; plugin: string | null; server: string | null;
+  commands: string[]; examples: { command: string; arguments: Values }[]; hidden_characters: boolean; timeout_s: number | null;
+}
+export interface Problem { message: string; fix: string; file: string; line: number; column: number; warning: boolean }
+export interface Plugin {
+  name: string; display_name: string; version: string; kind: string; state: string; reason: string; folder: string; origin: string; tools: string[]; commands: string[]; problems: Problem[];
+}
+export interface Review { command_line: string; argv: string[]; shell: boolean; env: string[]; files: Record<string, string>; folders: string[]; sandbox: string; fingerprint: string; changed: string[]; diff: string }
+export interface Setting { key: string; type: string; description: string; required: boolean; secret: boolean; value: string | null; set: boolean; source: "plugin" | "host" | "default" | "missing"; changed: number | null }
+export interface PluginWhole extends Plugin {
+  manifest: string; description: string; description_length: number; prompt_text: string; hidden_characters: boolean; lint: Problem[]; review: Review | null; config: Setting[]; docs: { name: string; html: string }[];
+}
+export interface ToolStats { tool: string; calls: number; errors: number; p50_ms: number; max_ms: number }
+export interface Stats { total: number; by_tool: ToolStats[] }
+
+export interface Envelope { status: string; data: Values; text: string; error?: { code: string; message: string } | null; stats: Record<string, unknown>; context: Record<string, unknown> }
+export interface Call { id: string; tool: string; state: string; caller: string; started: number; ended: number | null; arguments: Values; text: string; reason?: string | null; time_ms: number | null; envelope?: Envelope; process?: Process | null }

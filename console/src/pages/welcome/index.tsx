@@ -1,0 +1,59 @@
+/** The first steps: a model, language and time, the workspace, one call. Any of them can be skipped. */
+import "./style.css";
+import { api, may } from "../../lib/api";
+import { useThing } from "../../lib/resource";
+import { ask, asked, go } from "../../lib/router";
+import { Button } from "../../ui/button";
+import { Icon, type Sign } from "../../ui/icon";
+import { Empty, Fault, Loading } from "../../ui/state";
+import { EchoStep } from "./echo-step";
+import { FolderStep } from "./folder-step";
+import { ModelStep } from "./model-step";
+import { PlaceStep } from "./place-step";
+import type { Settings, Status } from "./types";
+import { words } from "./words";
+
+const STEPS = ["model", "place", "folder", "echo"] as const;
+const SIGNS: Record<(typeof STEPS)[number], Sign> = { model: "chat", place: "globe", folder: "folder", echo: "play" };
+
+export default function Welcome() {
+  const t = words();
+  const status = useThing<Status>(may("admin") ? "/v1/status" : null);
+  const settings = useThing<Settings>(may("admin") ? "/v1/settings" : null);
+  if (!may("admin")) return <div class="page"><Empty sign="key" title={t.onlyOwner} action={<Button onClick={() => go("/chat")}>{t.toChat}</Button>}>{t.onlyOwnerText}</Empty></div>;
+  const at = Math.min(STEPS.length, Math.max(1, Number(asked("step")) || 1));
+  const step = STEPS[at - 1]!;
+  const end = async () => {
+    await api("/v1/setup/done", { method: "POST", body: {} });
+    go("/chat");
+  };
+  const next = () => (at < STEPS.length ? ask({ step: String(at + 1) }, false) : undefined);
+  const back = at > 1 ? () => ask({ step: String(at - 1) }, false) : undefined;
+  const fault = status.state === "fault" ? status : settings.state === "fault" ? settings : null;
+  const given = status.value && settings.value ? { status: status.value, settings: settings.value.settings, next, back } : null;
+  return (
+    <div class="page welcome">
+      <div class="welcome-top">
+        <img src="/console/icon.svg" width="40" height="40" alt="" />
+        <h1 class="grow">{t.title}</h1>
+        <Button kind="quiet" onClick={end}>{t.skipAll}</Button>
+      </div>
+      <ol class="welcome-steps" aria-label={t.step(at, STEPS.length)}>
+        {STEPS.map((name, n) => (
+          <li key={name} class={n + 1 === at ? "on" : n + 1 < at ? "past" : ""}>
+            <a href={`/welcome?step=${n + 1}`} aria-current={n + 1 === at ? "step" : undefined}><i aria-hidden="true">{n + 1 < at ? <Icon sign="check" size={14} /> : n + 1}</i><span>{t[name]}</span></a>
+          </li>
+        ))}
+      </ol>
+      <section class="card welcome-card" aria-label={t[step]} key={step}>
+        <div class="welcome-title"><Icon sign={SIGNS[step]} size={22} /><div><h2>{t[step]}</h2><p class="quiet">{{ model: t.modelText, place: t.placeText, folder: t.folderText, echo: t.echoText }[step]}</p></div></div>
+        {fault && <Fault error={fault.error} retry={fault.reload} />}
+        {!fault && !given && <Loading rows={3} />}
+        {given && step === "model" && <ModelStep {...given} onSaved={settings.reload} />}
+        {given && step === "place" && <PlaceStep {...given} onSaved={settings.reload} />}
+        {given && step === "folder" && <FolderStep {...given} />}
+        {given && step === "echo" && <EchoStep {...given} end={end} />}
+      </section>
+    </div>
+  );
+}

@@ -1,0 +1,65 @@
+/** Ctrl+K: any page, any tool, a few commands, by a few letters of their names. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { api } from "./lib/api";
+import { speak } from "./lib/language";
+import { go } from "./lib/router";
+import { palette } from "./lib/shortcuts";
+import { wear } from "./lib/theme";
+import { shellWords as words } from "./shell.words";
+import { NAMES } from "./shell";
+
+interface Found { name: string; kind: string; run: () => void }
+
+export function Palette() {
+  const t = words();
+  const box = useRef<HTMLDialogElement>(null);
+  const text = useSignal("");
+  const at = useSignal(0);
+  const tools = useSignal<readonly string[]>([]);
+  useEffect(() => {
+    box.current?.showModal();
+    api<{ data: { name: string }[] }>("/v1/tools").then((all) => (tools.value = all.data.map((one) => one.name)), () => undefined);
+  }, []);
+  const all: Found[] = [
+    ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, run: () => go(`/${name}`) })),
+    { name: t.newChat, kind: t.kindDo, run: () => go("/chat") },
+    { name: t.light, kind: t.kindDo, run: () => wear("light") },
+    { name: t.dark, kind: t.kindDo, run: () => wear("dark") },
+    { name: "English", kind: t.kindDo, run: () => speak("en") },
+    { name: "中文", kind: t.kindDo, run: () => speak("zh") },
+    ...tools.value.map((name) => ({ name, kind: t.kindTool, run: () => go(`/tools/${encodeURIComponent(name)}`) })),
+  ];
+  const found = all.filter((one) => fits(one.name, text.value)).slice(0, 12);
+  const close = () => (palette.value = false);
+  const choose = (one: Found | undefined) => { if (one) { close(); one.run(); } };
+  const keys = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown") at.value = Math.min(found.length - 1, at.value + 1);
+    else if (event.key === "ArrowUp") at.value = Math.max(0, at.value - 1);
+    else if (event.key === "Enter") choose(found[at.value]);
+    else return;
+    event.preventDefault();
+  };
+  return (
+    <dialog ref={box} class="centre palette" aria-label={t.palette} onCancel={(event) => { event.preventDefault(); close(); }} onClick={(event) => event.target === box.current && close()}>
+      <div class="sheet">
+        <input type="text" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant={found.length ? `found-${at.value}` : undefined} aria-label={t.palette} placeholder={t.palette} autofocus value={text.value} onKeyDown={keys} onInput={(event) => { text.value = event.currentTarget.value; at.value = 0; }} />
+        <ul id="found" role="listbox" aria-label={t.palette}>
+          {found.map((one, n) => <li key={one.kind + one.name} id={`found-${n}`} role="option" aria-selected={n === at.value} onMouseMove={() => (at.value = n)} onClick={() => choose(one)}><span class="cut">{one.name}</span><span class="faint">{one.kind}</span></li>)}
+        </ul>
+        {!found.length && <p class="quiet none">{t.paletteNone}</p>}
+      </div>
+    </dialog>
+  );
+}
+
+/** The letters of `wanted` in this order somewhere in `name`. */
+function fits(name: string, wanted: string): boolean {
+  let from = 0;
+  const lower = name.toLowerCase();
+  for (const sign of wanted.toLowerCase().replaceAll(" ", "")) {
+    from = lower.indexOf(sign, from) + 1;
+    if (!from) return false;
+  }
+  return true;
+}

@@ -1,0 +1,118 @@
+/** What stands around every page: the rail (a bar at the bottom on a phone), the top bar, the banner when the
+ * connection is lost, toasts, the palette and the help. */
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect } from "preact/hooks";
+import { request, session } from "./lib/api";
+import { clockTime, now } from "./lib/clock";
+import { language, speak } from "./lib/language";
+import { link } from "./lib/live";
+import { running, waiting } from "./lib/pulse";
+import { place } from "./lib/router";
+import { help, palette, PAGES } from "./lib/shortcuts";
+import { isDark, wear } from "./lib/theme";
+import { toasts } from "./lib/toast";
+import { IconButton } from "./ui/button";
+import { Dialog } from "./ui/dialog";
+import { Icon, type Sign } from "./ui/icon";
+import { Palette } from "./palette";
+import { shellWords as words } from "./shell.words";
+
+type Name = "chat" | "tools" | "activity" | "tasks" | "schedule" | "approvals" | "settings" | "status";
+export const NAMES: readonly Name[] = ["chat", "tools", "activity", "tasks", "schedule", "approvals", "settings", "status"];
+const FIRST: readonly Name[] = ["chat", "activity", "approvals", "tools"];
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const page = place.value.page;
+  const t = words();
+  useEffect(() => {
+    const name = (t as unknown as Record<string, string>)[page];
+    const badge = waiting.value.length ? `(${waiting.value.length}) ` : "";
+    document.title = `${badge}${name ? `${name} · ` : ""}Toolyard`;
+  });
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">{t.skip}</a>
+      <nav class="rail" aria-label={t.pages}>
+        <a class="brand" href="/chat"><img src="/console/icon.svg" width="26" height="26" alt="" /><span>Toolyard</span></a>
+        {NAMES.map((name) => <Entry key={name} name={name} on={page === name} />)}
+        <a class="entry foot" href="/docs" target="_blank" rel="noopener"><Icon sign="link" /><span>{t.http}</span></a>
+      </nav>
+      <TopBar />
+      <Banner />
+      <main id="main" tabIndex={-1}>{children}</main>
+      <BottomBar page={page} />
+      <div class="toasts" role="status">{toasts.value.map((one) => <div key={one.id} class={`toast ${one.tone}`}>{one.text}</div>)}</div>
+      <div class="hush" role="alert">{waiting.value.length > 0 ? t.asks(waiting.value[0]!.tool, waiting.value.length) : ""}</div>
+      {palette.value && <Palette />}
+      {help.value && <Help />}
+    </div>
+  );
+}
+
+function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () => void }) {
+  return (
+    <a class="entry" href={`/${name}`} aria-current={on ? "page" : undefined} onClick={onClick}>
+      <Icon sign={name as Sign} /><span>{words()[name]}</span>
+      {name === "approvals" && waiting.value.length > 0 && <b class="badge">{waiting.value.length}</b>}
+    </a>
+  );
+}
+
+function TopBar() {
+  const t = words();
+  const state = link.value.state;
+  const wait = Math.max(0, Math.ceil((link.value.retryAt - now.value) / 1000));
+  const said = state === "none" ? t.noEvents : state === "live" ? t.live : state === "connecting" ? t.connecting : navigator.onLine ? t.reconnecting(wait) : t.offline;
+  return (
+    <header class="top">
+      <span class={`dot ${state}`} title={said}><i aria-hidden="true" /><span class="wide">{said}</span></span>
+      <a class="top-link" href="/activity?state=running" title={t.runningTitle}><Icon sign="activity" size={16} /><span class="tabular">{running.value}</span><span class="wide">{t.running}</span></a>
+      <a class={`top-link${waiting.value.length ? " alert" : ""}`} href="/approvals" title={t.approvals}><Icon sign="approvals" size={16} /><span class="tabular">{waiting.value.length}</span><span class="wide">{t.waiting}</span></a>
+      <span class="grow" />
+      <button type="button" class="finder" aria-label={t.find} onClick={() => (palette.value = true)}><Icon sign="search" size={15} /><span>{t.find}</span><kbd>Ctrl K</kbd></button>
+      <IconButton label={language.value === "zh" ? "Switch to English" : "切换到中文"} sign="globe" onClick={() => speak(language.value === "zh" ? "en" : "zh")} />
+      <IconButton label={isDark() ? t.toLight : t.toDark} sign={isDark() ? "sun" : "moon"} onClick={() => wear(isDark() ? "light" : "dark")} />
+      <span class="who cut" title={t.signedIn(session.value?.key ?? "")}><Icon sign="key" size={15} /><span class="wide">{session.value?.key}</span></span>
+      <IconButton label={t.signOut} sign="power" onClick={signOut} />
+    </header>
+  );
+}
+
+async function signOut(): Promise<void> {
+  await request("/logout", { method: "POST", body: {} });
+  location.assign("/login");
+}
+
+function Banner() {
+  const t = words();
+  if (link.value.state !== "lost") return null;
+  return <div class="banner" role="status"><Icon sign="warning" size={16} />{t.lost(clockTime(link.value.since))}</div>;
+}
+
+function BottomBar({ page }: { page: string }) {
+  const t = words();
+  const more = useSignal(false);
+  return (
+    <nav class="bottom" aria-label={t.pages}>
+      {FIRST.map((name) => <Entry key={name} name={name} on={page === name} />)}
+      <button type="button" class="entry" aria-expanded={more.value} aria-current={!FIRST.includes(page as Name) ? "page" : undefined} onClick={() => (more.value = true)}><Icon sign="more" /><span>{t.more}</span></button>
+      {more.value && (
+        <Dialog title={t.more} onClose={() => (more.value = false)}>
+          <div class="more-list">{NAMES.filter((name) => !FIRST.includes(name)).map((name) => <Entry key={name} name={name} on={page === name} onClick={() => (more.value = false)} />)}</div>
+        </Dialog>
+      )}
+    </nav>
+  );
+}
+
+function Help() {
+  const t = words();
+  const rows: [string, string][] = [["/", t.keySearch], ["j  k", t.keyMove], ["Enter", t.keyOpen], ["Esc", t.keyClose], ["Ctrl K", t.keyPalette], ["?", t.keyHelp]];
+  for (const [key, path] of Object.entries(PAGES)) rows.push([`g ${key}`, (t as unknown as Record<string, string>)[path.slice(1)]!]);
+  return (
+    <Dialog title={t.keys} onClose={() => (help.value = false)}>
+      <dl class="facts">{rows.map(([key, what]) => [<dt key={key}><kbd>{key}</kbd></dt>, <dd key={`${key}d`}>{what}</dd>])}</dl>
+    </Dialog>
+  );
+}

@@ -1,0 +1,105 @@
+/** The hunks of `structuredPatch` as lines that know their numbers, and as pairs of sides. Nothing is computed that
+ * the hunk does not say: numbers count on from `oldStart` and `newStart`. */
+
+export interface StructuredPatchHunk { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] }
+export interface PatchFile { path: string; from?: string; operation?: string; binary?: boolean; hunks: readonly StructuredPatchHunk[] }
+
+export interface Line {
+  kind: " " | "+" | "-";
+  text: string;
+  old: number | null;
+  new: number | null;
+  /** The line at the other side that this one became or came from. */
+  pair: string | null;
+  endless: boolean;
+}
+export type Row = { head: string } | { head: null; line: Line } | { head: null; left: Line | null; right: Line | null };
+export interface Count { added: number; removed: number }
+
+export function count(hunks: readonly StructuredPatchHunk[]): Count {
+  let added = 0;
+  let removed = 0;
+  for (const hunk of hunks) for (const line of hunk.lines) {
+    if (line[0] === "+") added += 1;
+    else if (line[0] === "-") removed += 1;
+  }
+  return { added, removed };
+}
+
+export function headOf(hunk: StructuredPatchHunk): string {
+  return `@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@`;
+}
+
+export function linesOf(hunk: StructuredPatchHunk): Line[] {
+  const lines: Line[] = [];
+  let old = hunk.oldStart;
+  let now = hunk.newStart;
+  for (const raw of hunk.lines) {
+    const kind = raw[0];
+    if (kind === "\\") {
+      const last = lines[lines.length - 1];
+      if (last) last.endless = true;
+      continue;
+    }
+    const sign = kind === "+" || kind === "-" ? kind : " ";
+    lines.push({ kind: sign, text: raw.slice(1), old: sign === "+" ? null : old++, new: sign === "-" ? null : now++, pair: null, endless: false });
+  }
+  for (const { removed, added } of runs(lines)) for (let at = 0; at < Math.min(removed.length, added.length); at += 1) {
+    removed[at]!.pair = added[at]!.text;
+    added[at]!.pair = removed[at]!.text;
+  }
+  return lines;
+}
+
+export function unified(hunks: readonly StructuredPatchHunk[]): Row[] {
+  return hunks.flatMap((hunk): Row[] => [{ head: headOf(hunk) }, ...linesOf(hunk).map((line): Row => ({ head: null, line }))]);
+}
+
+export function split(hunks: readonly StructuredPatchHunk[]): Row[] {
+  const rows: Row[] = [];
+  for (const hunk of hunks) {
+    rows.push({ head: headOf(hunk) });
+    for (const run of runs(linesOf(hunk))) {
+      for (const line of run.same) rows.push({ head: null, left: line, right: line });
+      for (let at = 0; at < Math.max(run.removed.length, run.added.length); at += 1) rows.push({ head: null, left: run.removed[at] ?? null, right: run.added[at] ?? null });
+    }
+  }
+  return rows;
+}
+
+interface Run { same: Line[]; removed: Line[]; added: Line[] }
+
+/** Lines in stretches: some that stay, then all that went and came in their place. */
+function runs(lines: readonly Line[]): Run[] {
+  const found: Run[] = [];
+  let run: Run = { same: [], removed: [], added: [] };
+  for (const line of lines) {
+    const isNew = line.kind === " " ? run.removed.length + run.added.length > 0 : line.kind === "-" && run.added.length > 0;
+    if (isNew) {
+      found.push(run);
+      run = { same: [], removed: [], added: [] };
+    }
+    (line.kind === " " ? run.same : line.kind === "-" ? run.removed : run.added).push(line);
+  }
+  found.push(run);
+  return found;
+}
+
+/** Where a line differs from its pair: what both begin and end with is left out. Null when little is alike. */
+export function differing(text: string, pair: string): [number, number] | null {
+  const shorter = Math.min(text.length, pair.length);
+  let start = 0;
+  while (start < shorter && text[start] === pair[start]) start += 1;
+  if (isLow(text.charCodeAt(start)) || isLow(pair.charCodeAt(start))) start -= 1;
+  start = Math.max(0, start);
+  let end = 0;
+  while (end < shorter - start && text[text.length - 1 - end] === pair[pair.length - 1 - end]) end += 1;
+  if (end && isLow(text.charCodeAt(text.length - end))) end -= 1;
+  if (start + end < Math.max(text.length, pair.length) * 0.3) return null;
+  return [start, text.length - end];
+}
+
+/** The second half of a character of two units. */
+function isLow(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

@@ -1,0 +1,44 @@
+/** What a model said, drawn by the server and put in here: the only place where HTML becomes part of the page. It
+ * passes an allow-list first (`clean`), unchanged blocks keep their nodes while more is written (`patch`), and then
+ * code, formulas, diagrams, charts, tables and pictures elsewhere get what a person does with them. */
+import "./rendered.css";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { drawChart } from "./rendered/chart";
+import { blocksOf } from "./rendered/clean";
+import { drawCode } from "./rendered/code";
+import { drawDiagram } from "./rendered/diagram";
+import { drawMath } from "./rendered/math";
+import { clear, patch } from "./rendered/patch";
+import { drawRemote } from "./rendered/remote";
+import { words } from "./rendered/words";
+
+/** `more` adds what only one page knows, to each new block. */
+export function Rendered({ html, streaming = false, more }: { html: string; streaming?: boolean; more?: (block: HTMLElement) => void }) {
+  const root = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => patch(root.current!, blocksOf(html), (block) => { enhance(block); more?.(block); }), [html]);
+  useLayoutEffect(() => () => { if (root.current) clear(root.current); }, []);
+  return <div ref={root} class="rendered" aria-busy={streaming} />;
+}
+
+function enhance(block: HTMLElement): void {
+  all(block, "figure.code").forEach(drawCode);
+  all(block, "figure.mermaid").forEach(drawDiagram);
+  all(block, "figure.chart[data-chart]").forEach(drawChart);
+  all(block, ".slides").forEach((frame) => { frame.tabIndex = 0; frame.setAttribute("role", "region"); frame.setAttribute("aria-label", words().table); });
+  all(block, "pre.source").forEach((pre) => { pre.tabIndex = 0; });
+  all(block, "span.task").forEach((box) => { box.setAttribute("aria-disabled", "true"); box.setAttribute("aria-label", box.closest("li")?.textContent?.trim().slice(1, 120) ?? ""); });
+  all(block, ".pending").forEach((box) => box.append(labelled("now", words().writing), labelled("never", words().unfinished)));
+  drawMath(block);
+  drawRemote(block);
+}
+
+function all(block: HTMLElement, selector: string): HTMLElement[] {
+  return [...(block.matches(selector) ? [block] : []), ...block.querySelectorAll<HTMLElement>(selector)];
+}
+
+function labelled(name: string, text: string): HTMLElement {
+  const label = document.createElement("span");
+  label.className = name;
+  label.textContent = text;
+  return label;
+}

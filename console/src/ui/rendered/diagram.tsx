@@ -1,0 +1,102 @@
+/** A Mermaid diagram: drawn, or its source; a diagram that cannot be drawn says why and shows its source. Its stage has
+ * the height that its source suggests from the beginning, so that nothing under it moves when the drawing comes. */
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import { isDark } from "../../lib/theme";
+import { visible } from "../../lib/visible";
+import { CopyButton, IconButton } from "../button";
+import { Dialog } from "../dialog";
+import { Tabs } from "../tabs";
+import { drawing, NotDrawn, type Drawing } from "./drawing";
+import { exact, save } from "./exact";
+import { mount } from "./mount";
+import { build, file } from "./svg";
+import { words } from "./words";
+
+export function drawDiagram(figure: HTMLElement): void {
+  const pre = figure.querySelector<HTMLElement>("pre.mermaid-source");
+  if (!pre) return;
+  const host = document.createElement("div");
+  const title = figure.querySelector("figcaption .title")?.textContent ?? "";
+  pre.replaceWith(host);
+  mount(host, <Diagram source={exact(pre)} kind={pre.dataset["kind"] ?? "other"} title={title} />);
+}
+
+type Shown = { state: "drawing" } | { state: "drawn"; drawing: Drawing } | { state: "failed"; error: NotDrawn };
+
+function Diagram({ source, kind, title }: { source: string; kind: string; title: string }) {
+  const t = words();
+  const shown = useSignal<Shown>({ state: "drawing" });
+  const tab = useSignal<"diagram" | "source">("diagram");
+  const fits = useSignal(false);
+  const large = useSignal(false);
+  const dark = isDark();
+  useEffect(() => {
+    let wanted = true;
+    drawing(source, dark).then(
+      (drawing) => { if (wanted) shown.value = { state: "drawn", drawing }; },
+      (error: NotDrawn) => { if (wanted) { shown.value = { state: "failed", error }; } },
+    );
+    return () => void (wanted = false);
+  }, [source, dark]);
+  const now = shown.value;
+  const name = title || t.diagram;
+  const download = () => {
+    if (now.state !== "drawn") return;
+    const root = getComputedStyle(document.documentElement);
+    save("diagram.svg", file(build(now.drawing.tree), root.getPropertyValue("--surface").trim(), root.getPropertyValue("--font").trim()), "image/svg+xml");
+  };
+  return (
+    <div class="diagram">
+      <div class="diagram-head">
+        <Tabs label={t.diagramOrSource} open={tab.value} onOpen={(id) => (tab.value = id)} tabs={[{ id: "diagram", name: t.diagram }, { id: "source", name: t.source }]} />
+        <span class="acts">
+          <IconButton label={t.fit} sign="wrap" pressed={fits.value} disabled={now.state !== "drawn"} onClick={() => (fits.value = !fits.value)} />
+          <IconButton label={t.large} sign="expand" disabled={now.state !== "drawn"} onClick={() => (large.value = true)} />
+          <IconButton label={t.downloadSvg} sign="download" disabled={now.state !== "drawn"} onClick={download} />
+          <CopyButton label={t.copySource} text={source} />
+        </span>
+      </div>
+      <div class={`stage${fits.value ? " fits" : ""}`} style={fits.value ? {} : { height: `${stageHeight(kind, source)}px` }}>
+        {tab.value === "source" ? <pre tabIndex={0} aria-label={t.source}>{visible(source)}</pre>
+          : now.state === "drawn" ? <Picture drawing={now.drawing} name={name} />
+          : now.state === "failed" ? <Failed error={now.error} source={source} /> : <span class="faint">{t.drawing}</span>}
+      </div>
+      {large.value && now.state === "drawn" && <Dialog title={name} onClose={() => (large.value = false)} side><div class="stage whole"><Picture drawing={now.drawing} name={name} /></div></Dialog>}
+    </div>
+  );
+}
+
+function Picture({ drawing: { tree, width }, name }: { drawing: Drawing; name: string }) {
+  const host = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const svg = build(tree);
+    svg.setAttribute("role", "img");
+    svg.setAttribute("aria-label", name);
+    svg.style.maxWidth = `${width}px`;
+    host.current!.replaceChildren(svg);
+  }, [tree, name]);
+  return <div class="picture" ref={host} />;
+}
+
+function Failed({ error, source }: { error: NotDrawn; source: string }) {
+  const t = words();
+  const why = error.fault === "source" ? error.message : { slow: t.tooSlow, large: t.tooLarge, frame: t.noFrame }[error.fault];
+  return (
+    <div class="failed">
+      <p class="card warning" role="note"><strong>{t.diagramFailed}</strong><span class="why">{visible(why)}</span></p>
+      <pre tabIndex={0} aria-label={t.source}>{visible(source)}</pre>
+    </div>
+  );
+}
+
+/** About as high as such a diagram becomes. */
+function stageHeight(kind: string, source: string): number {
+  const lines = source.split("\n").filter((line) => line.trim()).length;
+  const between = (low: number, wanted: number, high: number) => Math.round(Math.max(low, Math.min(high, wanted)));
+  if (/^(flowchart|graph)$/.test(kind)) return /^\s*(?:flowchart|graph)\s+(?:LR|RL)/m.test(source) ? between(170, 110 + 14 * lines, 360) : between(220, 40 + 44 * lines, 460);
+  if (kind === "sequencediagram") return between(220, 90 + 34 * lines, 480);
+  if (kind === "gantt") return between(180, 70 + 24 * lines, 460);
+  if (/^(gitgraph|timeline|journey)$/.test(kind)) return 260;
+  return 340;
+}

@@ -1,0 +1,15 @@
+/** A form made from a JSON Schema: what is needed comes first, the rest is folded. It holds nothing itself: `value` is
+ * what would be sent, `onValue` gets the next one. `problems` (see `problemsOf`) are shown at their fields. */
+import "./schema/schema.css";
+import type { Problems } from "./schema/check";
+import { ObjectFields } from "./schema/any";
+import { plain, type Schema, type Values } from "./schema/shape";
+
+export { problemsOf, type Problems } from "./schema/check";
+export type { Json, Schema, Values } from "./schema/shape";
+
+const NONE: Problems = new Map();
+
+export function SchemaForm({ schema, value, onValue, problems = NONE, leaveOut = [], fold = true, browse = true }: { schema: Schema; value: Values; onValue: (value: Values) => void; problems?: Problems; leaveOut?: readonly string[]; fold?: boolean; browse?: boolean }) {
+  return <ObjectFields schema={plain(schema, schema)} value={value} onValue={onValue} around={{ root: schema, problems, fold, browse }} leaveOut={leaveOut} />;
+}

@@ -1,0 +1,30 @@
+import { defineConfig, type Plugin } from "vite";
+
+/** Every browser that runs the console reads woff2: the other forms of KaTeX's fonts stay out of the package. */
+const onlyWoff2: Plugin = {
+  name: "only-woff2",
+  enforce: "pre",
+  transform: (code, id) => (id.endsWith("katex.min.css") || id.endsWith("katex.css") ? code.replace(/,\s*url\([^)]*\.(?:woff|ttf)\)\s*format\([^)]*\)/g, "") : null),
+};
+
+/** The built console is committed: running Toolyard needs no Node. `npm run build` writes it, `seal.mjs` hashes it. */
+export default defineConfig({
+  oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+  base: "/console/",
+  plugins: [onlyWoff2],
+  build: {
+    outDir: "../src/toolyard/web/console",
+    emptyOutDir: true,
+    target: "es2022",
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    rolldownOptions: {
+      output: {
+        entryFileNames: "assets/[name]-[hash].js",
+        chunkFileNames: "assets/[name]-[hash].js",
+        assetFileNames: "assets/[name]-[hash][extname]",
+      },
+    },
+  },
+  server: { proxy: { "^/(v1|login|logout|ws|docs|healthz|readyz|metrics)": { target: "http://127.0.0.1:6005", ws: true } } },
+});

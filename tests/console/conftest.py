@@ -1,0 +1,37 @@
+"""One Chromium for all of these tests, and one Toolyard with data for those that only look.
+
+They share one event loop per process, because the browser and its connection live longer than a test.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, async_playwright
+
+from tests.console.browsers import QUIET, chromium
+from tests.console.hosting import Host, fill, hosting
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as driver:
+        browser = await driver.chromium.launch(executable_path=chromium(), args=list(QUIET))
+        yield browser
+        await browser.close()
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
+    """A server with a bit of everything, for tests that change nothing."""
+    async with hosting(tmp_path_factory.mktemp("filled")) as host:
+        await fill(host)
+        yield host
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def fresh(tmp_path: Path) -> AsyncIterator[Host]:
+    """A server of this test alone."""
+    async with hosting(tmp_path) as host:
+        yield host

@@ -1,0 +1,261 @@
+"""Approvals: what a person sees before they decide, and what becomes of their answer."""
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Page, expect
+
+from tests.console.hosting import Host, hosting
+from tests.console.looks import access_faults, layout_faults, own_texts
+from tests.console.seeding import Model, active, attacks, modelled, stored
+from tests.console.test_offline import LOST
+from tests.console.visit import PHONE, Visit, visiting
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:approvals")]
+# Presses the button that gets the focus by itself at that very moment, as a person does who was typing.
+HASTY = "addEventListener('focusin', (event) => { if (event.target.matches?.('button.danger')) event.target.click(); })"
+SCROLLS = re.compile("overlap.*(<pre|patch-)")  # what lies under the foot of the card is cut there
+HIDDEN = {"path": "notes/\u202etxt.exe", "content": "a\u200bb \u2066c\u2069\nsecond line\u00ad"}
+
+
+@dataclass
+class Desk:
+    host: Host
+    model: Model
+
+    async def pending(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (await self.host.api("GET", "/v1/approvals?state=pending"))["data"]
+        return found
+
+    async def clear(self) -> None:
+        if ids := [one["id"] for one in await self.pending()]:
+            await self.host.api("POST", "/v1/approvals/bulk", {"ids": ids, "effect": "deny"})
+
+    async def ask(self, word: str, tool: str, *, said: str = "please", **arguments: str) -> "asyncio.Task[str]":
+        """Until it asks."""
+        before = len(await self.pending())
+        running = self.model.ask(self.host, word, tool, said=said, **arguments)
+        async with asyncio.timeout(15):
+            while len(await self.pending()) == before:  # noqa: ASYNC110 another process tells only when it is asked
+                await asyncio.sleep(0.02)
+        return running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
+    async with modelled() as model:
+        place = tmp_path_factory.mktemp("asked")
+        async with hosting(place, settings={"OPENAI_BASE_URL": model.provider.url}) as host:
+            yield Desk(host, model)
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def desk(opened: Desk) -> AsyncIterator[Desk]:
+    """A server whose model asks for what a test wants; nothing waits before or after."""
+    yield opened
+    await opened.clear()
+
+
+def card(page: Page, name: str = "Write") -> Locator:
+    return page.get_by_role("article", name=name)
+
+
+async def ready(one: Locator) -> None:
+    """Until all of a card is there, and a press counts."""
+    page = one.page
+    await expect(one.get_by_role("button", name="Allow once")).to_be_enabled()
+    await page.clock.run_for(600)
+
+
+async def visit_inbox(visit: Visit) -> None:
+    await visit.page.clock.install()
+    await visit.go("/approvals")
+
+
+async def test_a_card_shows_all_that_is_asked_and_a_hasty_enter_answers_nothing(browser: Browser, desk: Desk) -> None:
+    async with visiting(browser, desk.host) as visit:
+        page, one = visit.page, card(visit.page)
+        await visit.context.add_init_script(HASTY)
+        await visit_inbox(visit)
+        reply = await desk.ask("hidden", "Write", said="look at \u202ethis", **HIDDEN)
+        deny = one.get_by_role("button", name="Deny", exact=True)
+        await expect(deny).to_be_focused()
+        for text in ("⟦U+202E⟧txt.exe", "a⟦U+200B⟧b ⟦U+2066⟧c⟦U+2069⟧", "second line⟦U+00AD⟧", "look at ⟦U+202E⟧this"):
+            await expect(one).to_contain_text(text)
+        await expect(one.get_by_role("note")).to_contain_text("characters that cannot be seen")
+        await expect(one).to_contain_text("It changes files.")
+        await expect(one).to_contain_text(re.compile(r"denied by itself in 4 min \d+ s"))
+        await expect(one.locator(".patch-path")).to_contain_text("⟦U+202E⟧")
+        assert not re.search("[\u200b\u202e\u2066\u00ad]", await one.inner_text())
+        assert await layout_faults(page) == []
+        assert await access_faults(page) == []
+        assert len(await desk.pending()) == 1  # the press at the moment of the focus did nothing
+        await ready(one)
+        await expect(deny).to_be_focused()
+        await page.keyboard.press("Enter")
+        ended = page.locator(".apr-ended")
+        await expect(ended).to_contain_text("denied")
+        await expect(ended).to_contain_text("by owner")
+        assert "was refused" in await reply or "was refused" in desk.model.heard()
+        assert visit.wrong() == []
+
+
+async def test_what_one_person_answers_the_others_see_with_who_and_why(browser: Browser, desk: Desk) -> None:
+    made = await desk.host.api("POST", "/v1/keys", {"name": "Ada", "scopes": ["admin"]})
+    async with (
+        visiting(browser, desk.host) as first,
+        visiting(browser, desk.host, signed_in=False) as second,
+    ):
+        await second.context.request.post(f"{desk.host.url}/login", form={"key": made["key"]})
+        for visit in (first, second):
+            await visit_inbox(visit)
+        reply = await desk.ask("note", "Write", path="a.txt", content="a")
+        await ready(card(second.page))
+        await expect(card(first.page)).to_be_visible()
+        await card(second.page).get_by_role("button", name="Deny with a note").click()
+        dialog = second.page.get_by_role("dialog")
+        await dialog.get_by_role("textbox").fill("Use the folder drafts instead.")
+        await dialog.get_by_role("button", name="Deny").click()
+        ended = first.page.locator(".apr-ended")
+        await expect(ended).to_contain_text("by Ada")
+        await expect(ended).to_contain_text("Use the folder drafts instead.")
+        await expect(card(first.page).get_by_role("button")).to_have_count(0)
+        await reply
+        assert "Use the folder drafts instead." in desk.model.heard()
+        await first.page.get_by_role("tab", name="History").click()
+        await first.page.locator("main [data-row]").first.click()
+        await expect(first.page.get_by_role("dialog")).to_contain_text("Use the folder drafts instead.")
+        await expect(first.page).to_have_url(re.compile(r"tab=history&open=approval_"))
+        await first.page.reload()
+        await expect(first.page.get_by_role("dialog")).to_contain_text("a.txt")
+        assert first.wrong() == second.wrong() == []
+
+
+async def test_time_runs_out_in_sight_and_nobody_is_the_one_who_answered(browser: Browser, desk: Desk) -> None:
+    async with visiting(browser, desk.host) as visit:
+        await desk.ask("late", "Write", path="late.txt", content="a")
+        id_ = (await desk.pending())[0]["id"]
+        async with stored(desk.host.home) as store:
+            record = await store.get("approval", id_)
+            assert record is not None
+            assert await store.commit([replace(record, due=time.time() + 2)])
+        await visit.go("/approvals")
+        await expect(card(visit.page).locator(".apr-left.soon")).to_be_visible()
+        ended = visit.page.locator(".apr-ended")
+        await expect(ended).to_contain_text("expired")
+        await expect(ended).to_contain_text("nobody answered in time")
+        assert not (desk.host.project / "late.txt").exists()
+        assert visit.wrong() == []
+
+
+async def test_always_keeps_the_rule_that_was_shown_until_it_is_revoked(browser: Browser, desk: Desk) -> None:
+    async with visiting(browser, desk.host) as visit:
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        visit.allowed += LOST
+        await visit_inbox(visit)
+        reply = await desk.ask("always", "Write", path="rule.txt", content="1")
+        await ready(card(page))
+        await card(page).get_by_role("button", name="Always allow").click()
+        shown = await dialog.locator(".apr-rule-text code").inner_text()
+        await expect(dialog).to_contain_text(re.compile(r"It fits \d+ of the last \d+ calls"))
+        await dialog.get_by_role("button", name="Save the rule and allow").click()
+        await expect(page.locator(".apr-ended")).to_contain_text("allowed")
+        await reply
+        assert (desk.host.project / "rule.txt").read_text() == "1"
+        rules = (await desk.host.api("GET", "/v1/approvals/rules"))["data"]
+        assert [(one["tool"], one["command"], one["effect"]) for one in rules] == [(shown, "", "allow")]
+        for content in ("2", "3"):  # the second after a restart
+            await desk.model.ask(desk.host, f"again{content}", "Write", path=f"rule{content}.txt", content=content)
+            assert (desk.host.project / f"rule{content}.txt").read_text() == content
+            if content == "2":
+                await desk.host.stop()
+                await desk.host.start()
+        await page.get_by_role("tab", name="Rules").click()
+        rule = page.locator(".apr-rules li", has_text="Write")
+        await expect(rule).to_contain_text("used once")
+        await rule.get_by_role("button", name="Revoke").click()
+        await dialog.get_by_role("button", name="Revoke").click()
+        await expect(rule).to_have_count(0)
+        await page.get_by_role("tab", name="Inbox").click()
+        await desk.ask("asks", "Write", path="rule.txt", content="4")
+        await expect(card(page)).to_be_visible()
+        assert (desk.host.project / "rule.txt").read_text() == "1"
+        assert visit.wrong() == []
+
+
+async def test_identical_calls_are_answered_together_and_others_are_only_refused_together(
+    browser: Browser, desk: Desk
+) -> None:
+    async with visiting(browser, desk.host) as visit:
+        page, dialog = visit.page, visit.page.get_by_role("dialog")
+        await visit_inbox(visit)
+        same = [await desk.ask(f"same{number}", "Write", path="same.txt", content="x") for number in range(2)]
+        await desk.ask("other", "Write", path="other.txt", content="y")
+        await expect(card(page)).to_have_count(3)
+        await expect(page.get_by_role("tab", name="Inbox")).to_contain_text("3")
+        assert "same.txt" in await card(page).first.inner_text()  # the oldest first
+        await expect(card(page).nth(2).get_by_role("button", name="Allow all")).to_have_count(0)
+        await ready(card(page).first)
+        await card(page).first.get_by_role("button", name="Allow all 2").click()
+        await asyncio.gather(*same)
+        assert (desk.host.project / "same.txt").read_text() == "x"
+        await desk.ask("more", "Write", path="more.txt", content="z")
+        await page.get_by_role("button", name="Deny all 2").click()
+        await dialog.get_by_role("button", name="Deny all 2").click()
+        await expect(page.locator("main .empty")).to_contain_text("Nothing waits for you")
+        assert await desk.pending() == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:layout", "console:languages", "console:accessible")
+async def test_on_a_phone_the_answers_are_at_hand_and_long_arguments_scroll_in_the_card(
+    browser: Browser, desk: Desk
+) -> None:
+    await desk.ask("long", "Write", path="long.txt", content="\n".join(f"line {n} " + "word " * 40 for n in range(300)))
+    for lang, theme in (("zh", "dark"), ("pseudo", "light")):
+        async with visiting(browser, desk.host, size=PHONE, theme=theme, lang=lang) as visit:
+            await visit.go("/approvals")
+            one = card(visit.page)
+            await expect(one.locator(".patch-lines")).to_be_visible()
+            for button in (one.locator(".apr-main button").first, one.locator(".apr-main button").last):
+                await expect(button).to_be_in_viewport(ratio=1)
+            box = one.locator(".apr-arguments")
+            assert await box.evaluate(
+                "box => box.scrollHeight > box.clientHeight && box.clientHeight < innerHeight / 2"
+            )
+            await box.evaluate("box => { box.scrollTop = box.scrollHeight }")
+            assert "line 299" in await box.inner_text()
+            faults = [fault for fault in await layout_faults(visit.page, phone=True) if not SCROLLS.search(fault)]
+            assert faults == []
+            assert await access_faults(visit.page) == []
+            if lang == "pseudo":
+                texts = await own_texts(visit.page)
+                assert [text for text in texts if re.search("[A-Za-z]{3}", text) and "xx" not in text] == []
+            assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:inert")
+async def test_a_hostile_call_is_only_text(browser: Browser, desk: Desk) -> None:
+    texts = [text for text in attacks() if "「" not in text]
+    async with visiting(browser, desk.host) as visit:
+        await visit.go("/approvals")
+        for at, text in enumerate(texts):
+            desk.model.ask(desk.host, f"attack{at}", "Write", said=text, path=f"{at} {text}"[:200], content=text)
+        await expect(visit.page.get_by_role("tab", name="Inbox")).to_contain_text(str(len(texts)), timeout=30_000)
+        while await (more := visit.page.get_by_role("button", name=re.compile(r"^\+ \d+$"))).count():
+            await more.click()
+        await expect(card(visit.page)).to_have_count(len(texts))
+        await visit.settle()
+        shown = await visit.page.locator("main").inner_text()
+        assert all(text.split("\n")[0].strip() in shown for text in texts)
+        assert await active(visit.page) == []
+        await desk.clear()
+        await expect(visit.page.locator(".apr-ended")).to_have_count(len(texts))
+        assert await active(visit.page) == []
+        assert visit.wrong() == []

@@ -1,0 +1,78 @@
+"""The built console belongs to its sources: running Toolyard needs no Node, and nobody forgets to build."""
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+SOURCES = ROOT / "console"
+BUILT = ROOT / "src" / "toolyard" / "web" / "console"
+ALONE = ("index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", "scripts/seal.mjs")
+SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
+
+
+def _sha(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def _files(folder: Path) -> list[Path]:
+    return [file for file in folder.rglob("*") if file.is_file()]
+
+
+@pytest.mark.requirement("console:root")
+def test_the_built_files_are_those_of_these_sources() -> None:
+    files = [*_files(SOURCES / "src"), *_files(SOURCES / "public"), *(SOURCES / name for name in ALONE)]
+    total = hashlib.sha256()
+    for name, file in sorted((file.relative_to(SOURCES).as_posix(), file) for file in files):
+        total.update(f"{name}\0{_sha(file)}\n".encode())
+    build = json.loads((BUILT / "build.json").read_text())
+    assert build["sources"] == total.hexdigest(), "the console's sources have changed: run 'make console'"
+
+
+@pytest.mark.requirement("console:root")
+def test_every_built_file_has_the_hash_that_the_build_noted() -> None:
+    build = json.loads((BUILT / "build.json").read_text())
+    there = {file.relative_to(BUILT).as_posix(): _sha(file) for file in _files(BUILT) if file.name != "build.json"}
+    assert there == build["files"]
+
+
+@pytest.mark.requirement("console:root")
+def test_third_party_parts_are_named_with_version_licence_and_hash() -> None:
+    build = json.loads((BUILT / "build.json").read_text())
+    assert set(build["vendored"]) >= {"preact", "dompurify", "katex", "mermaid"}
+    for part in build["vendored"].values():
+        assert re.fullmatch(r"\d+\.\d+\.\d+", part["version"])
+        assert part["integrity"].startswith("sha512-")
+        assert part["license"]
+
+
+@pytest.mark.requirement("console:weight")
+def test_the_first_load_is_light_and_what_draws_diagrams_and_formulas_comes_later() -> None:
+    page = (BUILT / "index.html").read_text()
+    first = re.findall(r'(?:src|href)="/console/([^"]+\.js)"', page)
+    assert first
+    packed = sum(len(gzip.compress((BUILT / name).read_bytes())) for name in first)
+    assert packed < 300 * 1024
+    assert "mermaid" not in page
+    assert not any("katex" in name.lower() for name in first)
+
+
+@pytest.mark.requirement("console:root")
+@pytest.mark.skipif(not SOAK or not shutil.which("npm"), reason="builds the console anew: with Node, in the soak")
+def test_building_anew_gives_the_same_files(tmp_path: Path) -> None:
+    folder = tmp_path / "console"
+    shutil.copytree(SOURCES, folder, ignore=shutil.ignore_patterns("node_modules"))
+    npm = str(shutil.which("npm"))
+    for arguments in (("ci", "--ignore-scripts", "--no-audit", "--no-fund"), ("run", "build")):
+        subprocess.run([npm, *arguments], cwd=folder, check=True, timeout=600, capture_output=True)
+    built = tmp_path / "src" / "toolyard" / "web" / "console"
+    assert {file.relative_to(built).as_posix(): _sha(file) for file in _files(built)} == {
+        file.relative_to(BUILT).as_posix(): _sha(file) for file in _files(BUILT)
+    }

@@ -1,0 +1,168 @@
+"""A reply while it is written: nothing jumps, it can be stopped, it survives a reload, and a second window follows."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, expect
+
+from tests.console.talking import Talking, drawn, ended, replies, say, slowly, talking
+from tests.console.visit import visiting
+from tests.gateway.upstream import streamed
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:chat:stream")]
+WORDS = "\n\n".join(f"Paragraph {number}: the quick brown fox 跳过 the lazy dog." for number in range(40))
+CONTENT = "\n\n".join(
+    (
+        "# Title\n\nSome words **in bold** and a list:\n\n- one\n- two",
+        "```mermaid\ngraph LR\n A[开始] --> B[做] --> C[完]\n```",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "```python\nfor x in range(3):\n    print(x)\n```",
+        "$$\nx^2 + y^2 = z^2\n$$",
+        "The last words.",
+    )
+)
+SHIFTS = """() => {
+  window.shifts = [];
+  new PerformanceObserver((list) => {
+    for (const one of list.getEntries()) window.shifts.push(one.value);
+  }).observe({ type: 'layout-shift', buffered: false });
+  window.boxes = new Set(); window.flashes = [];
+  new MutationObserver(() => {
+    for (const box of document.querySelectorAll('.rendered .pending[data-kind=mermaid], .rendered figure.mermaid'))
+      window.boxes.add(box.matches('figure') ? 'figure' : Math.round(box.getBoundingClientRect().height));
+    for (const code of document.querySelectorAll('.rendered figure.code'))
+      if (!/^(python|sh)$/.test(code.querySelector('.language')?.textContent)) window.flashes.push(code.outerHTML);
+    if (document.querySelector('.rendered .warning, .chat-json')) window.flashes.push('a warning');
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
+    async with talking(tmp_path_factory.mktemp("streaming")) as one:
+        yield one
+
+
+def reply_of(form: str) -> str:
+    if form == "markdown":
+        return CONTENT
+    chart = {"type": "bar", "data": {"labels": ["甲"], "datasets": [{"label": "n", "data": [3]}]}}
+    attachments = {
+        "sales": {"type": "chart", "content": chart},
+        "flow": {"type": "mermaid", "content": "graph TD\n A-->B-->C"},
+        "run": {"type": "code", "language": "sh", "content": "ls -la\npwd"},
+    }
+    content = "Words first.\n\n{{chart:sales}}\n\n{{mermaid:flow}}\n\n{{code:run}}\n\nThe last words."
+    return json.dumps({"think": "I plan it.", "content": content, "attachments": attachments}, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("form", ["markdown", "structured"])
+async def test_a_reply_in_small_pieces_shifts_nothing_and_shows_nothing_that_is_not_so(
+    browser: Browser, chat: Talking, form: str
+) -> None:
+    chat.answers(f"Write {form}.", slowly(reply_of(form), size=3, pause_s=0.012))
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        await visit.page.evaluate(SHIFTS)
+        reply = await say(visit, f"Write {form}.")
+        await expect(reply).to_contain_text("The last words.")
+        await ended(reply)
+        await expect(reply.locator("figure.mermaid svg[role=img]")).to_be_visible()
+        assert sum(await visit.page.evaluate("window.shifts")) <= 0.1
+        assert await visit.page.evaluate("window.flashes") == []
+        boxes = await visit.page.evaluate("[...window.boxes]")
+        assert "figure" in boxes
+        assert len(boxes) <= 2, f"the box of the diagram changed its height: {boxes}"
+        assert visit.wrong() == []
+
+
+async def distance(page: Page) -> float:
+    measure = "(view) => view.scrollHeight - view.scrollTop - view.clientHeight"
+    found: float = await page.get_by_role("log").evaluate(measure)
+    return found
+
+
+async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_the_reply(
+    browser: Browser, chat: Talking
+) -> None:
+    chat.answers("Write much.", slowly(WORDS, size=12, pause_s=0.004, then="hang"))
+    chat.provider.gone.clear()
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Write much.")
+        await expect(reply).to_contain_text("Paragraph 20")
+        assert await distance(visit.page) < 60
+        await visit.page.get_by_role("log").evaluate("(view) => { view.scrollTop -= 500; }")
+        top = await visit.page.get_by_role("log").evaluate("(view) => view.scrollTop")
+        await expect(reply).to_contain_text("Paragraph 39")
+        assert await visit.page.get_by_role("log").evaluate("(view) => view.scrollTop") == top
+        await visit.page.get_by_role("button", name="To the newest").click()
+        assert await distance(visit.page) < 60
+        await visit.page.get_by_role("button", name="Stop").click()
+        await expect(reply.locator(".chat-facts")).to_contain_text("Stopped")
+        async with asyncio.timeout(5):
+            await chat.provider.gone.wait()
+        await expect(reply).to_contain_text("Paragraph 39")
+        await expect(visit.page.get_by_role("button", name="Send")).to_be_visible()
+        await visit.page.reload()
+        await expect(replies(visit.page).last.locator(".chat-facts")).to_contain_text("Stopped")
+        assert visit.wrong() == []
+
+
+async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_same_text(
+    browser: Browser, chat: Talking
+) -> None:
+    chat.answers("Tell a story.", slowly(WORDS, size=8, pause_s=0.012))
+    async with visiting(browser, chat.host) as visit:
+        visit.allowed += ["409"]  # both windows keep the end of the reply: one is told that the other was faster
+        await visit.go("/chat")
+        reply = await say(visit, "Tell a story.")
+        await expect(reply).to_contain_text("Paragraph 3:")
+        second = await visit.context.new_page()
+        visit.watch(second)
+        await second.goto(visit.page.url)
+        await expect(replies(second).last).to_contain_text("Paragraph 5:")
+        await visit.page.reload()
+        await expect(replies(visit.page).last).to_contain_text("Paragraph 6:")
+        assert await visit.page.get_by_role("button", name="Stop").is_visible()
+        seen = []
+        for page in (visit.page, second):
+            await expect(replies(page).last).to_contain_text("Paragraph 39:")
+            await ended(replies(page).last)
+            await expect(replies(page)).to_have_count(1)
+            seen.append(await replies(page).last.locator(".rendered").inner_text())
+        assert seen[0] == seen[1]
+        assert re.findall(r"Paragraph (\d+)", seen[0]) == [str(number) for number in range(40)]
+        chat.answers("And then?", "**The** end.")
+        await say(visit, "And then?")
+        await expect(replies(second).last).to_contain_text("The end.")
+        await expect(replies(second)).to_have_count(2)
+        kept = (await chat.host.api("GET", f"/v1/conversations/{visit.page.url.rsplit('/', 1)[1]}"))["messages"]
+        assert [one["role"] for one in kept] == ["user", "assistant"] * 2
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:faults")
+async def test_a_reply_that_the_provider_cut_off_says_so_and_can_be_asked_for_again(
+    browser: Browser, chat: Talking
+) -> None:
+    cut = slowly("These words came, then nothing", then="cut", pause_s=0)
+    cut.pieces = streamed("These words came, then nothing more came.", size=8)[:3]
+    chat.answers("Break off.", cut, "Now **all** of it.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Break off.")
+        line = reply.get_by_role("alert")
+        await expect(line).to_contain_text("The upstream closed the stream; the text above is incomplete.")
+        await expect(line).to_contain_text("upstream_cut_off")
+        await expect(reply.locator(".rendered")).to_contain_text("These words")
+        await line.get_by_role("button", name="Retry").click()
+        await expect(replies(visit.page)).to_have_count(1)
+        await expect(replies(visit.page).last).to_contain_text("Now all of it.")
+        await drawn(replies(visit.page).last)
+        await expect(visit.page.get_by_role("alert").filter(has_text="closed the stream")).to_have_count(0)
+        assert visit.wrong() == []

@@ -1,0 +1,78 @@
+"""Getting in: the login page in a browser, and coming back to where one wanted to go."""
+
+import pytest
+from playwright.async_api import Browser
+
+from tests.console.hosting import Host
+from tests.console.looks import access_faults, layout_faults
+from tests.console.visit import DESKTOP, PHONE, visiting
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest.mark.requirement("console:login")
+async def test_whoever_is_not_signed_in_signs_in_and_comes_to_the_place_they_wanted(
+    browser: Browser, filled: Host
+) -> None:
+    async with visiting(browser, filled, signed_in=False) as visit:
+        visit.allowed += ["response 401", "status of 401"]
+        await visit.page.goto(f"{filled.url}/activity?state=error")
+        await visit.page.get_by_label("Key").fill(filled.key)
+        await visit.page.get_by_role("button", name="Sign in").click()
+        await visit.page.wait_for_url(f"{filled.url}/activity?state=error")
+        await visit.settle()
+        assert await visit.page.get_by_role("heading", name="Activity").is_visible()
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:login")
+@pytest.mark.parametrize("goal", ["//evil.example/", "https://evil.example/", "/\\evil.example", "javascript:alert(1)"])
+async def test_signing_in_never_leads_to_another_server(browser: Browser, filled: Host, goal: str) -> None:
+    async with visiting(browser, filled, signed_in=False) as visit:
+        came = await visit.context.request.post(
+            f"{filled.url}/login", form={"key": filled.key, "next": goal}, max_redirects=0
+        )
+        assert (came.status, came.headers["location"]) == (303, "/")
+
+
+@pytest.mark.requirement("console:login", "console:languages")
+@pytest.mark.parametrize(("lang", "said"), [("en", "not valid"), ("zh", "无效")], ids=["en", "zh"])
+async def test_every_wrong_key_gets_the_same_words_in_the_language_of_the_browser(
+    browser: Browser, filled: Host, lang: str, said: str
+) -> None:
+    async with visiting(browser, filled, signed_in=False, lang=lang, size=PHONE) as visit:
+        visit.allowed += ["401"]
+        seen = set()
+        for key in ("x", "ty-" + "A" * 43):
+            await visit.page.goto(f"{filled.url}/login")
+            await visit.page.locator("input[name=key]").fill(key)
+            await visit.page.get_by_role("button").click()
+            seen.add(await visit.page.get_by_role("alert").inner_text())
+        assert len(seen) == 1
+        assert said in seen.pop()
+        assert await layout_faults(visit.page, phone=True) == []
+        assert await access_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:login")
+async def test_the_page_says_where_the_key_is_and_which_version_this_is(browser: Browser, filled: Host) -> None:
+    async with visiting(browser, filled, signed_in=False, size=DESKTOP) as visit:
+        await visit.page.goto(f"{filled.url}/login")
+        text = await visit.page.locator("main").inner_text()
+        assert "toolyard config show --key" in text
+        assert "Toolyard 0." in text or "Toolyard 1." in text
+
+
+@pytest.mark.requirement("console:offline", "console:login")
+async def test_a_session_that_ends_leads_to_the_login_and_back_to_the_same_place(browser: Browser, fresh: Host) -> None:
+    async with visiting(browser, fresh) as visit:
+        visit.allowed += ["401", "WebSocket"]
+        await visit.go("/tasks?state=failed")
+        await visit.context.clear_cookies()
+        await visit.page.evaluate("fetch('/v1/session')")
+        await visit.page.get_by_role("link", name="Status").first.click()
+        await visit.page.wait_for_url("**/login?next=**")
+        await visit.page.get_by_label("Key").fill(fresh.key)
+        await visit.page.get_by_role("button", name="Sign in").click()
+        await visit.page.wait_for_url(f"{fresh.url}/status")

@@ -1,0 +1,264 @@
+"""Replies as they are drawn: every part in its place, and what cannot be drawn shown for what it is."""
+
+import itertools
+import json
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Locator, Route, expect
+
+from tests.console.looks import access_faults, layout_faults
+from tests.console.talking import (
+    Talking,
+    assistant,
+    copied,
+    drawn,
+    keep,
+    look,
+    replies,
+    say,
+    script,
+    talking,
+    user,
+)
+from tests.console.visit import DESKTOP, PHONE, Visit, visiting
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+FLOW = "graph TD\n A[开始（全角）] --> B{好吗？}\n B -->|是| C[完成]\n B -->|否| D[再来]\n D --> B"
+ORDER = "sequenceDiagram\n participant 甲\n participant 乙\n 甲->>乙: 请求（一）\n 乙-->>甲: 回答"
+CODE = 'def hello(name: str) -> str:\n\treturn f"你好, {name}  "  # \\n stays\n'
+TABLE = "| 名称 | 数量 | a column that is rather wide |\n|---|--:|---|\n| 苹果 | 12 | x |\n| pear | 7 | y |\n"
+TEX = "\\int_0^1 x^2\\,dx = \\frac{1}{3}"
+THINK = "First I look.\nThen I draw 两张图."
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+IMAGE = f"data:image/png;base64,{DOT}"
+
+
+def structured() -> str:
+    content = (
+        f"Look:\n\n{TABLE}\n{{{{mermaid:flow}}}}\n\nInline $a^2+b^2$ and\n\n{{{{latex:sum}}}}\n\n{{{{code:hello}}}}"
+    )
+    content += "\n\n{{mermaid:order}}\n\n{{image:dot}}\n\n{{code:nowhere}}\n\nThe end."
+    attachments = {
+        "flow": {"type": "mermaid", "content": FLOW, "title": "流程（一）"},
+        "sum": {"type": "latex", "content": TEX},
+        "hello": {"type": "code", "language": "python", "content": CODE},
+        "order": {"type": "mermaid", "content": ORDER},
+        "dot": {"type": "image", "content": IMAGE, "title": "a dot"},
+    }
+    return json.dumps({"think": THINK, "content": content, "attachments": attachments}, ensure_ascii=False)
+
+
+def markdown() -> str:
+    fences = f"```mermaid\n{FLOW}\n```\n\n$$\n{TEX}\n$$\n\n```python\n{CODE}```\n\n```mermaid\n{ORDER}\n```\n\n"
+    said = f"Look:\n\n{TABLE}\nInline $a^2+b^2$ and\n\n{fences}![a dot]({IMAGE})\n\nThe end."
+    return f"<think>{THINK}</think>\n\n{said}"
+
+
+FORMS = {"structured": structured, "markdown": markdown}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
+    async with talking(tmp_path_factory.mktemp("talking")) as one:
+        yield one
+
+
+async def opened(visit: Visit, path: str) -> Locator:
+    await visit.go(path)
+    reply = replies(visit.page).last
+    await drawn(reply)
+    return reply
+
+
+@pytest.mark.requirement("console:chat:parts")
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_reply_with_everything_shows_each_part_in_its_place(browser: Browser, chat: Talking, form: str) -> None:
+    async with visiting(browser, chat.host) as visit:
+        reply = await opened(visit, await chat.keep(FORMS[form]()))
+        pictures = await look(reply, "drawings.js")
+        assert len(pictures) == 2
+        for picture, label in zip(pictures, ("开始（全角）", "请求（一）"), strict=True):
+            assert picture["nodes"] > 5
+            assert picture["inside"], "cut by its own frame"
+            assert picture["fits"], "wider than the column"
+            assert label in picture["text"]
+        assert await reply.locator(".katex").count() >= 2
+        await expect(reply.locator(".katex-error")).to_have_count(0)
+        await expect(reply.locator("td", has_text="苹果")).to_be_visible()
+        image = reply.get_by_role("img", name="a dot")
+        assert await image.evaluate("(image) => image.complete && image.naturalWidth > 0")
+        await expect(reply.get_by_text("The end.")).to_be_visible()
+        missing = reply.locator(".card.warning", has_text="{{code:nowhere}}")
+        await expect(missing).to_have_count(1 if form == "structured" else 0)
+        assert await copied(visit, reply.get_by_role("button", name="Copy code")) == CODE
+        answer = await copied(visit, reply.get_by_role("button", name="Copy answer"))
+        assert answer.startswith("Look:\n\n| 名称")
+        assert "```mermaid\ngraph TD" in answer
+        assert "First I look" not in answer
+        assert await layout_faults(visit.page) == []
+        assert await access_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts")
+async def test_thinking_is_folded_and_opens_downwards(browser: Browser, chat: Talking) -> None:
+    async with visiting(browser, chat.host) as visit:
+        reply = await opened(visit, await chat.keep(structured()))
+        fold = reply.locator("details.chat-thinking")
+        await expect(fold.get_by_text("Then I draw")).to_be_hidden()
+        head = fold.locator("summary")
+        await expect(head).to_contain_text("Thinking, 9 words")
+        await head.scroll_into_view_if_needed()
+        before = await head.bounding_box()
+        await head.click()
+        await expect(fold.get_by_text("Then I draw 两张图")).to_be_visible()
+        assert await head.bounding_box() == before
+        assert visit.wrong() == []
+
+
+BROKEN = """Before.
+
+```mermaid
+graph TD
+ A --> --> B
+ C --> D
+```
+
+Between: $\\frac{1}{$ and
+
+$$
+\\begin{matrix} a & b
+$$
+
+```python
+print("still code")
+```
+
+```mermaid
+graph LR
+ A --> B --> C
+```
+
+After."""
+
+
+@pytest.mark.requirement("console:chat:faults", "s:S-63", "s:S-64")
+async def test_a_broken_diagram_or_formula_shows_why_and_its_source_and_the_rest_stays(
+    browser: Browser, chat: Talking
+) -> None:
+    async with visiting(browser, chat.host) as visit:
+        reply = await opened(visit, await chat.keep(BROKEN))
+        failed = reply.locator("figure.mermaid").first.locator(".failed")
+        await expect(failed).to_contain_text("The diagram could not be drawn")
+        await expect(failed).to_contain_text("line 2")
+        await expect(failed.locator("pre")).to_have_text("graph TD\n A --> --> B\n C --> D\n")
+        formulas = reply.locator(".math")
+        for number, source in enumerate(("\\frac{1}{", "\\begin{matrix} a & b")):
+            await expect(formulas.nth(number)).to_contain_text("The formula could not be drawn")
+            await expect(formulas.nth(number)).to_contain_text(source)
+        assert len(await look(reply, "drawings.js")) == 1
+        for text in ("Before.", 'print("still code")', "After."):
+            await expect(reply).to_contain_text(text)
+        assert await layout_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:faults")
+async def test_json_that_cannot_be_read_is_shown_whole_and_can_be_copied_read_as_markdown_or_asked_again(
+    browser: Browser, chat: Talking
+) -> None:
+    wrong = '{"answer": "**bold** words",\n "more": [1, 2}'
+    chat.answers("Structured, please.", wrong, "**Now** it is right.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Structured, please.")
+        card = reply.get_by_role("group", name="JSON could not be parsed")
+        await expect(card).to_contain_text("Line ")
+        await expect(card.locator("pre")).to_have_text(wrong)
+        assert await copied(visit, card.get_by_role("button", name="Copy").last) == wrong
+        assert await layout_faults(visit.page) == []
+        await card.get_by_role("button", name="Show as Markdown").click()
+        await expect(reply.locator(".rendered strong")).to_have_text("bold")
+        await visit.page.reload()
+        await replies(visit.page).last.get_by_role("button", name="Ask again").click()
+        await expect(replies(visit.page).last.locator(".rendered strong")).to_have_text("Now")
+        await expect(card).to_have_count(0)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts")
+async def test_five_diagrams_stay_whole_and_apart_when_the_window_changes_and_the_page_is_left(
+    browser: Browser, chat: Talking
+) -> None:
+    kinds = (FLOW, ORDER, 'pie\n "甲" : 3\n "乙" : 5', "graph LR\n a-->b-->c-->d-->e", "classDiagram\n 甲 <|-- 乙")
+    text = "\n\n".join(f"```mermaid\n{kind}\n```" for kind in kinds)
+    async with visiting(browser, chat.host) as visit:
+        path = await chat.keep(text)
+        reply = await opened(visit, path)
+
+        async def check() -> None:
+            await drawn(reply)
+            pictures = await look(reply, "drawings.js")
+            assert len(pictures) == 5
+            assert all(one["fits"] and one["inside"] and one["nodes"] >= 2 for one in pictures), pictures
+            assert all(above["bottom"] <= below["top"] for above, below in itertools.pairwise(pictures))
+
+        await check()
+        for width, height in (PHONE, DESKTOP):
+            await visit.page.set_viewport_size({"width": width, "height": height})
+            await check()
+        await visit.page.get_by_role("link", name="Status").click()
+        await visit.page.wait_for_url("**/status")
+        await visit.page.go_back()
+        await expect(reply.locator("figure.mermaid")).to_have_count(5)
+        await check()
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("s:S-63", "console:chat:faults")
+@pytest.mark.parametrize("way", ["silent", "busy"])
+async def test_a_diagram_that_takes_longer_than_three_seconds_shows_its_source_and_the_next_is_drawn(
+    browser: Browser, chat: Talking, way: str
+) -> None:
+    async def frame(route: Route) -> None:
+        body = script("endless_frame.js").replace("WAY", way)
+        await route.fulfill(body=body, content_type="text/javascript")
+
+    async with visiting(browser, chat.host) as visit:
+        await visit.page.route("**/console/draw/frame.js", frame)
+        path = await chat.keep("```mermaid\ngraph TD\n endless\n```\n\n```mermaid\ngraph TD\n quick\n```\n")
+        await visit.page.goto(chat.host.url + path)
+        reply = replies(visit.page).last
+        first, second = (reply.locator("figure.mermaid").nth(number) for number in (0, 1))
+        await expect(first.locator(".failed")).to_contain_text("longer than 3 seconds")
+        await expect(first.locator(".failed pre")).to_contain_text("endless")
+        await expect(second.locator("svg[role=img]")).to_contain_text("quick")
+        await expect(visit.page.locator("iframe")).to_have_count(1)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts")
+async def test_two_thousand_messages_and_one_of_a_megabyte_open_and_can_be_read_from_the_first(
+    browser: Browser, chat: Talking
+) -> None:
+    messages: list[dict[str, Any]] = []
+    for number in range(1000):
+        text = "word " * 200_000 if number == 990 else f"Answer **{number}** with `code`.\n\n- one\n- two"
+        messages += [user(f"question {number}"), assistant({"kind": "text", "text": text})]
+    path = await keep(chat.host, messages)
+    async with visiting(browser, chat.host) as visit:
+        await visit.go(path)
+        await expect(visit.page.locator("strong", has_text=re.compile("^999$"))).to_be_in_viewport()
+        everything = "document.querySelectorAll('main *').length"
+        assert await visit.page.evaluate(everything) < 5000
+        log = visit.page.get_by_role("log")
+        first = visit.page.get_by_text("question 0", exact=True)
+        await log.evaluate("(view) => { view.scrollTop = 0; }")
+        await expect(first).to_be_in_viewport()
+        await expect(visit.page.locator("strong", has_text=re.compile("^0$"))).to_be_in_viewport()
+        assert await visit.page.evaluate(everything) < 5000
+        assert visit.wrong() == []

@@ -1,0 +1,175 @@
+"""The schedule: when things run in which zone, what was missed, and all that can be done with a schedule."""
+
+import re
+import time
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.console.hosting import Host, hosting
+from tests.console.looks import access_faults, layout_faults, own_texts
+from tests.console.seeding import stored
+from tests.console.visit import PHONE, visiting
+from toolyard.engine.schedules import KIND, State
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:schedule")]
+# The browser of these tests is in Shanghai, the server is not.
+ZONE = "America/New_York"
+NOON = datetime.fromisoformat("2027-07-01T12:00:00-04:00")
+
+TIMES = (
+    ("2027-03-14-02:30", "The clocks skip this time: it means Sun, Mar 14, 2027, 03:00 -04:00.", True),
+    ("2027-11-07-01:30", "The clocks show this time twice: it means the first, Sun, Nov 7, 2027, 01:30 -04:00.", True),
+    ("2027-01-15-09:00", "Fri, Jan 15, 2027, 09:00 -05:00 America/New_York", True),
+    ("2020-01-01-00:00", "This time has passed.", False),
+    ("tomorrow", "Write it as YYYY-MM-DD-HH:mm.", False),
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def abroad(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
+    async with hosting(tmp_path_factory.mktemp("abroad"), settings={"TOOLYARD_TIME_ZONE": ZONE}) as host:
+        await planned(host, at="2027-07-01-12:00")
+        yield host
+
+
+async def planned(host: Host, tool: str = "LS", **when: Any) -> dict[str, Any]:
+    body = {"tool": tool, "arguments": {"path": "."}, **when}
+    made: dict[str, Any] = await host.api("POST", "/v1/schedules", body)
+    return made
+
+
+async def test_a_time_is_that_of_the_server_with_its_offset_and_counts_down(browser: Browser, abroad: Host) -> None:
+    async with visiting(browser, abroad) as visit:
+        await visit.page.clock.install(time=NOON - timedelta(hours=1, minutes=30))
+        await visit.go("/schedule")
+        row = visit.page.locator("main .sch-row").first
+        await expect(row).to_contain_text(re.compile(r"Thu, Jul 1, 12:00 -04:00"))
+        await expect(row.locator("[title]").first).to_have_attribute(
+            "title", re.compile(r"Jul 2, 2027.*00:00:00 GMT\+08:00")
+        )
+        await expect(row).to_contain_text(re.compile("in 1 h (29|30) min"))
+        await visit.page.clock.fast_forward("30:00")
+        await expect(row).to_contain_text(re.compile("in (59 min|1 h)"))
+        await visit.page.clock.fast_forward("01:00:00")
+        await expect(row).to_contain_text("due now")
+        day = visit.page.get_by_role("button", name=re.compile("2027-07-01, 1 run"))
+        await day.click()
+        await expect(visit.page).to_have_url(re.compile("day=2027-07-01"))
+        await expect(row).to_be_visible()
+        assert visit.wrong() == []
+
+
+async def test_a_time_says_what_it_means_while_it_is_written(browser: Browser, abroad: Host) -> None:
+    async with visiting(browser, abroad) as visit:
+        await visit.go("/schedule?form=new")
+        dialog = visit.page.get_by_role("dialog")
+        await dialog.get_by_label("Tool").select_option("LS")
+        for written, told, fits in TIMES:
+            await dialog.get_by_role("textbox", name="Time", exact=True).fill(written)
+            await expect(dialog).to_contain_text(told)
+            await expect(dialog.get_by_role("button", name="Save")).to_be_enabled(enabled=fits)
+        assert visit.wrong() == []
+
+
+async def test_a_schedule_is_made_changed_paused_run_copied_and_cancelled(browser: Browser, fresh: Host) -> None:
+    async with visiting(browser, fresh) as visit:
+        page, rows = visit.page, visit.page.locator("main .sch-row")
+        panel = page.get_by_role("dialog").first
+        await visit.go("/schedule")
+        await page.locator("main .empty").get_by_role("button", name="New schedule").click()
+        await expect(page).to_have_url(re.compile("form=new"))
+        await panel.get_by_label("Again and again").check()
+        await panel.get_by_role("button", name="Every day at 8:00").click()
+        await expect(panel.get_by_role("status").first).to_contain_text(
+            re.compile(r"in .*08:00 \+08:00.*Asia/Shanghai")
+        )
+        await panel.get_by_label("Tool").select_option("SciCalculator")
+        await panel.get_by_role("tab", name="JSON").click()
+        await panel.get_by_label("Arguments", exact=True).fill('{"expression": "6*7"}')
+        await panel.get_by_role("button", name="Save").click()
+        await expect(rows).to_have_count(1)
+        await expect(rows).to_contain_text("repeats 0 8 * * *")
+
+        await rows.get_by_role("button", name="Run now").click()
+        await expect(rows).to_contain_text("last run done")
+        await rows.get_by_role("button", name="Pause").click()
+        await expect(rows).to_contain_text("paused")
+        await rows.get_by_role("button", name="Resume").click()
+        await expect(rows).to_contain_text("scheduled")
+
+        await rows.locator("[data-row]").click()
+        await expect(panel.get_by_role("region", name="Runs")).to_contain_text("42")
+        await panel.get_by_role("button", name="Edit").click()
+        await expect(page).to_have_url(re.compile("form=edit"))
+        await panel.get_by_label("Cron expression").fill("30 9 * * 1-5")
+        await panel.get_by_role("button", name="Save").click()
+        await expect(rows).to_contain_text("repeats 30 9 * * 1-5")
+
+        await rows.locator("[data-row]").click()
+        await panel.get_by_role("button", name="Duplicate").click()
+        await panel.get_by_label("Once").check()
+        await panel.get_by_role("textbox", name="Time", exact=True).fill("2031-05-06-07:08")
+        await panel.get_by_role("button", name="Save").click()
+        await expect(rows).to_have_count(2)
+        await expect(rows.nth(1)).to_contain_text("Tue, May 6, 2031, 07:08 +08:00")
+        await expect(rows.nth(1)).to_contain_text("expression: 6*7")
+
+        await rows.nth(1).locator("[data-row]").click()
+        await panel.get_by_role("button", name="Cancel the schedule").click()
+        sure = page.get_by_role("dialog", name="Cancel this schedule?")
+        await sure.get_by_role("button", name="Cancel the schedule").click()
+        await expect(panel).to_contain_text("cancelled")
+        await panel.get_by_role("button", name="Close").click()
+        await expect(rows).to_have_count(1)
+        await page.get_by_role("tab", name="Past").click()
+        await expect(rows).to_contain_text("2031")
+        await page.reload()
+        await expect(page.get_by_role("tab", name="Past")).to_have_attribute("aria-selected", "true")
+        assert visit.wrong() == []
+
+
+async def test_what_was_missed_is_listed_with_its_reason_and_can_still_be_run(browser: Browser, fresh: Host) -> None:
+    old = await planned(fresh, at="2031-01-01-09:00")
+    cut = await planned(fresh, at="2031-01-02-09:00")
+    wrong = await planned(fresh, tool="Read", at="2031-01-03-09:00", arguments={"path": "nowhere.txt"})
+    await fresh.stop()
+    async with stored(fresh.home) as store:
+        ids = (old["id"], cut["id"], wrong["id"])
+        expired, running, due = [one for id_ in ids if (one := await store.get(KIND, id_))]
+        changed = replace(running, state=State.RUNNING, owner="")
+        assert await store.commit(
+            [replace(expired, due=time.time() - 7200), changed, replace(due, due=time.time() - 5)]
+        )
+    await fresh.start()
+    async with visiting(browser, fresh) as visit:
+        await visit.go("/schedule?tab=missed")
+        rows = visit.page.locator("main .sch-row")
+        await expect(rows).to_have_count(3)
+        for text in ("Its time passed while the server was off.", "nowhere.txt", "interrupted"):
+            await expect(visit.page.locator("main .sch-list")).to_contain_text(text)
+        late_row = rows.filter(has_text="Its time passed")
+        await late_row.get_by_role("button", name="Run now").click()
+        await expect(late_row).to_have_count(0)
+        await visit.page.get_by_role("tab", name="Past").click()
+        await expect(rows).to_contain_text("done")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:layout", "console:accessible", "console:languages")
+async def test_a_schedule_and_its_form_fit_a_phone_in_any_language(browser: Browser, abroad: Host) -> None:
+    made = (await abroad.api("GET", "/v1/schedules"))["data"][0]
+    async with visiting(browser, abroad, size=PHONE, lang="pseudo", theme="dark") as visit:
+        for query in ("", f"?schedule={made['id']}", "?form=new", f"?form=copy:{made['id']}", "?tab=missed"):
+            await visit.go(f"/schedule{query}")
+            faults = await layout_faults(visit.page, phone=True)
+            assert [fault for fault in faults if "overlap: <pre" not in fault] == [], query
+            assert await access_faults(visit.page) == [], query
+            texts = await own_texts(visit.page)
+            assert [text for text in texts if re.search("[A-Za-z]{3}", text) and "xx" not in text] == [], query
+        assert visit.wrong() == []

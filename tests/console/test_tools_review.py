@@ -1,0 +1,265 @@
+"""What the owner sees of a plugin before it runs, and of one that runs: command line, changes, settings, logs."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Error, Response, expect
+
+from tests.console.hosting import Host, hosting
+from tests.console.looks import access_faults, layout_faults
+from tests.console.schemas import ENDINGS, MANIFEST, acts, leaving, manifest, plugin, zipped
+from tests.console.visit import PHONE, Visit, visiting
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+COMMAND = (
+    "python act.py --first 'two words' " + " ".join(f"--option-{number}=value" for number in range(40)) + " --last"
+)
+CANARY = "sk-canary-0d4e8b17"
+SETTINGS = {
+    "API_KEY": {"type": "string", "description": "The key of the service.", "required": True},
+    "RETRIES": {"type": "integer", "default": 3},
+    "CAREFUL": {"type": "boolean", "default": False},
+    "REGION": "string",
+}
+HIDDEN = "Reads\u200b a \u202efile\u202c."
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def owned(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
+    """A server with plugins of an owner: two with faults, one with settings, one that is loud."""
+    folder = tmp_path_factory.mktemp("owned")
+    torn, odd = (folder / "home" / "plugins" / name for name in ("Torn", "Odd"))
+    torn.mkdir(parents=True)
+    (torn / MANIFEST).write_text('{\n  "name": "Torn",\n  "version" "1"\n}\n')
+    odd.mkdir()
+    (odd / MANIFEST).write_text(json.dumps(manifest("Odd", shell="perhaps", risk="huge"), indent=2))
+    secretive = plugin(folder / "plugins", "Secretive", configSchema=SETTINGS)
+    (secretive / "config.env").write_text(f"# mine\nAPI_KEY={CANARY}\nREGION=eu\n")
+    loud = plugin(folder / "plugins", "Loud", script=ENDINGS, parameters=acts("noise"), said=HIDDEN)
+    (loud / "README.md").write_text("# Loud\n\nIt *speaks*.\n")
+    (loud / "CHANGELOG.md").write_text("# Changes\n\n- 1.0: it speaks\n")
+    async with hosting(folder, "--plugins", str(folder / "plugins")) as host:
+        yield host
+
+
+async def run(visit: Visit) -> None:
+    await visit.page.get_by_role("button", name="Run", exact=True).click()
+
+
+@pytest.mark.requirement("console:tools:review")
+async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_one_shows_what_changed(
+    browser: Browser, tmp_path: Path
+) -> None:
+    mark = tmp_path / "mark"
+    own = plugin(
+        tmp_path / "home" / "plugins", "Newcomer", script=leaving(mark), entryPoint={"command": COMMAND}, warmStart=True
+    )
+    async with hosting(tmp_path) as host, visiting(browser, host) as visit:
+        await visit.go("/tools?state=attention")
+        card = visit.page.locator(".tools-wanting", has_text="Newcomer")
+        await expect(card).to_contain_text("needs review")
+        await expect(card).to_contain_text(COMMAND)
+        assert await layout_faults(visit.page) == []
+        await card.get_by_role("link", name="Review and allow").click()
+        trust = visit.page.get_by_role("region", name="What it may run")
+        await expect(trust.locator("pre").first).to_have_text(COMMAND)
+        await trust.get_by_role("button", name="Review and allow").click()
+        dialog = visit.page.get_by_role("dialog")
+        await expect(dialog.locator("pre").first).to_have_text(COMMAND)
+        await expect(dialog).to_contain_text("PATH")
+        await expect(dialog).to_contain_text(str(own))
+        assert await access_faults(visit.page) == []
+        await dialog.get_by_role("button", name="Cancel").click()
+        assert not mark.exists()
+        assert (await state_of(host, "Newcomer")) == "needs_review"
+        await trust.get_by_role("button", name="Review and allow").click()
+        await dialog.get_by_role("button", name="Allow", exact=True).click()
+        await expect(visit.page.locator(".tools-head")).to_contain_text("ready")
+        await visit.page.get_by_role("tab", name="Try it").click()
+        await run(visit)
+        await expect(visit.page.get_by_role("region", name="What came out").locator(".chip").first).to_have_text(
+            "success"
+        )
+        assert mark.exists()
+
+        mark.unlink()
+        (own / MANIFEST).write_text((own / MANIFEST).read_text().replace("--last", "--changed"))
+        await visit.page.locator(".tools-head summary").click()
+        await visit.page.get_by_role("button", name="Reload").click()
+        await expect(visit.page.locator(".tools-head")).to_contain_text("changed")
+        await visit.page.get_by_role("tab", name="Manifest").click()
+        changes = visit.page.get_by_label("Changes of the manifest since it was allowed")
+        await expect(changes.locator(".del", has_text="--last")).to_have_count(1)
+        await expect(changes.locator(".add", has_text="--changed")).to_have_count(1)
+        await expect(trust).to_contain_text("has changed since it was allowed")
+        assert not mark.exists()
+        assert visit.wrong() == []
+
+
+async def state_of(host: Host, name: str) -> str:
+    rows = (await host.api("GET", "/v1/plugins"))["data"]
+    return str(next(row["state"] for row in rows if row["name"] == name))
+
+
+@pytest.mark.requirement("console:tools:review")
+async def test_a_zip_is_shown_whole_and_runs_nothing_before_it_is_allowed(browser: Browser, fresh: Host) -> None:
+    mark = fresh.home / "mark"
+    zip_ = zipped("Parcel", script=leaving(mark), entryPoint={"command": "python act.py --last"}, warmStart=True)
+    async with visiting(browser, fresh, size=PHONE) as visit:
+        await visit.go("/tools")
+        dialog = visit.page.get_by_role("dialog")
+        for answer in ("Choose another", "Allow and install"):
+            if not await dialog.is_visible():
+                await visit.page.get_by_role("button", name="Install").click()
+            await dialog.locator("input[type=file]").set_input_files(
+                {"name": "parcel.zip", "mimeType": "application/zip", "buffer": zip_}
+            )
+            await expect(dialog).to_contain_text("Nothing has run yet")
+            await expect(dialog.get_by_label("Command line")).to_have_text("python act.py --last")
+            await expect(dialog).to_contain_text("act.py")
+            await expect(dialog).to_contain_text(MANIFEST)
+            assert await layout_faults(visit.page, phone=True) == []
+            assert not mark.exists()
+            assert not (fresh.home / "plugins" / "Parcel").exists()
+            await dialog.get_by_role("button", name=answer).click()
+        await expect(dialog).to_have_count(0)
+        await visit.page.get_by_role("link", name="Parcel").click()
+        await run(visit)
+        await expect(visit.page.get_by_role("region", name="What came out")).to_contain_text("It came.")
+        assert mark.exists()
+        head = visit.page.locator(".tools-head")
+        for name, state in (("Switch off", "off"), ("Switch on", "ready")):
+            await head.locator("summary").click()
+            await visit.page.get_by_role("button", name=name).click()
+            await expect(head.locator(".chip")).to_have_text(state)
+        await head.locator("summary").click()
+        await visit.page.get_by_role("button", name="Remove").click()
+        await dialog.get_by_role("button", name="Remove").click()
+        await visit.page.wait_for_url("**/tools")
+        await expect(visit.page.get_by_role("link", name="Parcel")).to_have_count(0)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:tools:review")
+async def test_a_zip_that_cannot_be_installed_says_why(browser: Browser, filled: Host) -> None:
+    async with visiting(browser, filled) as visit:
+        visit.allowed += ["400", "422"]
+        await visit.go("/tools")
+        await visit.page.get_by_role("button", name="Install").click()
+        dialog = visit.page.get_by_role("dialog")
+        for data in (b"this is no archive", zipped("Bad", script="", pluginType="sorcery")):
+            await dialog.locator("input[type=file]").set_input_files(
+                {"name": "bad.zip", "mimeType": "application/zip", "buffer": data}
+            )
+            await expect(dialog).to_contain_text("cannot be installed")
+            allow = dialog.get_by_role("button", name="Allow and install")
+            assert await allow.count() == 0 or await allow.is_disabled()
+        await expect(dialog).to_contain_text("sorcery")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:tools:review")
+async def test_a_broken_manifest_shows_line_and_column_of_each_fault(browser: Browser, owned: Host) -> None:
+    async with visiting(browser, owned) as visit:
+        await visit.go("/tools")
+        card = visit.page.locator(".tools-wanting", has_text="Torn")
+        await expect(card).to_contain_text(f"{MANIFEST}:3:13")
+        await card.get_by_role("link", name="See the problem").click()
+        line = visit.page.locator(".tools-line.bad")
+        await expect(line).to_have_count(1)
+        await expect(line).to_contain_text('"version" "1"')
+        await expect(line).to_contain_text("line 3:13")
+        await visit.page.get_by_role("link", name="All tools").click()
+        await visit.page.locator(".tools-wanting", has_text="Odd").get_by_role("link", name="See the problem").click()
+        await expect(line).to_have_count(2)
+        for words in ('"perhaps"', '"huge"'):
+            await expect(line.filter(has_text=words)).to_contain_text("Fix:")
+        assert await access_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:tools:review")
+async def test_settings_show_their_source_and_no_secret_ever_reaches_the_browser(browser: Browser, owned: Host) -> None:
+    file = owned.home.parent / "plugins" / "Secretive" / "config.env"
+    async with visiting(browser, owned) as visit:
+        bodies: list[str] = []
+
+        async def keep(response: Response) -> None:
+            with suppress(Error):  # the page has gone on before it came
+                bodies.append(await response.text())
+
+        visit.page.on("response", keep)
+        for tab in ("config", "manifest", "description", "logs", "docs"):
+            await visit.go(f"/tools/Secretive?tab={tab}")
+        await visit.go("/tools/Secretive?tab=config")
+        secret = visit.page.get_by_label("API_KEY")
+        await expect(secret).to_have_attribute("type", "password")
+        await expect(secret).to_have_value("")
+        await expect(secret).to_have_attribute("placeholder", re.compile("set, changed .+"))
+        rows = visit.page.locator(".tools-setting")
+        for key, source in (
+            ("API_KEY", "plugin"),
+            ("REGION", "plugin"),
+            ("RETRIES", "default"),
+            ("CAREFUL", "default"),
+        ):
+            await expect(rows.filter(has_text=key).locator(".chip")).to_have_text(source)
+        save = visit.page.get_by_role("button", name="Save")
+        await visit.page.get_by_label("RETRIES").fill("many")
+        await expect(rows.get_by_role("alert")).to_have_text("Write a number.")
+        await expect(save).to_be_disabled()
+        await visit.page.get_by_label("RETRIES").fill("5")
+        await visit.page.get_by_text("CAREFUL").click()
+        await rows.filter(has_text="REGION").get_by_role("button", name="Remove from the file").click()
+        await save.click()
+        await expect(visit.page.get_by_role("note")).to_contain_text("Saved.")
+        await expect(rows.filter(has_text="RETRIES").locator(".chip")).to_have_text("plugin")
+        assert file.read_text().splitlines()[:2] == ["# mine", f"API_KEY={CANARY}"]
+        assert {"RETRIES=5", "CAREFUL=true"} <= set(file.read_text().splitlines())
+        assert "REGION" not in file.read_text()
+        await visit.go("/tools/Secretive")
+        await run(visit)
+        await visit.page.get_by_role("tab", name="Process").click()
+        await expect(visit.page.get_by_role("region", name="What came out")).to_contain_text("API_KEY")
+        assert CANARY not in await visit.page.content()
+        assert any('"API_KEY"' in body for body in bodies)
+        assert not any(CANARY in body for body in bodies)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:tools:review")
+async def test_the_log_shows_stderr_and_marks_noise_and_the_description_hides_no_character(
+    browser: Browser, owned: Host, tmp_path: Path
+) -> None:
+    async with visiting(browser, owned) as visit:
+        await visit.go("/tools/Loud?tab=logs")
+        await expect(visit.page.get_by_role("heading", name="Nothing yet")).to_be_visible()
+        await owned.call("Loud", act="noise")
+        log = visit.page.get_by_role("log")
+        await expect(log.locator(".stderr")).to_contain_text("a word on stderr")
+        await expect(log.locator(".noise")).to_contain_text("this line is no answer")
+        await expect(log.locator(".noise b")).to_have_text("this line broke the protocol")
+        await visit.page.get_by_label("Search in the log").fill("STDERR")
+        await expect(log.locator("> div")).to_have_count(1)
+        await visit.page.reload()
+        await expect(log.locator("> div")).to_have_count(1)
+        async with visit.page.expect_download() as saved:
+            await visit.page.get_by_role("button", name="Download").click()
+        await (await saved.value).save_as(tmp_path / "log")
+        assert "this line is no answer" in (tmp_path / "log").read_text()
+        await visit.page.get_by_role("tab", name="Description").click()
+        await expect(visit.page.get_by_role("note")).to_contain_text("hidden characters")
+        await visit.page.get_by_role("tab", name="Manifest").click()
+        await expect(visit.page.get_by_role("region", name="Manifest with its problems")).to_contain_text(
+            "Reads⟦U+200B⟧ a ⟦U+202E⟧file⟦U+202C⟧."
+        )
+        await visit.page.get_by_role("tab", name="Docs").click()
+        await expect(visit.page.locator(".rendered em")).to_have_text("speaks")
+        await visit.page.get_by_role("tab", name="CHANGELOG.md").click()
+        await expect(visit.page.locator(".rendered li")).to_have_text("1.0: it speaks")
+        assert visit.wrong() == []
