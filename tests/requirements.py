@@ -811,10 +811,6 @@ REPLIES: Final = _now(
     ("s:S-68", "security S-68",
      ("Attachments are inert: a placeholder or HTML inside one is not expanded, ids keep to their character set and "
       "a missing one shows a warning.")),
-)
-
-REPLIES_TO_COME: Final = _later(
-    Area.CONSOLE,
     ("s:S-63", "security S-63",
      ("Diagrams are drawn at the strict level within size, node and 3 s caps with directives removed, and a failure "
       "shows the source.")),
@@ -824,6 +820,7 @@ REPLIES_TO_COME: Final = _later(
      "SVG is shown through an image element only and is downloaded as an attachment with a sandbox policy."),
     ("s:S-69", "security S-69", "Manifest texts, file names, error messages and stderr are shown as text only."),
 )
+
 
 # --- Waits for PLUGINS ---
 
@@ -1190,11 +1187,11 @@ STORAGE_AND_HOSTS: Final = _now(
      "make soak runs the full sweeps: every crash point, kill sweep and long fuzz."),
     ("make:bench", "contract §11", "make bench measures side by side with peers and limits and prints ratios."),
     ("r:R64", "reliability R64", "At the open file limit accepting pauses and recovers without a crash."),
+    ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
 )
 
 STORAGE_AND_HOSTS_TO_COME: Final = _later(
     Area.ENGINE,
-    ("limits:defaults", "reliability §7", "Every limit has the default of the table and can be configured."),
     ("make:test-time", "contract §11", "make test ends within 10 minutes on 2 cores, with long sweeps sampled."),
 )
 
@@ -1354,8 +1351,7 @@ INTEROP: Final = _now(
 
 # --- Waits for CONSOLE ---
 
-CONSOLE: Final = _later(
-    Area.CONSOLE,
+CONSOLE: Final = _now(
     ("console:root", "contract §9", "/ serves the console from the host with no request to another origin."),
     ("console:shell", "console §0",
      ("The shell has navigation, connection state, running count, approval badge, language, theme and a command "
@@ -1438,7 +1434,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     REQUESTS,
     PLACEHOLDERS,
     REPLIES,
-    REPLIES_TO_COME,
     MANIFESTS,
     CHILDREN,
     PLUGIN_COMMANDS,

@@ -21,10 +21,31 @@
     const box = node.getBoundingClientRect();
     if (phone && node.matches('button, select, [role=tab], input:not([type=checkbox], [type=radio])') && (box.height < 39.5)) faults.push(`too small for a thumb: ${told(node)} ${Math.round(box.width)}x${Math.round(box.height)}`);
   }
-  const texts = shown.filter((node) => node.childElementCount === 0 && node.textContent.trim() && !node.closest('dialog') === !document.querySelector('dialog[open]'));
-  const boxes = texts.slice(0, 800).map((node) => { const range = document.createRange(); range.selectNodeContents(node); return [node, range.getBoundingClientRect()]; }).filter(([node, box]) => { if (box.width < 2 || box.height < 2) return false; const x = box.left + box.width / 2, y = box.top + box.height / 2; if (x < 0 || y < 0 || x >= innerWidth || y >= innerHeight) return false; const top = document.elementFromPoint(x, y); return top && (top === node || node.contains(top) || top.contains(node)); });
-  for (let a = 0; a < boxes.length; a++) for (let b = a + 1; b < boxes.length; b++) {
-    const [p, m] = boxes[a], [q, n] = boxes[b];
+  // What of a box can be seen: no more than each box around it lets through.
+  const seen = (node, box) => {
+    let [left, top, right, bottom] = [Math.max(0, box.left), Math.max(0, box.top), Math.min(innerWidth, box.right), Math.min(innerHeight, box.bottom)];
+    for (let up = node; up && up !== document.body; up = up.parentElement) {
+      const style = getComputedStyle(up);
+      if (style.overflowX === 'visible' && style.overflowY === 'visible') continue;
+      const frame = up.getBoundingClientRect();
+      [left, top, right, bottom] = [Math.max(left, frame.left), Math.max(top, frame.top), Math.min(right, frame.right), Math.min(bottom, frame.bottom)];
+    }
+    return {left, top, right, bottom, width: right - left, height: bottom - top};
+  };
+  const inDialog = Boolean(document.querySelector('dialog[open]'));
+  const texts = shown.filter((node) => node.childElementCount === 0 && node.textContent.trim() && Boolean(node.closest('dialog')) === inDialog);
+  const lines = texts.slice(0, 800).flatMap((node) => {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    return [...range.getClientRects()].slice(0, 8).map((box) => [node, seen(node, box)]);
+  }).filter(([node, box]) => {
+    if (box.width < 2 || box.height < 2) return false;
+    const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+    return top && (top === node || node.contains(top) || top.contains(node));
+  });
+  for (let a = 0; a < lines.length; a++) for (let b = a + 1; b < lines.length; b++) {
+    const [p, m] = lines[a], [q, n] = lines[b];
+    if (p === q) continue;
     const w = Math.min(m.right, n.right) - Math.max(m.left, n.left), h = Math.min(m.bottom, n.bottom) - Math.max(m.top, n.top);
     if (w > 2 && h > 3 && w * h > 0.2 * Math.min(m.width * m.height, n.width * n.height)) faults.push(`texts overlap: ${told(p)} and ${told(q)}`);
   }

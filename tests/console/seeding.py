@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import time
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -13,6 +14,8 @@ import aiohttp
 from playwright.async_api import Page
 
 from tests.console.hosting import START_S, Host
+from tests.console.looks import own_texts
+from tests.console.test_languages import SAME
 from tests.gateway.upstream import Provider, Script, provider, says
 from tests.plugins.folders import make_plugin
 from tests.render.attacks import ATTACKS
@@ -91,6 +94,15 @@ async def active(page: Page) -> list[str]:
     return cast("list[str]", await page.evaluate((Path(__file__).parent / "inert.js").read_text()))
 
 
+async def untranslated(page: Page) -> list[str]:
+    """The console's own words that come from no dictionary, on a page in the stretched language."""
+    return [
+        text
+        for text in await own_texts(page)
+        if re.search("[A-Za-z]{3}", text) and "xx" not in text and text not in SAME
+    ]
+
+
 def write_plugin(root: Path, name: str, code: str, **more: Any) -> tuple[str, str]:
     """A plugin, and the options of a server that has it."""
     (make_plugin(root, name, **more) / "main.py").write_text(code, encoding="utf-8")
@@ -135,6 +147,31 @@ class Model:
     def heard(self) -> str:
         """All that it was ever sent."""
         return json.dumps(self.provider.bodies, ensure_ascii=False)
+
+
+@dataclass
+class Desk:
+    """A server and the model whose calls a person approves there."""
+
+    host: Host
+    model: Model
+
+    async def pending(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (await self.host.api("GET", "/v1/approvals?state=pending"))["data"]
+        return found
+
+    async def clear(self) -> None:
+        if ids := [one["id"] for one in await self.pending()]:
+            await self.host.api("POST", "/v1/approvals/bulk", {"ids": ids, "effect": "deny"})
+
+    async def ask(self, word: str, tool: str, *, said: str = "please", **arguments: str) -> "asyncio.Task[str]":
+        """Until it asks."""
+        before = len(await self.pending())
+        running = self.model.ask(self.host, word, tool, said=said, **arguments)
+        async with asyncio.timeout(15):
+            while len(await self.pending()) == before:  # noqa: ASYNC110 another process tells only when it is asked
+                await asyncio.sleep(0.02)
+        return running
 
 
 @asynccontextmanager

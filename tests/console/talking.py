@@ -54,7 +54,7 @@ def _heard(body: dict[str, Any]) -> str:
 
 
 @asynccontextmanager
-async def talking(folder: Path) -> AsyncIterator[Talking]:
+async def talking(folder: Path, *options: str) -> AsyncIterator[Talking]:
     scripts: dict[str, list[Script]] = {}
 
     def answer(body: dict[str, Any]) -> Script:
@@ -63,7 +63,7 @@ async def talking(folder: Path) -> AsyncIterator[Talking]:
 
     async with provider(answer) as upstream:
         settings = {"OPENAI_BASE_URL": upstream.url, "OPENAI_API_KEY": KEY}
-        async with hosting(folder, settings=settings) as host:
+        async with hosting(folder, *options, settings=settings) as host:
             yield Talking(host, upstream, scripts)
 
 
@@ -122,9 +122,10 @@ async def ended(reply: Locator) -> None:
 
 async def drawn(reply: Locator) -> None:
     """Until every diagram and formula of it is there, or is known not to come."""
+    await expect(reply).to_be_visible()
     await expect(reply.locator(".chat-plain, .pending")).to_have_count(0)
     await expect(reply.locator(".stage > .faint")).to_have_count(0)
-    await expect(reply.locator(".math:not(:has(.katex)):not(:has(.card))")).to_have_count(0)
+    await expect(reply.locator(".math[data-tex]:not([title]):not(:has(.acts))")).to_have_count(0)
 
 
 async def copied(visit: Visit, button: Locator) -> str:

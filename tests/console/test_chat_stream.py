@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.console.talking import Talking, drawn, ended, replies, say, slowly, talking
 from tests.console.visit import visiting
-from tests.gateway.upstream import streamed
+from tests.gateway.upstream import Script, streamed
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:chat:stream")]
 WORDS = "\n\n".join(f"Paragraph {number}: the quick brown fox 跳过 the lazy dog." for number in range(40))
@@ -80,28 +80,30 @@ async def test_a_reply_in_small_pieces_shifts_nothing_and_shows_nothing_that_is_
         assert visit.wrong() == []
 
 
-async def distance(page: Page) -> float:
-    measure = "(view) => view.scrollHeight - view.scrollTop - view.clientHeight"
-    found: float = await page.get_by_role("log").evaluate(measure)
-    return found
+async def at_the_end(page: Page) -> None:
+    view = "document.querySelector('.chat-scroll')"
+    await page.wait_for_function(f"{view}.scrollHeight - {view}.scrollTop - {view}.clientHeight < 60")
 
 
 async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_the_reply(
     browser: Browser, chat: Talking
 ) -> None:
-    chat.answers("Write much.", slowly(WORDS, size=12, pause_s=0.004, then="hang"))
+    writing = slowly(WORDS, size=12, pause_s=0.03, then="hang")
+    chat.answers("Write much.", writing)
     chat.provider.gone.clear()
     async with visiting(browser, chat.host) as visit:
         await visit.go("/chat")
         reply = await say(visit, "Write much.")
         await expect(reply).to_contain_text("Paragraph 20")
-        assert await distance(visit.page) < 60
-        await visit.page.get_by_role("log").evaluate("(view) => { view.scrollTop -= 500; }")
-        top = await visit.page.get_by_role("log").evaluate("(view) => view.scrollTop")
+        await at_the_end(visit.page)
+        top = await visit.page.get_by_role("log").evaluate(
+            "(view) => { view.scrollTop -= 500; return view.scrollTop; }"
+        )
+        writing.pause_s = 0
         await expect(reply).to_contain_text("Paragraph 39")
         assert await visit.page.get_by_role("log").evaluate("(view) => view.scrollTop") == top
         await visit.page.get_by_role("button", name="To the newest").click()
-        assert await distance(visit.page) < 60
+        await at_the_end(visit.page)
         await visit.page.get_by_role("button", name="Stop").click()
         await expect(reply.locator(".chat-facts")).to_contain_text("Stopped")
         async with asyncio.timeout(5):
@@ -116,7 +118,8 @@ async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_th
 async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_same_text(
     browser: Browser, chat: Talking
 ) -> None:
-    chat.answers("Tell a story.", slowly(WORDS, size=8, pause_s=0.012))
+    writing = slowly(WORDS, size=8, pause_s=0.04)
+    chat.answers("Tell a story.", writing)
     async with visiting(browser, chat.host) as visit:
         visit.allowed += ["409"]  # both windows keep the end of the reply: one is told that the other was faster
         await visit.go("/chat")
@@ -129,6 +132,7 @@ async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_sam
         await visit.page.reload()
         await expect(replies(visit.page).last).to_contain_text("Paragraph 6:")
         assert await visit.page.get_by_role("button", name="Stop").is_visible()
+        writing.pause_s = 0
         seen = []
         for page in (visit.page, second):
             await expect(replies(page).last).to_contain_text("Paragraph 39:")
@@ -143,6 +147,23 @@ async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_sam
         await expect(replies(second)).to_have_count(2)
         kept = (await chat.host.api("GET", f"/v1/conversations/{visit.page.url.rsplit('/', 1)[1]}"))["messages"]
         assert [one["role"] for one in kept] == ["user", "assistant"] * 2
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:faults")
+async def test_a_provider_that_refuses_is_quoted_and_the_words_are_not_lost(browser: Browser, chat: Talking) -> None:
+    body = b'{"error": {"message": "You have <b>no</b> credit left.", "type": "billing", "code": "no_credit"}}'
+    chat.answers("Be refused.", Script([body], status=402, kind="application/json"), "Paid, **thanks**.")
+    async with visiting(browser, chat.host) as visit:
+        visit.allowed += ["402"]
+        await visit.go("/chat")
+        reply = await say(visit, "Be refused.")
+        await expect(reply.get_by_role("alert")).to_contain_text("You have <b>no</b> credit left.")
+        await visit.page.reload()
+        await expect(visit.page.get_by_role("article", name="You")).to_contain_text("Be refused.")
+        await replies(visit.page).last.get_by_role("alert").get_by_role("button", name="Retry").click()
+        await expect(replies(visit.page).last).to_contain_text("Paid, thanks.")
+        await expect(replies(visit.page)).to_have_count(1)
         assert visit.wrong() == []
 
 

@@ -13,6 +13,7 @@ from tests.console.visit import PHONE, visiting
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
 # Names of the console's own language switch, and of things that have one name everywhere.
+SIZE = re.compile(r"[·\s]*[\d.,]+ (B|KiB|MiB|GiB)")
 SAME = frozenset(("中文", "English", "切换到中文", "Switch to English", "Toolyard", "owner", "tour"))
 
 
@@ -32,4 +33,17 @@ async def test_every_word_of_a_page_comes_from_a_dictionary(browser: Browser, fi
     async with visiting(browser, filled, lang="pseudo", size=PHONE) as visit:
         await visit.go(path)
         plain = [text for text in await own_texts(visit.page) if re.search(r"[A-Za-z]{3,}", text) and "xx" not in text]
-        assert [text for text in plain if text not in SAME] == []
+        assert [text for text in plain if text not in SAME and not SIZE.fullmatch(text)] == []
+
+
+@pytest.mark.requirement("console:languages", "console:settings")
+async def test_every_setting_is_explained_in_chinese(browser: Browser, filled: Host) -> None:
+    async with visiting(browser, filled, lang="zh") as visit:
+        await visit.go("/settings")
+        names = [one["name"] for one in (await filled.api("GET", "/v1/settings"))["settings"]]
+        told = await visit.page.locator(".settings-one").all_inner_texts()
+        assert len(told) == len(names)
+        assert [
+            text for text in told if not CHINESE.search(text.replace("立即生效", "").replace("重启后生效", ""))
+        ] == []
+        assert visit.wrong() == []

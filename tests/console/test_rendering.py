@@ -24,7 +24,7 @@ from tests.console.talking import (
     talking,
     user,
 )
-from tests.console.visit import DESKTOP, PHONE, Visit, visiting
+from tests.console.visit import DESKTOP, PATIENCE_MS, PHONE, Visit, visiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 FLOW = "graph TD\n A[开始（全角）] --> B{好吗？}\n B -->|是| C[完成]\n B -->|否| D[再来]\n D --> B"
@@ -48,6 +48,7 @@ def structured() -> str:
         "hello": {"type": "code", "language": "python", "content": CODE},
         "order": {"type": "mermaid", "content": ORDER},
         "dot": {"type": "image", "content": IMAGE, "title": "a dot"},
+        "extra": {"type": "table", "content": "left,right\n1,2"},
     }
     return json.dumps({"think": THINK, "content": content, "attachments": attachments}, ensure_ascii=False)
 
@@ -94,6 +95,7 @@ async def test_a_reply_with_everything_shows_each_part_in_its_place(browser: Bro
         await expect(reply.get_by_text("The end.")).to_be_visible()
         missing = reply.locator(".card.warning", has_text="{{code:nowhere}}")
         await expect(missing).to_have_count(1 if form == "structured" else 0)
+        await expect(reply.locator(".rest td")).to_have_count(2 if form == "structured" else 0)
         assert await copied(visit, reply.get_by_role("button", name="Copy code")) == CODE
         answer = await copied(visit, reply.get_by_role("button", name="Copy answer"))
         assert answer.startswith("Look:\n\n| 名称")
@@ -156,6 +158,8 @@ async def test_a_broken_diagram_or_formula_shows_why_and_its_source_and_the_rest
         await expect(failed).to_contain_text("The diagram could not be drawn")
         await expect(failed).to_contain_text("line 2")
         await expect(failed.locator("pre")).to_have_text("graph TD\n A --> --> B\n C --> D\n")
+        await failed.scroll_into_view_if_needed()
+        await expect(failed.locator("pre")).to_be_in_viewport(ratio=1)
         formulas = reply.locator(".math")
         for number, source in enumerate(("\\frac{1}{", "\\begin{matrix} a & b")):
             await expect(formulas.nth(number)).to_contain_text("The formula could not be drawn")
@@ -164,6 +168,9 @@ async def test_a_broken_diagram_or_formula_shows_why_and_its_source_and_the_rest
         for text in ("Before.", 'print("still code")', "After."):
             await expect(reply).to_contain_text(text)
         assert await layout_faults(visit.page) == []
+        await visit.page.set_viewport_size({"width": PHONE[0], "height": 2400})
+        await expect(failed.locator("pre")).to_be_in_viewport(ratio=1)
+        assert await layout_faults(visit.page, phone=True) == []
         assert visit.wrong() == []
 
 
@@ -219,6 +226,48 @@ async def test_five_diagrams_stay_whole_and_apart_when_the_window_changes_and_th
         assert visit.wrong() == []
 
 
+@pytest.mark.requirement("console:chat:parts", "s:S-66")
+async def test_a_diagram_can_be_read_as_source_opened_large_and_saved_as_a_drawing_that_does_nothing(
+    browser: Browser, chat: Talking
+) -> None:
+    async with visiting(browser, chat.host) as visit:
+        reply = await opened(visit, await chat.keep(f"```mermaid\n{FLOW}\n```"))
+        height = await reply.locator("figure.mermaid").evaluate("(figure) => figure.offsetHeight")
+        await reply.get_by_role("tab", name="Source").click()
+        await expect(reply.locator(".stage pre")).to_have_text(FLOW + "\n")
+        assert await copied(visit, reply.get_by_role("button", name="Copy source")) == FLOW + "\n"
+        await reply.get_by_role("tab", name="Diagram").click()
+        assert await reply.locator("figure.mermaid").evaluate("(figure) => figure.offsetHeight") == height
+        async with visit.page.expect_download() as saving:
+            await reply.get_by_role("button", name="Download SVG").click()
+        saved = (await (await saving.value).path()).read_text("utf-8")
+        assert re.search("^<svg[^>]*viewBox", saved)
+        assert "开始（全角）" in saved
+        assert not re.search(
+            "<script|<foreignObject|<style|<image| on[a-z]+=|javascript:|https?://(?!www.w3.org)", saved
+        )
+        await reply.get_by_role("button", name="Open large").click()
+        await expect(visit.page.get_by_role("dialog").locator("svg[role=img]")).to_be_visible()
+        await visit.page.keyboard.press("Escape")
+        await expect(visit.page.get_by_role("dialog")).to_have_count(0)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:no-errors", "console:chat:faults")
+async def test_a_diagram_with_numbers_that_are_none_is_drawn_without_an_error_on_the_console(
+    browser: Browser, chat: Talking
+) -> None:
+    empty = (
+        "gantt\n title nothing",
+        "xychart-beta\n bar [-1, -2]\n y-axis 5 --> 1",
+        "journey\n title x\n section s\n a: 99: b",
+    )
+    async with visiting(browser, chat.host) as visit:
+        reply = await opened(visit, await chat.keep("\n\n".join(f"```mermaid\n{one}\n```" for one in empty)))
+        await expect(reply.locator("figure.mermaid").locator("svg[role=img], .failed")).to_have_count(3)
+        assert visit.wrong() == []
+
+
 @pytest.mark.requirement("s:S-63", "console:chat:faults")
 @pytest.mark.parametrize("way", ["silent", "busy"])
 async def test_a_diagram_that_takes_longer_than_three_seconds_shows_its_source_and_the_next_is_drawn(
@@ -234,7 +283,7 @@ async def test_a_diagram_that_takes_longer_than_three_seconds_shows_its_source_a
         await visit.page.goto(chat.host.url + path)
         reply = replies(visit.page).last
         first, second = (reply.locator("figure.mermaid").nth(number) for number in (0, 1))
-        await expect(first.locator(".failed")).to_contain_text("longer than 3 seconds")
+        await expect(first.locator(".failed")).to_contain_text("longer than 3 seconds", timeout=PATIENCE_MS)
         await expect(first.locator(".failed pre")).to_contain_text("endless")
         await expect(second.locator("svg[role=img]")).to_contain_text("quick")
         await expect(visit.page.locator("iframe")).to_have_count(1)

@@ -1,5 +1,5 @@
 () => {
-  const given = 'code, pre, kbd, time, textarea, [lang], [data-given], .rendered, script, style, svg';
+  const given = 'code, pre, kbd, time, textarea, body [lang], [data-given], .rendered, script, style, svg';
   const found = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {

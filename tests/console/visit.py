@@ -13,6 +13,7 @@ DESKTOP: Final = (1440, 900)
 TABLET: Final = (1024, 768)
 PHONE: Final = (390, 844)
 PATIENCE_MS: Final = 15_000
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @dataclass

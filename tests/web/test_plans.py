@@ -68,6 +68,8 @@ async def test_times_are_previewed_with_their_offset(tmp_path: Path) -> None:
         assert "skip" in (await previewed(at="2027-03-28-02:30"))["note"]
         assert "twice" in (await previewed(at="2027-10-31-02:30"))["note"]
         assert len((await previewed(cron="0 8 * * *"))["times"]) == 5
+        week = (await running.post("/v1/schedules/preview", {"cron": "0 * * * *", "days": 7})).json["times"]
+        assert len(week) == 168
         for wrong in ({"at": "2001-01-01-10:00"}, {"cron": "x"}, {}, {"at": "2099-03-05-14:00", "cron": "* * * * *"}):
             told = await previewed(**wrong)
             assert (told["times"], told["in_seconds"], bool(told["problem"])) == ([], None, True)

@@ -27,11 +27,11 @@ export function TextArea({ label, help, problem, value, onInput, required, rows 
   return <Field label={label} help={help} problem={problem} required={required}>{(ids) => <textarea {...ids} class={mono ? "mono" : ""} rows={rows} placeholder={placeholder} spellcheck={!mono} value={value} onInput={(event) => onInput(event.currentTarget.value)} />}</Field>;
 }
 
-export function Select({ label, help, problem, value, onInput, options, required }: Around & { value: string; onInput: (value: string) => void; options: readonly { value: string; name: string }[] }) {
-  return <Field label={label} help={help} problem={problem} required={required}>{(ids) => <select {...ids} value={value} onInput={(event) => onInput(event.currentTarget.value)}>{options.map((one) => <option key={one.value} value={one.value}>{one.name}</option>)}</select>}</Field>;
+export function Select({ label, help, problem, value, onInput, options, required }: Around & { value: string; onInput: (value: string) => void; options: readonly { value: string; name: string; given?: boolean }[] }) {
+  return <Field label={label} help={help} problem={problem} required={required}>{(ids) => <select {...ids} value={value} onInput={(event) => onInput(event.currentTarget.value)}>{options.map((one) => <option key={one.value} value={one.value} data-given={one.given || undefined}>{one.name}</option>)}</select>}</Field>;
 }
 
-export function Switch({ label, on, onSwitch, help, disabled }: { label: ComponentChildren; on: boolean; onSwitch: (on: boolean) => void; help?: string; disabled?: boolean }) {
+export function Switch({ label, on, onSwitch, help, disabled }: { label: ComponentChildren; on: boolean; onSwitch: (on: boolean) => void; help?: ComponentChildren; disabled?: boolean }) {
   return (
     <label class="switch">
       <input type="checkbox" role="switch" checked={on} disabled={disabled} onChange={(event) => onSwitch(event.currentTarget.checked)} />

@@ -63,9 +63,9 @@ function File({ file, split: halves }: { file: PatchFile; split: boolean }) {
     <details class="patch-file" open>
       <summary>
         <Icon sign="right" size={14} />
-        <span class="patch-path mono">{visible(file.path)}</span>
+        <span class="patch-path mono" data-given>{visible(file.path)}</span>
         {operation && <Chip tone={file.operation === "delete" ? "bad" : file.operation === "create" ? "good" : "plain"}>{operation}</Chip>}
-        {file.from && <span class="faint mono">{t.from(visible(file.from))}</span>}
+        {file.from && <span class="faint mono" data-given>{t.from(visible(file.from))}</span>}
         {crlf && <Chip title={t.crlfTitle}>{t.crlf}</Chip>}
         <span class="grow" />
         <Counts {...count(file.hunks)} />

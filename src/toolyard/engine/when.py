@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 from zoneinfo import ZoneInfo
 
@@ -17,7 +17,8 @@ from cronsim import CronSim, CronSimError
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
-FORESEEN: Final = 5  # moments of a cron expression
+FORESEEN: Final = 5  # moments of a cron expression, or all of so many days, but no more than
+MOST_FORESEEN: Final = 200
 _LOCAL = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[-T ](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
 _HINT = "Write it as YYYY-MM-DD-HH:mm, such as 2027-03-05-14:00, or as ISO 8601 with an offset."
 
@@ -56,14 +57,18 @@ class Foreseen:
     problem: str = ""
 
 
-def foresee(at: str, cron: str, zone: ZoneInfo, now: datetime) -> Foreseen:
+def foresee(at: str, cron: str, zone: ZoneInfo, now: datetime, *, days: int = 0) -> Foreseen:
     try:
         first = first_of(at, cron, zone, now)
     except Failure as failure:
         return Foreseen(problem=f"{failure.message} {failure.hint}".strip())
     if at:
         return Foreseen((first,), _clock_note(at, first))
-    return Foreseen(tuple(islice(repeats(cron, zone, now), FORESEEN)))
+    moments = repeats(cron, zone, now)
+    if days:
+        last = now + timedelta(days=days)
+        return Foreseen(tuple(islice(takewhile(lambda moment: moment <= last, moments), MOST_FORESEEN)))
+    return Foreseen(tuple(islice(moments, FORESEEN)))
 
 
 def _clock_note(at: str, due: datetime) -> str:

@@ -24,6 +24,7 @@ class NewSchedule(_Closed):
 class When(_Closed):
     at: Annotated[str, Field(max_length=100)] = ""
     cron: Annotated[str, Field(max_length=100)] = ""
+    days: Annotated[int, Field(ge=0, le=31, description="All moments of a cron within so many days, 200 at most.")] = 0
 
 
 class Preview(BaseModel):

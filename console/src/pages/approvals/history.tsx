@@ -40,7 +40,7 @@ function Row({ row }: { row: Approval }) {
     <button type="button" class="apr-row" data-row onClick={() => ask({ open: row.id }, false)}>
       <StateChip state={row.state} />
       <span class="mono cut" data-given title={nameOf(row)}>{visible(nameOf(row))}</span>
-      <span class="quiet cut apr-row-who">{whoAnswered(row)}</span>
+      <span class="quiet cut apr-row-who" title={whoAnswered(row)}>{whoAnswered(row)}</span>
       <span class="faint apr-row-when"><Ago at={row.answered ?? row.updated} /></span>
     </button>
   );

@@ -4,16 +4,16 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, ApiError, may } from "../../lib/api";
 import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
 import { Json } from "../../ui/code";
 import { Icon } from "../../ui/icon";
 import { Fault } from "../../ui/state";
 import { Countdown } from "../../ui/time";
+import { approvalWords, whyOf } from "../approvals/words";
 import type { Call } from "./model";
 import { words } from "./words";
 
-interface Approval { id: string; tool: string; state: string; reason?: string; expires?: number | null; arguments: Record<string, unknown>; command_line?: string[] | string | null }
+interface Approval { id: string; tool: string; state: string; because?: string | null; reason?: string; expires?: number | null; arguments: Record<string, unknown>; command_line?: string[] | string | null }
 
 export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answer: string) => void }) {
   const t = words();
@@ -37,7 +37,7 @@ export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answe
         <Icon sign="approvals" size={17} /><strong>{t.asks(call.tool)}</strong>
         {value?.expires && <span class="faint">{t.expiresIn} <Countdown to={value.expires} /></span>}
       </div>
-      {value?.reason && <p class="quiet" data-given>{visible(value.reason)}</p>}
+      {value && <p class="quiet">{whyOf(approvalWords(), value.because, value.reason)}</p>}
       {error && !value ? <Fault error={error} retry={reload} /> : <Json label={t.input} value={value?.arguments ?? call.summary} />}
       <div class="row">
         {path && <Button kind="danger" onClick={answer("deny")}>{t.deny}</Button>}

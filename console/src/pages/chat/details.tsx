@@ -1,14 +1,13 @@
 /** All of a call: what it was given, what it said, what it changed. Read from the server when the card is opened. */
 import { may } from "../../lib/api";
 import { useThing } from "../../lib/resource";
-import { visible } from "../../lib/visible";
 import { Code, Json } from "../../ui/code";
+import { filesOf, Patch } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
 import type { Call } from "./model";
 import { words } from "./words";
 
 export interface Recorded { id: string; tool: string; state: string; arguments: Record<string, unknown>; text?: string; reason?: string | null; envelope?: { data?: Record<string, unknown>; text?: string } }
-interface Hunk { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] }
 
 export function CallDetails({ call }: { call: Call }) {
   const t = words();
@@ -18,35 +17,17 @@ export function CallDetails({ call }: { call: Call }) {
   if (state === "fault" && !value && error?.status !== 404) return <Fault error={error} retry={reload} />;
   if (!value) return <><Notice tone="info">{t.noCall}</Notice>{call.summary && <Code label={t.input} text={call.summary} />}{call.text && <Code label={t.output} text={call.text} />}</>;
   const data = { ...value.envelope?.data };
-  const hunks = hunksOf(data["structured_patch"]);
+  const files = filesOf(value.envelope);
   delete data["structured_patch"];
   const output = value.envelope?.text ?? value.text ?? call.text;
   return (
     <>
       <Json label={t.input} value={value.arguments} />
       {output && <Code label={t.output} text={output} />}
-      {hunks.length > 0 && <Patch hunks={hunks} />}
+      {files.length > 0 && <Patch files={files} />}
       {Object.keys(data).length > 0 && <Json label={t.result} value={shortened(data)} />}
     </>
   );
-}
-
-function Patch({ hunks }: { hunks: Hunk[] }) {
-  return (
-    <div class="code chat-patch">
-      <div class="code-head"><span class="faint">{words().patch}</span></div>
-      <pre tabIndex={0} aria-label={words().patch}>
-        {hunks.map((hunk, at) => [
-          <span key={`h${at}`} class="chat-hunk">{`@@ -${hunk.oldStart},${hunk.oldLines} +${hunk.newStart},${hunk.newLines} @@\n`}</span>,
-          ...hunk.lines.map((line, n) => <span key={`${at}.${n}`} class={line.startsWith("+") ? "chat-add" : line.startsWith("-") ? "chat-del" : ""}>{`${visible(line)}\n`}</span>),
-        ])}
-      </pre>
-    </div>
-  );
-}
-
-function hunksOf(value: unknown): Hunk[] {
-  return Array.isArray(value) ? (value as Hunk[]).filter((hunk) => Array.isArray(hunk?.lines)) : [];
 }
 
 /** Pictures in the data are shown as pictures elsewhere; here they would be a wall of letters. */

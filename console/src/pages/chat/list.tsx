@@ -65,7 +65,7 @@ function Remove({ row, onClose, onGone }: { row: Row; onClose: () => void; onGon
     forget(row.id);
     localStorage.removeItem(`toolyard.draft.${row.id}`);
     toast(t.removed);
-    if (place.peek().name === row.id) go("/chat");
+    if (place.peek().name === row.id) go(withQuery("/chat", { q: asked("q") }));
     onGone();
   };
   return (

@@ -7,6 +7,7 @@ import { seconds } from "./when";
 
 export interface Coming { at: number; schedule: Schedule }
 const MOST_RULES = 12;
+const DAYS = 7;
 
 export function useComing(rows: readonly Schedule[]): Coming[] {
   const known = useSignal<ReadonlyMap<string, readonly number[]>>(new Map());
@@ -16,7 +17,7 @@ export function useComing(rows: readonly Schedule[]): Coming[] {
   useEffect(() => {
     const stop = new AbortController();
     for (const [key, cron] of rules.filter(([one]) => !known.peek().has(one))) {
-      api<Preview>("/v1/schedules/preview", { body: { cron }, signal: stop.signal }).then(
+      api<Preview>("/v1/schedules/preview", { body: { cron, days: DAYS }, signal: stop.signal }).then(
         (came) => (known.value = new Map(known.peek()).set(key, came.times.map(seconds))),
         () => undefined, // Then only its next run is drawn.
       );

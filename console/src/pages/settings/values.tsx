@@ -75,20 +75,20 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
 
 function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; value: unknown; fixed: boolean; problem?: string; onInput: (value: unknown) => void }) {
   const t = words();
-  const help = description(setting.name, setting.description);
+  const help = <span data-given>{description(setting.name, setting.description)}</span>;
   const common = { label: <code>{setting.name}</code>, help, problem };
-  if (setting.secret) return <TextField {...common} type="password" autocomplete="new-password" disabled={fixed} value={typeof value === "string" && value !== setting.value ? value : ""} placeholder={setting.value ? t.secretSet : t.secretEmpty} onInput={onInput} />;
+  if (setting.secret && setting.kind !== "table") return <TextField {...common} type="password" autocomplete="new-password" disabled={fixed} value={typeof value === "string" && value !== setting.value ? value : ""} placeholder={setting.value ? t.secretSet : t.secretEmpty} onInput={onInput} />;
   switch (setting.kind) {
     case "bool":
       return <Switch label={<code>{setting.name}</code>} help={help} on={value === true} disabled={fixed} onSwitch={onInput} />;
     case "choice":
-      return <Select {...common} value={String(value ?? "")} onInput={onInput} options={(setting.choices ?? []).map((one) => ({ value: one, name: one }))} />;
+      return <Select {...common} value={String(value ?? "")} onInput={onInput} options={(setting.choices ?? []).map((one) => ({ value: one, name: one, given: true }))} />;
     case "number":
       return <TextField {...common} type="number" disabled={fixed} value={String(value ?? "")} onInput={(text) => onInput(text === "" ? null : Number(text))} />;
     case "list":
       return <TextArea {...common} mono rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))} placeholder={t.lines} value={Array.isArray(value) ? value.join("\n") : String(value ?? "")} onInput={(text) => onInput(text.split("\n").map((line) => line.trim()).filter(Boolean))} />;
     case "table":
-      return <div class="field"><strong><code>{setting.name}</code></strong><p class="faint">{help}</p>{value ? <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre> : null}<a href="/settings?tab=raw">{t.raw}</a></div>;
+      return <div class="field"><strong><code>{setting.name}</code></strong><p class="faint">{help}</p>{!setting.secret && value && Object.keys(value).length ? <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre> : null}<a href="/settings?tab=raw">{t.raw}</a></div>;
     default:
       return <TextField {...common} disabled={fixed} value={String(value ?? "")} onInput={onInput} />;
   }

@@ -43,7 +43,7 @@ function Unified({ line, index, spaces }: { line: Line; index: number; spaces: b
       <td class="patch-number">{line.old}</td>
       <td class="patch-number">{line.new}</td>
       <td class="patch-sign">{line.kind}</td>
-      <td class="patch-text"><Text line={line} spaces={spaces} /></td>
+      <td class="patch-text" data-given><Text line={line} spaces={spaces} /></td>
     </tr>
   );
 }
@@ -53,7 +53,7 @@ function Side({ line, side, spaces }: { line: Line | null; side: "old" | "new"; 
   return (
     <>
       <td class={`patch-number ${tone(line)}`}>{line[side]}</td>
-      <td class={`patch-text patch-half ${tone(line)}`}><span class="patch-mark">{line.kind}</span><Text line={line} spaces={spaces} /></td>
+      <td class={`patch-text patch-half ${tone(line)}`} data-given><span class="patch-mark">{line.kind}</span><Text line={line} spaces={spaces} /></td>
     </>
   );
 }

@@ -22,6 +22,9 @@ export function drawDiagram(figure: HTMLElement): void {
   mount(host, <Diagram source={exact(pre)} kind={pre.dataset["kind"] ?? "other"} title={title} />);
 }
 
+/** After the place of an error Mermaid lists the names that its grammar has for all that could have stood there. */
+const EXPECTED = /\n?Expecting /;
+
 type Shown = { state: "drawing" } | { state: "drawn"; drawing: Drawing } | { state: "failed"; error: NotDrawn };
 
 function Diagram({ source, kind, title }: { source: string; kind: string; title: string }) {
@@ -57,7 +60,7 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
           <CopyButton label={t.copySource} text={source} />
         </span>
       </div>
-      <div class={`stage${fits.value ? " fits" : ""}`} style={fits.value ? {} : { height: `${stageHeight(kind, source)}px` }}>
+      <div class={`stage${fits.value ? " fits" : ""}`} style={fits.value ? {} : { [now.state === "failed" ? "minHeight" : "height"]: `${stageHeight(kind, source)}px` }}>
         {tab.value === "source" ? <pre tabIndex={0} aria-label={t.source}>{visible(source)}</pre>
           : now.state === "drawn" ? <Picture drawing={now.drawing} name={name} />
           : now.state === "failed" ? <Failed error={now.error} source={source} /> : <span class="faint">{t.drawing}</span>}
@@ -81,7 +84,7 @@ function Picture({ drawing: { tree, width }, name }: { drawing: Drawing; name: s
 
 function Failed({ error, source }: { error: NotDrawn; source: string }) {
   const t = words();
-  const why = error.fault === "source" ? error.message : { slow: t.tooSlow, large: t.tooLarge, frame: t.noFrame }[error.fault];
+  const why = error.fault === "source" ? error.message.split(EXPECTED)[0]!.trim() : { slow: t.tooSlow, large: t.tooLarge, frame: t.noFrame }[error.fault];
   return (
     <div class="failed">
       <p class="card warning" role="note"><strong>{t.diagramFailed}</strong><span class="why">{visible(why)}</span></p>

@@ -29,17 +29,19 @@ function draw(by: Katex, node: HTMLElement): void {
     if (tex.length > LONGEST) throw new Error(words().formulaLong);
     by.render(tex, shown, { displayMode: display, output: "html", trust: false, strict: "ignore", maxExpand: 1000, maxSize: 20, throwOnError: true });
     if (isDeep(shown, DEEPEST)) throw new Error(words().formulaDeep);
+    const spoken = document.createElement("span");
+    spoken.className = "hush";
+    if (read) spoken.append(...node.childNodes);
+    else spoken.textContent = tex;
+    node.replaceChildren(shown, spoken);
+    if (display) shown.tabIndex = 0;
   } catch (error) {
-    if (!read) node.append(fault(error));
-    return;
+    if (!read) {
+      node.querySelector(":scope > .note:first-child")?.remove(); // the fault says more
+      node.append(fault(error));
+    }
   }
-  const spoken = document.createElement("span");
-  spoken.className = "hush";
-  if (read) spoken.append(...node.childNodes);
-  else spoken.textContent = tex;
-  node.replaceChildren(shown, spoken);
   if (display) {
-    shown.tabIndex = 0;
     const host = node.appendChild(document.createElement("span"));
     host.className = "acts";
     mount(host, <CopyButton label={words().copyTex} text={tex} />);

@@ -104,9 +104,9 @@ async def _served(path: str, request: Request) -> Response:
 
 @lru_cache(maxsize=256)
 def _read(path: str) -> _File:
-    place = FOLDER / path
+    place = FOLDER / path  # of a path that begins with a slash nothing but that path is left
     kind = _KINDS.get(place.suffix)
-    if kind is None or ".." in place.parts or not place.is_file():
+    if kind is None or not place.is_relative_to(FOLDER) or ".." in place.parts or not place.is_file():
         raise not_found(f"file '{path[:100]}'")
     plain = place.read_bytes()
     packed = gzip.compress(plain, 6, mtime=0) if place.suffix in _PACKED else b""

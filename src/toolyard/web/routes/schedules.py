@@ -55,7 +55,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     async def preview_schedule(when: When) -> Response:
         """The moments that a time or a cron expression means, as far as it means any."""
         now, zone = clock.now(), yard.config.zone
-        seen = await asyncio.to_thread(foresee, when.at, when.cron, zone, now)
+        seen = await asyncio.to_thread(foresee, when.at, when.cron, zone, now, days=when.days)
         return answer(
             {
                 "times": [moment.isoformat(timespec="seconds") for moment in seen.times],

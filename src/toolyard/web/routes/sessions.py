@@ -10,7 +10,7 @@ import re
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs, quote, urlencode
 
 from fastapi import APIRouter, Request, Response
 
@@ -23,7 +23,8 @@ from toolyard.web.refusal import Refusal
 from toolyard.web.sessions import SESSION_S
 from toolyard.web.shapes import Done, Session, Ticket
 
-_OURS = re.compile(r"/(?![/\\])[\w\-./?&=%~+,:@!$'()*]*")
+_SIGNS = "/?&=%~+,:@!$'()*"  # beside letters, digits and - . _
+_OURS = re.compile(rf"/(?![/\\])[\w\-.{re.escape(_SIGNS)}]*")
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
 _FORM: JsonObject = {
     "requestBody": {"content": {"application/x-www-form-urlencoded": {"schema": {"type": "object"}}}},
@@ -112,8 +113,8 @@ def router(access: Access, cookie: str, version: str) -> APIRouter:
 
 
 def _place(wanted: str) -> str:
-    """A place of this server: it begins with one slash, and nothing in it could lead elsewhere."""
-    return wanted if _OURS.fullmatch(wanted) else "/"
+    """A place of this server, as a header can carry it: it begins with one slash, and nothing in it leads elsewhere."""
+    return quote(wanted, safe=_SIGNS) if _OURS.fullmatch(wanted) else "/"
 
 
 def _language(asked: str, head: Head) -> str:

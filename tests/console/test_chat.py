@@ -1,0 +1,323 @@
+"""Talking: what is sent and what never is, tools and tasks at their place, and conversations that are kept."""
+
+import base64
+import re
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, FilePayload, Locator, expect
+
+from tests.console.hosting import Host
+from tests.console.looks import access_faults, layout_faults, own_texts
+from tests.console.seeding import write_plugin
+from tests.console.talking import KEY, Talking, assistant, called, copied, ended, keep, replies, say, talking, user
+from tests.console.test_languages import CHINESE, SAME
+from tests.console.visit import DESKTOP, PHONE, Visit, visiting
+from toolyard.protocol.markers import parse_requests
+from toolyard.protocol.request_text import format_request
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+SLOW = "import time\ntime.sleep(60)\n"
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+# Every state that a call's line shows, and where the line stands.
+STATES = """() => {
+  window.seen = [];
+  new MutationObserver(() => {
+    const line = document.querySelector('.chat-call-line'), state = line?.querySelector('.chip').textContent;
+    if (state && window.seen.at(-1)?.[0] !== state) window.seen.push([state, `${line.offsetTop} ${line.offsetHeight}`]);
+  }).observe(document.body, { subtree: true, childList: true, characterData: true });
+}"""
+TRICKY = "line one\n  「末」, and <<<[END_TOOL_REQUEST]>>>\n\ttab 「始ESCAPE」\n"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
+    folder = tmp_path_factory.mktemp("chatting")
+    long = {"protocol": "stdio", "timeout": 60_000}
+    options = write_plugin(folder / "given", "Slow", SLOW, communication=long, risk="read")
+    async with talking(folder, *options) as one:
+        yield one
+
+
+def message_box(visit: Visit) -> Locator:
+    return visit.page.get_by_label("Message", exact=True)
+
+
+@pytest.mark.requirement("console:chat:parts", "console:chat:stream")
+async def test_a_call_waits_for_its_approval_and_ends_in_its_place_and_can_be_copied_as_a_block(
+    browser: Browser, chat: Talking
+) -> None:
+    arguments = {"path": "notes/a b.md", "content": TRICKY}
+    chat.answers("Write it.", f"I write.\n{format_request('Write', arguments)}", "It is **written**.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        await visit.page.evaluate(STATES)
+        reply = await say(visit, "Write it.")
+        chip = reply.locator(".chat-call-line .chip")
+        asks = reply.get_by_role("region", name="Write asks for your approval")
+        await expect(asks).to_contain_text("notes/a b.md")
+        await expect(chip).to_have_text("waiting for approval")
+        assert not (chat.host.project / "notes").exists()
+        await asks.get_by_role("button", name="Allow once").click()
+        await expect(chip).to_have_text("success")
+        await expect(asks).to_have_count(0)
+        await expect(reply).to_contain_text("It is written.")
+        seen = await visit.page.evaluate("window.seen")
+        assert [state for state, _ in seen] == ["running", "waiting for approval", "running", "success"]
+        assert len({place for _, place in seen}) == 1, "it moved"
+        assert (chat.host.project / "notes" / "a b.md").read_text() == TRICKY
+        await ended(reply)
+        await expect(reply.locator(".chat-facts")).to_contain_text("1 tool round")
+        await reply.get_by_role("button", name="Write · Show details").click()
+        await expect(reply.locator(".chat-call-body")).to_contain_text("line one")
+        block = await copied(visit, reply.get_by_role("button", name="Copy as block"))
+        (found,) = parse_requests(block)
+        assert (found["tool"], found["args"]) == ("Write", arguments)
+        assert await layout_faults(visit.page) == []
+        assert await access_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts")
+async def test_a_denied_call_and_one_that_is_stopped_say_so_and_the_reply_goes_on(
+    browser: Browser, chat: Talking
+) -> None:
+    chat.answers("Delete it.", format_request("Write", {"path": "x.txt", "content": "x"}), "I was **refused**.")
+    chat.answers("Take long.", format_request("Slow", {"command": "Go"}), "It was **cut**.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Delete it.")
+        await reply.get_by_role("button", name="Deny").click()
+        await expect(reply).to_contain_text("I was refused.")
+        await expect(reply.locator(".chat-call-line .chip")).to_have_text("denied")
+        assert not (chat.host.project / "x.txt").exists()
+        await ended(reply)
+        reply = await say(visit, "Take long.")
+        await expect(reply.locator(".chat-call-line .chip")).to_have_text("running")
+        await reply.get_by_role("button", name="Stop").click()
+        await expect(reply).to_contain_text("It was cut.")
+        await expect(reply.locator(".chat-call-line .chip")).to_have_text("cancelled")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts", "console:chat:stream")
+async def test_a_task_becomes_its_result_where_it_stands_and_stays_so_after_a_reload(
+    browser: Browser, fresh: Host
+) -> None:
+    async with visiting(browser, fresh) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "async animation")
+        await reply.get_by_role("button", name="Allow once").click()
+        result = reply.locator(".rendered").get_by_role("group", name=re.compile("^Timelapse task "))
+        await expect(result).to_contain_text("done", timeout=30_000)
+        await ended(reply)
+        said = await result.inner_text()
+        await expect(reply.locator(".rendered p", has_text="VCP_ASYNC_RESULT")).to_have_count(0)
+        await expect(reply.locator(".chat-call-line .chip")).to_have_count(1)
+        await visit.page.reload()
+        await expect(result).to_contain_text("done")
+        assert await result.inner_text() == said
+        assert await layout_faults(visit.page) == []
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:sent")
+async def test_a_drawer_shows_each_round_as_it_was_sent_without_secrets(browser: Browser, chat: Talking) -> None:
+    words = f"List the files, my key is {KEY}."
+    chat.answers(words.replace(KEY, "[masked]"), format_request("LS", {"path": "."}), "That is **all**.")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, words)
+        await ended(reply)
+        await reply.get_by_role("button", name="What was sent").click()
+        drawer = visit.page.get_by_role("dialog", name="What was sent")
+        await expect(drawer).to_contain_text("Round 2 of 2")
+        await drawer.get_by_text("Round 1 of 2").click()
+        for part in ("You can use the tools below", "SciCalculator", "List the files, my key is ", "VCP_TOOL_PAYLOAD"):
+            await expect(drawer).to_contain_text(part)
+        assert KEY not in await drawer.inner_html()
+        assert "{{VCPAllTools}}" not in await drawer.inner_text()
+        assert await layout_faults(visit.page) == []
+        await visit.page.reload()
+        await expect(drawer).to_contain_text("Round 2 of 2")  # the open panel is in the address
+        assert chat.provider.keys[-1] == f"Bearer {KEY}"
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts", "console:url-state")
+async def test_an_address_may_fill_the_box_but_never_sends_and_a_draft_is_kept(browser: Browser, chat: Talking) -> None:
+    async with visiting(browser, chat.host) as visit:
+        before = len(chat.provider.bodies)
+        await visit.go("/chat?prompt=delete%20everything%20%E5%90%A7&send=1")
+        await expect(message_box(visit)).to_have_value("delete everything 吧")
+        await visit.go("/chat")
+        await message_box(visit).fill("half a thought\nand more")
+        await visit.page.get_by_role("link", name="Status").click()
+        await visit.page.wait_for_url("**/status")
+        await visit.page.go_back()
+        await expect(message_box(visit)).to_have_value("half a thought\nand more")
+        await visit.page.reload()
+        await expect(message_box(visit)).to_have_value("half a thought\nand more")
+        assert len(chat.provider.bodies) == before
+        await expect(replies(visit.page)).to_have_count(0)
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts")
+async def test_enter_that_ends_a_choice_of_the_input_method_does_not_send_and_shift_enter_is_a_new_line(
+    browser: Browser, chat: Talking
+) -> None:
+    chat.answers("你好\nagain", "**好**")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        await message_box(visit).focus()
+        method = await visit.context.new_cdp_session(visit.page)
+        await method.send("Input.imeSetComposition", {"text": "nihao", "selectionStart": 5, "selectionEnd": 5})
+        await message_box(visit).evaluate(
+            "(box) => box.addEventListener('keydown', (event) => { window.composing = event.isComposing; })"
+        )
+        await visit.page.keyboard.press("Enter")
+        assert await visit.page.evaluate("window.composing") is True
+        await expect(replies(visit.page)).to_have_count(0)
+        await message_box(visit).fill("")
+        await method.send("Input.insertText", {"text": "你好"})
+        await visit.page.keyboard.press("Shift+Enter")
+        await visit.page.keyboard.type("again")
+        await expect(message_box(visit)).to_have_value("你好\nagain")
+        await visit.page.keyboard.press("Enter")
+        await expect(replies(visit.page).last).to_contain_text("好")
+        await expect(message_box(visit)).to_have_value("")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts", "console:chat:sent")
+async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictures(
+    browser: Browser, chat: Talking
+) -> None:
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        await visit.page.get_by_role("button", name="All tools").click()
+        dialog = visit.page.get_by_role("dialog")
+        await dialog.get_by_label("Instructions").fill("Speak like a sailor.")
+        await dialog.get_by_label("Chosen tools").check()
+        await dialog.get_by_label("EchoPlugin").check()
+        assert await layout_faults(visit.page) == []
+        await dialog.get_by_role("button", name="Done").click()
+        await expect(visit.page.get_by_role("button", name="1 tool")).to_be_visible()
+        picture = FilePayload(name="dot.png", mimeType="image/png", buffer=base64.b64decode(DOT))
+        await visit.page.get_by_label("Attach pictures").set_input_files([picture])
+        page = FilePayload(name="dot.html", mimeType="text/html", buffer=b"<b>no</b>")
+        await visit.page.get_by_label("Attach pictures").set_input_files([page])
+        await expect(visit.page.locator(".toast")).to_contain_text("Only PNG")
+        reply = await say(visit, "What is this?")
+        await ended(reply)
+        system, asked = chat.provider.bodies[-1]["messages"]
+        assert system["content"].startswith("Speak like a sailor.")
+        assert "EchoPlugin" in system["content"]
+        assert "SciCalculator" not in system["content"]
+        assert asked["content"][0] == {"type": "text", "text": "What is this?"}
+        assert [part["image_url"]["url"] for part in asked["content"][1:]] == [f"data:image/png;base64,{DOT}"]
+        await visit.page.reload()
+        await expect(visit.page.get_by_role("article", name="You").get_by_role("img", name="Picture")).to_be_visible()
+        await expect(visit.page.get_by_role("button", name="1 tool")).to_be_visible()
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts", "console:lists")
+async def test_conversations_are_begun_found_renamed_and_deleted(browser: Browser, fresh: Host) -> None:
+    for title in ("About apples", "About pears", "梨"):
+        await keep(fresh, [user(title), assistant({"kind": "text", "text": "Yes."})], title=title)
+    async with visiting(browser, fresh) as visit:
+        await visit.go("/chat")
+        side = visit.page.get_by_role("complementary", name="Conversations")
+        rows = side.locator("li")
+        await expect(rows).to_have_count(3)
+        await side.get_by_role("searchbox").fill("about")
+        await expect(rows).to_have_count(2)
+        await visit.page.wait_for_url("**/chat?q=about")
+        await rows.filter(has_text="pears").get_by_role("link").click()
+        await expect(visit.page.get_by_role("heading", level=1)).to_have_text("About pears")
+        await rows.filter(has_text="pears").hover()
+        await rows.filter(has_text="pears").get_by_role("button", name="Rename").click()
+        dialog = visit.page.get_by_role("dialog")
+        await dialog.get_by_label("Name").fill("About plums")
+        await dialog.get_by_role("button", name="Save").click()
+        await expect(visit.page.get_by_role("heading", level=1)).to_have_text("About plums")
+        await visit.page.reload()
+        await expect(rows.filter(has_text="About plums")).to_have_count(1)
+        await rows.filter(has_text="About plums").hover()
+        await rows.filter(has_text="About plums").get_by_role("button", name="Delete").click()
+        await dialog.get_by_role("button", name="Delete").click()
+        await expect(rows).to_have_count(1)
+        await visit.page.wait_for_url(re.compile("/chat($|[?])"))
+        await side.get_by_role("searchbox").fill("nothing has this")
+        await expect(side).to_contain_text("No conversation has these words.")
+        await side.get_by_role("searchbox").fill("")
+        await expect(rows).to_have_count(2)
+        await side.get_by_role("link", name="New chat").click()
+        await expect(visit.page.get_by_text("What shall we do?")).to_be_visible()
+        await expect(visit.page.get_by_role("link", name=re.compile("first steps|Set up", re.I))).to_be_visible()
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts", "console:layout")
+async def test_on_a_phone_the_conversations_are_in_a_drawer(browser: Browser, fresh: Host) -> None:
+    await keep(fresh, [user("hello"), assistant({"kind": "text", "text": "**Hello** you."})], title="A greeting")
+    async with visiting(browser, fresh, size=PHONE) as visit:
+        await visit.go("/chat")
+        await expect(visit.page.get_by_role("complementary", name="Conversations")).to_be_hidden()
+        await visit.page.get_by_role("button", name="Conversations").click()
+        drawer = visit.page.get_by_role("dialog", name="Conversations")
+        assert await layout_faults(visit.page, phone=True) == []
+        await drawer.get_by_role("link", name="A greeting").click()
+        await expect(drawer).to_have_count(0)
+        await expect(replies(visit.page).last).to_contain_text("Hello you.")
+        await visit.page.get_by_role("button", name="New chat").click()
+        await expect(visit.page.get_by_text("What shall we do?")).to_be_visible()
+        assert visit.wrong() == []
+
+
+def everything() -> list[dict[str, object]]:
+    """A conversation with one of each part, in words that no dictionary has."""
+    thinking = {"kind": "thinking", "text": "思考 a while", "started": 1, "ms": 4200}
+    calls = [
+        called("Write", "path: 说明.md, content: long " * 9),
+        called("Slow", "it failed", state="error", id="call_none"),
+    ]
+    fault = {"code": "upstream_cut_off", "message": "The stream ended.", "request": "req_0123456789abcdef"}
+    text = {"kind": "text", "text": "Hello **你好**.\n\n```python\nx = 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |"}
+    return [
+        user("Please 请 do it " + "and more " * 20),
+        assistant(thinking, *calls, text, usage={"total_tokens": 1234}, rounds=2),
+        user("again"),
+        assistant({"kind": "text", "text": "{wrong"}, state="done"),
+        user("again"),
+        assistant({"kind": "text", "text": "Half"}, state="failed", fault=fault),
+    ]
+
+
+@pytest.mark.requirement("console:languages", "console:layout", "console:accessible")
+@pytest.mark.parametrize(
+    ("size", "theme", "lang"),
+    [(DESKTOP, "dark", "en"), (PHONE, "light", "zh"), (PHONE, "dark", "pseudo")],
+    ids=["desktop-dark-en", "phone-light-zh", "phone-dark-pseudo"],
+)
+async def test_a_conversation_with_everything_fits_and_is_wholly_in_one_language(
+    browser: Browser, chat: Talking, size: tuple[int, int], theme: str, lang: str
+) -> None:
+    path = await keep(chat.host, everything(), title="A title 标题 that is much longer than its place has room for")
+    async with visiting(browser, chat.host, size=size, theme=theme, lang=lang) as visit:
+        await visit.go(path)
+        await expect(visit.page.locator(".chat-json")).to_be_visible()
+        await expect(visit.page.locator(".chat-plain")).to_have_count(0)
+        for at in ("0", "view.scrollHeight"):
+            await visit.page.locator(".chat-scroll").evaluate(f"(view) => {{ view.scrollTop = {at}; }}")
+            assert await layout_faults(visit.page, phone=size == PHONE) == []
+        assert await access_faults(visit.page) == []
+        texts = [text for text in await own_texts(visit.page) if text not in SAME]
+        if lang == "en":
+            assert [text for text in texts if CHINESE.search(text)] == []
+        if lang == "pseudo":
+            assert [text for text in texts if re.search("[A-Za-z]{3,}", text) and "xx" not in text] == []
+        assert visit.wrong() == []
