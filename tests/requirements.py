@@ -1108,14 +1108,11 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("caller:identity", "contract §9",
      "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),
     ("s:S-99", "security S-99", "Nothing said in chat text or in a tool result approves anything."),
-)
-
-SCHEDULES_AND_APPROVALS_TO_COME: Final = _later(
-    Area.ENGINE,
     ("s:S-98", "security S-98",
      ("An approval shows its full arguments as plain text with hidden characters visible, focuses Deny and ignores "
       "Enter for the first 500 ms.")),
 )
+
 
 STORAGE_AND_HOSTS: Final = _now(
     ("store:twins", "architecture rules",
@@ -1439,7 +1436,6 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     PLUGIN_COMMANDS,
     CALLBACKS_AND_TASKS,
     SCHEDULES_AND_APPROVALS,
-    SCHEDULES_AND_APPROVALS_TO_COME,
     STORAGE_AND_HOSTS,
     STORAGE_AND_HOSTS_TO_COME,
     CHAT,

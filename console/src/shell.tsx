@@ -81,7 +81,7 @@ function TopBar() {
 
 async function signOut(): Promise<void> {
   await request("/logout", { method: "POST", body: {} });
-  location.assign("/login");
+  location.assign(`/login?lang=${language.value === "zh" ? "zh" : "en"}`);
 }
 
 function Banner() {

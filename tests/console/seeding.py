@@ -15,7 +15,7 @@ from playwright.async_api import Page
 
 from tests.console.hosting import START_S, Host
 from tests.console.looks import own_texts
-from tests.console.test_languages import SAME
+from tests.console.test_shell import SAME
 from tests.gateway.upstream import Provider, Script, provider, says
 from tests.plugins.folders import make_plugin
 from tests.render.attacks import ATTACKS

@@ -123,7 +123,7 @@ async def ended(reply: Locator) -> None:
 async def drawn(reply: Locator) -> None:
     """Until every diagram and formula of it is there, or is known not to come."""
     await expect(reply).to_be_visible()
-    await expect(reply.locator(".chat-plain, .pending")).to_have_count(0)
+    await expect(reply.locator(".chat-plain, .pending, .rendered[aria-busy=true]")).to_have_count(0)
     await expect(reply.locator(".stage > .faint")).to_have_count(0)
     await expect(reply.locator(".math[data-tex]:not([title]):not(:has(.acts))")).to_have_count(0)
 

@@ -53,6 +53,7 @@ async def visit_inbox(visit: Visit) -> None:
     await visit.go("/approvals")
 
 
+@pytest.mark.requirement("s:S-98")
 async def test_a_card_shows_all_that_is_asked_and_a_hasty_enter_answers_nothing(browser: Browser, desk: Desk) -> None:
     async with visiting(browser, desk.host) as visit:
         page, one = visit.page, card(visit.page)
@@ -181,6 +182,7 @@ async def test_identical_calls_are_answered_together_and_others_are_only_refused
         await asyncio.gather(*same)
         assert (desk.host.project / "same.txt").read_text() == "x"
         await desk.ask("more", "Write", path="more.txt", content="z")
+        await expect(page.get_by_role("button", name="Deny all 2")).to_have_count(1)  # the answered cards are gone
         await page.get_by_role("button", name="Deny all 2").click()
         await dialog.get_by_role("button", name="Deny all 2").click()
         await expect(page.locator("main .empty")).to_contain_text("Nothing waits for you")

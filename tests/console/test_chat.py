@@ -9,10 +9,10 @@ import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, Locator, expect
 
 from tests.console.hosting import Host
-from tests.console.looks import access_faults, layout_faults, own_texts
+from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import write_plugin
 from tests.console.talking import KEY, Talking, assistant, called, copied, ended, keep, replies, say, talking, user
-from tests.console.test_languages import CHINESE, SAME
+from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from toolyard.protocol.markers import parse_requests
 from toolyard.protocol.request_text import format_request
@@ -262,9 +262,9 @@ async def test_conversations_are_begun_found_renamed_and_deleted(browser: Browse
 
 
 @pytest.mark.requirement("console:chat:parts", "console:layout")
-async def test_on_a_phone_the_conversations_are_in_a_drawer(browser: Browser, fresh: Host) -> None:
-    await keep(fresh, [user("hello"), assistant({"kind": "text", "text": "**Hello** you."})], title="A greeting")
-    async with visiting(browser, fresh, size=PHONE) as visit:
+async def test_on_a_phone_the_conversations_are_in_a_drawer(browser: Browser, chat: Talking) -> None:
+    await keep(chat.host, [user("hello"), assistant({"kind": "text", "text": "**Hello** you."})], title="A greeting")
+    async with visiting(browser, chat.host, size=PHONE) as visit:
         await visit.go("/chat")
         await expect(visit.page.get_by_role("complementary", name="Conversations")).to_be_hidden()
         await visit.page.get_by_role("button", name="Conversations").click()
@@ -315,9 +315,5 @@ async def test_a_conversation_with_everything_fits_and_is_wholly_in_one_language
             await visit.page.locator(".chat-scroll").evaluate(f"(view) => {{ view.scrollTop = {at}; }}")
             assert await layout_faults(visit.page, phone=size == PHONE) == []
         assert await access_faults(visit.page) == []
-        texts = [text for text in await own_texts(visit.page) if text not in SAME]
-        if lang == "en":
-            assert [text for text in texts if CHINESE.search(text)] == []
-        if lang == "pseudo":
-            assert [text for text in texts if re.search("[A-Za-z]{3,}", text) and "xx" not in text] == []
+        assert await foreign_words(visit.page, lang) == []
         assert visit.wrong() == []

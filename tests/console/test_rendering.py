@@ -1,5 +1,6 @@
 """Replies as they are drawn: every part in its place, and what cannot be drawn shown for what it is."""
 
+import asyncio
 import itertools
 import json
 import re
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Locator, Route, expect
+from playwright.async_api import Browser, Locator, expect
 
 from tests.console.looks import access_faults, layout_faults
 from tests.console.talking import (
@@ -24,7 +25,7 @@ from tests.console.talking import (
     talking,
     user,
 )
-from tests.console.visit import DESKTOP, PATIENCE_MS, PHONE, Visit, visiting
+from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 FLOW = "graph TD\n A[开始（全角）] --> B{好吗？}\n B -->|是| C[完成]\n B -->|否| D[再来]\n D --> B"
@@ -75,11 +76,25 @@ async def opened(visit: Visit, path: str) -> Locator:
     return reply
 
 
+async def opens_downwards(reply: Locator) -> None:
+    """The thinking is folded; opened, it takes its room below."""
+    fold = reply.locator("details.chat-thinking")
+    await expect(fold.get_by_text("Then I draw")).to_be_hidden()
+    head = fold.locator("summary")
+    await expect(head).to_contain_text("Thinking, 9 words")
+    await head.scroll_into_view_if_needed()
+    before = await head.bounding_box()
+    await head.click()
+    await expect(fold.get_by_text("Then I draw 两张图")).to_be_visible()
+    assert await head.bounding_box() == before
+
+
 @pytest.mark.requirement("console:chat:parts")
 @pytest.mark.parametrize("form", FORMS)
 async def test_a_reply_with_everything_shows_each_part_in_its_place(browser: Browser, chat: Talking, form: str) -> None:
     async with visiting(browser, chat.host) as visit:
         reply = await opened(visit, await chat.keep(FORMS[form]()))
+        await opens_downwards(reply)
         pictures = await look(reply, "drawings.js")
         assert len(pictures) == 2
         for picture, label in zip(pictures, ("开始（全角）", "请求（一）"), strict=True):
@@ -103,22 +118,6 @@ async def test_a_reply_with_everything_shows_each_part_in_its_place(browser: Bro
         assert "First I look" not in answer
         assert await layout_faults(visit.page) == []
         assert await access_faults(visit.page) == []
-        assert visit.wrong() == []
-
-
-@pytest.mark.requirement("console:chat:parts")
-async def test_thinking_is_folded_and_opens_downwards(browser: Browser, chat: Talking) -> None:
-    async with visiting(browser, chat.host) as visit:
-        reply = await opened(visit, await chat.keep(structured()))
-        fold = reply.locator("details.chat-thinking")
-        await expect(fold.get_by_text("Then I draw")).to_be_hidden()
-        head = fold.locator("summary")
-        await expect(head).to_contain_text("Thinking, 9 words")
-        await head.scroll_into_view_if_needed()
-        before = await head.bounding_box()
-        await head.click()
-        await expect(fold.get_by_text("Then I draw 两张图")).to_be_visible()
-        assert await head.bounding_box() == before
         assert visit.wrong() == []
 
 
@@ -269,25 +268,25 @@ async def test_a_diagram_with_numbers_that_are_none_is_drawn_without_an_error_on
 
 
 @pytest.mark.requirement("s:S-63", "console:chat:faults")
-@pytest.mark.parametrize("way", ["silent", "busy"])
 async def test_a_diagram_that_takes_longer_than_three_seconds_shows_its_source_and_the_next_is_drawn(
-    browser: Browser, chat: Talking, way: str
+    browser: Browser, chat: Talking
 ) -> None:
-    async def frame(route: Route) -> None:
-        body = script("endless_frame.js").replace("WAY", way)
-        await route.fulfill(body=body, content_type="text/javascript")
+    path = await chat.keep("```mermaid\ngraph TD\n endless\n```\n\n```mermaid\ngraph TD\n quick\n```\n")
 
-    async with visiting(browser, chat.host) as visit:
-        await visit.page.route("**/console/draw/frame.js", frame)
-        path = await chat.keep("```mermaid\ngraph TD\n endless\n```\n\n```mermaid\ngraph TD\n quick\n```\n")
-        await visit.page.goto(chat.host.url + path)
-        reply = replies(visit.page).last
-        first, second = (reply.locator("figure.mermaid").nth(number) for number in (0, 1))
-        await expect(first.locator(".failed")).to_contain_text("longer than 3 seconds", timeout=PATIENCE_MS)
-        await expect(first.locator(".failed pre")).to_contain_text("endless")
-        await expect(second.locator("svg[role=img]")).to_contain_text("quick")
-        await expect(visit.page.locator("iframe")).to_have_count(1)
-        assert visit.wrong() == []
+    async def check(way: str) -> None:
+        async with visiting(browser, chat.host) as visit:
+            body = script("endless_frame.js").replace("WAY", way)
+            await visit.page.route("**/console/draw/frame.js", lambda route: route.fulfill(body=body))
+            await visit.page.goto(chat.host.url + path)
+            reply = replies(visit.page).last
+            first, second = (reply.locator("figure.mermaid").nth(number) for number in (0, 1))
+            await expect(first.locator(".failed")).to_contain_text("longer than 3 seconds")
+            await expect(first.locator(".failed pre")).to_contain_text("endless")
+            await expect(second.locator("svg[role=img]")).to_contain_text("quick")
+            await expect(visit.page.locator("iframe")).to_have_count(1)
+            assert visit.wrong() == []
+
+    await asyncio.gather(check("silent"), check("busy"))
 
 
 @pytest.mark.requirement("console:chat:parts")

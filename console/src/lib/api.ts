@@ -81,5 +81,5 @@ async function refusal(response: Response): Promise<ApiError> {
 /** The session has ended: sign in, and come back to this very place. */
 export function signInAgain(): void {
   const here = location.pathname + location.search;
-  location.assign(withQuery("/login", { next: here }));
+  location.assign(withQuery("/login", { next: here, lang: document.documentElement.lang.startsWith("zh") ? "zh" : "en" }));
 }

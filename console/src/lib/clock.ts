@@ -9,7 +9,7 @@ export const now = computed(() => tick.value);
 
 const words = dictionary(
   { now: "just now", days: (n: number) => `${n} d`, hours: (n: number) => `${n} h`, minutes: (n: number) => `${n} min`, seconds: (n: string) => `${n} s`, ago: (t: string) => `${t} ago`, ahead: (t: string) => `in ${t}` },
-  { now: "刚刚", days: (n: number) => `${n} 天`, hours: (n: number) => `${n} 小时`, minutes: (n: number) => `${n} 分`, seconds: (n: string) => `${n} 秒`, ago: (t: string) => `${t}前`, ahead: (t: string) => `${t}后` },
+  { now: "刚刚", days: (n: number) => `${n} 天`, hours: (n: number) => `${n} 小时`, minutes: (n: number) => `${n} 分钟`, seconds: (n: string) => `${n} 秒`, ago: (t: string) => `${t}前`, ahead: (t: string) => `${t}后` },
 );
 
 /** `3.4 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`. */

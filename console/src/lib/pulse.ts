@@ -21,6 +21,8 @@ export async function look(): Promise<void> {
     may("tools") ? api<Page<{ id: string }>>("/v1/calls?state=running&limit=200").catch(quiet<{ id: string }>) : quiet<{ id: string }>(),
     may("approve") ? api<Page<Waiting>>("/v1/approvals?state=pending&limit=200").catch(quiet<Waiting>) : quiet<Waiting>(),
   ]);
-  running.value = calls.data.length;
+  // A call that waits for a person does not run, whatever its record says.
+  const asking = new Set(approvals.data.map((one) => one.call_id));
+  running.value = calls.data.filter((call) => !asking.has(call.id)).length;
   waiting.value = approvals.data;
 }

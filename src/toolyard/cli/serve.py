@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import shlex
 import signal
 import sys
 from typing import TYPE_CHECKING
@@ -85,3 +86,10 @@ def _tell(common: Common, server: "Server") -> None:
         click.echo(f"The key, shown this once: {server.key}")
     if not common.quiet:
         click.echo(f"Sign in once with a browser: {server.link()}")
+        click.echo(f"To see the key again: {_key_command(common)}")
+
+
+def _key_command(common: Common) -> str:
+    """The line that prints the key of this very server, as whoever started it can type it."""
+    program = "python -m toolyard" if sys.argv[0].endswith("__main__.py") else shlex.quote(sys.argv[0])
+    return f"{program} config show --key" + (f" --home {shlex.quote(common.home)}" if common.home else "")

@@ -2,9 +2,10 @@
 
 Messages and settings are the client's own: objects that are stored as they come, in a record of their own that is read
 only when one conversation is opened. Each belongs to one caller, and an id is that caller's alone. A change names the
-version it was made from, so that of two windows that write at once the second is told instead of winning. At most
-``MAX_BYTES`` each. They stay until their caller deletes them: then the messages are gone at once, and the empty records
-are forgotten like everything else that has ended.
+version it was made from, so that of two windows that write at once the second is told instead of winning. Events name
+the conversation and tell nothing of what is in it: others hear them too. At most ``MAX_BYTES`` each and ``MAX_EACH`` of
+one caller. They stay until their caller deletes them: then the messages are gone at once, and the empty records are
+forgotten like everything else that has ended.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,7 @@ from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
 KIND: Final = "conversation"
 MESSAGES: Final = "messages"  # of a conversation, under the same id
 MAX_BYTES: Final = 8 * 2**20
+MAX_EACH: Final = 5_000
 _SEARCHED = 20_000  # characters of title and words that a search looks at
 
 
@@ -63,13 +65,15 @@ class Conversations:
         is_there = stored is not None and stored.state == State.ACTIVE
         if (stored.version if stored and is_there else 0) != draft.version:
             return None
+        if not is_there:
+            await self._require_room(caller)
         record = Record(
             kind=KIND, id=key, state=State.ACTIVE, version=stored.version if stored else 0,
             created=stored.created if stored and is_there else now, updated=now, caller=caller, key=id_,
             text=_words(draft), body={"title": draft.title, "model": draft.model, "messages": len(draft.messages)},
         )  # fmt: skip
         messages = replace(record, kind=MESSAGES, version=kept.version if kept else 0, text="", body=_content(draft))
-        told: JsonObject = {"id": id_, "caller": caller, "version": record.version + 1, "title": draft.title}
+        told: JsonObject = {"id": id_, "caller": caller, "version": record.version + 1}
         event = NewEvent(type="conversation.changed", at=now, data=told)
         if not await self._store.commit([record, messages], [event]):
             return None
@@ -87,6 +91,12 @@ class Conversations:
             if await self._store.commit([gone, *empty], [event]):
                 return True
         return False
+
+    async def _require_room(self, caller: str) -> None:
+        if await self._store.count(KIND, Query(states=(State.ACTIVE,), caller=caller)) >= MAX_EACH:
+            raise Failure(
+                ErrorCode.CONFLICT, f"There are {MAX_EACH} conversations already.", hint="Delete some of them first."
+            )
 
     async def _active(self, caller: str, id_: str) -> Record | None:
         record = await self._store.get(KIND, _key(caller, id_))

@@ -52,6 +52,11 @@ class ConfigFile:
     values: Mapping[str, str] = field(repr=False)
     problems: tuple[ConfigProblem, ...] = ()
 
+    @property
+    def fatal(self) -> ConfigProblem | None:
+        """Why the file counts as half written."""
+        return next((problem for problem in self.problems if problem.fatal), None)
+
 
 def parse(text: str) -> ConfigFile:
     """Every setting of ``text`` in order, and what is wrong with the rest."""
@@ -74,8 +79,7 @@ def edited(text: str, values: Mapping[str, str | None]) -> str:
     """``text`` with these settings set, or taken out where the value is None. Raises ValueError, naming no value."""
     plain = _plain(text)
     before = parse(plain)
-    fatal = next((problem for problem in before.problems if problem.fatal), None)
-    if fatal:
+    if fatal := before.fatal:
         raise ValueError(f"line {fatal.line}: {fatal.message}: {fatal.fix}")
     settings = [setting for _, _, setting in _lines(plain) if setting]
     last = {setting.key: setting for setting in settings}  # the one that counts
@@ -93,7 +97,7 @@ def edited(text: str, values: Mapping[str, str | None]) -> str:
         if new is not None and key not in last:
             whole += f"{'' if whole.endswith(chr(10)) or not whole else chr(10)}{key}={_written(key, new)}\n"
     wanted = {**before.values, **values}
-    if parse(whole).values != {key: value for key, value in wanted.items() if value is not None}:
+    if not _says(whole, {key: value for key, value in wanted.items() if value is not None}):
         raise ValueError("the file cannot be changed here without changing other settings: edit it by hand")
     return whole.replace("\n", "\r\n") if "\r\n" in text else whole
 
@@ -106,10 +110,15 @@ def _written(key: str, value: str) -> str:
     """The plainest way to write a value that is read as the same again."""
     escaped = value.replace("\n", "\\n").replace("\r", "\\r")
     forms = (value, *(f"{quote}{value}{quote}" for quote in "'\"`"), f'"{escaped}"')
-    found = next((form for form in forms if parse(f"{key}={form}").values == {key: value}), None)
+    found = next((form for form in forms if _says(f"{key}={form}", {key: value})), None)
     if found is None:
         raise ValueError(f"{key}: neither the name nor this value can be written in this file")
     return found
+
+
+def _says(text: str, values: Mapping[str, str]) -> bool:
+    read = parse(text)
+    return read.values == values and not read.fatal
 
 
 def _lines(text: str) -> Iterator[tuple[int, int, _Setting | None]]:

@@ -105,7 +105,7 @@ class Access:
     def by_ticket(self, ticket: str, address: str) -> Visitor:
         self._let_try(address)
         visitor = self._tickets.take(ticket)
-        if visitor is None:
+        if visitor is None or not self.still_in(visitor):
             raise self._wrong(address, f"the ticket is not valid: it is good once, for {TICKET_S:g} s")
         return visitor
 

@@ -14,6 +14,7 @@ from toolyard.web.scope import CALLBACK
 MAX_BODY: Final = 8 * 2**20
 MAX_CALLBACK: Final = callback.MAX_BODY
 MAX_CHAT: Final = 32 * 2**20
+MAX_FORM: Final = 16 * 1024  # anybody may send it, and it is read beside everybody else's work
 BODY_S: Final = 30.0
 _TEXT = "/v1/human/tool"
 _FORM = "/login"
@@ -23,6 +24,8 @@ _INSTALL = "/v1/plugins/install"
 def limit_of(path: str) -> int:
     if path.startswith(CALLBACK):
         return MAX_CALLBACK
+    if path == _FORM:
+        return MAX_FORM
     return MAX_CHAT if path.startswith(("/v1/chat/", "/v1/chatvcp/")) or path == _INSTALL else MAX_BODY
 
 

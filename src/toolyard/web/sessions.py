@@ -1,7 +1,7 @@
 """The sessions of browsers: random names in cookies, kept as hashes in a file of the home for as long as they last.
 
 A restart signs nobody out. A session ends with its time, at sign-out, with its key, and when its key is another one
-than it was. The newest ``_MOST`` are kept.
+than it was. Of each key the newest ``MOST`` are kept, so that nobody can sign anybody else out.
 """
 
 import secrets
@@ -15,7 +15,7 @@ from toolyard.web.keys import Key, Keys, digest
 
 FILE: Final = "sessions.json"
 SESSION_S: Final = 12 * 3600.0
-_MOST = 1000
+MOST: Final = 100
 
 
 class Sessions:
@@ -29,8 +29,11 @@ class Sessions:
 
         def put(value: JsonObject) -> None:
             living = {id_: one for id_, one in value.items() if self._until(one) > self._now()}
+            own = [id_ for id_, one in living.items() if isinstance(one, dict) and one.get("key") == key.id]
+            for id_ in own[: max(0, len(own) + 1 - MOST)]:
+                del living[id_]
             value.clear()
-            value.update(list(living.items())[1 - _MOST :])
+            value.update(living)
             value[digest(name)] = {"key": key.id, "of": key.digest[:16], "until": self._now() + SESSION_S}
 
         self._file.change(put)

@@ -1,12 +1,14 @@
 """``config.toml`` as it may be shown and changed from outside: its secrets stay in it.
 
-A secret is shown as ``[masked]``; where a changed text still has that, what stood there before is put back. A text that
-is no TOML is shown without any line that may hold a secret. Single settings are changed without touching anything else,
-comments included.
+A secret is shown as ``[masked]``; where a changed text still has that, what stood there before is put back. What is no
+setting of ours is a secret by its name, in whatever table, and an address by a login in it. A text that is no TOML is
+shown without any line that may hold a secret. Single settings are changed without touching anything else, comments
+included.
 """
 
 import re
 import tomllib
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
@@ -15,22 +17,24 @@ from tomlkit.exceptions import TOMLKitError
 
 from toolyard.engine.masking import MASK
 from toolyard.errors import ConfigError
-from toolyard.plugins.environment import looks_secret
+from toolyard.plugins.environment import is_secret
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.settings import SETTINGS
 
 Hide = Callable[[str], str]
-_SECRET = frozenset(setting.name for setting in SETTINGS if setting.secret)
+_OURS = {setting.name: setting.secret for setting in SETTINGS}
 _OPEN_FIELDS: Final = frozenset({"url", "models"})  # of a model provider
 _WORDS = r"(?:key|database|password|token|secret|credential)"
-_OLD_SECRET = re.compile(rf"^(\s*#.*?{_WORDS}\w*\s*[=:]\s*)\S.*$", re.IGNORECASE)
-_ANY_SECRET = re.compile(rf"^(\s*[^\s=#]*{_WORDS}[^=]*=\s*)\S.*$", re.IGNORECASE)
+_OLD_SECRET = re.compile(rf"^(#.*?{_WORDS}\w{{0,40}}\s{{0,40}}[=:]\s*+)\S.*$", re.IGNORECASE)
+_ANY_SECRET = re.compile(rf"^((?:(?!{_WORDS})[^#])*+{_WORDS}[^=]*+=\s*+)\S.*$", re.IGNORECASE)
+_COMMENTED = re.compile(r"""((?:[^"'#]|"(?:[^"\\]|\\.)*+"|'[^']*+')*+)(#.*)""")
+_LONG_WORD = re.compile(r"""[^\s"']{8,}+""")
 _PLACE = re.compile(r"line (\d+), column (\d+)")
 
 
 def masked(text: str, hide: Hide) -> str:
     """The text without its secrets, also those in comments, where ``hide`` masks those that are known otherwise."""
-    text = "\n".join(_comment(line, hide) for line in text.split("\n"))
+    text = "\n".join(code + _hidden(code, comment, hide) for code, comment in map(_parts, text.split("\n")))
     try:
         document = tomlkit.parse(text)
     except (TOMLKitError, RecursionError):
@@ -42,8 +46,14 @@ def masked(text: str, hide: Hide) -> str:
 
 def unmasked(text: str, stored: str, hide: Hide) -> str:
     """``text`` with the secrets of ``stored`` where it has a mask. Raises ConfigError when there is none to put in."""
-    comments = {_comment(line, hide): line for line in stored.split("\n")}
-    document = _parsed("\n".join(comments.get(line, line) if _is_comment(line) else line for line in text.split("\n")))
+    comments: defaultdict[str, deque[str]] = defaultdict(deque)  # by what is shown of them, in their order
+    for code, comment in map(_parts, stored.split("\n")):
+        comments[_hidden(code, comment, hide)].append(comment)
+    lines = []
+    for code, comment in map(_parts, text.split("\n")):
+        before = comments.get(comment)
+        lines.append(code + (before.popleft() if before else comment))
+    document = _parsed("\n".join(lines))
     _put_back(document, _plain(stored))
     return _whole(document)
 
@@ -93,12 +103,30 @@ def problems_of(error: ConfigError) -> list[JsonObject]:
 def _secrets(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     """Where the secrets of a document stand."""
     for name, value in document.items():
-        if isinstance(value, Mapping) and name in _SECRET:
+        if name not in _OURS:
+            yield from _by_name(value, (name,))
+        elif isinstance(value, Mapping) and _OURS[name]:
             for inner, one in value.items():
-                if isinstance(one, Mapping):
-                    yield from ((name, inner, key) for key in one if key not in _OPEN_FIELDS)
-        elif name in _SECRET or looks_secret(name):
+                fields = one.items() if isinstance(one, Mapping) else ()
+                yield from (
+                    (name, inner, key) for key, text in fields if key not in _OPEN_FIELDS or _is_secret("", text)
+                )
+                if not isinstance(one, Mapping):
+                    yield name, inner
+        elif _OURS[name] or _is_secret("", value):
             yield (name,)
+
+
+def _by_name(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _by_name(inner, (*place, name))
+    elif _is_secret(place[-1], value):
+        yield place
+
+
+def _is_secret(name: str, value: Any) -> bool:
+    return is_secret(name, value if isinstance(value, str) else "")
 
 
 def _put_back(document: Any, before: Mapping[str, Any]) -> None:
@@ -130,12 +158,20 @@ def _set(document: Any, place: tuple[str, ...], value: Any) -> None:
     document[place[-1]] = value
 
 
-def _is_comment(line: str) -> bool:
-    return line.lstrip().startswith("#")
+def _parts(line: str) -> tuple[str, str]:
+    """A line up to its comment, and the comment; within a text of several lines it may be neither, and that is fine."""
+    found = _COMMENTED.fullmatch(line)
+    return (found[1], found[2]) if found else (line, "")
 
 
-def _comment(line: str, hide: Hide) -> str:
-    return hide(_OLD_SECRET.sub(rf"\1{MASK}", line)) if _is_comment(line) else line
+def _hidden(code: str, comment: str, hide: Hide) -> str:
+    """A comment without the secrets that stood there before; beside a secret also without what looks like another."""
+    shown = _OLD_SECRET.sub(rf"\1{MASK}", comment)
+    return hide(_LONG_WORD.sub(_like_a_key, shown) if _ANY_SECRET.match(code) else shown)
+
+
+def _like_a_key(word: re.Match[str]) -> str:
+    return MASK if any(sign.isdigit() for sign in word[0]) else word[0]
 
 
 def _parsed(text: str) -> tomlkit.TOMLDocument:

@@ -1,6 +1,6 @@
 /** Text as the server draws it. While a text grows it is drawn again and again, never twice at once, at most four times
  * a second, and less often when drawing takes long; at its end once more, as a whole. What was drawn is remembered. */
-import { useSignal } from "@preact/signals";
+import { batch, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
 import { language } from "../../lib/language";
@@ -43,9 +43,10 @@ function remember(key: string, drawn: Drawn): void {
 }
 
 export interface Wish { growing: boolean; /** It broke off and stays so. */ cut: boolean; /** Somebody can see it. */ wanted: boolean; kind: "auto" | "markdown" }
-/** Null until it was drawn for the first time, "failed" when it cannot be. */
-export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): Drawn | "failed" | null {
+/** Null until it was drawn for the first time, "failed" when it cannot be; and whether more of it is to be drawn. */
+export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): [Drawn | "failed" | null, boolean] {
   const shown = useSignal<Drawn | "failed" | null>(null);
+  const whole = useSignal(false);
   const latest = useRef({ text, growing, cut, kind });
   latest.current = { text, growing, cut, kind };
   const work = useRef({ on: false, at: 0, took: 0, timer: 0, done: "", gone: false });
@@ -59,7 +60,7 @@ export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): Dr
     if (wait > 0) return void (state.timer = window.setTimeout(() => { state.timer = 0; step.current(); }, wait));
     state.on = true;
     state.at = Date.now();
-    draw(text, kind, growing || cut).then((drawn) => (shown.value = drawn), () => { if (!growing) shown.value = shown.peek() ?? "failed"; }).finally(() => {
+    draw(text, kind, growing || cut).then((drawn) => batch(() => { shown.value = drawn; whole.value = !growing; }), () => { if (!growing) batch(() => { shown.value = shown.peek() ?? "failed"; whole.value = true; }); }).finally(() => {
       Object.assign(state, { on: false, took: Date.now() - state.at, done: key });
       step.current();
     });
@@ -70,5 +71,6 @@ export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): Dr
     step.current();
   }, [text, growing, cut, wanted, kind, lang]);
   useEffect(() => () => { clearTimeout(work.current.timer); work.current.gone = true; }, []);
-  return shown.value ?? (cut ? null : kept.get(`${lang === "zh" ? "zh" : "en"} ${kind} ${text}`) ?? null);
+  const before = cut || shown.value ? null : kept.get(`${lang === "zh" ? "zh" : "en"} ${kind} ${text}`);
+  return before ? [before, growing] : [shown.value, growing || (!whole.value && shown.value !== "failed")];
 }

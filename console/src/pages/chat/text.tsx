@@ -16,13 +16,13 @@ const PLAIN = 4000; // characters that stand in for a text that nobody has come 
 
 export function TextPiece({ text, growing, cut, near, onAgain }: { text: string; growing: boolean; cut: boolean; near: boolean; onAgain?: () => void }) {
   const asMarkdown = useSignal(false);
-  const drawn = useDrawn(text, { growing, cut, wanted: near || growing, kind: asMarkdown.value ? "markdown" : "auto" });
+  const [drawn, more] = useDrawn(text, { growing, cut, wanted: near || growing, kind: asMarkdown.value ? "markdown" : "auto" });
   if (drawn === null || drawn === "failed") return <Plain text={text} failed={drawn === "failed"} growing={growing} />;
   if (drawn.error && !growing && !asMarkdown.value) return <BadJson text={text} error={drawn.error} onMarkdown={() => (asMarkdown.value = true)} onAgain={onAgain} />;
   return (
     <>
       {drawn.think && !asMarkdown.value && <ThinkingFold text={drawn.think} ms={0} growing={growing && !drawn.rendered.includes("<p>")} />}
-      <Rendered html={drawn.rendered} streaming={growing} more={chips} />
+      <Rendered html={drawn.rendered} streaming={more} more={chips} />
     </>
   );
 }

@@ -22,7 +22,7 @@ export function About() {
           <dt>{t.version}</dt><dd>{version}</dd>
           <dt>{t.home}</dt><dd class="row"><code>{home}</code><CopyButton text={home} /></dd>
           <dt>{t.project}</dt><dd class="row"><code>{project}</code><CopyButton text={project} /></dd>
-          <dt>{t.sandbox}</dt><dd>{sandbox}</dd>
+          <dt>{t.sandbox}</dt><dd>{sandbox === "limits" ? t.limits : sandbox}</dd>
         </dl>
       </section>
       <section class="card stack">

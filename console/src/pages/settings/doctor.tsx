@@ -18,10 +18,10 @@ export function Doctor() {
     <>
       <div class="row spread"><p class="quiet grow">{t.doctorText}</p><Button sign="retry" onClick={came.reload}>{t.again}</Button></div>
       {checks.every((check) => check.level === "ok") && <Notice tone="good">{t.allGood}</Notice>}
-      <ul class="settings-checks">
+      <ul class="card settings-checks one">
         {checks.map((check) => (
-          <li key={check.name} class="card stack">
-            <div class="row"><StateChip state={check.level} /><strong data-given>{check.name}</strong><span class="grow quiet" data-given>{check.message}</span></div>
+          <li key={check.name} class="stack">
+            <div class="settings-check"><span><StateChip state={check.level} /></span><strong data-given>{check.name}</strong><span class="quiet" data-given>{check.message}</span></div>
             {check.fix && <Code label={t.fix} text={check.fix} />}
           </li>
         ))}

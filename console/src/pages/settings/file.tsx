@@ -10,7 +10,7 @@ import { words } from "./words";
 
 interface All { file: string; text: string }
 interface Problem { message: string; line?: number | null; column?: number | null }
-interface Checked { diff?: string; live?: string[]; restart?: string[] }
+interface Checked { diff?: string; after_restart?: string[] }
 
 export function File() {
   const t = words();
@@ -31,7 +31,7 @@ export function File() {
       if (check) diff.value = came.diff ?? "";
       else {
         draft.value = null;
-        toast(came.restart?.length ? t.holdsLater(came.restart.join(", ")) : t.saved);
+        toast(came.after_restart?.length ? t.savedLater : t.saved);
         all.reload();
       }
     } catch (error) {

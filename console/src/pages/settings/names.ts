@@ -1,9 +1,19 @@
-/** Names of the groups, and what each setting is in Chinese; in English the server itself says it. */
+/** Names of the groups and of the settings, and what each setting is in Chinese; in English the server itself says it. */
 import { dictionary, language } from "../../lib/language";
 
 const groups = dictionary(
   { upstream: "Model provider", chat: "Chat", approvals: "Approvals", server: "Server", plugins: "Plugins", files: "Files" },
   { upstream: "模型服务", chat: "对话", approvals: "审批", server: "服务器", plugins: "插件", files: "文件" },
+);
+const names = dictionary(
+  {
+    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", database: "Shared database", fallback_encodings: "Other encodings", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", request_nonce: "Numbered requests",
+    shared_keys: "Shared variables", time_zone: "Time zone", truncation_direction: "End that is kept", trusted_folders: "Trusted folders", trusted_proxies: "Trusted proxies", upstream_key: "Key", upstream_url: "Address", upstreams: "Further providers", vcp_channels: "VCPToolBox channels", warm_starts: "Start plugins ahead",
+  },
+  {
+    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", database: "共用数据库", fallback_encodings: "备用编码", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", request_nonce: "带编号的请求",
+    shared_keys: "共享的变量", time_zone: "时区", truncation_direction: "保留哪一端", trusted_folders: "信任的文件夹", trusted_proxies: "信任的代理", upstream_key: "密钥", upstream_url: "地址", upstreams: "更多模型服务", vcp_channels: "VCPToolBox 频道", warm_starts: "提前启动插件",
+  },
 );
 export const GROUPS = ["upstream", "approvals", "chat", "plugins", "files", "server"] as const;
 
@@ -32,6 +42,11 @@ const CHINESE: Record<string, string> = {
 
 export function groupName(group: string): string {
   return (groups() as Record<string, string>)[group] ?? group;
+}
+
+/** What people call a setting; one of a newer server has only the name that the file knows. */
+export function settingName(name: string): string {
+  return (names() as Record<string, string>)[name] ?? "";
 }
 
 export function description(name: string, english: string): string {

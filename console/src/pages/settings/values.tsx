@@ -8,12 +8,14 @@ import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Search, Select, Switch, TextArea, TextField } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
-import { description, groupName, GROUPS } from "./names";
+import { description, groupName, GROUPS, settingName } from "./names";
 import { words } from "./words";
 
 export interface Setting { name: string; value: unknown; default: unknown; source: "default" | "file" | "env" | "host.env"; secret: boolean; live: boolean; description: string; kind: "text" | "number" | "bool" | "list" | "choice" | "table"; choices: string[] | null; group: string }
 interface All { file: string; text: string; settings: Setting[] }
-interface Saved { live?: string[]; restart?: string[] }
+interface Saved { after_restart: string[] }
+/** The file and the line of a problem: for a field only what is wrong with it counts. */
+const PLACE = /^.*?, line \d+, column \d+: /s;
 
 export function Values() {
   const t = words();
@@ -21,7 +23,7 @@ export function Values() {
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
   if (!all.value) return <Loading rows={8} />;
   const wanted = asked("find").toLowerCase();
-  const found = all.value.settings.filter((one) => !wanted || `${one.name} ${description(one.name, one.description)}`.toLowerCase().includes(wanted));
+  const found = all.value.settings.filter((one) => !wanted || `${one.name} ${settingName(one.name)} ${description(one.name, one.description)}`.toLowerCase().includes(wanted));
   const groups = [...new Set([...GROUPS, ...found.map((one) => one.group)])].filter((group) => found.some((one) => one.group === group));
   return (
     <>
@@ -47,17 +49,17 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
     fault.value = null;
     const came = await api<Saved>("/v1/settings", { method: "PATCH", body: { values: { [setting.name]: wanted } } });
     draft.value = undefined;
-    toast(came.restart?.length ? t.holdsLater(came.restart.join(", ")) : t.saved);
+    toast(came.after_restart.length ? t.savedLater : t.saved);
     onSaved();
   };
   const where = { default: t.fromDefault, file: t.fromFile, env: t.fromEnv, "host.env": t.fromHost }[setting.source];
   return (
     <div class="settings-one">
       <div class="grow stack">
-        <Input setting={setting} value={value} fixed={fixed} problem={fault.value?.message} onInput={(wanted) => (draft.value = wanted)} />
+        <Input setting={setting} value={value} fixed={fixed} problem={fault.value?.message.replace(PLACE, "")} onInput={(wanted) => (draft.value = wanted)} />
         <div class="row faint">
           {setting.source !== "default" && <Chip tone="info">{t.source(where)}</Chip>}
-          <span>{setting.live ? t.live : t.restart}</span>
+          {!setting.live && <span>{t.restart}</span>}
           {setting.source !== "default" && !setting.secret && <span>{t.default(told(setting.default))}</span>}
         </div>
         {fixed && <Notice>{t.given}</Notice>}
@@ -76,11 +78,12 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
 function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; value: unknown; fixed: boolean; problem?: string; onInput: (value: unknown) => void }) {
   const t = words();
   const help = <span data-given>{description(setting.name, setting.description)}</span>;
-  const common = { label: <code>{setting.name}</code>, help, problem };
+  const label = <>{settingName(setting.name)} <code class="settings-name">{setting.name}</code></>;
+  const common = { label, help, problem };
   if (setting.secret && setting.kind !== "table") return <TextField {...common} type="password" autocomplete="new-password" disabled={fixed} value={typeof value === "string" && value !== setting.value ? value : ""} placeholder={setting.value ? t.secretSet : t.secretEmpty} onInput={onInput} />;
   switch (setting.kind) {
     case "bool":
-      return <Switch label={<code>{setting.name}</code>} help={help} on={value === true} disabled={fixed} onSwitch={onInput} />;
+      return <Switch label={label} help={help} on={value === true} disabled={fixed} onSwitch={onInput} />;
     case "choice":
       return <Select {...common} value={String(value ?? "")} onInput={onInput} options={(setting.choices ?? []).map((one) => ({ value: one, name: one, given: true }))} />;
     case "number":
@@ -88,7 +91,7 @@ function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; 
     case "list":
       return <TextArea {...common} mono rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))} placeholder={t.lines} value={Array.isArray(value) ? value.join("\n") : String(value ?? "")} onInput={(text) => onInput(text.split("\n").map((line) => line.trim()).filter(Boolean))} />;
     case "table":
-      return <div class="field"><strong><code>{setting.name}</code></strong><p class="faint">{help}</p>{!setting.secret && value && Object.keys(value).length ? <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre> : null}<a href="/settings?tab=raw">{t.raw}</a></div>;
+      return <div class="field"><strong>{label}</strong><p class="faint">{help}</p>{!setting.secret && value && Object.keys(value).length ? <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre> : null}<a href="/settings?tab=raw">{t.inFile}</a></div>;
     default:
       return <TextField {...common} disabled={fixed} value={String(value ?? "")} onInput={onInput} />;
   }

@@ -4,14 +4,16 @@ import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { bytes, duration } from "../../lib/clock";
 import { useThing } from "../../lib/resource";
-import { StateChip, stateWord, type Tone } from "../../ui/chip";
+import { StateChip, type Tone } from "../../ui/chip";
 import { Fault, Loading } from "../../ui/state";
 import { Ago } from "../../ui/time";
+import { ATTENTION } from "../tools/catalogue-data";
+import { pluginStateWord } from "../tools/words";
 import { words } from "./words";
 
 interface Status {
   version: string; started: number; database: { kind: string; ok: boolean; bytes: number | null }; disk: { free: number; total: number }; queue: { waiting: number; running: number };
-  events: { newest: number; lag: number }; websockets: number; upstream: { url: string | null; last_ok: number | null; last_error: string | null }; plugins: { by_state: Record<string, number>; restarts: number }; sandbox: string; memory_bytes: number;
+  events: { newest: number; lag: number }; websockets: number; upstream: { url: string | null; others: string[] }; plugins: { by_state: Record<string, number> }; memory_bytes: number;
 }
 interface Stats { total: number; by_state: Record<string, number>; by_tool: { tool: string; calls: number; errors: number; p50_ms: number; max_ms: number }[]; errors: { code: string; count: number }[]; slow: { id: string; tool: string; time_ms: number; started: number; state: string }[] }
 
@@ -41,14 +43,14 @@ function Tiles({ status }: { status: Status }) {
   const tight = disk.free < disk.total * 0.05;
   return (
     <div class="status-tiles">
-      <Tile name={t.version}>{status.version}<Small>{t.since} <Ago at={status.started} /></Small></Tile>
+      <Tile name={t.version}>{status.version}<Small>{t.started}<Ago at={status.started} />{t.startedAfter}</Small></Tile>
       <Tile name={t.database} tone={status.database.ok ? "good" : "bad"}><span data-given>{status.database.kind}</span><Small>{status.database.ok ? t.ok : t.bad}{status.database.bytes !== null && ` · ${bytes(status.database.bytes)}`}</Small></Tile>
       <Tile name={t.disk} tone={tight ? "bad" : "good"}>{bytes(disk.free)}<Small>{t.of(bytes(disk.total))}</Small></Tile>
       <Tile name={t.queue} tone={queue.waiting > 100 ? "warn" : "good"}>{queue.running + queue.waiting}<Small>{t.queueText(queue.waiting, queue.running)}</Small></Tile>
-      <Tile name={t.upstream} tone={upstream.last_error ? "bad" : upstream.url ? "good" : "plain"}><span data-given>{upstream.url ? host(upstream.url) : "tour"}</span><Small>{upstream.last_error ? `${t.upstreamBad}: ${upstream.last_error}` : upstream.last_ok ? <>{t.upstreamOk} <Ago at={upstream.last_ok} /></> : upstream.url ? "" : t.upstreamNone}</Small></Tile>
-      <Tile name={t.plugins} tone={plugins.by_state.error ? "bad" : plugins.by_state.needs_review ? "warn" : "good"}>{Object.values(plugins.by_state).reduce((sum, n) => sum + n, 0)}<Small>{Object.entries(plugins.by_state).map(([state, n]) => `${stateWord(state)} ${n}`).join(" · ")}{plugins.restarts > 0 && ` · ${t.restarts(plugins.restarts)}`}</Small></Tile>
-      <Tile name={t.clients}>{status.websockets}<Small>{t.lag}: {t.lagText(status.events.lag)}</Small></Tile>
-      <Tile name={t.memory}>{bytes(status.memory_bytes)}<Small>{t.sandbox}: <code>{status.sandbox}</code></Small></Tile>
+      <Tile name={t.upstream} ><span data-given>{upstream.url ? host(upstream.url) : "tour"}</span><Small>{upstream.others.length ? t.others(upstream.others.length) : upstream.url ? t.upstreamOne : t.upstreamNone}</Small></Tile>
+      <Tile name={t.plugins} tone={Object.keys(plugins.by_state).some((state) => ATTENTION.has(state)) ? "warn" : "good"}>{Object.values(plugins.by_state).reduce((sum, n) => sum + n, 0)}<Small>{Object.entries(plugins.by_state).map(([state, n]) => `${pluginStateWord(state)} ${n}`).join(" · ")}</Small></Tile>
+      <Tile name={t.clients}>{status.websockets}<Small>{status.events.lag ? t.lag(status.events.lag) : t.noLag}</Small></Tile>
+      <Tile name={t.memory}>{bytes(status.memory_bytes)}<Small>{t.memoryText}</Small></Tile>
     </div>
   );
 }
@@ -62,7 +64,7 @@ function host(url: string): string {
 }
 
 function Tile({ name, tone = "plain", children }: { name: string; tone?: Tone; children: ComponentChildren }) {
-  return <section class={`card status-tile ${tone}`} aria-label={name}><h3><i aria-hidden="true" />{name}</h3><div class="status-value">{children}</div></section>;
+  return <section class={`card status-tile ${tone}`} aria-label={name}><h3>{tone !== "plain" && <i aria-hidden="true" />}{name}</h3><div class="status-value">{children}</div></section>;
 }
 
 function Small({ children }: { children: ComponentChildren }) {
@@ -79,8 +81,8 @@ function Day({ stats }: { stats: Stats }) {
       <section class="card status-wide">
         <h3>{t.perTool}</h3>
         <table class="grid">
-          <thead><tr><th>{t.tool}</th><th>{t.count}</th><th>{t.failed}</th><th>{t.half}</th><th>{t.most}</th></tr></thead>
-          <tbody>{stats.by_tool.map((one) => <tr key={one.tool}><td data-given><a href={`/tools/${encodeURIComponent(one.tool)}`}>{one.tool}</a><meter min={0} max={most} value={one.calls} aria-label={`${one.tool}: ${one.calls}`} /></td><td>{one.calls}</td><td>{one.errors}</td><td>{duration(one.p50_ms / 1000)}</td><td>{duration(one.max_ms / 1000)}</td></tr>)}</tbody>
+          <thead><tr><th>{t.tool}</th><th>{t.count}</th><th>{t.failed}</th><th class="status-half">{t.half}</th><th>{t.most}</th></tr></thead>
+          <tbody>{stats.by_tool.map((one) => <tr key={one.tool}><td data-given><a href={`/tools/${encodeURIComponent(one.tool)}`}>{one.tool}</a><meter min={0} max={most} value={one.calls} aria-label={`${one.tool}: ${one.calls}`} /></td><td>{one.calls}</td><td>{one.errors}</td><td class="status-half">{duration(one.p50_ms / 1000)}</td><td>{duration(one.max_ms / 1000)}</td></tr>)}</tbody>
         </table>
       </section>
       <div class="status-two">

@@ -9,6 +9,7 @@ import { Dialog } from "../../ui/dialog";
 import { TextField } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { Fault, Notice } from "../../ui/state";
+import { titleOf } from "./spoken";
 import { StagedView, type Staged } from "./staged";
 import { pluginWords } from "./words-plugin";
 
@@ -28,7 +29,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
     const one = staged.value!;
     await api(`/v1/plugins/install/${encodeURIComponent(one.staged)}/allow`, { body: { fingerprint: one.review?.fingerprint ?? "" } });
     staged.value = held.current = null;
-    toast(t.installed(visible(one.display_name || one.name)));
+    toast(t.installed(visible(titleOf(one.name, one.display_name))));
     onInstalled();
     onClose();
   };

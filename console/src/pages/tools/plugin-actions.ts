@@ -4,6 +4,7 @@ import { api, withQuery } from "../../lib/api";
 import { toast } from "../../lib/toast";
 import { visible } from "../../lib/visible";
 import type { Choice } from "./menu";
+import { titleOf } from "./spoken";
 import type { Plugin } from "./types";
 import { words } from "./words";
 import { pluginWords } from "./words-plugin";
@@ -18,7 +19,7 @@ export const removing = signal<{ plugin: Plugin; after: () => void } | null>(nul
 
 export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choice[] {
   const t = words();
-  const name = visible(plugin.display_name);
+  const name = visible(titleOf(plugin.name, plugin.display_name));
   const tell = async (step: string, said: string) => {
     await api(pluginPath(plugin, step), { method: "POST", body: {} });
     toast(said);

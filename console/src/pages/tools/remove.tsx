@@ -6,6 +6,7 @@ import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { pluginPath, removing } from "./plugin-actions";
+import { titleOf } from "./spoken";
 import { pluginWords } from "./words-plugin";
 
 export function Remove() {
@@ -13,7 +14,7 @@ export function Remove() {
   const asked = removing.value;
   if (!asked) return null;
   const close = () => (removing.value = null);
-  const name = visible(asked.plugin.display_name);
+  const name = visible(titleOf(asked.plugin.name, asked.plugin.display_name));
   const remove = async () => {
     await api(pluginPath(asked.plugin), { method: "DELETE" });
     toast(t.removedNow(name));

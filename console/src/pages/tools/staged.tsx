@@ -2,6 +2,7 @@
 import { bytes } from "../../lib/clock";
 import { visible } from "../../lib/visible";
 import { ProblemList } from "./problems";
+import { titleOf } from "./spoken";
 import { ReviewFacts } from "./trust";
 import type { Problem, Review } from "./types";
 import { pluginWords } from "./words-plugin";
@@ -12,7 +13,7 @@ export function StagedView({ staged }: { staged: Staged }) {
   const t = pluginWords();
   return (
     <>
-      <div data-given><h3>{visible(staged.display_name || staged.name)}</h3><p class="faint mono">{visible(staged.source)}</p></div>
+      <div data-given><h3>{visible(titleOf(staged.name, staged.display_name))}</h3><p class="faint mono">{visible(staged.source)}</p></div>
       {staged.problems.length > 0 && <ProblemList problems={staged.problems} />}
       {staged.review && <ReviewFacts review={staged.review} />}
       {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(visible(staged.left_out.join(", ")))}</p>}

@@ -17,6 +17,7 @@ import { ManifestTab } from "./manifest";
 import { PluginState, Star } from "./marks";
 import { Menu } from "./menu";
 import { actionsOf } from "./plugin-actions";
+import { titleOf } from "./spoken";
 import { TryIt } from "./try-it";
 import type { Plugin, PluginWhole, Tool } from "./types";
 import { kindWord, riskWord, todo, words } from "./words";
@@ -52,7 +53,7 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
   const whole = useThing<PluginWhole>(plugin ? withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}`, { folder: plugin.folder, lang }) : null, ["plugin."]);
   const all = () => { reload(); whole.reload(); };
   const name = tool?.name ?? plugin!.name;
-  const title = visible(tool?.display_name || plugin?.display_name || name);
+  const title = visible(titleOf(name, tool?.display_name || plugin?.display_name || ""));
   const tabs: { id: Tab; name: string }[] = [];
   if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
   if (plugin) tabs.push(...(tool ? [] : [{ id: "description" as const, name: t.description }]), { id: "manifest", name: t.manifest }, { id: "config", name: t.config }, { id: "logs", name: t.logs }, { id: "docs", name: t.docs });

@@ -4,7 +4,7 @@ import { dictionary } from "../../lib/language";
 export const tryWords = dictionary(
   {
     form: "Form", json: "JSON", input: "Input", inputForm: "How the input is written", run: "Run", stop: "Stop", stopping: "Stopping", dryRun: "Dry run", dryRunHelp: "shows what would change, writes nothing", example: "Examples", exampleN: (n: number) => `Example ${n}`, reset: "Clear",
-    noParameters: "This tool takes no input.", notJson: (where: string) => `This is not JSON: ${where}`, notObject: "The input has to be a JSON object.", missing: (n: number) => (n === 1 ? "One field needs you." : `${n} fields need you.`),
+    noParameters: "This tool takes no input.", notJson: (where: string) => `This is not JSON: ${where}`, notObject: "The input has to be a JSON object.", missing: (n: number) => (n === 1 ? "One field is not right yet." : `${n} fields are not right yet.`),
     result: "Result", raw: "Raw JSON", process: "Process", data: "Data", resultOf: "What came out", running: (time: string) => `Running, ${time}`, nothingYet: "Nothing run yet", nothingYetText: "Fill in the form and press Run. The result comes here.", failed: "The call could not be made", took: (time: string) => `in ${time}`, openActivity: "Open in activity",
     keys: "Keys of the envelope", has: (key: string) => `${key} is there`, lacks: (key: string) => `${key} is missing`, noProcess: "No process was started for this call, or it is no longer known.",
     task: "Task", download: "Download", mediaOf: (n: number) => `Part ${n}`,
@@ -14,7 +14,7 @@ export const tryWords = dictionary(
   },
   {
     form: "表单", json: "JSON", input: "输入", inputForm: "输入方式", run: "运行", stop: "停止", stopping: "正在停止", dryRun: "试运行", dryRunHelp: "只显示会改什么，不写入", example: "示例", exampleN: (n: number) => `示例 ${n}`, reset: "清空",
-    noParameters: "这个工具不需要输入。", notJson: (where: string) => `不是有效的 JSON：${where}`, notObject: "输入必须是 JSON 对象。", missing: (n: number) => `有 ${n} 项需要填写。`,
+    noParameters: "这个工具不需要输入。", notJson: (where: string) => `不是有效的 JSON：${where}`, notObject: "输入必须是 JSON 对象。", missing: (n: number) => `有 ${n} 项需要填写或修改。`,
     result: "结果", raw: "原始 JSON", process: "进程", data: "数据", resultOf: "运行结果", running: (time: string) => `运行中，${time}`, nothingYet: "还没有运行", nothingYetText: "填写表单后点“运行”，结果会显示在这里。", failed: "调用没有发出", took: (time: string) => `用时 ${time}`, openActivity: "在活动中打开",
     keys: "信封的键", has: (key: string) => `有 ${key}`, lacks: (key: string) => `缺少 ${key}`, noProcess: "这次调用没有启动进程，或者记录已不在。",
     task: "任务", download: "下载", mediaOf: (n: number) => `第 ${n} 部分`,

@@ -52,17 +52,17 @@ def router(yard: Yard) -> APIRouter:
         """Bring a plugin in, from a zip in the body or from `source`, and show it; nothing of it is run."""
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         source = await request.body() if kind == _ZIP else _source(await request.body())
-        async with turn:
+        async with turn:  # until it waits: what does not is removed when the next one comes
             kept = frozenset(one.stage.name for one in waiting.values())
             staged = await asyncio.to_thread(_staged, yard, source, kept)
-        plugin = yard.plugins.inspect(staged.folder)
-        if plugin is None:
-            staged.discard()
-            raise bad_request("there is no plugin in it any more")
-        while len(waiting) >= MOST:
-            await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
-        id_ = token_hex(16)
-        waiting[id_] = staged
+            plugin = yard.plugins.inspect(staged.folder)
+            if plugin is None:
+                staged.discard()
+                raise bad_request("there is no plugin in it any more")
+            while len(waiting) >= MOST:
+                await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
+            id_ = token_hex(16)
+            waiting[id_] = staged
         files = await asyncio.to_thread(_files, staged.folder)
         shown = _shown(yard, plugin, staged, id_, files)
         return answer(without_secrets(yard, shown), HTTPStatus.CREATED)
@@ -76,8 +76,10 @@ def router(yard: Yard) -> APIRouter:
             raise not_found("such plugin to install: it waits no more")
         if yard.plugins.review(plugin).review.digest != said.fingerprint:
             raise Refusal(HTTPStatus.CONFLICT, f"{one.name} is not what was shown: look at it again")
-        del waiting[staged]
-        done = await asyncio.to_thread(admit, one, yard.config.home)
+        async with turn:
+            if waiting.pop(staged, None) is None:
+                raise not_found("such plugin to install: it waits no more")
+            done = await asyncio.to_thread(admit, one, yard.config.home)
         reviewed = _reviewed(yard, done.folder, said.fingerprint)
         await asyncio.to_thread(yard.plugins.allow, reviewed)
         yard.plugins.plugins.refresh()

@@ -41,7 +41,9 @@ _TEXTS = {
         "title": "Sign in to Toolyard",
         "key": "Key",
         "button": "Sign in",
-        "where": "Where is my key? It is printed at the first start, and by:",
+        "where": "Where is my key? It is printed at the first start, and by this command:",
+        "home": "If the server was started with --home, add the same here.",
+        "once": "This link signs in one browser, once. Press the button to make it this one.",
         "other": "中文",
         "wrong": "That key or link is not valid.",
         "wait": "Too many attempts failed. Try again in {} s.",
@@ -51,6 +53,8 @@ _TEXTS = {
         "key": "密钥",
         "button": "登录",
         "where": "密钥在哪里？首次启动时会显示，也可以用这条命令查看：",
+        "home": "如果启动服务器时用了 --home，这里也要加上。",
+        "once": "这个链接只能登录一次。点击按钮，在这个浏览器中登录。",
         "other": "English",
         "wrong": "密钥或链接无效。",
         "wait": "失败次数过多，请在 {} 秒后重试。",
@@ -85,6 +89,9 @@ def router(access: Access, cookie: str, version: str) -> APIRouter:
             session = access.sign_in(link=link, key=key, address=head.address)
         except Refusal as refusal:
             return _page(_language(lang, head), version, goal=goal, refusal=refusal)
+        before = head.cookie(cookie)
+        if access.is_session(before):
+            access.sign_out(before)  # nobody has its cookie any more who should
         signed_in = Response(status_code=HTTPStatus.SEE_OTHER, headers={"Location": _place(goal)})
         signed_in.set_cookie(
             cookie, session, max_age=int(SESSION_S), httponly=True, samesite="strict", secure=head.scheme == "https"
@@ -135,6 +142,7 @@ def _page(lang: str, version: str, *, link: str = "", goal: str = "", refusal: R
         else f"<label>{words['key']}"
         '<input type="password" name="key" autocomplete="current-password" required autofocus></label>'
     )
+    about = words["once"] if link else f"{words['where']}<br><code>toolyard config show --key</code><br>{words['home']}"
     switch = urlencode({"next": html.unescape(goal), "link": link, "lang": "en" if lang == "zh" else "zh"})
     text = f"""<!doctype html><html lang="{"zh-CN" if lang == "zh" else "en"}"><head><meta charset="utf-8">
 <title>{words["title"]}</title><meta name="viewport" content="width=device-width,initial-scale=1">
@@ -142,7 +150,7 @@ def _page(lang: str, version: str, *, link: str = "", goal: str = "", refusal: R
 <body><main><h1>{words["title"]}</h1>{told}
 <form method="post" action="/login">{field}<input type="hidden" name="next" value="{goal}">
 <input type="hidden" name="lang" value="{lang}"><button>{words["button"]}</button></form>
-<p>{words["where"]}<br><code>toolyard config show --key</code></p><footer><p>Toolyard {html.escape(version)} ·
+<p>{about}</p><footer><p>Toolyard {html.escape(version)} ·
 <a href="/login?{html.escape(switch)}">{words["other"]}</a></p></footer></main></body></html>"""
     # Without a referrer a browser sends no Origin with a form, and the edge would take it for one of another site.
     headers = {"Referrer-Policy": "same-origin", **((refusal and refusal.headers) or {})}
