@@ -25,6 +25,7 @@ NO_POINT = {
     "render/terminal_diagram.py": "it draws a picture and keeps nothing",
     "storage/state_file.py": "a copy of the state is made by storage/backup.py",
     "tools/validation/child.py": "it looks at a file that is written already",
+    "web/readiness.py": "its record says nothing: only whether it can be written",
     "workspace/search/child.py": "it reads only",
 }
 _RENAMES = {"os.replace", "os.rename", "os.link"}

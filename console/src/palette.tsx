@@ -1,6 +1,6 @@
 /** Ctrl+K: any page, any tool, a few commands, by a few letters of their names. */
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api } from "./lib/api";
 import { speak } from "./lib/language";
 import { go } from "./lib/router";
@@ -9,7 +9,7 @@ import { wear } from "./lib/theme";
 import { shellWords as words } from "./shell.words";
 import { NAMES } from "./shell";
 
-interface Found { name: string; kind: string; run: () => void }
+interface Found { name: string; kind: string; also?: string; run: () => void }
 
 export function Palette() {
   const t = words();
@@ -17,12 +17,17 @@ export function Palette() {
   const text = useSignal("");
   const at = useSignal(0);
   const tools = useSignal<readonly string[]>([]);
-  useEffect(() => {
+  // Before the next key: whoever types on at once loses no letter.
+  useLayoutEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
     box.current?.showModal();
+    return () => before?.focus();
+  }, []);
+  useEffect(() => {
     api<{ data: { name: string }[] }>("/v1/tools").then((all) => (tools.value = all.data.map((one) => one.name)), () => undefined);
   }, []);
   const all: Found[] = [
-    ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, run: () => go(`/${name}`) })),
+    ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, also: name, run: () => go(`/${name}`) })),
     { name: t.newChat, kind: t.kindDo, run: () => go("/chat") },
     { name: t.light, kind: t.kindDo, run: () => wear("light") },
     { name: t.dark, kind: t.kindDo, run: () => wear("dark") },
@@ -30,7 +35,7 @@ export function Palette() {
     { name: "中文", kind: t.kindDo, run: () => speak("zh") },
     ...tools.value.map((name) => ({ name, kind: t.kindTool, run: () => go(`/tools/${encodeURIComponent(name)}`) })),
   ];
-  const found = all.filter((one) => fits(one.name, text.value)).slice(0, 12);
+  const found = all.filter((one) => fits(one.name, text.value) || fits(one.also ?? "", text.value)).slice(0, 12);
   const close = () => (palette.value = false);
   const choose = (one: Found | undefined) => { if (one) { close(); one.run(); } };
   const keys = (event: KeyboardEvent) => {

@@ -110,6 +110,31 @@ async def test_what_is_too_large_is_refused(conversations: Conversations) -> Non
     assert await conversations.get(ME, "one") is None
 
 
+@pytest.mark.requirement("http:conversations")
+async def test_one_caller_keeps_a_bounded_number_and_may_go_on_with_each(
+    conversations: Conversations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolyard.engine.conversations.MAX_EACH", 2)
+    for name in ("one", "two"):
+        await conversations.put(ME, name, Draft(title=name))
+    with pytest.raises(Failure, match="2 conversations already"):
+        await conversations.put(ME, "three", Draft(title="three"))
+    assert await conversations.put(ME, "one", Draft(title="more", version=1))
+    assert await conversations.put(OTHER, "three", Draft(title="theirs"))
+    await conversations.delete(ME, "two")
+    assert await conversations.put(ME, "three", Draft(title="three"))
+
+
+@pytest.mark.requirement("http:conversations")
+async def test_an_event_tells_nothing_of_what_is_in_a_conversation(
+    conversations: Conversations, store: MemoryStore
+) -> None:
+    await conversations.put(ME, "one", Draft(title="my title", messages=[HELLO]))
+    await conversations.delete(ME, "one")
+    told = repr(await store.events(0, limit=9))
+    assert ("conversation.deleted" in told, "title" in told, "hello" in told) == (True, False, False)
+
+
 async def _all(store: MemoryStore, kind: str) -> list[Record]:
 
     return await store.find(kind, Query(), limit=100)

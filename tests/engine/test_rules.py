@@ -9,6 +9,7 @@ from toolyard.engine.ask import Ask
 from toolyard.engine.rules import MAX_FOR_CHATS, Because, Rules, new_rule
 from toolyard.protocol.approval import Effect, Mode
 from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.storage.memory import MemoryStore
 
@@ -81,3 +82,15 @@ async def test_only_so_many_rules_of_chats_are_kept(rules: Rules) -> None:
     assert [rule.id for rule in await rules.every()] == [rule.id for rule in made[1:]]
     assert await rules.revoke(made[1].id)
     assert not await rules.revoke(made[0].id)
+
+
+async def test_there_are_never_more_rules_than_are_looked_at(rules: Rules, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolyard.engine.rules.MAX_RULES", 3)
+    await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=0))
+    for number in (1, 2):
+        await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=number))
+    with pytest.raises(Failure, match="3 rules already"):
+        await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=3))
+    assert (await rules.verdict(ask(), Mode.ASK)).effect is Effect.DENY
+    await rules.revoke((await rules.every())[0].id)
+    await rules.add(new_rule("Other", "", Effect.ALLOW, by="other", at=4))

@@ -47,7 +47,9 @@ def stdio(project: Path, home: Path) -> StdioServerParameters:
 @contextlib.asynccontextmanager
 async def over_http(yard: Yard) -> AsyncIterator[str]:
     """The address of a real server on a real socket."""
-    mounted = mcp_app(yard, lambda request: f"key:{request.headers.get('x-test-key', 'none')}", refresh=True)
+    mounted = mcp_app(
+        yard, lambda request: f"key:{request.headers.get('x-test-key', 'none')}", lambda _: True, refresh=True
+    )
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(mounted.app, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)

@@ -122,6 +122,8 @@ def test_a_megabyte_of_odd_lines_is_read_in_time(line: str) -> None:
         ("A=\n", {"A": "two\nlines"}, "A='two\nlines'\n"),
         ("A=# none\n", {"A": "1"}, "A=1# none\n"),
         ("what is this\nA=1\n", {"A": ""}, "what is this\nA=\n"),
+        ("A=1\n", {"A": "'"}, "A='''\n"),
+        ("A=1\n", {"A": '"x'}, "A='\"x'\n"),
     ],
 )
 def test_single_settings_are_changed_and_the_rest_stays(text: str, values: dict[str, str | None], after: str) -> None:
@@ -157,4 +159,5 @@ def test_an_edited_file_says_what_was_asked_for_and_nothing_else_has_changed(
         return
     wanted = {**parse(text).values, **values}
     assert parse(after).values == {key: value for key, value in wanted.items() if value is not None}
+    assert parse(after).fatal is None
     assert edited(text, {}).replace("\r\n", "\n") == text.replace("\r\n", "\n").replace("\r", "\n")

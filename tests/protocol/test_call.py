@@ -31,6 +31,7 @@ def test_a_call_carries_its_id_tool_arguments_signer_and_caller() -> None:
         "force": False,
         "approved": "",
         "chat": "",
+        "unreadable": "",
         "metadata": {},
     }
 

@@ -197,3 +197,28 @@ async def test_a_secret_that_is_an_ordinary_word_spoils_no_other_setting(tmp_pat
     assert shown["text"] == text.replace('"ollama"', '"[masked]"')
     assert (done.status, written) == (200, text + "port = 6009\n")
     assert (odd.status, "no secret was" in odd.json["error"]["message"]) == (422, True)
+
+
+@pytest.mark.requirement("http:settings", "s:S-91")
+async def test_secrets_in_comments_and_in_wrong_places_are_masked_and_come_back_each_as_it_was(tmp_path: Path) -> None:
+    text = f"""# upstream_key = "{KEY}-1"
+# upstream_key = "{KEY}-2"
+upstream_key = "{KEY}-3" # before: {KEY}-4
+port = 6005 # token: {KEY}-5
+chat_show = "raw" # "#" is no comment in a text
+
+[shared_keys] # not secret
+TokenCounter = ["VarHttpUrl"]
+"""
+    async with serving(tmp_path, settings=text) as running:
+        shown = (await running.get("/v1/settings")).json["text"]
+        done = await put(running, shown.replace("6005", "6006"), shown)
+        written = file_of(running)
+        (running.home / "config.toml").write_text(f'[upstream]\nkey = "{OTHER}"\n')
+        misplaced = await running.get("/v1/settings")
+        (running.home / "config.toml").write_text(f'upstreams = {{ a = {{ key = "{OTHER}" }} }}\nport =\n')
+        broken = await running.get("/v1/settings")
+    assert (done.status, written) == (200, text.replace("6005", "6006"))
+    assert no_secret_in(done, misplaced, broken)
+    assert (KEY in shown, shown.count("[masked]")) == (False, 5)
+    assert '# not secret\nTokenCounter = ["VarHttpUrl"]' in shown

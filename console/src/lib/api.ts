@@ -78,8 +78,12 @@ async function refusal(response: Response): Promise<ApiError> {
   }
 }
 
-/** The session has ended: sign in, and come back to this very place. */
+let leaving = false;
+addEventListener("pageshow", () => (leaving = false)); // a page that the browser kept can come back
+/** The session has ended: sign in, and come back to this very place. Many requests may find out; one goes. */
 export function signInAgain(): void {
+  if (leaving) return;
+  leaving = true;
   const here = location.pathname + location.search;
   location.assign(withQuery("/login", { next: here, lang: document.documentElement.lang.startsWith("zh") ? "zh" : "en" }));
 }

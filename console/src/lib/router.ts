@@ -7,9 +7,18 @@ addEventListener("popstate", () => (address.value = here()));
 
 export const place = computed(() => {
   const [path = "/", search = ""] = address.value.split("?");
-  const steps = path.split("/").filter(Boolean).map(decodeURIComponent);
+  const steps = path.split("/").filter(Boolean).map(decoded);
   return { page: steps[0] ?? "chat", name: steps.slice(1).join("/"), query: new URLSearchParams(search) };
 });
+
+/** An address that somebody cut in the middle of a sign is shown as it is. */
+function decoded(step: string): string {
+  try {
+    return decodeURIComponent(step);
+  } catch {
+    return step;
+  }
+}
 
 export function go(to: string, replace = false): void {
   if (to === address.value) return;

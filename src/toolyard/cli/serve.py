@@ -54,7 +54,8 @@ async def _serve(common: Common, config: Config, options: "Options") -> None:
     server = Server(config, options)
     log = QueuedLog(sys.stderr, JsonLines(Mask([*config.secrets, server.key]).text))
     logging.basicConfig(handlers=[log], level=logging.WARNING, force=True)
-    level = logging.DEBUG if common.verbose else logging.WARNING if common.quiet else logging.INFO
+    plain = common.quiet or sys.stderr.isatty()  # a line for each request would push the link out of a person's sight
+    level = logging.DEBUG if common.verbose else logging.WARNING if plain else logging.INFO
     logging.getLogger("toolyard").setLevel(level)
     stop, hurry = asyncio.Event(), asyncio.Event()
 

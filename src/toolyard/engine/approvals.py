@@ -80,7 +80,8 @@ class Approvals:
     ) -> State | None:
         """Answer a pending approval. The state it has now, which another answer may have made; None if unknown.
 
-        ``always`` and ``for_chat`` also make a rule, where one rule can say it.
+        ``always`` and ``for_chat`` also make a rule, where one rule can say it. Raises Failure when there are too many
+        rules for another; the approval then still waits.
         """
         while True:
             record = await self._store.get(KIND, id_)
@@ -97,6 +98,8 @@ class Approvals:
             events = [NewEvent(type=f"approval.{state.value}", at=now, data=data)]
             bound = for_chat and not always
             rule = _rule_of(record, allowed=allowed, by=by, at=now, chat=bound) if always or for_chat else None
+            if rule is not None and not bound:
+                await self._rules.require_room()
             if rule is None or late:
                 changes = [ended]
             else:

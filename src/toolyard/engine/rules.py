@@ -1,8 +1,8 @@
 """Rules and modes: what may run without being asked, what must not run, and why.
 
-In this order: a rule that denies, a rule that allows, the mode. Rules are kept in the store, but those for one chat are
-kept by this process alone: they end with it, or when ``MAX_FOR_CHATS`` newer ones have come. How often a rule was used
-is counted from the start of this process.
+In this order: a rule that denies, a rule that allows, the mode. Rules are kept in the store, at most ``MAX_RULES``, so
+that each of them is looked at. Those for one chat are kept by this process alone: they end with it, or when
+``MAX_FOR_CHATS`` newer ones have come. How often a rule was used is counted from the start of this process.
 """
 
 from collections import OrderedDict
@@ -15,12 +15,14 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.ask import Ask
 from toolyard.engine.clock import Clock
 from toolyard.protocol.approval import Effect, Mode
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 
 RULE: Final = "rule"
 MAX_FOR_CHATS: Final = 1000
-_MAX_RULES = 1000  # that are read at once
+MAX_RULES: Final = 1000
 _MAX_COUNTED = 10_000
 
 
@@ -68,7 +70,15 @@ class Rules:
     async def every(self) -> list[Record]:
         return [*await self._stored(), *self._for_chats.values()]
 
+    async def require_room(self) -> None:
+        """Raises Failure when there are as many as are looked at: one more could hide one that denies."""
+        if await self._store.count(RULE, Query(states=("active",))) >= MAX_RULES:
+            raise Failure(
+                ErrorCode.CONFLICT, f"There are {MAX_RULES} rules already.", hint="Revoke some of them first."
+            )
+
     async def add(self, rule: Record) -> None:
+        await self.require_room()
         await self._store.commit([rule], [told(rule)])
         crashpoint("approval.rule-added")
 
@@ -113,12 +123,12 @@ class Rules:
         return {**shown_rule(record), "hits": hits, "last_used": last}
 
     async def _stored(self, tool: str | None = None) -> list[Record]:
-        return await self._store.find(RULE, Query(states=("active",), tool=tool), limit=_MAX_RULES)
+        return await self._store.find(RULE, Query(states=("active",), tool=tool), limit=MAX_RULES)
 
     async def _stored_for(self, names: tuple[str, ...]) -> list[Record]:
         """As there are seldom any, one look for all names; where there are too many for that, one for each."""
         rules = await self._stored()
-        if len(rules) < _MAX_RULES:
+        if len(rules) < MAX_RULES:
             return [rule for rule in rules if rule.tool in names]
         return [rule for name in names for rule in await self._stored(name)]
 

@@ -25,7 +25,7 @@ from toolyard.errors import StorageError
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import Json, JsonObject, json_problem
+from toolyard.protocol.json import MAX_VALUES, Json, JsonObject, json_problem
 from toolyard.protocol.store import Place, Query, Record, Store
 
 __all__ = ["GRACE_S", "KIND", "Schedules", "State"]
@@ -87,7 +87,7 @@ class Schedules:
 
     async def _planned(self, call: ToolCall, at: str, cron: str, *, id_: str, created: float) -> Record:
         now = self._clock.now()
-        if problem := json_problem(call.arguments, "arguments"):
+        if problem := json_problem(call.arguments, "arguments", most=MAX_VALUES):
             raise Failure(ErrorCode.INVALID_PARAM, f"{problem}.", hint="Send arguments that are JSON.")
         due = first_of(at, cron, self._zone, now).timestamp()
         digest = await self._approve(call)

@@ -4,6 +4,7 @@ Redirects are not followed, so a key goes to the origin it is meant for and nowh
 and 4 MiB.
 """
 
+import os
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final
@@ -43,7 +44,9 @@ async def probe(url: str, key: str | None) -> Probe:
     except TimeoutError:
         return Probe(error=f"it did not answer within {PROBE_S:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
-        return Probe(error=f"it cannot be reached: {str(error) or type(error).__name__}")
+        number = error.errno if isinstance(error, OSError) else None
+        why = os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
+        return Probe(error=f"it cannot be reached: {why}")
     if status != HTTPStatus.OK:
         return Probe(error=_words(status, body))
     return _listed(body)

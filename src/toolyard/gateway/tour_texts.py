@@ -17,7 +17,8 @@ Ask me for one of these:
 - **a structured reply**: diagram, formula, code and table
 - **everything**: several tools at the same time
 
-To talk to a real model, set `OPENAI_BASE_URL` and `OPENAI_API_KEY` and start again.""",
+To talk to a real model, choose one in the settings of the console, or set `OPENAI_BASE_URL` and `OPENAI_API_KEY` and
+start again.""",
     "zh": """你好！我是 **tour**，Toolyard 自带的向导。我不是语言模型，只按脚本回答，但我调用的每个工具都会真的运行。
 
 你可以这样说：
@@ -31,7 +32,7 @@ To talk to a real model, set `OPENAI_BASE_URL` and `OPENAI_API_KEY` and start ag
 - **结构化回复**：流程图、公式、代码和表格
 - **全部**：同时调用几个工具
 
-想和真正的模型对话，请设置 `OPENAI_BASE_URL` 和 `OPENAI_API_KEY`，然后重新启动。""",
+想和真正的模型对话，请在控制台的“设置”里填写，或设置 `OPENAI_BASE_URL` 和 `OPENAI_API_KEY` 后重新启动。""",
 }
 
 TEXTS: Final = {

@@ -31,9 +31,9 @@ def message(approval: Record) -> str:
     )
 
 
-def schema(approval: Record) -> dict[str, Any]:
-    """A choice whose first and preset word is no."""
-    choices = [DENY, ALLOW, *([ALWAYS] if approval.body.get("always_offered") else [])]
+def schema(approval: Record, *, rules: bool = True) -> dict[str, Any]:
+    """A choice whose first and preset word is no; ``rules``: whether this user may make any."""
+    choices = [DENY, ALLOW, *([ALWAYS] if rules and approval.body.get("always_offered") else [])]
     about = "deny; allow this call; or always allow this tool and command" if len(choices) > 2 else "deny or allow"
     field = {"type": "string", "title": "Answer", "description": about, "enum": choices, "default": DENY}
     return {"type": "object", "properties": {FIELD: field}, "required": [FIELD]}

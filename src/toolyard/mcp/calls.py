@@ -3,7 +3,8 @@
 A call runs in a task of its own, so that a client that goes away cancels it cleanly. One that needs an approval asks
 the client's user where the client can: by a request on the same connection, or, since 2026-07-28, by an answer that
 asks for more; the call then waits under a secret name until the client comes back with the reply. Where it cannot, the
-approval waits for the console or the command line. At most ``MAX_WAITING`` calls wait like that.
+approval waits for the console or the command line. At most ``MAX_WAITING`` calls wait like that. A rule, which holds
+for everybody, is made only by a user who may make rules.
 """
 
 import asyncio
@@ -32,6 +33,8 @@ _QUESTION = "approval"
 
 Context = ServerRequestContext[Any, Any]
 Answer = types.CallToolResult | types.InputRequiredResult
+MayRule = Callable[[Any], bool]
+"""Whether who is asking may make rules, by the HTTP request that carries the message; None over stdio."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,8 +45,10 @@ class _Run:
 
 
 class Calls:
-    def __init__(self, yard: Yard, monotonic: Callable[[], float], *, beat_s: float = BEAT_S) -> None:
-        self._yard, self._monotonic, self._beat_s = yard, monotonic, beat_s
+    def __init__(
+        self, yard: Yard, monotonic: Callable[[], float], *, may_rule: MayRule, beat_s: float = BEAT_S
+    ) -> None:
+        self._yard, self._monotonic, self._may_rule, self._beat_s = yard, monotonic, may_rule, beat_s
         self._runs: set[asyncio.Task[Outcome]] = set()
         self._waiting: dict[str, _Run] = {}
 
@@ -98,7 +103,7 @@ class Calls:
                 pending = question.result() if question.done() else None
                 if pending is not None and can_ask and elicited is None and not run.task.done():
                     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
-                        return self._ask_for_more(run, pending)
+                        return self._ask_for_more(ctx, run, pending)
                     elicited = asyncio.ensure_future(self._elicit(ctx, pending))
                 elapsed = round(self._monotonic() - began, 3)
                 await ctx.session.report_progress(elapsed, None, _progress(run.call, pending))
@@ -120,18 +125,18 @@ class Calls:
             await store.next_event(seq)
 
     async def _elicit(self, ctx: Context, approval: Record) -> None:
-        said = await ctx.session.elicit_form(
-            asking.message(approval), asking.schema(approval), related_request_id=ctx.request_id
-        )
+        schema = asking.schema(approval, rules=self._may_rule(ctx.request))
+        said = await ctx.session.elicit_form(asking.message(approval), schema, related_request_id=ctx.request_id)
         await self._answer(ctx, approval, said)
 
-    def _ask_for_more(self, run: _Run, approval: Record) -> types.InputRequiredResult:
+    def _ask_for_more(self, ctx: Context, run: _Run, approval: Record) -> types.InputRequiredResult:
         while len(self._waiting) >= MAX_WAITING:
             self._waiting.pop(next(iter(self._waiting))).task.cancel()
         state = secrets.token_urlsafe(32)
         self._waiting[state] = _Run(run.call, run.task, approval)
         run.task.add_done_callback(lambda _: self._forget_later(state))
-        form = types.ElicitRequestFormParams(message=asking.message(approval), requested_schema=asking.schema(approval))
+        schema = asking.schema(approval, rules=self._may_rule(ctx.request))
+        form = types.ElicitRequestFormParams(message=asking.message(approval), requested_schema=schema)
         return types.InputRequiredResult(
             input_requests={_QUESTION: types.ElicitRequest(params=form)}, request_state=state
         )
@@ -142,8 +147,9 @@ class Calls:
 
     async def _answer(self, ctx: Context, approval: Record, said: types.ElicitResult) -> None:
         reply = asking.reply(said.action, said.content)
+        always = reply.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
         await self._yard.approvals.answer(
-            approval.id, allowed=reply.allowed, by=_client(ctx), always=reply.always, reason=reply.reason
+            approval.id, allowed=reply.allowed, by=_client(ctx), always=always, reason=reply.reason
         )
 
     async def _result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:

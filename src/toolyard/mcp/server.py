@@ -16,7 +16,7 @@ from toolyard.app import Yard
 from toolyard.dialects.specs import Format, export, input_schema, plain_name
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.mcp import resources
-from toolyard.mcp.calls import BEAT_S, Answer, Calls
+from toolyard.mcp.calls import BEAT_S, Answer, Calls, MayRule
 from toolyard.mcp.changes import LOOK_S, ToolChanges
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
@@ -48,9 +48,18 @@ class _Sdk(Server[Any]):
 class McpServer:
     """Belongs to one event loop. ``running`` holds what a connection needs; the SDK's server is ``sdk``."""
 
-    def __init__(self, yard: Yard, caller_of: CallerOf, *, clock: Clock | None = None, beat_s: float = BEAT_S) -> None:
+    def __init__(
+        self,
+        yard: Yard,
+        caller_of: CallerOf,
+        *,
+        may_rule: MayRule = lambda _: True,
+        clock: Clock | None = None,
+        beat_s: float = BEAT_S,
+    ) -> None:
+        """``may_rule``: over stdio it is the owner who asks."""
         self._yard, self._caller_of = yard, caller_of
-        self.calls = Calls(yard, (clock or SystemClock()).monotonic, beat_s=beat_s)
+        self.calls = Calls(yard, (clock or SystemClock()).monotonic, may_rule=may_rule, beat_s=beat_s)
         self.changes = ToolChanges(yard)
         self.sdk = _Sdk(
             NAME,

@@ -14,6 +14,7 @@ _CONTAINERS = (dict, list, tuple)
 _LONG = re.compile(rb"[0-9]{19}")  # may be beyond 64 bits, where orjson gives up or rounds
 _LONG_TEXT = re.compile("[0-9]{19}")
 MAX_DEPTH = 200  # deeper values come from attackers and break recursive readers on the other side
+MAX_VALUES = 250_000  # in what a client sends: more would hold up everybody else for seconds
 MAX_INT_BITS = 4096  # Python refuses to write much longer ones, and no other reader expects them
 
 
@@ -31,8 +32,12 @@ def json_value(raw: str | bytes) -> Any:
     return json.loads(raw) if long else orjson.loads(raw)
 
 
-def json_problem(value: object, where: str) -> str | None:
-    """Say why ``value`` cannot be written as JSON, or None when it can. Linear, and never recurses."""
+def json_problem(value: object, where: str, *, most: float = math.inf) -> str | None:
+    """Say why ``value`` cannot be written as JSON, or None when it can. Linear, and never recurses.
+
+    ``most``: how many values there may be in it, for those that come from outside: each costs far more than its bytes.
+    """
+    values = 0
     pending: list[tuple[object, str, int]] = [(value, where, 0)]  # containers, and at first whatever it is
     while pending:
         item, path, depth = pending.pop()
@@ -41,6 +46,9 @@ def json_problem(value: object, where: str) -> str | None:
             return f"{path} {problem}" if problem else None
         if depth >= MAX_DEPTH:
             return f"{path} is nested deeper than {MAX_DEPTH} levels"
+        values += len(item)
+        if values > most:
+            return f"{where} has more than {most:,} values: send fewer, or put them into a file"
         is_object = isinstance(item, dict)
         for step, inner in item.items() if isinstance(item, dict) else enumerate(item):
             if is_object and not (isinstance(step, str) and _is_unicode(step)):

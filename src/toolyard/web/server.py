@@ -156,7 +156,7 @@ class Server:
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
         self.feed = Feed(self.yard.store, clock)
         self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask)
-        self._mcp = McpMount(self.yard, mcp.caller_of, self._is_ending)
+        self._mcp = McpMount(self.yard, mcp.caller_of, mcp.may_rule, self._is_ending)
 
     def _parts(self, port: int, reloading: Reloading) -> Parts:
         clock = self.options.clock

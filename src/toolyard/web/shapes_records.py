@@ -168,7 +168,7 @@ class TrialShown(BaseModel):
 class ConversationDraft(_Closed):
     title: Annotated[str, Field(max_length=200)] = ""
     model: Annotated[str, Field(max_length=200)] = ""
-    messages: Annotated[list[dict[str, Any]], Field(description="The client's own: stored as they come.")] = []
+    messages: Annotated[list[dict[str, Any]], Field(max_length=20_000, description="Stored as they come.")] = []
     settings: dict[str, Any] = {}
     version: Annotated[int, Field(ge=0, le=2**53, description="The one it was read at; 0: it is new.")] = 0
 

@@ -1,6 +1,7 @@
 /** Chat: the conversations at the side (a drawer on a phone), the open one, and where one writes. */
 import "./style.css";
 import { useEffect, useMemo } from "preact/hooks";
+import { link } from "../../lib/live";
 import { ask, asked, go, place } from "../../lib/router";
 import { Button, IconButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
@@ -46,6 +47,8 @@ function Conversation({ talk }: { talk: Talk }) {
   const t = words();
   const state = talk.state.value;
   const sent = () => { if (place.peek().name !== talk.id) go(`/chat/${talk.id}`, true); };
+  // What could not be saved because the server was away is saved when it is back.
+  useEffect(() => { if (link.value.state === "live" && talk.unsaved.peek()?.status === 0) void talk.keep(); }, [link.value.state]);
   if (state === "loading") return <div class="chat-state"><Loading rows={4} /></div>;
   if (state === "missing") return <div class="chat-state"><Empty sign="chat" title={t.missing} action={<Button kind="primary" onClick={() => go("/chat")}>{t.newChat}</Button>}>{t.missingText}</Empty></div>;
   if (state === "fault") return <div class="chat-state"><Fault error={talk.error.value} retry={() => void load(talk)} /></div>;

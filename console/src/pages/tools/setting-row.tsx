@@ -7,12 +7,11 @@ import { Field, Switch } from "../../ui/field";
 import type { Setting } from "./types";
 import { pluginWords } from "./words-plugin";
 
-const TONES: Record<Setting["source"], Tone> = { plugin: "info", host: "info", default: "plain", missing: "warn" };
+const TONES: Record<Setting["source"], Tone> = { plugin: "info", host: "info", default: "plain", missing: "bad" };
 
 export function SettingRow({ setting, change, problem, onChange }: { setting: Setting; change: string | null | undefined; problem: string; onChange: (value: string | null | undefined) => void }) {
   const t = pluginWords();
   const source = { plugin: t.fromPlugin, host: t.fromHost, default: t.fromDefault, missing: t.missing }[setting.source];
-  const lacks = setting.source === "missing" && setting.required;
   const help = setting.description ? visible(setting.description) : undefined;
   return (
     <div class="tools-setting">
@@ -22,7 +21,7 @@ export function SettingRow({ setting, change, problem, onChange }: { setting: Se
         </Field>
       )}
       <div class="tools-setting-foot">
-        <Chip tone={lacks ? "bad" : TONES[setting.source]} title={t.source}>{source}</Chip>
+        {(setting.source !== "missing" || setting.required) && <Chip tone={TONES[setting.source]} title={t.source}>{source}</Chip>}
         <span class="faint mono" data-given>{setting.type}</span>
         {change === null && <span class="faint">{t.removed}</span>}
         {change !== undefined ? <Button kind="quiet" onClick={() => onChange(undefined)}>{t.undo}</Button> : setting.source === "plugin" && <Button kind="quiet" onClick={() => onChange(null)}>{t.remove}</Button>}

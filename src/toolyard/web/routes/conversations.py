@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from toolyard.engine.conversations import Conversations, Draft, shown
-from toolyard.protocol.json import json_problem
+from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem
 from toolyard.protocol.store import Place
 from toolyard.web.answers import After, Limit, Who, answer, page
 from toolyard.web.refusal import Refusal, bad_request, not_found
@@ -41,8 +41,11 @@ def router(conversations: Conversations) -> APIRouter:
     @routes.put("/{id}", responses={200: {"model": ConversationRow}})
     async def put_conversation(id: Id, new: ConversationDraft, who: Who) -> Response:  # noqa: A002
         """Keep a conversation as it is now; 409 when another window has changed it since `version`."""
-        draft = Draft(**new.model_dump())
-        problem = json_problem({"messages": list(draft.messages), "settings": draft.settings}, "body")
+        draft = Draft(
+            title=new.title, model=new.model, messages=new.messages, settings=new.settings, version=new.version
+        )
+        kept: JsonObject = {"messages": list(draft.messages), "settings": draft.settings}
+        problem = json_problem(kept, "body", most=MAX_VALUES)
         if problem:
             raise bad_request(problem)
         record = await conversations.put(who.caller, id, draft)

@@ -9,6 +9,7 @@ import asyncio
 import gzip
 import hashlib
 import html
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -116,6 +117,7 @@ def _read(path: str) -> _File:
 def _page(title: str, body: str) -> Response:
     return Response(
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
         f'<link rel="stylesheet" href="/docs.css"></head><body>{body}</body></html>',
         media_type="text/html",
     )
@@ -134,11 +136,18 @@ def _listed(openapi: dict[str, Any]) -> str:
 
 
 def _operation(verb: str, path: str, operation: dict[str, Any]) -> str:
-    about = html.escape(operation.get("description") or operation.get("summary") or "")
+    about = _prose(operation.get("description") or operation.get("summary") or "")
     given = [
-        f"<code>{html.escape(one['name'])}</code> {html.escape(one.get('description', ''))}".strip()
+        f"<br><code>{html.escape(one['name'])}</code> {_prose(one.get('description', ''))}".rstrip()
         for one in operation.get("parameters", [])
         if one["in"] == "query"
     ]
-    more = f"<br>{'; '.join(given)}" if given else ""
-    return f'<dt><span class="verb">{verb.upper()}</span><code>{html.escape(path)}</code></dt><dd>{about}{more}</dd>'
+    return (
+        f'<dt><span class="verb">{verb.upper()}</span><code>{html.escape(path)}</code></dt>'
+        f"<dd>{about}{''.join(given)}</dd>"
+    )
+
+
+def _prose(text: str) -> str:
+    """Text whose `code` stands in backquotes."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text))

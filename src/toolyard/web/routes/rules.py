@@ -10,7 +10,7 @@ from toolyard.engine.ask import Ask, commands_in
 from toolyard.engine.journal import CALL
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
-from toolyard.protocol.json import json_problem
+from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.store import Place, Record
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.answers import Who, answer
@@ -58,7 +58,7 @@ def router(yard: Yard) -> APIRouter:
     @routes.post("/test", responses={200: {"model": TrialShown}})
     async def try_call(trial: Trial, who: Who) -> Response:
         """What would become of such a call from a chat. Nothing runs, and nobody is asked."""
-        problem = json_problem(trial.arguments, "arguments")
+        problem = json_problem(trial.arguments, "arguments", most=MAX_VALUES)
         if problem:
             raise bad_request(problem)
         spec = yard.tools.get(trial.tool).spec

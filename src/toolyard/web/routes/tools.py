@@ -16,7 +16,7 @@ from fastapi import APIRouter, Query, Request, Response
 from toolyard.app import Yard
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import JsonObject, json_problem
+from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer
@@ -95,7 +95,7 @@ def read_arguments(body: bytes) -> JsonObject:
         raise bad_request(f"the body is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise bad_request('the body must be a JSON object of arguments, such as {"path": "src"}')
-    problem = json_problem(value, "body")
+    problem = json_problem(value, "body", most=MAX_VALUES)
     if problem:
         raise bad_request(problem)
     return value
