@@ -3,10 +3,11 @@
 import base64
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, FilePayload, Locator, expect
+from playwright.async_api import Browser, FilePayload, Locator, Request, expect
 
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
@@ -202,8 +203,16 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await dialog.get_by_label("Instructions").fill("Speak like a sailor.")
         await dialog.get_by_label("Chosen tools").check()
         await dialog.get_by_label("EchoPlugin").check()
+        await dialog.get_by_role("switch", name="Only look").check()
         assert await layout_faults(visit.page) == []
         await dialog.get_by_role("button", name="Done").click()
+        sent: list[Any] = []
+
+        def keep(one: Request) -> None:
+            if "completions" in one.url:
+                sent.append(one.post_data_json)
+
+        visit.page.on("request", keep)
         await expect(visit.page.get_by_role("button", name="1 tool")).to_be_visible()
         picture = FilePayload(name="dot.png", mimeType="image/png", buffer=base64.b64decode(DOT))
         await visit.page.get_by_label("Attach pictures").set_input_files([picture])
@@ -212,6 +221,7 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await expect(visit.page.locator(".toast")).to_contain_text("Only PNG")
         reply = await say(visit, "What is this?")
         await ended(reply)
+        assert sent[0]["toolyard"] == {"tools": ["EchoPlugin"], "mode": "read-only"}
         system, asked = chat.provider.bodies[-1]["messages"]
         assert system["content"].startswith("Speak like a sailor.")
         assert "EchoPlugin" in system["content"]

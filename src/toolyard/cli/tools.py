@@ -14,6 +14,7 @@ from toolyard.errors import ToolyardError
 from toolyard.hosts.yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool_json import shown_spec
 
 
 @click.group("tools", invoke_without_command=True, short_help="List the tools, or show one.")
@@ -41,28 +42,16 @@ def show(common: Common, name: str) -> None:
     """One tool: what a model reads about it, and its parameters."""
     spec = asyncio.run(_spec(common, name))
     if common.json:
-        print_json(describe(spec))
+        print_json(shown_spec(spec))
         return
     click.echo(f"{click.style(spec.name, bold=True)}  ({spec.risk})\n\n{spec.description}\n\nParameters:")
     print_table([_parameter(name, schema) for name, schema in _properties(spec).items()], indent="  ")
 
 
-def describe(spec: ToolSpec) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "description": spec.description,
-        "risk": spec.risk.value,
-        "parameters": spec.parameters,
-        "synonyms": dict(spec.synonyms),
-        "aliases": list(spec.aliases),
-        "timeout_s": spec.timeout_s,
-    }
-
-
 def _print_list(common: Common) -> None:
     specs = asyncio.run(_specs(common))
     if common.json:
-        print_json([describe(spec) for spec in specs])
+        print_json([shown_spec(spec) for spec in specs])
     else:
         print_table([(spec.name, spec.risk.value, _first_sentence(spec)) for spec in specs])
 

@@ -18,6 +18,7 @@ from typing import Final
 import orjson
 
 from toolyard.gateway.ask import Ask
+from toolyard.gateway.bounds import Bounds, bounds_of
 from toolyard.gateway.chats import Chats, Entry, Recorded
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.host import Texts, Tools
@@ -31,7 +32,7 @@ from toolyard.gateway.vcp import EXTRAS, handle_of
 from toolyard.gateway.whole import whole_answer
 from toolyard.protocol.json import Json, JsonObject
 
-EXTENSION: Final = "toolyard"  # the key of a request for what OpenAI has no word for: {"chat": id, "show": form}
+EXTENSION: Final = "toolyard"  # for what OpenAI has no word for: {"chat", "show", "tools", "mode"}
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -53,6 +54,7 @@ class _Wanted:
     chat: str
     show: Show
     handle: str
+    bounds: Bounds
 
 
 class Chat:
@@ -144,7 +146,7 @@ class Chat:
         if form and form not in list(Show):
             raise bad_request(f"'show' is one of {', '.join(Show)}, not '{form[:50]}'")
         usual = Show.RAW if vcp else self._show
-        return _Wanted(chat, Show(form) if form else usual, handle_of(body))
+        return _Wanted(chat, Show(form) if form else usual, handle_of(body), bounds_of(said))
 
     async def _leave(self, upstreams: Upstreams) -> None:
         try:
@@ -176,7 +178,7 @@ class Chat:
         now = self._now().timestamp()
         id_ = wanted.chat or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
         record = ChatRecord(id=id_, caller=caller, model=name, started=now)
-        return Turn(ask, upstream, self._tools, record, int(now))
+        return Turn(ask, upstream, self._tools, record, int(now), bounds=wanted.bounds)
 
     def _begun(self, turn: Turn, wanted: _Wanted) -> Entry:
         """The turn in the books. Raises ChatFailed while another one of its chat runs."""

@@ -15,6 +15,7 @@ import orjson
 from toolyard.gateway import native, requests
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.ask import Ask
+from toolyard.gateway.bounds import Bounds
 from toolyard.gateway.chunks import Head, as_events
 from toolyard.gateway.faults import ChatFailed, cut_off
 from toolyard.gateway.feedback import answered
@@ -35,7 +36,17 @@ _LOOK_S = 1.0  # how often running work is looked at for approvals that it waits
 
 
 class Turn:
-    def __init__(self, ask: Ask, upstream: Upstream, tools: Tools, record: ChatRecord, created: int) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        upstream: Upstream,
+        tools: Tools,
+        record: ChatRecord,
+        created: int,
+        *,
+        bounds: Bounds = Bounds(),  # noqa: B008 it is frozen
+    ) -> None:
+        self._bounds = bounds
         self.ask, self._upstream, self._tools, self.record = ask, upstream, tools, record
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
         self._clients = native.client_tools(ask.body)
@@ -149,7 +160,7 @@ class Turn:
             return []
         written = requests.jobs_of(view.requests, self._tools, self.ask.caller, self._messages)
         ours = native.jobs_of(self._ours(calls), self._tools, self.ask.caller, cut=finish == native.CUT)
-        return [job.of_chat(self.record.id) for job in (*ours, *written)]
+        return [self._bounds.within(job, self._tools.spec).of_chat(self.record.id) for job in (*ours, *written)]
 
     async def _done(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[bytes, None]:
         """Do the work; meanwhile what the client is told of it."""

@@ -1,8 +1,22 @@
-"""What a tool is, as JSON text: how one host tells the others which tools it has. Exact, as ``outcome_json`` is."""
+"""What a tool is, as JSON: the text by which hosts tell each other, exact as ``outcome_json`` is; and what is shown."""
 
 import json
 
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
+
+
+def shown_spec(spec: ToolSpec) -> JsonObject:
+    """What people and programs are shown of a tool."""
+    return {
+        "name": spec.name,
+        "description": spec.description,
+        "risk": spec.risk.value,
+        "parameters": spec.parameters,
+        "synonyms": dict(spec.synonyms),
+        "aliases": list(spec.aliases),
+        "timeout_s": spec.timeout_s,
+    }
 
 
 def spec_text(spec: ToolSpec) -> str:

@@ -10,24 +10,18 @@ from toolyard.plugins.mcp.tool import McpTool
 from toolyard.plugins.poison import HIDDEN
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
+from toolyard.protocol.tool_json import shown_spec
 from toolyard.tools.file_operator import FileOperator
 from toolyard.web.plugin_view import KINDS
 
 
 def describe(yard: Yard, tool: Tool) -> dict[str, Any]:
-    spec = tool.spec
     return {
-        "name": spec.name,
-        "description": spec.description,
-        "risk": spec.risk.value,
-        "parameters": spec.parameters,
-        "synonyms": dict(spec.synonyms),
-        "aliases": list(spec.aliases),
-        "timeout_s": spec.timeout_s,
+        **shown_spec(tool.spec),
         "kind": _kind(yard, tool),
         "plugin": None,
         "server": None,
-        "display_name": spec.name,
+        "display_name": tool.spec.name,
         "version": "",
         "commands": [],
         "examples": [],

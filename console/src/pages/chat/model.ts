@@ -22,11 +22,11 @@ export interface Message {
   cursor: number; ended: number; model: string; usage: Usage | null; rounds: number; gap: boolean;
 }
 
-export interface Settings { instructions: string; tools: "all" | "none" | string[] }
+export interface Settings { instructions: string; tools: "all" | "none" | string[]; readOnly: boolean }
 export interface Row { id: string; title: string; model: string; created: number; updated: number; version: number; messages: number; state: string }
 export interface Stored extends Omit<Row, "messages"> { messages: Message[]; settings: Partial<Settings> }
 
-export const SETTINGS: Settings = { instructions: "", tools: "all" };
+export const SETTINGS: Settings = { instructions: "", tools: "all", readOnly: false };
 
 export function newId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(36).padStart(2, "0")).join("").slice(0, 20);

@@ -4,7 +4,7 @@ import { may } from "../../lib/api";
 import { useThing } from "../../lib/resource";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { Search, TextArea } from "../../ui/field";
+import { Search, Switch, TextArea } from "../../ui/field";
 import { Fault, Loading } from "../../ui/state";
 import type { Settings } from "./model";
 import type { Talk } from "./talk";
@@ -14,7 +14,7 @@ interface Tool { name: string; description?: string }
 
 export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) {
   const t = words();
-  const { instructions, tools } = talk.settings.value;
+  const { instructions, tools, readOnly } = talk.settings.value;
   const set = (change: Partial<Settings>) => (talk.settings.value = { ...talk.settings.peek(), ...change });
   const close = () => { void talk.keep(); onClose(); };
   const way = Array.isArray(tools) ? "some" : tools;
@@ -28,6 +28,7 @@ export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) 
         <p class="faint">{t.toolsHelp}</p>
         {Array.isArray(tools) && may("tools") && <Choice chosen={tools} onChoose={(names) => set({ tools: names })} />}
       </fieldset>
+      {tools !== "none" && <Switch label={t.readOnly} help={t.readOnlyHelp} on={readOnly} onSwitch={(on) => set({ readOnly: on })} />}
     </Dialog>
   );
 }

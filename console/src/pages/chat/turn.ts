@@ -35,7 +35,7 @@ async function answer(talk: Talk): Promise<void> {
   await talk.keep();
   try {
     const response = await request("/v1/chat/completions", {
-      body: { model: talk.model.peek(), messages, stream: true, stream_options: { include_usage: true } },
+      body: { model: talk.model.peek(), messages, stream: true, stream_options: { include_usage: true }, toolyard: bounds(talk.settings.peek()) },
       headers: { Accept: "text/event-stream", "X-Toolyard-Show": "events", "X-Toolyard-Chat": talk.id },
     });
     const from = Number(response.headers.get("X-Toolyard-Cursor") ?? talk.cursor);
@@ -145,6 +145,11 @@ function outgoing(messages: readonly Message[], settings: Settings): object[] {
     return [{ role: "user", content: [...(text ? [{ type: "text", text }] : []), ...message.images.map((url) => ({ type: "image_url", image_url: { url } }))] }];
   });
   return [...(system ? [{ role: "system", content: system }] : []), ...spoken];
+}
+
+/** What the server lets the calls of this chat do, whatever the model asks for. */
+function bounds({ tools, readOnly }: Settings): object {
+  return { ...(Array.isArray(tools) ? { tools } : {}), ...(readOnly ? { mode: "read-only" } : {}) };
 }
 
 function toolText(tools: Settings["tools"]): string {

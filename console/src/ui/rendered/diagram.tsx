@@ -46,8 +46,8 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
   const name = title || t.diagram;
   const download = () => {
     if (now.state !== "drawn") return;
-    const root = getComputedStyle(document.documentElement);
-    save("diagram.svg", file(build(now.drawing.tree), root.getPropertyValue("--surface").trim(), root.getPropertyValue("--font").trim()), "image/svg+xml");
+    const page = getComputedStyle(document.body);
+    save("diagram.svg", file(build(now.drawing.tree), page.backgroundColor, page.fontFamily), "image/svg+xml");
   };
   return (
     <div class="diagram">

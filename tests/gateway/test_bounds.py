@@ -1,0 +1,59 @@
+"""A client may narrow what the calls of its chat do; the model hears why one is not done."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.serving import gateway, request
+from tests.gateway.test_native import calls
+from tests.gateway.upstream import says
+from toolyard.gateway.bounds import Bounds, Mode, bounds_of
+from toolyard.gateway.faults import ChatFailed
+from toolyard.protocol.json import Json, JsonObject
+
+pytestmark = pytest.mark.requirement("chat:loop", "console:chat:parts")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_tool_that_the_chat_may_not_use_is_refused_and_the_others_run(tmp_path: Path, stream: bool) -> None:
+    asks = says(f"{request(text='hi')}\n{request('LS', path='.')}", stream=stream)
+    async with gateway(tmp_path, [asks, says("Done.", stream=stream)]) as one:
+        await (one.streamed if stream else one.whole)(toolyard={"tools": ["LS"]})
+        assert one.ran == []
+        told = str(one.upstream.bodies[1]["messages"][-1])
+        assert "This chat may not use Say. The tools it may use: LS." in told
+        assert "Listed" in told
+        assert "toolyard" not in one.upstream.bodies[0]
+
+
+async def test_a_chat_that_may_only_look_changes_nothing_and_asks_nobody(tmp_path: Path) -> None:
+    write = {"index": 0, "id": "w", "function": {"name": "Write", "arguments": '{"path": "a", "content": "x"}'}}
+    look = {"index": 1, "id": "l", "function": {"name": "LS", "arguments": '{"path": "."}'}}
+    delete = {"command": "DeleteFile", "filePath": "a"}
+    async with gateway(tmp_path, [calls(write, look), says(request("FileOperator", **delete)), says("Done.")]) as one:
+        (tmp_path / "project" / "a").write_text("kept")
+        await one.streamed(toolyard={"mode": "read-only"})
+        *_, refused, listed = one.upstream.bodies[1]["messages"]
+        assert "may only look" in refused["content"]
+        assert '"success"' in listed["content"]
+        assert "may only look" in str(one.upstream.bodies[2]["messages"][-1])
+        assert (tmp_path / "project" / "a").read_text() == "kept"
+        assert await one.yard.approvals.page(limit=10) == []
+
+
+async def test_a_command_that_only_looks_runs_in_a_chat_that_may_only_look(tmp_path: Path) -> None:
+    listing = request("FileOperator", command="ListDirectory", directoryPath=".")
+    async with gateway(tmp_path, [says(listing), says("Done.")]) as one:
+        (tmp_path / "project" / "here.txt").write_text("")
+        await one.streamed(toolyard={"mode": "read-only"})
+        assert "here.txt" in str(one.upstream.bodies[1]["messages"][-1])
+
+
+def test_what_a_client_may_say_is_checked() -> None:
+    assert bounds_of({}) == Bounds()
+    assert bounds_of({"tools": ["LS"], "mode": "read-only"}) == Bounds(frozenset({"LS"}), Mode.READ_ONLY)
+    names: list[Json] = ["x"] * 1001
+    wrongs: list[JsonObject] = [{"mode": "auto"}, {"mode": None}, {"tools": "LS"}, {"tools": [1]}, {"tools": names}]
+    for wrong in wrongs:
+        with pytest.raises(ChatFailed):
+            bounds_of(wrong)
