@@ -7,11 +7,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from toolyard.web.scope import Scope
 
 
-class _Open(BaseModel):
+class Open(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-class _Closed(BaseModel):
+class Closed(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
@@ -25,7 +25,7 @@ class ErrorBody(BaseModel):
     error: Error
 
 
-class ToolShown(_Open):
+class ToolShown(Open):
     name: str
     description: str
     risk: Literal["read", "write", "execute", "network"]
@@ -36,7 +36,7 @@ class ToolList(BaseModel):
     data: list[ToolShown]
 
 
-class EnvelopeShown(_Open):
+class EnvelopeShown(Open):
     status: Literal["success", "partial", "error"]
     data: dict[str, Any]
     text: str
@@ -44,7 +44,7 @@ class EnvelopeShown(_Open):
     context: dict[str, Any]
 
 
-class RecordShown(_Open):
+class RecordShown(Open):
     id: str
     state: str
 
@@ -54,11 +54,11 @@ class RecordPage(BaseModel):
     next: str | None
 
 
-class Done(_Open):
+class Done(Open):
     ok: bool
 
 
-class Reply(_Closed):
+class Reply(Closed):
     text: Annotated[str, Field(description="What the model said.")]
     to: Literal["html", "markdown", "terminal", "json"] = "html"
     lang: Literal["en", "zh"] = "en"
@@ -83,7 +83,7 @@ class Rendered(BaseModel):
     error: ReplyFault | None
 
 
-class NewKey(_Closed):
+class NewKey(Closed):
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[Scope], Field(min_length=1)]
 
@@ -114,5 +114,5 @@ class Ticket(BaseModel):
     expires_in: int
 
 
-class Health(_Open):
+class Health(Open):
     status: str

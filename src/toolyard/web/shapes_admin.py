@@ -2,17 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from toolyard.web.shapes import ErrorBody
-
-
-class _Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+from toolyard.web.shapes import Closed, ErrorBody, Open
 
 
 class SettingProblem(BaseModel):
@@ -25,7 +17,7 @@ class SettingProblems(ErrorBody):
     problems: Annotated[list[SettingProblem], Field(default_factory=list)]
 
 
-class SettingRow(_Open):
+class SettingRow(Open):
     name: str
     value: Any
     default: Any
@@ -49,12 +41,12 @@ class SettingsShown(BaseModel):
     problems: list[SettingProblem]
 
 
-class NewSettings(_Closed):
+class NewSettings(Closed):
     text: Annotated[str, Field(max_length=262_144, description="The whole file; `[masked]` stays what it was.")]
     before: Annotated[str, Field(max_length=262_144, description="`text` as it was read.")]
 
 
-class NewValues(_Closed):
+class NewValues(Closed):
     values: Annotated[dict[str, Any], Field(min_length=1, max_length=100, description="null takes a setting out.")]
 
 
@@ -66,7 +58,7 @@ class SettingsChanged(BaseModel):
     written: bool
 
 
-class Status(_Open):
+class Status(Open):
     version: str
     started: float
     home: str
@@ -84,7 +76,7 @@ class Status(_Open):
     first_run: bool
 
 
-class UpstreamTest(_Closed):
+class UpstreamTest(Closed):
     url: Annotated[str, Field(max_length=2000, description="Empty: the stored one.")] = ""
     key: Annotated[
         str, Field(max_length=2000, description="Empty: the stored one, if it was stored for the same origin.")

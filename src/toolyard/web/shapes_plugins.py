@@ -2,17 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
-from toolyard.web.shapes import ToolShown
-
-
-class _Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+from toolyard.web.shapes import Closed, Open, ToolShown
 
 
 class ToolRow(ToolShown):
@@ -30,7 +22,7 @@ class ToolRows(BaseModel):
     data: list[ToolRow]
 
 
-class ProblemShown(_Open):
+class ProblemShown(Open):
     message: str
     fix: str
     file: str
@@ -39,7 +31,7 @@ class ProblemShown(_Open):
     warning: bool
 
 
-class PluginRow(_Open):
+class PluginRow(Open):
     name: str
     display_name: str
     version: str
@@ -67,7 +59,7 @@ class PluginRows(BaseModel):
     data: list[PluginRow]
 
 
-class PluginReview(_Open):
+class PluginReview(Open):
     command_line: str
     argv: list[str]
     shell: bool
@@ -80,7 +72,7 @@ class PluginReview(_Open):
     diff: str
 
 
-class PluginSettingShown(_Open):
+class PluginSettingShown(Open):
     key: str
     type: str
     description: str
@@ -109,20 +101,20 @@ class PluginShown(PluginRow):
     docs: list[PluginDoc]
 
 
-class Allowed(_Closed):
+class Allowed(Closed):
     fingerprint: Annotated[
         str, Field(min_length=1, max_length=200, description="`review.fingerprint` as it was shown.")
     ]
 
 
-class PluginValues(_Closed):
+class PluginValues(Closed):
     values: Annotated[
         dict[str, str | int | float | bool | None],
         Field(min_length=1, max_length=200, description="Key and value; null takes the key out of `config.env`."),
     ]
 
 
-class PluginConfigured(_Open):
+class PluginConfigured(Open):
     name: str
     state: str
     reason: str
@@ -144,7 +136,7 @@ class LogPage(BaseModel):
     lost: int
 
 
-class InstallSource(_Closed):
+class InstallSource(Closed):
     source: Annotated[
         str,
         Field(min_length=1, max_length=4096, description="The absolute path of a folder or archive, or a git address."),
@@ -156,7 +148,7 @@ class StagedFile(BaseModel):
     size: int
 
 
-class StagedShown(_Open):
+class StagedShown(Open):
     staged: Annotated[str, Field(description="What to allow or to discard it by.")]
     name: str
     display_name: str
@@ -170,7 +162,7 @@ class StagedShown(_Open):
     left_out: Annotated[list[str], Field(description="Dependencies that have to be installed anew.")]
 
 
-class ServerRow(_Open):
+class ServerRow(Open):
     name: str
     state: Literal["ready", "running", "disabled", "needs_review", "changed", "failed"]
     scope: Literal["home", "project"]
@@ -187,7 +179,7 @@ class ServerRows(BaseModel):
     problems: list[str]
 
 
-class ServerReview(_Open):
+class ServerReview(Open):
     name: str
     command_line: str
     variables: list[str]

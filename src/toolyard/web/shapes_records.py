@@ -2,26 +2,20 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
+
+from toolyard.web.shapes import Closed, Open
 
 
-class _Open(BaseModel):
-    model_config = ConfigDict(extra="allow")
-
-
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class NewSchedule(_Closed):
+class NewSchedule(Closed):
     tool: Annotated[str, Field(min_length=1, max_length=200)]
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = Field(default_factory=dict)
     at: Annotated[str, Field(max_length=100, description="YYYY-MM-DD-HH:mm in the zone of the settings, or ISO.")] = ""
     cron: Annotated[str, Field(max_length=100, description="A cron expression of five fields; instead of `at`.")] = ""
     maid: Annotated[str | None, Field(max_length=200)] = None
 
 
-class When(_Closed):
+class When(Closed):
     at: Annotated[str, Field(max_length=100)] = ""
     cron: Annotated[str, Field(max_length=100)] = ""
     days: Annotated[int, Field(ge=0, le=31, description="All moments of a cron within so many days, 200 at most.")] = 0
@@ -35,7 +29,7 @@ class Preview(BaseModel):
     problem: str | None
 
 
-class Failing(_Closed):
+class Failing(Closed):
     reason: Annotated[str, Field(max_length=2000)] = ""
 
 
@@ -49,7 +43,7 @@ class CallbackNoted(BaseModel):
     why: str
 
 
-class TaskShown(_Open):
+class TaskShown(Open):
     id: str
     state: str
     plugin: str
@@ -57,18 +51,18 @@ class TaskShown(_Open):
     callbacks: list[CallbackNoted]
 
 
-class VcpToolCall(_Open):
+class VcpToolCall(Open):
     tool_name: Annotated[str, Field(min_length=1, max_length=200)]
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class VcpSchedule(_Open):
+class VcpSchedule(Open):
     schedule_time: Annotated[str, Field(max_length=100)]
     task_id: str = ""
     tool_call: VcpToolCall
 
 
-class Decision(_Closed):
+class Decision(Closed):
     always: bool = False
     for_: Annotated[
         Literal["once", "chat", "always"],
@@ -77,7 +71,7 @@ class Decision(_Closed):
     reason: Annotated[str, Field(max_length=2000)] = ""
 
 
-class Bulk(_Closed):
+class Bulk(Closed):
     ids: Annotated[list[str], Field(min_length=1, max_length=100)]
     effect: Literal["allow", "deny"]
     reason: Annotated[str, Field(max_length=2000)] = ""
@@ -99,13 +93,13 @@ class RuleSaid(BaseModel):
     effect: Literal["allow", "deny"]
 
 
-class PatchedFile(_Open):
+class PatchedFile(Open):
     path: str
     operation: str
     structured_patch: list[dict[str, Any]]
 
 
-class ApprovalShown(_Open):
+class ApprovalShown(Open):
     id: str
     state: str
     tool: str
@@ -130,12 +124,12 @@ class RulePreview(BaseModel):
     looked_at: int
 
 
-class Trial(_Closed):
+class Trial(Closed):
     tool: Annotated[str, Field(min_length=1, max_length=200)]
-    arguments: dict[str, Any] = {}
+    arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class NewRule(_Closed):
+class NewRule(Closed):
     tool: Annotated[str, Field(min_length=1, max_length=200)]
     command: Annotated[str, Field(max_length=200, description="Only this command of it; empty: all.")] = ""
     effect: Literal["allow", "deny"]
@@ -165,11 +159,11 @@ class TrialShown(BaseModel):
     rule: RuleShown | None
 
 
-class ConversationDraft(_Closed):
+class ConversationDraft(Closed):
     title: Annotated[str, Field(max_length=200)] = ""
     model: Annotated[str, Field(max_length=200)] = ""
-    messages: Annotated[list[dict[str, Any]], Field(max_length=20_000, description="Stored as they come.")] = []
-    settings: dict[str, Any] = {}
+    messages: list[dict[str, Any]] = Field(default_factory=list, max_length=20_000, description="Stored as they come.")
+    settings: dict[str, Any] = Field(default_factory=dict)
     version: Annotated[int, Field(ge=0, le=2**53, description="The one it was read at; 0: it is new.")] = 0
 
 
@@ -189,7 +183,7 @@ class ConversationPage(BaseModel):
     next: str | None
 
 
-class ConversationShown(_Open):
+class ConversationShown(Open):
     id: str
     title: str
     model: str
@@ -212,7 +206,7 @@ class Moment(BaseModel):
     what: str
 
 
-class CallShown(_Open):
+class CallShown(Open):
     id: str
     state: str
     tool: str
