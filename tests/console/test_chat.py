@@ -65,7 +65,8 @@ async def test_a_call_waits_for_its_approval_and_ends_in_its_place_and_can_be_co
         await expect(asks).to_have_count(0)
         await expect(reply).to_contain_text("It is written.")
         seen = await visit.page.evaluate("window.seen")
-        assert [state for state, _ in seen] == ["running", "waiting for approval", "running", "success"]
+        lasting = [state for state, _ in seen if state != "running"]  # which may be over before it is drawn
+        assert lasting == ["waiting for approval", "success"]
         assert len({place for _, place in seen}) == 1, "it moved"
         assert (chat.host.project / "notes" / "a b.md").read_text() == TRICKY
         await ended(reply)
