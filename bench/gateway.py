@@ -23,10 +23,13 @@ from pathlib import Path
 
 import aiohttp
 
+from bench.gateway_servers import HELD, HELD_CHUNKS
+
 CHATS = 300
 REQUESTS = 4000
 PARALLEL = 32
 MEMORY_CHATS = 3000
+STREAMS = 3000  # at once
 LITELLM_KEY = f"sk-{secrets.token_hex(32)}"
 CHUNKS = {"streamed, 20 chunks": 20, "streamed, 200 chunks": 200}
 TARGETS = {"not streamed": 1.0, "streamed, 20 chunks": 1.0, "streamed, 200 chunks": 3.0}
@@ -62,6 +65,8 @@ def main() -> None:
         else:
             print("LiteLLM is left out: pip install 'litellm[proxy]' somewhere and name its program in LITELLM")
         asyncio.run(_measure(served, ours.pid))
+        for who, server in {"bare aiohttp proxy": proxy, "toolyard": ours}.items():
+            asyncio.run(_streams(who, served[who], server.pid))
 
 
 async def _measure(urls: dict[str, Served], pid: int) -> None:
@@ -98,6 +103,25 @@ async def _memory(session: aiohttp.ClientSession, at: Served, pid: int) -> None:
         found.append(_resident(pid))
     told = ", ".join(f"{one:.0f}" for one in found)
     print(f"memory of toolyard over {MEMORY_CHATS:,} more chats, MB: {told}  (target: flat)")
+
+
+async def _streams(who: str, at: Served, pid: int) -> None:
+    """All are open before any goes on."""
+    before = _resident(pid)
+    held = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(120))
+    async with held as session:
+        ended = await asyncio.gather(*(_held(session, at) for _ in range(STREAMS)), return_exceptions=True)
+    whole, most = sum(one is True for one in ended), _most_resident(pid)
+    target = "  (target: 200)" if who == "toolyard" else ""
+    print(f"{who}: {whole:,} of {STREAMS:,} streams at once completed; memory, MB: {before:.0f}, {most:.0f}{target}")
+
+
+async def _held(session: aiohttp.ClientSession, at: Served) -> bool:
+    body = {"model": f"{HELD}-{STREAMS}", "messages": [{"role": "user", "content": "Hello"}], "stream": True}
+    headers = {"Authorization": f"Bearer {at.key}"}
+    async with session.post(f"{at.url}/v1/chat/completions", json=body, headers=headers) as response:
+        data = await response.read()
+    return data.count(b"word ") == HELD_CHUNKS and data.endswith(b"[DONE]\n\n")
 
 
 async def _rate(session: aiohttp.ClientSession, at: Served) -> float:
@@ -152,6 +176,13 @@ def _resident(pid: int) -> float:
     """Megabytes, where the system tells."""
     statm = Path(f"/proc/{pid}/statm")
     return int(statm.read_text().split()[1]) * resource.getpagesize() / 1e6 if statm.exists() else float("nan")
+
+
+def _most_resident(pid: int) -> float:
+    """Megabytes at its peak."""
+    status = Path(f"/proc/{pid}/status")
+    lines = status.read_text().splitlines() if status.exists() else []
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmHWM:")), float("nan"))
 
 
 @dataclass(frozen=True, slots=True)

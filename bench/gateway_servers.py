@@ -12,6 +12,7 @@ import aiohttp
 from aiohttp import web
 
 MOST_CHUNKS = 200
+HELD, HELD_CHUNKS = "held", 20  # a model of which ``held-50`` goes on after its first word when 50 chats are there
 
 
 async def _stub(port: int) -> None:
@@ -25,13 +26,28 @@ async def _stub(port: int) -> None:
     whole["choices"] = [{"index": 0, "message": message, "finish_reason": "stop"}]
     answer = json.dumps(whole).encode()
 
+    held = list[asyncio.Future[None]]()
+
+    async def everybody(number: int) -> None:
+        held.append(asyncio.get_running_loop().create_future())
+        mine = held[-1]
+        if len(held) == number:
+            for one in held:
+                one.set_result(None)
+            held.clear()
+        await mine
+
     async def complete(request: web.Request) -> web.StreamResponse:
         asked = json.loads(await request.read())
         if not asked.get("stream"):
             return web.Response(body=answer, content_type="application/json")
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        for chunk in chunks[: int(asked["model"].rpartition("-")[2])]:
+        kind, _, number = asked["model"].rpartition("-")
+        if kind == HELD:
+            await response.write(chunks[0])
+            await everybody(int(number))
+        for chunk in chunks[1:HELD_CHUNKS] if kind == HELD else chunks[: int(number)]:
             await response.write(chunk)
         await response.write(end)
         return response

@@ -20,6 +20,11 @@ hypothesis.settings.register_profile("soak", **PATIENT, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are cores: a third of the time a test waits for a process, a disk or a browser."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session", autouse=True)
 def home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test writes to the home of whoever runs them."""

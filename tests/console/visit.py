@@ -12,7 +12,7 @@ from tests.console.hosting import ZONE, Host
 DESKTOP: Final = (1440, 900)
 TABLET: Final = (1024, 768)
 PHONE: Final = (390, 844)
-PATIENCE_MS: Final = 15_000
+PATIENCE_MS: Final = 30_000
 expect.set_options(timeout=PATIENCE_MS)
 
 

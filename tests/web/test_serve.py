@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 import signal
 import socket
 import sys
@@ -15,6 +16,7 @@ from tests.web.processes import arguments, presence, run, started
 from toolyard.config import load
 from toolyard.errors import UsageError
 from toolyard.settings import SETTINGS
+from toolyard.web.listening import MOST_FILES
 from toolyard.web.server import Options, Server
 
 SLEEPY = """
@@ -58,6 +60,18 @@ async def exists(file: Path) -> None:
 def test_the_server_listens_on_this_machine_port_6005_unless_told_otherwise() -> None:
     assert Options().host == "127.0.0.1"
     assert next(setting.default for setting in SETTINGS if setting.name == "port") == 6005
+
+
+@pytest.mark.requirement("http:listen", "p:P6")
+async def test_a_server_takes_as_many_open_files_as_the_system_gives_it(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, hard))
+    try:
+        async with started(tmp_path) as server:
+            given, _ = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert given == (min(hard, MOST_FILES) if hard != resource.RLIM_INFINITY else MOST_FILES)
 
 
 @pytest.mark.requirement("http:listen", "http:key")

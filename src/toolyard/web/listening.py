@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import resource
 import socket
 from collections.abc import Iterator
 from ipaddress import ip_address
@@ -17,6 +18,7 @@ from toolyard.web.sockets import MAX_MESSAGE
 
 EXIT_S = 5  # for answers that are being sent when the server ends
 IDLE_S = 75  # a client lets go of a connection that nobody uses before the server does: else they meet halfway
+MOST_FILES = 65_536
 
 
 class Listener(uvicorn.Server):
@@ -51,6 +53,15 @@ class Listener(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+
+def make_room() -> None:
+    """Take as many open files as the system gives: a chat needs two connections, and most systems begin at 1,024."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):  # some systems give less than they say
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -30,10 +30,11 @@ from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
 from toolyard.web.head import Neighbourhood
 from toolyard.web.keys import Keys, make_key, stored_key
-from toolyard.web.listening import EXIT_S, Listener, is_loopback, listen, require_safe, url_of
+from toolyard.web.listening import EXIT_S, Listener, is_loopback, listen, make_room, require_safe, url_of
 from toolyard.web.live import Place, live
 from toolyard.web.metrics import Metrics
 from toolyard.web.presence import announce, withdraw
+from toolyard.web.pushes import Pushes
 from toolyard.web.reloading import Reloading
 from toolyard.web.routes import backend, mcp
 from toolyard.web.sockets import PING_S
@@ -68,6 +69,8 @@ class Server:
         require_safe(options.host, stored_key(config.home), allow_remote=options.allow_remote)
         self._lock = OwnerLock.take(config.home)
         try:
+            if finish(config.home, _aside(config.home, options.clock)):
+                self.config = config = read_again(config)
             stored = stored_key(config.home)  # only the owner of a home makes its key, so it is looked for again
             self.is_first_start = stored is None
             self.key = stored or make_key(config.home)
@@ -84,6 +87,7 @@ class Server:
     async def start(self) -> None:
         """Listen; when this returns, requests are answered."""
         options = self.options
+        make_room()
         try:
             listening = listen(options.host, self.config["port"] if options.port is None else options.port)
         except BaseException:
@@ -106,6 +110,8 @@ class Server:
             self._lock.release()
             raise
         self._begin(self.feed.run, "events")
+        if self.pushes.is_open:
+            self._begin(self.pushes.run, "pushes")
         self._begin(self._look_after, "recovery")
         self._begin(self.yard.schedules.serve, "schedules")
         self._begin(reloading.run, "settings")
@@ -155,6 +161,7 @@ class Server:
         self.yard.mask.add([self.key])
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
         self.feed = Feed(self.yard.store, clock)
+        self.pushes = Pushes(self.yard, self.feed, is_open=self.config["vcp_channels"])
         self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask)
         self._mcp = McpMount(self.yard, mcp.caller_of, mcp.may_rule, self._is_ending)
 
@@ -166,6 +173,7 @@ class Server:
             access=self.access,
             near=Place(self.options.host, port).near(self.config),
             feed=self.feed,
+            pushes=self.pushes,
             drain=self.drain,
             metrics=Metrics(),
             reloading=reloading,
