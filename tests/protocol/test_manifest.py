@@ -20,6 +20,7 @@ from toolyard.protocol.manifest import (
     ManifestProblem,
     PluginType,
     Push,
+    Translation,
     command_spec,
     plugin_text,
     read_manifest,
@@ -307,6 +308,29 @@ def test_the_extra_fields_are_read() -> None:
         True,
     )
     assert tool_spec(manifest).risk is Risk.NETWORK
+
+
+@pytest.mark.requirement("plugin:extra-fields", "s:S-84")
+def test_translations_are_for_people_show_nothing_hidden_and_never_change_what_a_model_reads() -> None:
+    given = {
+        "en": {"displayName": " Tiny\u200b ", "description": "Does little."},
+        "zh-Hans": {"description": "做一点事。"},
+        "English please": {"description": "no language"},
+        "fr": "Bonjour",
+    }
+    found = read_manifest(json.dumps({**MINIMAL, "description": "本来的文字", "translations": given}))
+    assert found.manifest is not None
+    assert found.manifest.translations == {
+        "en": Translation(display_name="Tiny", description="Does little."),
+        "zh-Hans": Translation(description="做一点事。"),
+        "fr": Translation(),
+    }
+    told = {problem.field for problem in found.problems if problem.field.startswith("translations")}
+    assert told == {"translations.en.displayName", "translations.English please", "translations.fr"}
+    plain = read_manifest(json.dumps({**MINIMAL, "description": "本来的文字"})).manifest
+    assert plain is not None
+    assert tool_spec(found.manifest).description == tool_spec(plain).description
+    assert plugin_text(found.manifest) == plugin_text(plain)
 
 
 @pytest.mark.requirement("plugin:extra-fields")

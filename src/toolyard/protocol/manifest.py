@@ -19,6 +19,7 @@ from toolyard.protocol.manifests.values import (
     PluginType,
     Push,
     Read,
+    Translation,
 )
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "PluginType",
     "Push",
     "Read",
+    "Translation",
     "command_spec",
     "plugin_text",
     "read_manifest",

@@ -1,5 +1,6 @@
 """What a manifest says, as values; the names that manifests use are told by the modules that read them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -62,10 +63,19 @@ class Push:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """What people read about a plugin in another language; models read the manifest's own texts."""
+
+    display_name: str = ""  # empty: the manifest's own
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     name: str
     display_name: str
     description: str = ""
+    translations: Mapping[str, Translation] = field(default_factory=dict)  # by language: "en"
     version: str = ""
     author: str = ""
     type: PluginType
