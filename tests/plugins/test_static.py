@@ -72,9 +72,12 @@ async def test_a_failing_run_is_tried_again_with_growing_pauses_and_then_left(
     host: PluginYard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
-    real = asyncio.sleep
+    real, trying = asyncio.sleep, asyncio.current_task()
 
     async def quick(seconds: float) -> None:
+        if asyncio.current_task() is not trying:  # others of this process sleep as well
+            await real(seconds)
+            return
         pauses.append(seconds)
         await real(0)
 
@@ -83,7 +86,7 @@ async def test_a_failing_run_is_tried_again_with_growing_pauses_and_then_left(
     values = values_of(host)
     plugin, manifest = host.yard.plugins.host.ready("Weather")
     await values._tried(plugin, manifest)
-    assert [pause for pause in pauses if pause in (1, 2, 4, 8, 16)] == [1, 2, 4, 8]
+    assert pauses == [1, 2, 4, 8]
     assert (folder / "runs").read_text() == "xxxxx"
     assert "Error updating Weather" in weather(values)
 
