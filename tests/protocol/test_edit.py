@@ -77,6 +77,78 @@ def test_what_is_not_format_is_not_forgiven(text: str, old: str, why: Reason) ->
     assert attempt(text, Edit(old, "NEW")) == (None, why)
 
 
+@pytest.mark.parametrize(
+    ("text", "edit", "wanted"),
+    [
+        ("a\r\nb\r\n", Edit("\nb", "\nX\nb"), "a\r\nX\r\nb\r\n"),
+        ("a\r\nb\r\n", Edit("\nb", "X"), "aX\r\n"),
+        ("a\r\nb\r\nc\r\n", Edit("\n", "", replace_all=True), "abc"),
+        ("a\r\nb\r\nc\r\n", Edit("\n", "\n\n", replace_all=True), "a\r\n\r\nb\r\n\r\nc\r\n\r\n"),
+        ("a\r\nb\r\n", Edit("a\r", "X"), None),
+        ("a\r\nb\nc", Edit("\nc", "\nd"), "a\r\nb\nd"),
+    ],
+    ids=["begins", "joins", "joins-all", "doubles-all", "ends", "mixed"],
+)
+def test_no_edit_cuts_a_line_ending_in_two(text: str, edit: Edit, wanted: str | None) -> None:
+    assert attempt(text, edit)[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "edit", "wanted"),
+    [
+        ("x\n50%\r100%\ndone\n", Edit("50%", "start\n50%"), "x\nstart\n50%\r100%\ndone\n"),
+        ("x\r\n50%\r100%\r\n", Edit("50%", "start\n50%"), "x\r\nstart\r\n50%\r100%\r\n"),
+        ("x\n50%\r100%\ndone\n", Edit("50%\r100%\n", "a\nb\nc\n"), "x\na\nb\nc\ndone\n"),
+        ("a\rb\nfoo\n", Edit("a\rb", "a\nb"), "a\nb\nfoo\n"),
+        ("x\ny\r50%", Edit("50%", "a\nb"), "x\ny\ra\nb"),
+        ("a\rb\r", Edit("a\nb", "a\nX\nb"), "a\rX\rb\r"),
+    ],
+    ids=["lf", "crlf", "replaced", "made-a-newline", "at-the-end", "old-macintosh"],
+)
+def test_a_carriage_return_inside_a_line_is_no_line_ending(text: str, edit: Edit, wanted: str) -> None:
+    assert attempt(text, edit)[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "edit", "wanted"),
+    [
+        ("a\r\nb\nc\n", Edit("a\nb\nc", "new\na\nb\nc"), "new\r\na\r\nb\nc\n"),
+        ("a\r\nb\nc\n", Edit("a\nb\nc", "a\nb\nnew\nc"), "a\r\nb\nnew\nc\n"),
+        ("a\r\nb\nc\r\nd\n", Edit("a\nb\nc\nd", "a\nd"), "a\r\nd\n"),
+        ("a\nb\r\nc\n", Edit("a\nb\nc\n", "a\nX\nY\nc\n"), "a\nX\r\nY\r\nc\n"),
+    ],
+    ids=["before", "behind", "removed", "replaced"],
+)
+def test_a_line_that_stays_keeps_its_ending_among_mixed_ones(text: str, edit: Edit, wanted: str) -> None:
+    assert attempt(text, edit)[0] == wanted
+
+
+_LINES = st.lists(st.tuples(st.text("ab\r ", max_size=3), st.sampled_from(["\n", "\r\n"])), min_size=1, max_size=6)
+
+
+@given(_LINES, st.text("ab\n", min_size=1, max_size=4), st.text("ab\n", max_size=4), st.booleans())
+def test_an_edit_reads_as_it_does_with_plain_newlines_and_keeps_every_ending_that_it_does_not_replace(
+    lines: list[tuple[str, str]], old: str, new: str, every: bool
+) -> None:
+    endings = {ending for _, ending in lines}
+    assume(len(endings) == 1 and not any(line.endswith("\r") for line, _ in lines))
+    plain = "".join(f"{line}\n" for line, _ in lines)
+    result, reason = attempt("".join(map("".join, lines)), Edit(old, new, every))
+    expected, why = attempt(plain, Edit(old, new, every))
+    assert (result, reason) == (expected and expected.replace("\n", endings.pop()), why)
+
+
+def test_texts_of_equal_lines_are_searched_in_linear_time_and_comparing_them_has_a_bound() -> None:
+    many, wanted = 20_000, "foo\n" * 5_000
+    assert attempt("foo \n" * many, Edit(wanted, "x", replace_all=True)) == ("x" * 4, None)
+    assert attempt("foo \n" * many, Edit(wanted, "x"))[1] is Reason.NOT_UNIQUE
+    assert attempt("  foo\n" * many, Edit(wanted, "x"))[1] is Reason.TOO_LARGE
+    with pytest.raises(Failure, match="10000 times or more"):
+        locate("a" * 20_000, Edit("a", "b"))
+    assert attempt("a" * 20_000, Edit("aa", "b", replace_all=True)) == ("b" * 10_000, None)
+    assert attempt("a" * 1_000_001, Edit("a", "b", replace_all=True))[1] is Reason.TOO_LARGE
+
+
 def test_an_exact_place_is_taken_even_when_a_forgiving_one_exists_as_well() -> None:
     assert attempt("a \nb\na\nb\n", Edit("a\nb", "X")) == ("a \nb\nX\n", None)
 

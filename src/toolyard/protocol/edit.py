@@ -1,19 +1,22 @@
 """Where an edit applies in a text, and what it writes there.
 
-The text to replace is looked for exactly. Only when it stands nowhere are differences of format forgiven, one step
-after the other: line endings; blanks at the ends of lines; Unicode punctuation that looks alike; one and the same
-indentation before every line. What is forgiven must still fit in one place only, and is named. The words themselves
-are never guessed, nothing is expanded or unescaped, and an edit is a list of splices: all other characters stay as
-they are by construction.
+The text to replace is looked for exactly; a place that would cut a ``\\r\\n`` in two is none. Only when it stands
+nowhere are differences of format forgiven, one step after the other: line endings; blanks at the ends of lines; Unicode
+punctuation that looks alike; one and the same indentation before every line. What is forgiven must still fit in one
+place only, and is named. The words themselves are never guessed, nothing is expanded or unescaped, and an edit is a
+list of splices: all other characters stay as they are by construction. A ``\\r`` alone ends a line only in a text
+without any ``\\n``. The time is linear in the text, up to ``_MOST_COMPARED`` lines compared word by word.
 """
 
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import accumulate
 
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.line_endings import Endings
 
 
 class Strategy(StrEnum):
@@ -50,7 +53,7 @@ def locate(text: str, edit: Edit) -> Match:
     """The splices of one edit; raises Failure when the text is not there, not unique, or would not change."""
     if edit.old == edit.new:
         raise Failure(Reason.NO_CHANGE, "old_string and new_string are the same: nothing would change.")
-    exact = list(_everywhere(text, edit))
+    exact = [splice for splice in _everywhere(text, edit) if not cuts(text, splice.start, splice.end)]
     if exact:
         return _match(text, exact, edit, Strategy.EXACT)
     plain = _Plain(text)
@@ -92,31 +95,56 @@ class _Plain:
 def _match(text: str, places: list[Splice], edit: Edit, strategy: Strategy) -> Match:
     if len(places) > 1 and not edit.replace_all:
         raise _not_unique(text, places)
+    endings = Endings(text) if "\n" in edit.new else None
     chosen: list[Splice] = []
     for place in places:
         if not chosen or place.start >= chosen[-1].end:  # "aa" stands twice in "aaa" but can be replaced only once
-            chosen.append(Splice(place.start, place.end, _with_endings(text, place)))
+            chosen.append(
+                Splice(place.start, place.end, endings.given(place.start, place.end, place.text)) if endings else place
+            )
     if all(text[splice.start : splice.end] == splice.text for splice in chosen):
         raise Failure(Reason.NO_CHANGE, "The text already reads like new_string: nothing would change.")
     return Match(tuple(chosen), strategy)
 
 
 def occurrences(text: str, wanted: str) -> list[int]:
-    """Every place, overlapping ones too: counting only disjoint ones would call an ambiguous edit unique."""
-    found, at = [], text.find(wanted)
-    while at >= 0:
+    """Every place, overlapping ones too: counting only disjoint ones would call an ambiguous edit unique.
+
+    Not all of them when there are more than ``MOST_COUNTED``.
+    """
+    found: list[int] = []
+    at = text.find(wanted)
+    while at >= 0 and len(found) < MOST_COUNTED:
         found.append(at)
         at = text.find(wanted, at + 1)
     return found
 
 
+def cuts(text: str, start: int, end: int) -> bool:
+    """Whether a place begins or ends between the two characters of one line ending."""
+    return "\r\n" in (text[max(0, start - 1) : start + 1], text[end - 1 : end + 1])
+
+
 def _everywhere(text: str, edit: Edit) -> Iterator[Splice]:
-    yield from (Splice(at, at + len(edit.old), edit.new) for at in occurrences(text, edit.old))
+    found = _disjoint(text, edit.old) if edit.replace_all else occurrences(text, edit.old)
+    yield from (Splice(at, at + len(edit.old), edit.new) for at in found)
+
+
+def _disjoint(text: str, wanted: str) -> Iterator[int]:
+    if text.count(wanted) > _MOST_REPLACED:
+        raise Failure(Reason.TOO_LARGE, f"old_string stands in more than {_MOST_REPLACED} places of the file.")
+    at = text.find(wanted)
+    while at >= 0:
+        yield at
+        at = text.find(wanted, at + len(wanted))
 
 
 def _look_alike(text: str, edit: Edit) -> Iterator[Splice]:
-    found = occurrences(text.translate(ALIKE), edit.old.translate(ALIKE))
-    yield from (Splice(at, at + len(edit.old), edit.new) for at in found if edit.old.strip())
+    if edit.old.strip():
+        yield from (
+            Splice(place.start, place.end, edit.new)
+            for place in _everywhere(text.translate(ALIKE), replace(edit, old=edit.old.translate(ALIKE)))
+        )
 
 
 def _by_lines(key: Callable[[str], str]) -> Callable[[str, Edit], Iterator[Splice]]:
@@ -131,9 +159,16 @@ def _by_lines(key: Callable[[str], str]) -> Callable[[str, Edit], Iterator[Splic
 
 def _indented(text: str, edit: Edit) -> Iterator[Splice]:
     """Whole lines that differ by one indentation, which the new text then gets or loses as well."""
-    wanted = edit.old.split("\n")
+    wanted, compared = edit.old.split("\n"), 0
     for start, end, lines in _windows(text, edit.old, lambda line: line.strip(BLANKS).translate(ALIKE)):
-        new = reindented(wanted, lines, edit.new)
+        compared += len(wanted)
+        if compared > _MOST_COMPARED:
+            raise Failure(
+                Reason.TOO_LARGE,
+                "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
+                hint="Copy the text exactly as it stands in the file, or give less of it.",
+            )
+        new = reindented(wanted, lines(), edit.new)
         if new is not None:
             yield Splice(start, end, new)
 
@@ -156,56 +191,48 @@ def reindented(wanted: list[str], found: list[str], new: str) -> str | None:
     return "\n".join(line.removeprefix(less) for line in lines)
 
 
-def _windows(text: str, wanted: str, key: Callable[[str], str]) -> Iterator[tuple[int, int, list[str]]]:
+def _windows(text: str, wanted: str, key: Callable[[str], str]) -> Iterator[tuple[int, int, Callable[[], list[str]]]]:
     """Runs of whole lines whose keys are those of ``wanted``; never for a text of blanks alone."""
     if not wanted.strip():
         return
     lines = text.split("\n")
-    keys = list(map(key, lines))
     targets = list(map(key, wanted.split("\n")))
-    starts = [0]
-    for line in lines:
-        starts.append(starts[-1] + len(line) + 1)
-    count = len(targets)
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     open_end = wanted.endswith("\n")  # then the last target is empty: the place ends where the next line begins
-    for at in range(len(keys) - count + 1):
-        if keys[at] != targets[0]:
-            continue
-        if open_end and keys[at : at + count - 1] == targets[:-1]:
-            yield starts[at], starts[at + count - 1], [*lines[at : at + count - 1], ""]
-        elif not open_end and keys[at : at + count] == targets:
-            yield starts[at], starts[at + count] - 1, lines[at : at + count]
+    count = len(targets) - open_end
+    for at in _runs(list(map(key, lines)), targets[:count]):
+        last = at + count
+        if not open_end:
+            yield starts[at], starts[last] - 1, lambda at=at, last=last: lines[at:last]  # type: ignore[misc]
+        elif last < len(lines):
+            yield starts[at], starts[last], lambda at=at, last=last: [*lines[at:last], ""]  # type: ignore[misc]
 
 
-def _with_endings(text: str, place: Splice) -> str:
-    """The new text with the line endings of the lines it replaces, in order; further ones end like the last of them."""
-    if "\n" not in place.text:
-        return place.text
-    endings = _ENDING.findall(text, place.start, place.end) or _ending_beside(text, place)
-    if not endings:
-        return place.text  # a text of one line has no line ending of its own
-    lines = place.text.replace("\r\n", "\n").split("\n")
-    pieces = [lines[0]]
-    for number, line in enumerate(lines[1:]):
-        pieces += [endings[min(number, len(endings) - 1)], line]
-    return "".join(pieces)
-
-
-def _ending_beside(text: str, place: Splice) -> list[str]:
-    """How the line ends in which ``place`` stands; at the end of the text, how the line before it does."""
-    after = _ENDING.search(text, place.end)
-    if after:
-        return [after[0]]
-    at = max(text.rfind("\n", 0, place.start), text.rfind("\r", 0, place.start))
-    return [] if at < 0 else ["\r\n" if text[at - 1 : at + 1] == "\r\n" else text[at]]
+def _runs(keys: list[str], wanted: list[str]) -> Iterator[int]:
+    """Where ``wanted`` stands in ``keys``, overlapping ones too, in linear time (Knuth, Morris and Pratt)."""
+    back, held = [0], 0  # how much of the beginning still fits when the next one does not
+    for one in wanted[1:]:
+        while held and one != wanted[held]:
+            held = back[held - 1]
+        held += one == wanted[held]
+        back.append(held)
+    held = 0
+    for at, one in enumerate(keys):
+        while held and one != wanted[held]:
+            held = back[held - 1]
+        held += one == wanted[held]
+        if held == len(wanted):
+            yield at + 1 - held
+            held = back[held - 1]
 
 
 def _not_unique(text: str, places: list[Splice]) -> Failure:
     lines = [text.count("\n", 0, place.start) + 1 for place in places[:10]]
     numbers = ", ".join(map(str, lines)) + (", ..." if len(places) > 10 else "")
+    times = f"{len(places)} times{' or more' if len(places) >= MOST_COUNTED else ''}"
     return Failure(
         Reason.NOT_UNIQUE,
-        f"old_string stands {len(places)} times in the file (in lines {numbers}).",
+        f"old_string stands {times} in the file (in lines {numbers}).",
         hint="Give more of the text around the one you mean, or set replace_all.",
         data={"occurrences": len(places), "lines": list(lines)},
     )
@@ -271,7 +298,9 @@ def visible(line: str) -> str:
 
 
 BLANKS = " \t"
-_ENDING = re.compile("\r\n|\n|\r")
+MOST_COUNTED = 10_000  # places of a text that should stand in one
+_MOST_REPLACED = 1_000_000
+_MOST_COMPARED = 200_000  # lines, in all places together
 
 
 def indent(line: str) -> str:
