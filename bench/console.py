@@ -1,9 +1,11 @@
-"""The console in a real Chromium: how heavy it is, how soon it can be used on a slow machine, and under load.
+"""The console in a real Chromium: how heavy it is, how soon it can be used on a slow machine, in a chat, under load.
 
 The limits are those of its design; each is printed with how much of it is used. The server and the browser share the
-machine with the measurement.
+machine with the measurement. Memory is looked at for half a minute, or for as long as
+``python -m bench.console --minutes 10`` says.
 """
 
+import argparse
 import asyncio
 import gzip
 import json
@@ -11,37 +13,47 @@ import statistics
 import tempfile
 from pathlib import Path
 
-import aiohttp
-from playwright.async_api import Browser, CDPSession, async_playwright
+from playwright.async_api import Browser, async_playwright
 
+from bench import console_chat, console_events
 from tests.console.browsers import QUIET, chromium
-from tests.console.hosting import Host, fill, hosting
+from tests.console.hosting import Host, fill
+from tests.console.talking import talking
 from tests.console.visit import visiting
 
 BUILT = Path(__file__).parent.parent / "src" / "toolyard" / "web" / "console"
 SLOWER = 4  # times
 ROUNDS = 5
-BURST_S = 10
-AT_ONCE = 16
+MINUTES = 0.5
 
 
-def main() -> None:
+def main(minutes: float = MINUTES) -> None:
     page = (BUILT / "index.html").read_text()
     names = [name for name in json.loads((BUILT / "build.json").read_text())["files"] if name in page]
     size = sum(len(gzip.compress((BUILT / name).read_bytes())) for name in names if name.endswith(".js")) / 1024
     _row("script of the first load, kB packed", size, 300)
-    asyncio.run(_measure())
+    asyncio.run(_measure(minutes))
 
 
-async def _measure() -> None:
+async def _measure(minutes: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        async with hosting(Path(folder)) as host, async_playwright() as driver:
+        async with talking(Path(folder)) as chat, async_playwright() as driver:
+            host = chat.host
             await fill(host)
             browser = await driver.chromium.launch(executable_path=chromium(), args=list(QUIET))
             _row(f"usable after, s, processor {SLOWER} times slower", await _usable_s(browser, host), 2)
-            calls, longest, grown = await _burst(browser, host)
-            _row(f"longest answer to a key with {calls / BURST_S:.0f} calls/s shown, ms", longest, 100)
-            _row("memory grown by it, MB", grown, 20)
+            stops = await console_chat.stops_ms(browser, chat, ROUNDS)
+            _row(f"from Stop to a stopped reply, ms, longest of {ROUNDS}", max(stops), 300)
+            frames, slowest = await console_chat.scrolled(browser, host)
+            _row(f"frames/s while scrolling {console_chat.MESSAGES} messages", frames, 50, least=True)
+            print(f"  the longest frame of it: {slowest:.0f} ms")
+            load = await console_events.burst(browser, host)
+            _row(f"longest answer to a key with {load.rate:.0f} events/s shown, ms", load.longest_ms, 100)
+            print(
+                f"  half of the answers came within {load.median_ms:.0f} ms; all was shown {load.behind_s:.1f} s later"
+            )
+            grown = await console_events.grown_mb(browser, host, minutes)
+            _row(f"memory grown in {minutes:g} minutes of {console_events.STEADY} events/s, MB", grown, 20)
             await browser.close()
 
 
@@ -59,44 +71,16 @@ async def _usable_s(browser: Browser, host: Host) -> float:
     return statistics.median(took)
 
 
-async def _burst(browser: Browser, host: Host) -> tuple[int, float, float]:
-    """Calls as fast as the server takes them, while a person types into a field of the page that shows them."""
-    async with visiting(browser, host) as visit:
-        await visit.go("/activity")
-        inside = await visit.context.new_cdp_session(visit.page)
-        before = await _heap(inside)
-        field = visit.page.locator("[data-search]").first
-        await field.focus()
-        await visit.page.evaluate(
-            """() => { window.latencies = []; document.activeElement.addEventListener('keydown', (event) => {
-            const at = event.timeStamp; requestAnimationFrame(() => latencies.push(performance.now() - at)); }); }"""
-        )
-        loop = asyncio.get_running_loop()
-        until, made = loop.time() + BURST_S, 0
-
-        async def call(client: aiohttp.ClientSession) -> None:
-            nonlocal made
-            while loop.time() < until:
-                async with client.post(f"{host.url}/v1/tools/LS", json={"path": "."}) as answer:
-                    await answer.read()
-                made += 1
-
-        async def press() -> None:
-            while loop.time() < until:
-                await visit.page.keyboard.press("Shift")
-                await asyncio.sleep(0.1)
-
-        async with aiohttp.ClientSession(headers={"Authorization": f"Bearer {host.key}"}) as client:
-            await asyncio.gather(press(), *(call(client) for _ in range(AT_ONCE)))
-        latencies: list[float] = await visit.page.evaluate("window.latencies")
-        return made, max(latencies), (await _heap(inside) - before) / 2**20
+def _row(what: str, value: float, limit: float, *, least: bool = False) -> None:
+    used = (
+        f"at least: {limit:g}, reached: {value / limit:.0%}"
+        if least
+        else f"limit: {limit:g}, used: {value / limit:.0%}"
+    )
+    print(f"{what}: {value:.1f}  ({used})")
 
 
-async def _heap(inside: CDPSession) -> float:
-    await inside.send("HeapProfiler.collectGarbage")
-    used = await inside.send("Runtime.getHeapUsage")
-    return float(used["usedSize"])
-
-
-def _row(what: str, value: float, limit: float) -> None:
-    print(f"{what}: {value:.1f}  (limit: {limit:g}, used: {value / limit:.0%})")
+if __name__ == "__main__":
+    given = argparse.ArgumentParser(description="Measure the console.")
+    given.add_argument("--minutes", type=float, default=MINUTES, help="how long memory is looked at")
+    main(given.parse_args().minutes)

@@ -297,7 +297,8 @@ RUNNER: Final = _now(
     ("runner:validate", "contract §2, architecture rules",
      "A call whose arguments are invalid ends before the tool is started."),
     ("runner:time", "002 §1, contract §1",
-     "The runner measures stats.time_ms itself, and a number from the tool does not replace it."),
+     ("The runner measures stats.time_ms itself, without the wait for permission, and a number from the tool does not "
+      "replace it.")),
     ("runner:catch", "contract §1, architecture rules",
      "A tool that raises ends in an INTERNAL_ERROR envelope, and no exception reaches the caller."),
     ("runner:invalid-result", "contract §1, architecture rules",
@@ -1074,6 +1075,9 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("approval:who", "contract §9",
      ("Calls from the command line, Python and a key with scope tools run without asking; calls from chat, MCP and "
       "schedules ask before write, execute and network in the default mode ask.")),
+    ("approval:auto-safe", "console §2, security S-15",
+     ("A chat in mode auto-safe, for keys that may answer approvals, runs undoable changes of our own file tools "
+      "unasked and journals why; protected places, links to them and all else still ask.")),
     ("approval:refused", "contract §1", "A refused approval is ACCESS_DENIED with reason DENIED."),
     ("r:R40", "reliability R40",
      "After the clock jumps 2 h ahead, due schedules fire once each in due order and no timeout fires early."),
@@ -1378,14 +1382,15 @@ CONSOLE: Final = _now(
      ("A plugin's page shows its full command, environment keys, what changed since review and typed settings with "
       "their source, and never a secret.")),
     ("console:activity", "contract §1, console §4",
-     "Activity lists calls live with filters and opens input, full output, timeline and process of each."),
+     "Activity lists calls live with filters and opens input, full output, timeline, process and retries of each."),
     ("console:activity:patch", "console §4, 004 appendix",
-     "The patch view shows hunks exactly as structuredPatch and offers undo when the file is unchanged."),
+     "The patch view shows hunks exactly as structuredPatch, and whole files and undo while the file is unchanged."),
     ("console:tasks", "console §5",
-     ("The task page shows receipt, callbacks and limits of each task, with cancel and retry, and stays smooth at "
-      "10000 rows.")),
+     ("The task page shows receipt, callbacks, limits and pushes of each task, with cancel, retry and send again, and "
+      "stays smooth at 10000 rows.")),
     ("console:schedule", "console §6",
-     "The schedule page shows each run with offset and countdown and refuses a past time."),
+     ("The schedule page shows each run with offset and countdown, says what is late or blocked and why, takes a time "
+      "as people type it and refuses a past one.")),
     ("console:approvals", "console §7",
      ("The approval inbox shows full arguments and rules, focuses Deny, counts down and follows other people's "
       "answers.")),

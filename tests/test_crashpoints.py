@@ -14,6 +14,7 @@ MODULES = {file.relative_to(SOURCE).as_posix(): ast.parse(file.read_text("utf-8"
 NO_POINT = {
     "cli/detach.py": "it leaves the terminal; there is no state yet",
     "engine/recovery.py": "it commits through tasks, schedules, approvals and the journal",
+    "engine/rule_uses.py": "it counts uses of rules, of which the last moments may be lost",
     "gateway/": "a chat that is cut off is told so by its client; its calls are in the journal",
     "hosts/": "killed workers have a test of their own, with processes of their own",
     "importing/": "what it writes it can write again",

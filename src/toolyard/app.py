@@ -23,6 +23,7 @@ from toolyard.engine.tasks import Tasks
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
+from toolyard.plugins.runs import Runs
 from toolyard.protocol.arguments import accept
 from toolyard.protocol.call import Origin, ToolCall, split_batch
 from toolyard.protocol.envelope import Envelope, ErrorCode
@@ -33,10 +34,13 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.tools.thread import in_thread
+from toolyard.tools.unattended import Unattended
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private import keep_private
 from toolyard.workspace.protected import is_protected
 from toolyard.workspace.transaction import Transactions
+from toolyard.workspace.undo_records import PREFIX as UNDO
+from toolyard.workspace.whole_files import WholeFile
 from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -77,9 +81,11 @@ class Yard:
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(self.store, clock, mode=config["approval_mode"], owner=self.boot.name, mask=mask)
         built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
+        self._unattended = Unattended(workspace, [tool.spec for tool in built_in])
         names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
+        self.runs = Runs()
         self.plugins = PluginSource(
-            config, self.tasks, reserved=names, keep_secret=mask.add, now=clock.now, outside=outside
+            config, self.tasks, reserved=names, keep_secret=mask.add, now=clock.now, runs=self.runs, outside=outside
         )
         self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)
         self.tools = Registry(built_in, [] if outside.safe else [self.plugins, self.mcp])
@@ -91,6 +97,7 @@ class Yard:
             journal=BackendRecorder(self.journal, clock, mask=mask) if outside.outlives else self.journal,
             mask=mask,
             permit=self._permit,
+            processes=self.runs.take,
             direction=config["truncation_direction"],
         )
         self._caller = f"yard:{uuid4().hex}"
@@ -166,26 +173,39 @@ class Yard:
 
         used = partial(asyncio.to_thread, used_bytes, self.config.home / STATE)
         embedded = isinstance(self.store, SqliteStore)
-        return await Retention(self.store, self._clock, used=used if embedded else None).sweep()
+        return await Retention(
+            self.store,
+            self._clock,
+            used=used if embedded else None,
+            kept_s=self.config["history_days"] * 86_400.0,
+            max_bytes=self.config["history_mib"] * 2**20,
+        ).sweep()
 
     def cancel(self, call_id: str) -> bool:
         return self._runner.cancel(call_id)
 
-    async def undo(self, call_id: str) -> list[str]:
+    async def undo(self, call_id: str, *, by: str = "") -> list[str]:
         """Put the files that a call changed back as they were; the paths. Raises Failure, and then nothing changed.
 
-        It is refused when one of them was changed since. ``undo:CALL`` undoes the undoing.
+        It is refused when one of them was changed since. ``undo:CALL`` undoes the undoing. ``by``: who wants it.
         """
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
         stop = Stop("undo", self._clock, _UNDO_S)
         try:
-            return await in_thread(lambda: self._undo.restore(call_id, stop))
+            restored = await in_thread(lambda: self._undo.restore(call_id, stop))
         except Failure as failure:
             if failure.code is ErrorCode.NOT_FOUND and await self.journal.get(call_id) is None:
                 hint = "List the calls with: toolyard journal list"
                 raise Failure(ErrorCode.NOT_FOUND, f"No call has the id '{call_id}'.", hint=hint) from failure
             raise
+        again = call_id.startswith(UNDO)
+        await self.journal.undone(call_id.removeprefix(UNDO), by=by or self._caller, again=again)
+        return restored
+
+    async def files_of(self, call_id: str) -> list[WholeFile]:
+        """The files that a call wrote, before and after it, as far as they are kept."""
+        return await in_thread(lambda: self._undo.files(call_id, self.config["fallback_encodings"]))
 
     async def can_undo(self, call_id: str) -> bool:
         return await in_thread(lambda: self._undo.is_possible(call_id))
@@ -204,6 +224,7 @@ class Yard:
             if "schedules" in self.__dict__:  # it is made when somebody asks for it
                 await self.schedules.close()
             await self._runner.stop()
+            await self.approvals.close()
             await self.mcp.close()
             await self.plugins.close()
             await self.store.close()
@@ -237,8 +258,16 @@ class Yard:
 
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> str:
         touches = is_protected(call.arguments)
-        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches)
+        wanted = call.auto_safe and call.origin is Origin.CHAT and not touches
+        ask = Ask(
+            call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches,
+            unattended=wanted and await self._is_unattended(call, spec),
+        )  # fmt: skip
         return await self.approvals.require(ask, approved=call.approved)
+
+    async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:
+        folders = [plugin.folder for plugin in self.plugins.plugins.all]
+        return await in_thread(lambda: self._unattended.covers(spec, call.arguments, folders))
 
 
 def require_dialect(dialect: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from toolyard.config import Config
 from toolyard.errors import ToolyardError
+from toolyard.plugins.runs import Runs
 from toolyard.protocol.json import Json
 from toolyard.protocol.task import Task
 
@@ -45,8 +46,10 @@ class PluginSource:
         reserved: tuple[str, ...],
         keep_secret: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
+        runs: Runs,
         outside: Outside = Outside(),  # noqa: B008 it is frozen
     ) -> None:
+        self._runs = runs
         self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
         self._keep_secret = keep_secret
         self._host: PluginHost | None = None
@@ -195,6 +198,7 @@ class PluginSource:
             callback_base=self._outside.callback_base or self._listen,
             keep_secret=self._keep_secret,
             now=self._now,
+            runs=self._runs,
             at_once=config["plugins_at_once"],
             outlives=self._outside.outlives,
         )

@@ -219,6 +219,20 @@ SETTINGS = (
         ("TOOLYARD_FALLBACK_ENCODINGS",),
     ),
     Setting(
+        "history_days",
+        "How many days calls, results, tasks, schedules and approvals that have ended are kept.",
+        30,
+        _number(1, 3650),
+        ("TOOLYARD_HISTORY_DAYS",),
+    ),
+    Setting(
+        "history_mib",
+        "How many MiB the state may take before the oldest of them go earlier.",
+        2048,
+        _number(64, 1_048_576),
+        ("TOOLYARD_HISTORY_MIB",),
+    ),
+    Setting(
         "plugin_python",
         "The Python that runs plugins whose command says python and that have no .venv of their own.",
         None,

@@ -12,6 +12,7 @@ from playwright.async_api import Browser, async_playwright
 
 from tests.console.browsers import QUIET, chromium
 from tests.console.hosting import Host, fill, hosting
+from tests.console.talking import Talking, chatting
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -28,6 +29,13 @@ async def filled(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host
     async with hosting(tmp_path_factory.mktemp("filled")) as host:
         await fill(host)
         yield host
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
+    """A server whose model says what a test wants; each test has words and conversations of its own."""
+    async with chatting(tmp_path_factory.mktemp("chatting")) as one:
+        yield one
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -3,6 +3,7 @@
 Each check returns the faults that it has found, as sentences.
 """
 
+import asyncio
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,9 +11,18 @@ from typing import Any, cast
 
 from playwright.async_api import Page
 
+_LOOKS = 20
+
 
 async def layout_faults(page: Page, *, phone: bool = False) -> list[str]:
-    return cast("list[str]", await page.evaluate(_script("layout.js"), phone))
+    """Those that stay: what is still being laid out may look wrong for a moment."""
+    found: list[str] = []
+    for _ in range(_LOOKS):
+        found = cast("list[str]", await page.evaluate(_script("layout.js"), phone))
+        if not found:
+            break
+        await asyncio.sleep(0.1)
+    return found
 
 
 @cache

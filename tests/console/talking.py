@@ -1,20 +1,22 @@
 """Conversations for the console's tests: a server whose model says what a test wants, and replies that are there."""
 
+import asyncio
 import io
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import aiohttp
 from playwright.async_api import Locator, Page, expect
 
 from tests.console.hosting import Host, hosting
-from tests.console.visit import Visit
+from tests.console.seeding import write_plugin
+from tests.console.visit import PATIENCE_MS, Visit
 from tests.gateway.upstream import Provider, Script, provider, says, streamed
 from toolyard.gateway.vcp import PAYLOAD
 
@@ -28,6 +30,7 @@ _CLIPBOARD = """async () => {
   return '';
 }"""
 _NUMBER = itertools.count(1)
+T = TypeVar("T")
 
 
 @dataclass
@@ -65,6 +68,43 @@ async def talking(folder: Path, *options: str) -> AsyncIterator[Talking]:
         settings = {"OPENAI_BASE_URL": upstream.url, "OPENAI_API_KEY": KEY}
         async with hosting(folder, *options, settings=settings) as host:
             yield Talking(host, upstream, scripts)
+
+
+SLOW = "import time\ntime.sleep(60)\n"
+
+
+@asynccontextmanager
+async def chatting(folder: Path) -> AsyncIterator[Talking]:
+    """One that also has a tool, Slow, which takes a minute."""
+    long = {"protocol": "stdio", "timeout": 60_000}
+    async with talking(folder, *write_plugin(folder / "given", "Slow", SLOW, communication=long, risk="read")) as one:
+        yield one
+
+
+class Held(Sequence[bytes]):
+    """Pieces of a reply of which the later ones come only when ``go_on`` is called, however long that takes.
+
+    Unless it ``ends``, the reply is never said to be over.
+    """
+
+    def __init__(self, first: str, then: str, *, size: int, ends: bool = True) -> None:
+        pieces, self._first = streamed(first + then, size=size), len(first) // size
+        self._pieces, self._held = pieces if ends else pieces[:-2], True
+
+    def go_on(self) -> None:
+        self._held = False
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._pieces[at]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for number, piece in enumerate(self._pieces):
+            while number > self._first and self._held:
+                yield b": nothing yet\n\n"
+            yield piece
 
 
 def slowly(text: str, *, size: int = 3, pause_s: float = 0.01, then: str = "end") -> Script:
@@ -133,6 +173,14 @@ async def copied(visit: Visit, button: Locator) -> str:
     await visit.page.evaluate("navigator.clipboard.writeText('')")
     await button.click()
     return cast("str", await visit.page.evaluate(_CLIPBOARD))
+
+
+async def becomes(seen: Callable[[], Awaitable[T]], wanted: Callable[[T], bool]) -> T:
+    """What is seen once it is as wanted; or as it is when nobody would wait any longer, for the test to complain of."""
+    until = time.monotonic() + PATIENCE_MS / 1000
+    while not wanted(now := await seen()) and time.monotonic() < until:  # noqa: ASYNC110 a page tells nobody
+        await asyncio.sleep(0.05)
+    return now
 
 
 def script(name: str) -> str:

@@ -2,11 +2,9 @@
 
 import json
 import os
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Route, expect
 
 from tests.console.talking import (
@@ -20,7 +18,6 @@ from tests.console.talking import (
     replies,
     say,
     slowly,
-    talking,
     user,
 )
 from tests.console.visit import visiting
@@ -35,12 +32,6 @@ SAMPLE = CARRIED if SOAK else CARRIED[::5]
 AT_ONCE = 15
 BATCHES = [SAMPLE[at : at + AT_ONCE] for at in range(0, len(SAMPLE), AT_ONCE)]
 ADDRESS = "https://pictures.example/secret.png?q=1"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
-    async with talking(tmp_path_factory.mktemp("attacks")) as one:
-        yield one
 
 
 def structured(attack: Attack) -> str:

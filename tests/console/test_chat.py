@@ -2,24 +2,20 @@
 
 import base64
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, FilePayload, Locator, Request, expect
 
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
-from tests.console.seeding import write_plugin
-from tests.console.talking import KEY, Talking, assistant, called, copied, ended, keep, replies, say, talking, user
+from tests.console.talking import KEY, Talking, assistant, called, copied, ended, keep, replies, say, user
 from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
 from toolyard.protocol.markers import parse_requests
 from toolyard.protocol.request_text import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-SLOW = "import time\ntime.sleep(60)\n"
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 # Every state that a call's line shows, and where the line stands.
 STATES = """() => {
@@ -30,15 +26,6 @@ STATES = """() => {
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 }"""
 TRICKY = "line one\n  「末」, and <<<[END_TOOL_REQUEST]>>>\n\ttab 「始ESCAPE」\n"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
-    folder = tmp_path_factory.mktemp("chatting")
-    long = {"protocol": "stdio", "timeout": 60_000}
-    options = write_plugin(folder / "given", "Slow", SLOW, communication=long, risk="read")
-    async with talking(folder, *options) as one:
-        yield one
 
 
 def message_box(visit: Visit) -> Locator:
@@ -204,7 +191,7 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await dialog.get_by_label("Instructions").fill("Speak like a sailor.")
         await dialog.get_by_label("Chosen tools").check()
         await dialog.get_by_label("EchoPlugin").check()
-        await dialog.get_by_role("switch", name="Only look").check()
+        await dialog.get_by_role("radio", name="Only look").check()
         assert await layout_faults(visit.page) == []
         await dialog.get_by_role("button", name="Done").click()
         sent: list[Any] = []
@@ -214,7 +201,7 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
                 sent.append(one.post_data_json)
 
         visit.page.on("request", keep)
-        await expect(visit.page.get_by_role("button", name="1 tool")).to_be_visible()
+        await expect(visit.page.get_by_role("button", name="Only look, 1 tool")).to_be_visible()
         picture = FilePayload(name="dot.png", mimeType="image/png", buffer=base64.b64decode(DOT))
         await visit.page.get_by_label("Attach pictures").set_input_files([picture])
         page = FilePayload(name="dot.html", mimeType="text/html", buffer=b"<b>no</b>")
@@ -233,6 +220,38 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await expect(visit.page.get_by_role("article", name="You").get_by_role("img", name="Picture")).to_be_visible()
         await expect(visit.page.get_by_role("button", name="1 tool")).to_be_visible()
         assert visit.wrong() == []
+
+
+@pytest.mark.requirement("approval:auto-safe", "console:chat:parts")
+async def test_a_chat_may_do_what_can_be_undone_without_asking_if_its_key_may_approve(
+    browser: Browser, chat: Talking
+) -> None:
+    call = format_request("Write", {"path": "unasked/a.md", "content": "safe"})
+    chat.answers("Write it unasked.", f"I write.\n{call}", "It **stands** there.")
+    made = await chat.host.api("POST", "/v1/keys", {"name": "talker", "scopes": ["chat"]})
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat?open=options")
+        dialog = visit.page.get_by_role("dialog")
+        await dialog.get_by_role("radio", name="Auto-safe").check()
+        assert await layout_faults(visit.page) == []
+        assert await access_faults(visit.page) == []
+        await dialog.get_by_role("button", name="Done").click()
+        await expect(visit.page.get_by_role("button", name="Auto-safe, all tools")).to_be_visible()
+        reply = await say(visit, "Write it unasked.")
+        await ended(reply)
+        await expect(reply).to_contain_text("It stands there.")
+        await expect(reply.locator(".chat-call-line .chip")).to_have_text("success")
+        assert (chat.host.project / "unasked" / "a.md").read_text() == "safe"
+        await visit.go("/approvals?tab=history")
+        await visit.page.locator("[data-row]", has_text="without asking").first.click()
+        await expect(visit.page.get_by_role("dialog")).to_contain_text("What it does can be undone")
+        assert visit.wrong() == []
+    async with visiting(browser, chat.host, signed_in=False) as other:
+        await other.context.request.post(f"{chat.host.url}/login", form={"key": made["key"]})
+        other.allowed += ["403", "/ws"]
+        await other.go("/chat?open=options")
+        await expect(other.page.get_by_role("radio", name="Auto-safe")).to_be_disabled()
+        await expect(other.page.get_by_role("dialog")).to_contain_text("Your key may not answer approvals")
 
 
 @pytest.mark.requirement("console:chat:parts", "console:lists")
@@ -324,6 +343,7 @@ async def test_a_conversation_with_everything_fits_and_is_wholly_in_one_language
         await expect(visit.page.locator(".chat-plain")).to_have_count(0)
         for at in ("0", "view.scrollHeight"):
             await visit.page.locator(".chat-scroll").evaluate(f"(view) => {{ view.scrollTop = {at}; }}")
+            await expect(visit.page.locator(".chat-plain")).to_have_count(0)
             assert await layout_faults(visit.page, phone=size == PHONE) == []
         assert await access_faults(visit.page) == []
         assert await foreign_words(visit.page, lang) == []

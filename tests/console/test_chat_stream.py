@@ -3,13 +3,11 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
-from tests.console.talking import Talking, drawn, ended, replies, say, slowly, talking
+from tests.console.talking import Held, Talking, drawn, ended, replies, say, slowly
 from tests.console.visit import visiting
 from tests.gateway.upstream import Script, streamed
 
@@ -39,12 +37,6 @@ SHIFTS = """() => {
     if (document.querySelector('.rendered .warning, .chat-json')) window.flashes.push('a warning');
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 }"""
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
-    async with talking(tmp_path_factory.mktemp("streaming")) as one:
-        yield one
 
 
 def reply_of(form: str) -> str:
@@ -88,8 +80,9 @@ async def at_the_end(page: Page) -> None:
 async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_the_reply(
     browser: Browser, chat: Talking
 ) -> None:
-    writing = slowly(WORDS, size=30, pause_s=0.02, then="hang")
-    chat.answers("Write much.", writing)
+    first, _, then = WORDS.partition("Paragraph 21")
+    pieces = Held(first, "Paragraph 21" + then, size=30, ends=False)
+    chat.answers("Write much.", Script(pieces, pause_s=0.01, then="hang"))
     chat.provider.gone.clear()
     async with visiting(browser, chat.host) as visit:
         await visit.go("/chat")
@@ -99,14 +92,14 @@ async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_th
         top = await visit.page.get_by_role("log").evaluate(
             "(view) => { view.scrollTop -= 500; return view.scrollTop; }"
         )
-        writing.pause_s = 0
+        pieces.go_on()
         await expect(reply).to_contain_text("Paragraph 39")
         assert await visit.page.get_by_role("log").evaluate("(view) => view.scrollTop") == top
         await visit.page.get_by_role("button", name="To the newest").click()
         await at_the_end(visit.page)
         await visit.page.get_by_role("button", name="Stop").click()
         await expect(reply.locator(".chat-facts")).to_contain_text("Stopped")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             await chat.provider.gone.wait()
         await expect(reply).to_contain_text("Paragraph 39")
         await expect(visit.page.get_by_role("button", name="Send")).to_be_visible()
@@ -118,8 +111,8 @@ async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_th
 async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_same_text(
     browser: Browser, chat: Talking
 ) -> None:
-    writing = slowly(f"{WORDS}\n\n{WORDS}", size=16, pause_s=0.04)
-    chat.answers("Tell a story.", writing)
+    pieces = Held(f"{WORDS}\n\n", WORDS, size=16)
+    chat.answers("Tell a story.", Script(pieces, pause_s=0.01))
     async with visiting(browser, chat.host) as visit:
         visit.allowed += ["409"]  # both windows keep the end of the reply: one is told that the other was faster
         await visit.go("/chat")
@@ -131,8 +124,8 @@ async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_sam
         await expect(replies(second).last).to_contain_text("Paragraph 5:")
         await visit.page.reload()
         await expect(replies(visit.page).last).to_contain_text("Paragraph 6:")
-        assert await visit.page.get_by_role("button", name="Stop").is_visible()
-        writing.pause_s = 0
+        await expect(visit.page.get_by_role("button", name="Stop")).to_be_visible()
+        pieces.go_on()
         seen = []
         for page in (visit.page, second):
             await ended(replies(page).last)

@@ -4,17 +4,16 @@ import asyncio
 import itertools
 import json
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
 from tests.console.looks import access_faults, layout_faults
 from tests.console.talking import (
     Talking,
     assistant,
+    becomes,
     copied,
     drawn,
     keep,
@@ -22,7 +21,6 @@ from tests.console.talking import (
     replies,
     say,
     script,
-    talking,
     user,
 )
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
@@ -63,12 +61,6 @@ def markdown() -> str:
 FORMS = {"structured": structured, "markdown": markdown}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def chat(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Talking]:
-    async with talking(tmp_path_factory.mktemp("talking")) as one:
-        yield one
-
-
 async def opened(visit: Visit, path: str) -> Locator:
     await visit.go(path)
     reply = replies(visit.page).last
@@ -86,7 +78,7 @@ async def opens_downwards(reply: Locator) -> None:
     before = await head.bounding_box()
     await head.click()
     await expect(fold.get_by_text("Then I draw 两张图")).to_be_visible()
-    assert await head.bounding_box() == before
+    assert await becomes(head.bounding_box, lambda box: box == before) == before
 
 
 @pytest.mark.requirement("console:chat:parts")
@@ -106,7 +98,7 @@ async def test_a_reply_with_everything_shows_each_part_in_its_place(browser: Bro
         await expect(reply.locator(".katex-error")).to_have_count(0)
         await expect(reply.locator("td", has_text="苹果")).to_be_visible()
         image = reply.get_by_role("img", name="a dot")
-        assert await image.evaluate("(image) => image.complete && image.naturalWidth > 0")
+        await expect(image).to_have_js_property("naturalWidth", 1)
         await expect(reply.get_by_text("The end.")).to_be_visible()
         missing = reply.locator(".card.warning", has_text="{{code:nowhere}}")
         await expect(missing).to_have_count(1 if form == "structured" else 0)
@@ -196,6 +188,15 @@ async def test_json_that_cannot_be_read_is_shown_whole_and_can_be_copied_read_as
         assert visit.wrong() == []
 
 
+def are_whole(pictures: list[dict[str, Any]]) -> bool:
+    """Five drawings, none cut, none over another."""
+    return (
+        len(pictures) == 5
+        and all(one["fits"] and one["inside"] and one["nodes"] >= 2 for one in pictures)
+        and all(above["bottom"] <= below["top"] for above, below in itertools.pairwise(pictures))
+    )
+
+
 @pytest.mark.requirement("console:chat:parts")
 async def test_five_diagrams_stay_whole_and_apart_when_the_window_changes_and_the_page_is_left(
     browser: Browser, chat: Talking
@@ -208,10 +209,8 @@ async def test_five_diagrams_stay_whole_and_apart_when_the_window_changes_and_th
 
         async def check() -> None:
             await drawn(reply)
-            pictures = await look(reply, "drawings.js")
-            assert len(pictures) == 5
-            assert all(one["fits"] and one["inside"] and one["nodes"] >= 2 for one in pictures), pictures
-            assert all(above["bottom"] <= below["top"] for above, below in itertools.pairwise(pictures))
+            pictures = await becomes(lambda: look(reply, "drawings.js"), are_whole)
+            assert are_whole(pictures), pictures
 
         await check()
         for width, height in (PHONE, DESKTOP):
@@ -236,6 +235,7 @@ async def test_a_diagram_can_be_read_as_source_opened_large_and_saved_as_a_drawi
         await expect(reply.locator(".stage pre")).to_have_text(FLOW + "\n")
         assert await copied(visit, reply.get_by_role("button", name="Copy source")) == FLOW + "\n"
         await reply.get_by_role("tab", name="Diagram").click()
+        await expect(reply.locator("svg[role=img]")).to_be_visible()
         assert await reply.locator("figure.mermaid").evaluate("(figure) => figure.offsetHeight") == height
         async with visit.page.expect_download() as saving:
             await reply.get_by_role("button", name="Download SVG").click()
@@ -268,10 +268,10 @@ async def test_a_diagram_with_numbers_that_are_none_is_drawn_without_an_error_on
 
 
 @pytest.mark.requirement("s:S-63", "console:chat:faults")
-async def test_a_diagram_that_takes_longer_than_three_seconds_shows_its_source_and_the_next_is_drawn(
+async def test_a_diagram_that_takes_too_long_or_is_too_large_shows_its_source_and_the_next_is_drawn(
     browser: Browser, chat: Talking
 ) -> None:
-    path = await chat.keep("```mermaid\ngraph TD\n endless\n```\n\n```mermaid\ngraph TD\n quick\n```\n")
+    path = await chat.keep("\n\n".join(f"```mermaid\ngraph TD\n {one}\n```" for one in ("endless", "huge", "quick")))
 
     async def check(way: str) -> None:
         async with visiting(browser, chat.host) as visit:
@@ -279,10 +279,12 @@ async def test_a_diagram_that_takes_longer_than_three_seconds_shows_its_source_a
             await visit.page.route("**/console/draw/frame.js", lambda route: route.fulfill(body=body))
             await visit.page.goto(chat.host.url + path)
             reply = replies(visit.page).last
-            first, second = (reply.locator("figure.mermaid").nth(number) for number in (0, 1))
-            await expect(first.locator(".failed")).to_contain_text("longer than 3 seconds")
+            first, second, third = (reply.locator("figure.mermaid").nth(number) for number in range(3))
+            await expect(first.locator(".failed")).to_contain_text(re.compile(r"longer than \d+ seconds"))
             await expect(first.locator(".failed pre")).to_contain_text("endless")
-            await expect(second.locator("svg[role=img]")).to_contain_text("quick")
+            await expect(second.locator(".failed")).to_contain_text("too large")
+            await expect(second.locator(".failed pre")).to_contain_text("huge")
+            await expect(third.locator("svg[role=img]")).to_contain_text("quick")
             await expect(visit.page.locator("iframe")).to_have_count(1)
             assert visit.wrong() == []
 

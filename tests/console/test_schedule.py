@@ -4,8 +4,9 @@ import re
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 import pytest_asyncio
@@ -13,28 +14,42 @@ from playwright.async_api import Browser, expect
 
 from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
-from tests.console.seeding import stored, untranslated
+from tests.console.seeding import GO, stored, untranslated
 from tests.console.visit import PHONE, visiting
 from toolyard.engine.schedules import KIND, State
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:schedule")]
-# The browser of these tests is in Shanghai, the server is not.
+# The browser of these tests is in Shanghai, the server is not. Its days are those of next year: they are yet to come.
 ZONE = "America/New_York"
-NOON = datetime.fromisoformat("2027-07-01T12:00:00-04:00")
+YEAR = datetime.now(UTC).year + 1
+NOON = datetime(YEAR, 7, 1, 12, tzinfo=ZoneInfo(ZONE))
 
+
+def sunday(month: int, number: int) -> str:
+    """The clocks change there on the second Sunday of March and the first of November."""
+    days = [date(YEAR, month, day) for day in range(1, 15)]
+    return str([day for day in days if day.isoweekday() == 7][number - 1])
+
+
+SPRING, AUTUMN = sunday(3, 2), sunday(11, 1)
 TIMES = (
-    ("2027-03-14-02:30", "The clocks skip this time: it means Sun, Mar 14, 2027, 03:00 -04:00.", True),
-    ("2027-11-07-01:30", "The clocks show this time twice: it means the first, Sun, Nov 7, 2027, 01:30 -04:00.", True),
-    ("2027-01-15-09:00", "Fri, Jan 15, 2027, 09:00 -05:00 America/New_York", True),
+    (f"{SPRING}-02:30", f"The clocks skip this time: it means Sun, Mar {int(SPRING[8:])}, {YEAR}, 03:00 -04:00.", True),
+    (
+        f"{AUTUMN}-01:30",
+        f"The clocks show this time twice: it means the first, Sun, Nov {int(AUTUMN[8:])}, {YEAR}, 01:30 -04:00.",
+        True,
+    ),
+    (f"{YEAR}-01-15-09:00", f", Jan 15, {YEAR}, 09:00 -05:00", True),
+    ("明天 9点半", ", 09:30 -0", True),
     ("2020-01-01-00:00", "This time has passed.", False),
-    ("tomorrow", "Write it as YYYY-MM-DD-HH:mm.", False),
+    ("tomorrow", "This is not a time. Write it as YYYY-MM-DD-HH:mm.", False),
 )
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def abroad(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
     async with hosting(tmp_path_factory.mktemp("abroad"), settings={"TOOLYARD_TIME_ZONE": ZONE}) as host:
-        await planned(host, at="2027-07-01-12:00")
+        await planned(host, at=f"{YEAR}-07-01-12:00")
         yield host
 
 
@@ -46,21 +61,25 @@ async def planned(host: Host, tool: str = "LS", **when: Any) -> dict[str, Any]:
 
 async def test_a_time_is_that_of_the_server_with_its_offset_and_counts_down(browser: Browser, abroad: Host) -> None:
     async with visiting(browser, abroad) as visit:
-        await visit.page.clock.install(time=NOON - timedelta(hours=1, minutes=30))
+        clock, row = visit.page.clock, visit.page.locator("main .sch-row").first
+        await clock.install(time=NOON - timedelta(hours=1, minutes=35))
         await visit.go("/schedule")
-        row = visit.page.locator("main .sch-row").first
-        await expect(row).to_contain_text(re.compile(r"Thu, Jul 1, 12:00 -04:00"))
+        await expect(row).to_contain_text(f"{NOON:%a}, Jul 1, 12:00 -04:00")
         await expect(row.locator("[title]").first).to_have_attribute(
-            "title", re.compile(r"Jul 2, 2027.*00:00:00 GMT\+08:00")
+            "title", re.compile(rf"Jul 2, {YEAR}.*00:00:00 GMT\+08:00")
         )
-        await expect(row).to_contain_text(re.compile("in 1 h (29|30) min"))
-        await visit.page.clock.fast_forward("30:00")
-        await expect(row).to_contain_text(re.compile("in (59 min|1 h)"))
-        await visit.page.clock.fast_forward("01:00:00")
+        await clock.pause_at(NOON - timedelta(hours=1, minutes=30))
+        await expect(row).to_contain_text("in 1 h 30 min")
+        await clock.fast_forward("30:00")
+        await expect(row).to_contain_text("in 1 h")
+        await clock.fast_forward("01:00:30")
         await expect(row).to_contain_text("due now")
-        day = visit.page.get_by_role("button", name=re.compile("2027-07-01, 1 run"))
-        await day.click()
-        await expect(visit.page).to_have_url(re.compile("day=2027-07-01"))
+        await clock.fast_forward("01:00")
+        await expect(row).to_contain_text(re.compile(r"1 min (29|30) s late"))
+        await expect(row).to_contain_text("Its time has passed, and it has not begun.")
+        await clock.resume()
+        await visit.page.get_by_role("button", name=re.compile(f"{YEAR}-07-01, 1 run")).click()
+        await expect(visit.page).to_have_url(re.compile(f"day={YEAR}-07-01"))
         await expect(row).to_be_visible()
         assert visit.wrong() == []
 
@@ -70,6 +89,10 @@ async def test_a_time_says_what_it_means_while_it_is_written(browser: Browser, a
         await visit.go("/schedule?form=new")
         dialog = visit.page.get_by_role("dialog")
         await dialog.get_by_label("Tool").select_option("LS")
+        await expect(dialog.locator(".sch-zone")).to_have_text(re.compile(rf"^{ZONE} -0[45]:00$"))
+        await dialog.get_by_role("button", name="in 1 hour").click()
+        await expect(dialog.get_by_role("textbox", name="Time", exact=True)).to_have_value("in 1 hour")
+        await expect(dialog.get_by_role("status").first).to_contain_text(re.compile(r"in (59 min|1 h).*-0[45]:00"))
         for written, told, fits in TIMES:
             await dialog.get_by_role("textbox", name="Time", exact=True).fill(written)
             await expect(dialog).to_contain_text(told)
@@ -86,9 +109,8 @@ async def test_a_schedule_is_made_changed_paused_run_copied_and_cancelled(browse
         await expect(page).to_have_url(re.compile("form=new"))
         await panel.get_by_label("Again and again").check()
         await panel.get_by_role("button", name="Every day at 8:00").click()
-        await expect(panel.get_by_role("status").first).to_contain_text(
-            re.compile(r"in .*08:00 \+08:00.*Asia/Shanghai")
-        )
+        await expect(panel.get_by_role("status").first).to_contain_text(re.compile(r"in .*08:00 \+08:00"))
+        await expect(panel.locator(".sch-zone")).to_have_text("Asia/Shanghai +08:00")
         await panel.get_by_label("Tool").select_option("SciCalculator")
         await panel.get_by_role("tab", name="JSON").click()
         await panel.get_by_label("Arguments", exact=True).fill('{"expression": "6*7"}')
@@ -134,22 +156,29 @@ async def test_a_schedule_is_made_changed_paused_run_copied_and_cancelled(browse
         assert visit.wrong() == []
 
 
-async def test_what_was_missed_is_listed_with_its_reason_and_can_still_be_run(browser: Browser, fresh: Host) -> None:
+async def test_what_was_missed_blocked_or_late_is_told_with_its_reason(browser: Browser, fresh: Host) -> None:
     old = await planned(fresh, at="2031-01-01-09:00")
     cut = await planned(fresh, at="2031-01-02-09:00")
     wrong = await planned(fresh, tool="Read", at="2031-01-03-09:00", arguments={"path": "nowhere.txt"})
+    late = await planned(fresh, at="2031-01-04-09:00")
+    asking = await planned(fresh, tool="Write", at="2031-01-05-09:00", arguments={"path": "a.txt", "content": "x"})
     await fresh.stop()
     async with stored(fresh.home) as store:
-        ids = (old["id"], cut["id"], wrong["id"])
-        expired, running, due = [one for id_ in ids if (one := await store.get(KIND, id_))]
-        changed = replace(running, state=State.RUNNING, owner="")
-        assert await store.commit(
-            [replace(expired, due=time.time() - 7200), changed, replace(due, due=time.time() - 5)]
-        )
+        ids = (one["id"] for one in (old, cut, wrong, late, asking))
+        expired, running, due, overdue, unapproved = [one for id_ in ids if (one := await store.get(KIND, id_))]
+        now = time.time()
+        changed = [
+            replace(expired, due=now - 7200),
+            replace(running, state=State.RUNNING, owner=""),
+            replace(due, due=now - 5),
+            replace(overdue, due=now - 600),
+            replace(unapproved, due=now - 5, body={**unapproved.body, "approved": ""}),
+        ]
+        assert await store.commit(changed)
     await fresh.start()
     async with visiting(browser, fresh) as visit:
+        rows, panel = visit.page.locator("main .sch-row"), visit.page.get_by_role("dialog")
         await visit.go("/schedule?tab=missed")
-        rows = visit.page.locator("main .sch-row")
         await expect(rows).to_have_count(3)
         for text in ("Its time passed while the server was off.", "nowhere.txt", "interrupted"):
             await expect(visit.page.locator("main .sch-list")).to_contain_text(text)
@@ -157,7 +186,17 @@ async def test_what_was_missed_is_listed_with_its_reason_and_can_still_be_run(br
         await late_row.get_by_role("button", name="Run now").click()
         await expect(late_row).to_have_count(0)
         await visit.page.get_by_role("tab", name="Past").click()
-        await expect(rows).to_contain_text("done")
+        await expect(rows.filter(has_text="done")).to_have_count(2)
+
+        await visit.page.evaluate(GO, f"/schedule?schedule={late['id']}")
+        await expect(panel.get_by_role("region", name="Runs")).to_contain_text("10 min")
+        await expect(panel.get_by_role("region", name="Runs")).to_contain_text("No server was running at its time.")
+        await visit.page.evaluate(GO, f"/schedule?schedule={asking['id']}")
+        await expect(panel).to_contain_text("waiting for approval")
+        await expect(rows.filter(has_text="It waits for somebody to approve it.")).to_have_count(1)
+        await panel.get_by_role("link", name="Go to the approval").click()
+        await expect(visit.page).to_have_url(re.compile("/approvals$"))
+        await expect(visit.page.get_by_role("button", name="Allow once")).to_be_visible()
         assert visit.wrong() == []
 
 

@@ -1,11 +1,10 @@
 """What holds on every page, in every size, theme and language."""
 
-import itertools
 import os
 import re
 
 import pytest
-from playwright.async_api import Browser, Page
+from playwright.async_api import Browser, Page, expect
 
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults, own_texts
@@ -28,17 +27,21 @@ SAME = frozenset(("中文", "English", "切换到中文", "Switch to English", "
 
 
 @pytest.mark.requirement("console:no-errors", "console:layout", "console:accessible", "console:languages")
-@pytest.mark.parametrize(("path", "look"), list(itertools.product(PAGES, LOOKS)), ids=str)
-async def test_a_page_fits_speaks_one_language_can_be_used_by_everybody_and_has_no_fault(
-    browser: Browser, filled: Host, path: str, look: str
+@pytest.mark.parametrize("look", LOOKS)
+async def test_every_page_fits_speaks_one_language_can_be_used_by_everybody_and_has_no_fault(
+    browser: Browser, filled: Host, look: str
 ) -> None:
     size, theme, lang = look.split("-")
     async with visiting(browser, filled, size=SIZES[size], theme=theme, lang=lang) as visit:
-        await visit.go(path)
-        assert await layout_faults(visit.page, phone=size == "phone") == []
-        assert await access_faults(visit.page) == []
-        assert await foreign_words(visit.page, lang) == []
-        assert visit.wrong() == []
+        for path in PAGES:
+            await visit.go(path)
+            faults = [
+                *await layout_faults(visit.page, phone=size == "phone"),
+                *await access_faults(visit.page),
+                *await foreign_words(visit.page, lang),
+                *visit.wrong(),
+            ]
+            assert (path, faults) == (path, [])
 
 
 async def foreign_words(page: Page, lang: str) -> list[str]:
@@ -54,6 +57,17 @@ async def foreign_words(page: Page, lang: str) -> list[str]:
         plain = [text for text in texts if re.search(r"[A-Za-z]{3,}", text) and "xx" not in text]
         return [text for text in plain if not SIZE.fullmatch(text)]
     return []
+
+
+@pytest.mark.requirement("console:root")
+async def test_an_address_that_there_is_not_says_so_and_leads_home(browser: Browser, filled: Host) -> None:
+    async with visiting(browser, filled, size=PHONE) as visit:
+        visit.allowed += ["response 404", "status of 404"]
+        await visit.go("/actvity?state=error")
+        await expect(visit.page.get_by_role("heading", name="There is no such page")).to_be_visible()
+        await visit.page.get_by_role("button", name="Go to the chat").click()
+        await visit.page.wait_for_url("**/chat")
+        assert visit.wrong() == []
 
 
 @pytest.mark.requirement("console:languages", "console:settings")

@@ -1,21 +1,20 @@
 """Tasks: thousands of them, those that a stopped server cut off, and what a person can do with one."""
 
 import asyncio
-import os
 import re
-import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
+import aiohttp
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
-from tests.console.seeding import GO, active, attacks, seed, stored, task, untranslated
-from tests.console.visit import PHONE, visiting
+from tests.console.seeding import GO, active, attacks, seed, stored, task, untranslated, write_plugin
+from tests.console.visit import PHONE, Visit, visiting
+from toolyard.engine.ownership import lives
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, TaskState, from_record
 
@@ -36,10 +35,14 @@ async def crowded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Hos
         task(at, TaskState.FAILED, message=text, result={"message": text, text: text}) for at, text in enumerate(texts)
     ]
     assert len(failed) == SHARES[TaskState.FAILED]
-    ended = [task(at, state) for at, state in enumerate(states) if state is not TaskState.FAILED]
+    made_in = {SCROLLED: "films", SCROLLED + 1: "another's"}  # of two chats one is kept here
+    ended = [
+        task(at, state, chat=made_in.get(at, "")) for at, state in enumerate(states) if state is not TaskState.FAILED
+    ]
     done = [task(at, TaskState.SUCCEEDED, result={"ok": True}) for at in range(len(states), MANY)]
     await seed(place / "home", [*failed, *ended, *done])
     async with hosting(place) as host:
+        await host.api("PUT", "/v1/conversations/films", {"title": "Films"})
         yield host
 
 
@@ -71,7 +74,14 @@ async def test_ten_thousand_tasks_are_counted_and_only_those_in_sight_are_in_the
         await rows.first.click()
         await page.reload()
         await visit.settle()
-        await expect(page.get_by_role("dialog")).to_contain_text("seed00500")
+        panel = page.get_by_role("dialog")
+        await expect(panel).to_contain_text("seed00500")
+        await expect(panel.get_by_role("link", name="films")).to_have_attribute("href", "/chat/films")
+        await page.evaluate(GO, f"/tasks?state=timed_out&task=task_{SCROLLED + 1:032x}")
+        await expect(panel.locator(".facts").first).to_contain_text("another's")
+        await expect(panel.get_by_role("link", name="another's")).to_have_count(0)
+        await page.go_back()
+        await expect(panel).to_contain_text("seed00500")
         await page.go_back()
         await expect(page.get_by_role("dialog")).to_have_count(0)
         await expect(page.get_by_role("tab", name=re.compile("^timed out"))).to_have_attribute("aria-selected", "true")
@@ -106,57 +116,96 @@ async def test_what_a_plugin_says_of_its_task_is_only_text(browser: Browser, cro
         assert visit.wrong() == []
 
 
-async def test_real_tasks_are_cancelled_marked_failed_and_called_again(browser: Browser, tmp_path: Path) -> None:
+# Works until it is told to go, or until somebody stops it: how fast anything is does not matter.
+SLOW = """
+import json, os, sys, time, urllib.request
+id_ = "job" + str(os.getpid())
+url = os.environ["CALLBACK_BASE_URL"] + "/Slow/" + id_
+print(json.dumps({"status": "success", "result": "{{VCP_ASYNC_RESULT::Slow::" + id_ + "}}"}), flush=True)
+print("PROGRESS 0.4 drawing", file=sys.stderr, flush=True)
+while not os.path.exists("go"):
+    time.sleep(0.02)
+for body in ({"status": "Succeed", "message": "a film"},) * 2 + ({"status": "Failed"},):
+    sent = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    try:
+        urllib.request.urlopen(sent, timeout=20).close()
+    except urllib.error.HTTPError:
+        pass
+"""
+PUSH = {"enabled": True, "messageType": "film", "targetClientType": "VCPLog"}
+
+
+async def test_real_tasks_are_cancelled_marked_failed_called_again_and_pushed(browser: Browser, tmp_path: Path) -> None:
     await seed(tmp_path / "home", [task(number, TaskState.INTERRUPTED) for number in range(2)])
-    async with hosting(tmp_path) as host, visiting(browser, host) as visit:
+    plugins = write_plugin(tmp_path / "more", "Slow", SLOW, pluginType="asynchronous", webSocketPush=PUSH)
+    async with (
+        hosting(tmp_path, *plugins, settings={"TOOLYARD_VCP_CHANNELS": "true"}) as host,
+        visiting(browser, host) as visit,
+    ):
         page, panel = visit.page, visit.page.get_by_role("dialog").first
-        long: dict[str, Any] = {"command": "render", "scene": "mandelbrot", "frames": "150", "width": "160"}
         await visit.go("/tasks")
         rows = page.locator("main .tsk-row")
         await expect(rows).to_have_count(2)
         await page.get_by_role("button", name="Retry all").click()
-        await expect(page.locator(".toast")).to_contain_text("2 of 2 were called again.")
         await expect(page.get_by_role("tab", name=re.compile("^done"))).to_have_text("done2")
         await expect(page.locator("main .notice")).to_have_count(0)
 
-        await host.call("Timelapse", **long)
-        await expect(rows.first).to_contain_text("running")
-        await expect(rows.first.get_by_role("progressbar")).to_be_visible()
-        await rows.first.get_by_role("button", name="Cancel Timelapse").click()
+        await host.call("Slow")
+        await expect(rows.first).to_contain_text("drawing")
+        await expect(rows.first.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "40")
+        await rows.first.get_by_role("button", name="Cancel Slow").click()
         await expect(rows.first).to_contain_text("cancelled")
 
-        await host.call("Timelapse", **long)
+        await host.call("Slow")
         await expect(rows.first).to_contain_text("running")
         await rows.first.locator("[data-row]").click()
         await expect(panel).to_contain_text("No callback has come yet.")
-        await expect(panel).to_contain_text("{{VCP_ASYNC_RESULT::Timelapse::")
+        await expect(panel).to_contain_text("{{VCP_ASYNC_RESULT::Slow::")
         await panel.get_by_role("button", name="Mark as failed").click()
         sure = page.get_by_role("dialog", name="Mark this task as failed?")
         await sure.get_by_label("Why").fill("The provider is gone.")
         await sure.get_by_role("button", name="Mark as failed").click()
-        await expect(panel.locator(".facts")).to_contain_text("The provider is gone.")
+        await expect(panel.locator(".facts").first).to_contain_text("The provider is gone.")
         await expect(panel.get_by_role("button", name="Cancel")).to_have_count(0)
+        await gone(host, TaskState.FAILED)
         await panel.get_by_role("button", name="Retry").click()
         await panel.get_by_role("button", name="Close").click()
         await expect(rows).to_have_count(7)
         await expect(rows.first).to_contain_text("running")
-        await rows.first.get_by_role("button", name="Cancel Timelapse").click()
-        await expect(page.locator("main .tsk-row.runs")).to_have_count(0)
-        # One that ended by itself shows what came.
-        await page.locator("main .tsk-row", has_text="done").first.locator("[data-row]").click()
-        await expect(panel.get_by_role("region", name="Callbacks")).to_contain_text("accepted")
-        await expect(panel).to_contain_text("gif")
+        await rows.first.locator("[data-row]").click()
+        await pushed_to_a_listener(host, visit, tmp_path / "more/Slow/go")
         assert visit.wrong() == []
-        await end_processes(host)
 
 
-async def end_processes(host: Host) -> None:
-    """One that was given up works on; nobody would wait for it here."""
+async def pushed_to_a_listener(host: Host, visit: Visit, go: Path) -> None:
+    """The open task ends: its panel shows every callback, who was told, and can tell them again."""
+    panel = visit.page.get_by_role("dialog").first
+    callbacks, pushes = panel.get_by_role("region", name="Callbacks"), panel.get_by_role("region", name="Push")
+    listening = f"{host.url}/VCPlog/VCP_Key={host.key}"
+    async with aiohttp.ClientSession() as client, client.ws_connect(listening) as told:
+        assert (await told.receive_json(timeout=30))["type"] == "connection_ack"
+        go.touch()  # noqa: ASYNC240 it is one file
+        async with asyncio.timeout(30):
+            while (await told.receive_json())["type"] != "film":
+                pass
+        await expect(pushes).to_contain_text("1 client took it")
+    await gone(host, TaskState.SUCCEEDED)  # and all that it had to say is said
+    await pushes.get_by_role("button", name="Send again").click()
+    await expect(pushes.locator("tbody tr").nth(1)).to_contain_text("sent again")
+    for answered in ("accepted200", "duplicate200", "refused409"):
+        await expect(callbacks.locator("tbody tr").filter(has_text=answered)).to_have_count(1)
+    await expect(callbacks).to_contain_text("The task had ended already: done.")
+
+
+async def gone(host: Host, state: TaskState) -> None:
+    """Until the process of the newest task in a state has ended: nobody leaves one behind."""
     async with stored(host.home) as store:
-        for record in await store.find(KIND, Query(states=(TaskState.FAILED,)), limit=10):
-            process = from_record(record).process
-            assert process is not None
-            os.kill(process.pid, signal.SIGKILL)
+        (record,) = await store.find(KIND, Query(states=(state,)), limit=1)
+    process = from_record(record).process
+    assert process is not None
+    async with asyncio.timeout(30):
+        while lives(process.pid, process.started):  # noqa: ASYNC110 a child of another process tells nothing
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.requirement("console:layout", "console:accessible", "console:languages")

@@ -69,7 +69,7 @@ async def test_hostile_names_words_docs_and_faults_of_plugins_stay_text(browser:
         main = visit.page.locator("main")
         await visit.go("/tools")
         for text in SAMPLE[:3]:
-            assert text in await main.inner_text()
+            await expect(main).to_contain_text(text)
         await expect(visit.page.locator(".tools-wanting")).to_have_count(len(SAMPLE))
         assert await faults_of(visit) == []
         for path in ("Named00", "Named01", "Named00?tab=description", "Named01?tab=manifest"):

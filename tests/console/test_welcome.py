@@ -78,6 +78,7 @@ async def test_the_steps_set_a_model_that_answers_the_time_zone_and_run_the_echo
         await forward.click()
 
         await expect(page.locator(".welcome-folder")).to_contain_text(str(fresh.project))
+        await expect(page.locator(".welcome-steps .past")).to_contain_text(["Model done", "Language and time done"])
         await forward.click()
         await page.get_by_role("button", name="Run EchoPlugin").click()
         await expect(page.locator(".welcome-tick")).to_be_visible()
@@ -106,6 +107,9 @@ async def test_each_step_and_all_of_them_can_be_skipped_and_nothing_is_written(b
             await page.wait_for_url(f"**/welcome?step={number}")
             await expect(page.get_by_role("heading", name=name)).to_be_visible()
             assert await layout_faults(page, phone=True) == []
+        steps = page.locator(".welcome-steps li")
+        await expect(steps.first).to_contain_text("skipped")
+        await expect(steps.locator(".icon")).to_have_count(0)  # a step that was passed by has no tick
         await page.go_back()
         await expect(page.get_by_role("heading", name="Workspace")).to_be_visible()
         await page.get_by_role("button", name="Back").click()

@@ -12,7 +12,8 @@ from tests.crash.host import ack, kill_at
 from toolyard.plugins.archive import claim
 from toolyard.plugins.install import FOLDER, remove
 from toolyard.protocol.store import Record
-from toolyard.storage.backup import back_up, restore
+from toolyard.storage.backup import back_up
+from toolyard.storage.restore import restore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
 from toolyard.web.keys import make_key

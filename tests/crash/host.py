@@ -21,6 +21,7 @@ from tests.plugins.yards import eventually
 from toolyard.app import Yard
 from toolyard.crashpoint import arm
 from toolyard.engine.conversations import Conversations, Draft
+from toolyard.engine.journal import ended_as
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -70,7 +71,7 @@ class Work:
     async def settle(self, tool: str, arguments: dict[str, Any], *, call: Any = None, chat: bool = False) -> Outcome:
         call = call or self.yard.request(tool, arguments, origin=Origin.CHAT if chat else Origin.PYTHON)
         outcome = await self.yard.settle(call)
-        ack("call", id=call.id, state=outcome.envelope.status.value, n=arguments.get("n"))
+        ack("call", id=call.id, state=ended_as(outcome.envelope), n=arguments.get("n"))
         return outcome
 
     def settings(self) -> None:

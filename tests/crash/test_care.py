@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.crash.scene import ENVIRONMENT, ROOT, Ended, ended
-from toolyard.storage.backup import restore
+from toolyard.storage.restore import finish, restore
 
 POINTS = ["key.before-link:1", "presence.before-replace:1", "presence.before-replace:2", "plugin.before-unpacked:1",
           "plugin.before-removal:1", "backup.before-rename:1", "restore.put-aside:1", "restore.put-aside:2",
-          "restore.put-in-place:1", "restore.put-in-place:2"]  # fmt: skip
+          "restore.put-in-place:1", "restore.put-in-place:2", "restore.before-wait:1",
+          "restore.before-removal:1"]  # fmt: skip
 
 
 def things(file: Path) -> set[str]:
@@ -50,6 +51,16 @@ def test_a_home_that_was_being_looked_after_is_whole_after_kill_9(tmp_path: Path
         (tmp_path / "another").mkdir()
         restore(tmp_path / "backup.tar.gz", tmp_path / "another", tmp_path / "nothing")
         assert things(tmp_path / "another" / "state.db") == {"first"}
+    begun = point.startswith("restore.put") or point == "restore.before-removal:1"
     states = [file for file in (home / "state.db", tmp_path / "aside" / "state.db") if file.exists()]
     found = [things(file) for file in states]
     assert {"first"} in found if "backup" not in done else {"first", "second"} in found, "what was there is kept"
+    if begun:  # the next start finishes it
+        contents = finish(home, tmp_path / "not needed")
+        assert contents is not None
+        assert things(home / "state.db") == {"first"}
+        assert (home / "config.toml").read_text() == "# first\n"
+        assert things(tmp_path / "aside" / "state.db") == {"first", "second"}
+        assert (tmp_path / "aside" / "config.toml").read_text() == "# second\n"
+        assert finish(home, tmp_path / "not needed") is None
+        assert [file.name for file in home.iterdir() if file.name.startswith(".restor")] == []

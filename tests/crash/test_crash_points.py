@@ -12,6 +12,8 @@ from tests.crash.scene import ROOT, SOAK, Scene
 ELSEWHERE = {
     "backup.before-rename": "backup and restore, in test_care",
     "restore.put-aside": "backup and restore, in test_care",
+    "restore.before-removal": "backup and restore, in test_care",
+    "restore.before-wait": "backup and restore, in test_care",
     "restore.put-in-place": "backup and restore, in test_care",
     "plugin.before-removal": "plugins come and go, in test_care",
     "plugin.before-unpacked": "plugins come and go, in test_care",

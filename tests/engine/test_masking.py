@@ -1,5 +1,7 @@
 """Secrets out of what is echoed."""
 
+import json
+
 import pytest
 
 from toolyard.engine.masking import MASK, Mask
@@ -13,6 +15,16 @@ def test_a_known_secret_is_masked_wherever_it_stands() -> None:
     assert mask.json({"a": ["x hunter2-long-er y", {"hunter2-long": "hunter2-long"}]}) == {
         "a": [f"x {MASK} y", {"hunter2-long": MASK}]
     }
+
+
+@pytest.mark.parametrize("secret", ['pass"word\\1', "密码是 9x7", "line-1\nline-2", "a/b/c/d/e", "tab\there"])
+def test_a_known_secret_is_masked_as_json_writes_it_too(secret: str) -> None:
+    mask = Mask([secret])
+    plain = json.dumps({"said": secret}, ensure_ascii=False)
+    for text in (plain, json.dumps({"said": secret}), json.dumps(plain), plain.replace("/", "\\/")):
+        assert json.dumps(secret)[1:-1] not in mask.text(text)
+        assert MASK in mask.text(text)
+    assert json.loads(mask.text(plain)) == {"said": MASK}
 
 
 def test_a_secret_too_short_to_be_told_from_words_is_not_searched_for() -> None:

@@ -1,12 +1,14 @@
 """Rules: which of them decides, what is counted, and how long those of a chat hold."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.fakes import FakeClock
 from toolyard.engine.ask import Ask
-from toolyard.engine.rules import MAX_FOR_CHATS, Because, Rules, new_rule
+from toolyard.engine.rule_uses import RuleUses
+from toolyard.engine.rules import MAX_FOR_CHATS, RULE, Because, Rules, new_rule
 from toolyard.protocol.approval import Effect, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
@@ -63,6 +65,55 @@ async def test_the_rule_that_decided_is_named_and_counted(rules: Rules) -> None:
         rules.count(verdict)
     assert (await rules.verdict(ask(command1="make", command2="other"), Mode.ASK)).effect is None
     assert [rules.shown(rule)["hits"] for rule in await rules.every()] == [1, 1]
+
+
+async def test_how_often_a_rule_decided_outlives_the_process_and_is_one_write_for_many_calls() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    before = Rules(store, clock)
+    rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
+    await before.add(rule)
+    for _ in range(3):
+        before.count(await before.verdict(ask(), Mode.ASK))
+    written = await store.get(RULE, rule.id)
+    assert written is not None
+    assert (written.version, written.body.get("hits")) == (1, None)
+    clock.advance(60)
+    before.count(await before.verdict(ask(), Mode.ASK))
+    used = clock.now().timestamp()
+    await before.close()
+    after = Rules(store, FakeClock())
+    (kept,) = await after.every()
+    assert (kept.version, after.shown(kept)["hits"], after.shown(kept)["last_used"]) == (2, 4, used)
+    after.count(await after.verdict(ask(), Mode.ASK))
+    assert after.shown(kept)["hits"] == 5
+    await after.close()
+    await before.close()
+    assert [before.shown(one)["hits"] for one in await before.every()] == [5]
+
+
+async def test_counts_are_kept_by_themselves_and_two_hosts_lose_none_of_them() -> None:
+    store = MemoryStore()
+    rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
+    await Rules(store, FakeClock()).add(rule)
+    hosts = [RuleUses(store, RULE, save_s=0.001) for _ in range(2)]
+    for number in range(20):
+        for host in hosts:
+            host.count(rule, float(number))
+    async with asyncio.timeout(10):
+        while (stored := await store.get(RULE, rule.id)) is None or stored.body.get("hits") != 40:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    assert stored.body["last_used"] == 19.0
+    for host in hosts:
+        await host.close()
+
+
+async def test_a_rule_that_is_used_meanwhile_can_be_revoked(rules: Rules) -> None:
+    rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
+    await rules.add(rule)
+    rules.count(await rules.verdict(ask(), Mode.ASK))
+    _, revoked = await asyncio.gather(rules.close(), rules.revoke(rule.id))
+    assert revoked
+    assert (await rules.verdict(ask(), Mode.ASK)).effect is None
 
 
 async def test_a_rule_of_a_chat_is_for_that_chat_of_that_caller(rules: Rules) -> None:

@@ -68,6 +68,34 @@ async def test_a_tool_cannot_replace_the_measured_time(project: Path) -> None:
     assert outcome.envelope.stats == {"time_ms": 2000.0}
 
 
+@pytest.mark.requirement("runner:time")
+async def test_the_wait_for_permission_is_no_part_of_the_time_and_told_by_itself(project: Path) -> None:
+    clock, journal = FakeClock(), ListJournal()
+
+    async def permit(call: ToolCall, spec: ToolSpec) -> None:
+        clock.advance(60)
+        if call.id == "denied":
+            raise Failure(Reason.DENIED, "No.")
+
+    async def slow(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        clock.advance(1.5)
+        return Result(data={}, text="Done.")
+
+    runner = Runner(
+        Registry([FakeTool(slow)]), root=str(project), outputs=Outputs(Workspace(project)), clock=clock,
+        journal=journal, mask=Mask(), permit=permit,
+    )  # fmt: skip
+    began = clock.now().timestamp()
+    allowed = await runner.settle(ToolCall(id="allowed", tool="Fake", origin=Origin.CHAT))
+    assert allowed.envelope.stats == {"time_ms": 1500.0}
+    assert (allowed.course.waited_ms, allowed.course.ran) == (60_000.0, began + 60)
+    denied = await runner.settle(ToolCall(id="denied", tool="Fake", origin=Origin.CHAT))
+    assert (denied.envelope.stats["time_ms"], denied.course.waited_ms, denied.course.ran) == (0.0, 60_000.0, None)
+    unasked = await runner.settle(ToolCall(id="unasked", tool="Fake"))
+    assert (unasked.envelope.stats["time_ms"], unasked.course.waited_ms) == (1500.0, 0.0)
+    assert [outcome for _, outcome in journal.finished_calls] == [allowed, denied, unasked]
+
+
 @pytest.mark.requirement("runner:validate", "runner:journal")
 async def test_a_call_with_wrong_arguments_ends_before_the_tool_starts(project: Path) -> None:
     started = []

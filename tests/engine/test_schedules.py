@@ -191,7 +191,10 @@ async def test_a_repeating_schedule_goes_on_after_a_failure_and_runs_once_for_al
     assert stored.body["for"] == "2026-11-15T23:00:00+08:00"
     runs = stored.body["runs"]
     assert isinstance(runs, list)
-    assert runs[0] == {"call_id": bench.ran[0].id, "state": "failed", "text": "It broke.", "at": stored.updated}
+    assert runs[0] == {
+        "call_id": bench.ran[0].id, "state": "failed", "text": "It broke.", "at": stored.updated,
+        "late_s": 16200.0, "late_because": "no_host",
+    }  # fmt: skip
 
 
 @pytest.mark.requirement("schedule:run")
@@ -345,3 +348,82 @@ async def test_a_changed_schedule_keeps_its_runs_and_asks_for_approval_again() -
     assert await bench.tick() == 1
     assert bench.ran[-1].tool == "Other"
     assert await bench.schedules.change(added.id, call, at="2027-11-20-10:00") is None
+
+
+async def condition(bench: Bench, id_: str, **more: bool) -> tuple[Any, ...]:
+    record = await bench.schedules.get(id_)
+    assert record is not None
+    (told,) = await bench.schedules.told([record], **more)
+    return told["condition"], told["late_because"], told["late_s"], told["approval"]
+
+
+@pytest.mark.requirement("console:schedule", "r:R43")
+async def test_a_schedule_that_did_not_begin_at_its_time_is_late_and_says_why() -> None:
+    bench = Bench()
+    added = await bench.add("2026-11-15-18:00")
+    bench.clock.wall = datetime(2026, 11, 15, 10, 0, 59, tzinfo=UTC)
+    assert await condition(bench, added.id) == ("scheduled", None, None, None)
+    bench.clock.wall = datetime(2026, 11, 15, 10, 2, tzinfo=UTC)
+    assert await condition(bench, added.id) == ("late", "no_host", 120.0, None)
+    assert await condition(bench, added.id, is_served=True) == ("late", "busy", 120.0, None)
+    assert await bench.tick() == 1
+    assert await condition(bench, added.id) == ("done", None, None, None)
+    ran = (await bench.schedules.told([one for one in [await bench.schedules.get(added.id)] if one]))[0]["runs"]
+    assert isinstance(ran, list)
+    assert isinstance(ran[-1], dict)
+    assert (ran[-1]["late_s"], ran[-1]["late_because"]) == (120.0, "no_host")
+
+
+@pytest.mark.requirement("console:schedule")
+async def test_a_schedule_that_waits_for_its_turn_behind_others_is_late_because_of_them() -> None:
+    bench, go = Bench(), asyncio.Event()
+
+    async def slow(_: ToolCall) -> Outcome:
+        await go.wait()
+        return outcome()
+
+    bench.work = slow
+    added = [await bench.add("2026-11-15-18:00") for _ in range(65)]
+    bench.clock.wall = datetime(2026, 11, 15, 10, 0, 1, tzinfo=UTC)
+    assert await bench.schedules.tick() == 65
+    async with asyncio.timeout(10):
+        while len(bench.ran) < 64:  # noqa: ASYNC110 they tell nobody
+            await asyncio.sleep(0)
+    bench.clock.advance(120)
+    seen = [await condition(bench, one.id) for one in added]
+    assert sorted(seen) == [("late", "busy", 121.0, None), *[("running", None, None, None)] * 64]
+    go.set()
+    await bench.schedules.drain()
+    assert len(bench.ran) == 65
+
+
+@pytest.mark.requirement("console:schedule", "r:R43")
+async def test_a_server_whose_store_refuses_is_late_because_of_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, looked = Bench(), asyncio.Event()
+    added = await bench.add("2026-11-15-18:00")
+    bench.clock.wall = datetime(2026, 11, 15, 10, 2, tzinfo=UTC)
+
+    async def full(*_: Any, **__: Any) -> bool:
+        looked.set()
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(bench.store, "commit", full)
+    serving = asyncio.create_task(bench.schedules.serve())
+    async with asyncio.timeout(10):
+        await looked.wait()
+        while (await condition(bench, added.id))[1] != "storage":  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(0)
+    assert await condition(bench, added.id) == ("late", "storage", 120.0, None)
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
+@pytest.mark.requirement("schedule:run", "console:schedule")
+async def test_a_schedule_keeps_the_chat_that_made_it_through_every_change() -> None:
+    bench = Bench()
+    call = ToolCall(id="call_0", tool="Tool", caller="key:1", origin=Origin.CHAT, chat="tea-time")
+    made = await bench.schedules.submit(call, at="2026-11-15-18:00")
+    by_hand = ToolCall(id="call_1", tool="Other", caller="key:1", origin=Origin.HTTP)
+    changed = await bench.schedules.change(made.id, by_hand, at="2026-11-15-19:00")
+    assert changed is not None
+    assert [bench.schedules.to_dict(one)["chat"] for one in (made, changed)] == ["tea-time", "tea-time"]

@@ -11,7 +11,7 @@ from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.tasks import Answer, Tasks
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.json import Json
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Query, Store
 from toolyard.protocol.task import Expected, Task, TaskState, from_record, result_text
 
@@ -104,6 +104,24 @@ async def test_another_body_later_changes_nothing_and_is_in_the_audit(desk: Desk
     task = await desk.only()
     assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
     assert [entry["body"] for entry in task.audit] == [other]
+
+
+@pytest.mark.requirement("r:R51", "ws:push")
+async def test_nothing_that_is_noted_of_a_finished_task_at_the_same_time_is_lost(desk: Desk) -> None:
+    expected, task = await desk.submit()
+    assert await desk.tasks.callback(expected.token, "Video", "req-1", {"status": "Succeed"}) is Answer.STORED
+    push: JsonObject = {"at": 1.0, "target": None, "type": "film", "again": False}
+    await asyncio.gather(
+        *(desk.tasks.callback(expected.token, "Video", "req-1", {"late": number}) for number in range(5)),
+        *(desk.tasks.callback(expected.token, "Video", "req-1", {"status": "Succeed"}) for _ in range(5)),
+        *(desk.tasks.pushed(task.id, {**push, "seq": seq, "clients": 1, "reached": 1}) for seq in (7, 7, 8)),
+    )
+    ended = await desk.only()
+    assert sorted("duplicate" if one.get("duplicate") else "late" for one in ended.audit) == [
+        *["duplicate"] * 5,
+        *["late"] * 5,
+    ]
+    assert sorted((one["seq"], one["clients"], one["reached"]) for one in ended.pushes) == [(7, 2, 2), (8, 1, 1)]
 
 
 @pytest.mark.requirement("r:R52", "s:S-01")

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from toolyard.engine.typed_when import typed
 from toolyard.engine.when import moment, repeats
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -62,3 +63,27 @@ def test_a_malformed_cron_expression_is_refused_with_an_example() -> None:
         repeats("61 * * * *", BERLIN, NOW)
     assert refused.value.code is ErrorCode.INVALID_PARAM
     assert "30 8 * * 1-5" in refused.value.hint
+
+
+@pytest.mark.requirement("console:schedule")
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("in 1 minute", "2026-11-15T17:31:00+08:00"), ("+90m", "2026-11-15T19:00:00+08:00"),
+        ("1 小时后", "2026-11-15T18:30:00+08:00"), ("半小时后", "2026-11-15T18:00:00+08:00"),
+        ("18:00", "2026-11-15-18:00"), ("17:30", "2026-11-16-17:30"), ("9am", "2026-11-16-09:00"),
+        ("tomorrow 9:00", "2026-11-16-09:00"), ("Tomorrow at 9", "2026-11-16-09:00"), ("tonight 8", "2026-11-15-20:00"),
+        ("明天 9：00", "2026-11-16-09:00"), ("明天下午3点半", "2026-11-16-15:30"), ("后天12点", "2026-11-17-12:00"),
+        ("sunday 17:00", "2026-11-22-17:00"), ("Sat 2pm", "2026-11-21-14:00"), ("周日 18:00", "2026-11-15-18:00"),
+        ("11-20 8:00", "2026-11-20-08:00"), ("1月5日 8点", "2027-01-05-08:00"), ("2-29 8:00", "2-29 8:00"),
+        ("2027-03-05-14:00", "2027-03-05-14:00"), ("tomorrow", "tomorrow"), ("9", "9"), ("25:00", "25:00"), ("", ""),
+    ],
+)  # fmt: skip
+def test_what_people_type_becomes_the_time_that_a_schedule_takes(text: str, meant: str) -> None:
+    assert typed(text, SHANGHAI, NOW) == meant
+
+
+@pytest.mark.requirement("console:schedule", "r:R42")
+def test_an_hour_from_now_is_an_hour_from_now_also_when_the_clocks_go_back() -> None:
+    now = datetime(2027, 10, 31, 0, 30, tzinfo=UTC)  # 02:30 in Berlin, for the first time
+    assert moment(typed("in 1 hour", BERLIN, now), BERLIN, now).astimezone(UTC).hour == 1

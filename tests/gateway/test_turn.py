@@ -11,11 +11,13 @@ from tests.fakes import FakeTool
 from tests.gateway.serving import ME, Heard, asked, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from tests.plugins.folders import make_plugin
+from toolyard.gateway.requests import MAX_KEPT
 from toolyard.gateway.turn import MAX_ROUNDS
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint
 
 BLOCK = request(text="hello")
@@ -230,13 +232,31 @@ async def test_a_loop_of_tools_ends_with_length_and_a_note(tmp_path: Path, strea
 
 
 @pytest.mark.requirement("request:malformed", "s:S-22")
-async def test_a_block_that_cannot_be_run_is_told_to_the_model(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_block_that_cannot_be_run_is_told_to_the_model_and_kept(tmp_path: Path, stream: bool) -> None:
     bad = BLOCK.replace("text:", "text:「始」a「末」,\ntext:")
-    async with gateway(tmp_path, replies(bad, "Sorry.")) as one:
-        heard = await one.streamed()
+    async with gateway(tmp_path, replies(f"Look: 你好\n{bad}\nDone.", "Sorry.")) as one:
+        if stream:
+            assert "✗ Say" in (await one.streamed()).text
+        else:
+            await one.whole()
         assert one.ran == []
         assert "twice" in one.upstream.bodies[1]["messages"][-1]["content"]
-        assert "✗ Say" in heard.text
+        (record,) = await one.yard.journal.page(Query(), limit=5)
+        assert (record.tool, record.state, record.body["origin"]) == ("Say", "error", "chat")
+        kept = await one.yard.journal.get(record.id)
+        assert kept is not None
+        assert kept["arguments"] == {"written": bad.strip()}
+        assert "twice" in str(kept["text"])
+
+
+@pytest.mark.requirement("request:malformed")
+async def test_of_many_broken_blocks_some_are_kept_and_all_are_told(tmp_path: Path) -> None:
+    bad = BLOCK.replace("tool_name", "tool")
+    async with gateway(tmp_path, replies("\n".join([bad] * 40), "Sorry.")) as one:
+        await one.streamed(toolyard={"tools": ["LS"]})
+        assert one.upstream.bodies[1]["messages"][-1]["content"].count("tool_name") >= 40
+        assert len(await one.yard.journal.page(Query(), limit=100)) == MAX_KEPT
 
 
 @pytest.mark.requirement("s:S-30")

@@ -11,7 +11,7 @@ from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import BatchItem, Extras, Outcome
+from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
 from toolyard.protocol.outcome_json import call_from, call_text, outcome_from, outcome_text
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.protocol.tool_json import spec_from, spec_text
@@ -34,7 +34,7 @@ objects: st.SearchStrategy[JsonObject] = st.dictionaries(
 calls = st.builds(
     ToolCall, id=texts, tool=texts, arguments=objects, maid=st.none() | texts, caller=texts,
     origin=st.sampled_from(Origin), timeout_s=st.none() | st.floats(0, 1e6), force=st.booleans(), approved=texts,
-    metadata=objects,
+    metadata=objects, chat=texts, retry_of=texts,
 )  # fmt: skip
 parts: st.SearchStrategy[Part] = st.builds(Text, st.text(max_size=20)) | st.builds(
     Media, st.sampled_from(["image/png", "audio/mpeg"]), st.binary(max_size=40), texts
@@ -60,11 +60,14 @@ def envelopes(draw: st.DrawFn) -> Envelope:
     )
 
 
-plain = st.builds(Outcome, envelope=envelopes(), root=texts, arguments=objects, extras=extras)
+courses = st.builds(
+    Course, ran=st.none() | st.floats(0, 1e10), waited_ms=st.floats(0, 1e9), process=st.none() | objects
+)
+plain = st.builds(Outcome, envelope=envelopes(), root=texts, arguments=objects, extras=extras, course=courses)
 items = st.builds(BatchItem, call=calls, outcome=plain, reads=st.booleans())
 outcomes = st.builds(
     Outcome, envelope=envelopes(), root=texts, arguments=objects, extras=extras,
-    batch=st.lists(items, max_size=2).map(tuple),
+    batch=st.lists(items, max_size=2).map(tuple), course=courses,
 )  # fmt: skip
 specs = st.builds(
     ToolSpec, name=texts, description=texts, parameters=objects, synonyms=st.dictionaries(texts, texts, max_size=2),

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from toolyard.app import Yard
 from toolyard.engine.feed import feed
 from toolyard.engine.tasks import Answer
 from toolyard.hosts import directory, keeper, remote_tools
+from toolyard.hosts import host as hosts
 from toolyard.hosts.yard import open_yard
 from toolyard.protocol.call import Origin
 from toolyard.protocol.content import Media
@@ -60,7 +62,9 @@ async def test_a_tool_that_this_host_has_too_runs_here(database: str, tmp_path: 
             assert (await one.yard.call("Echo")).data["where"] == name
 
 
-async def test_a_failure_comes_back_as_it_was_and_so_do_pictures(database: str, tmp_path: Path) -> None:
+async def test_a_failure_comes_back_as_it_was_with_how_its_process_ran_and_so_do_pictures(
+    database: str, tmp_path: Path
+) -> None:
     png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
     content = [{"type": "image_url", "image_url": {"url": f"data:image/png;base64,{png}"}}]
     said = json.dumps({"status": "success", "result": {"content": content}})
@@ -68,8 +72,12 @@ async def test_a_failure_comes_back_as_it_was_and_so_do_pictures(database: str, 
     plugin(tmp_path / "b", "Bad", """print('{"status": "error", "error": "no such place"}')""")
     async with host(tmp_path / "b", database) as b, host(tmp_path / "a", database) as a:
         there = await b.yard.settle(b.yard.request("Bad", {"place": 1}))
-        here = await a.yard.settle(a.yard.request("Bad", {"place": 1}))
+        sent = a.yard.request("Bad", {"place": 1})
+        here = await a.yard.settle(sent)
         assert there.envelope.error is not None
+        kept: Any = await a.yard.journal.get(sent.id)
+        assert kept["process"]["exit_code"] == 0
+        assert kept["process"]["argv"][-1].endswith("main.py")
         assert (here.envelope.error, here.envelope.text) == (there.envelope.error, there.envelope.text)
         assert here.envelope.context == there.envelope.context
         picture = await a.yard.settle(a.yard.request("Picture", {}))
@@ -294,14 +302,17 @@ def test_without_a_database_nothing_for_many_hosts_is_loaded() -> None:
 async def test_a_task_whose_machine_is_gone_ends_after_a_while_unless_its_callback_comes(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name, value in ((keeper, "GRACE_S", 2.0), (keeper, "SWEEP_S", 0.2), (directory, "LEASE_S", 4.0)):
+    for module, name, value in (
+        (keeper, "GRACE_S", 0.5), (keeper, "SWEEP_S", 0.2), (directory, "LEASE_S", 2.0), (hosts, "LOOK_S", 0.2),
+    ):  # fmt: skip
         monkeypatch.setattr(module, name, value)
     async with host(tmp_path / "a", database) as a:
-        made = [await _elsewhere(a.yard, name) for name in ("lost", "told")]
+        told = await _elsewhere(a.yard, "told")
         answer = await a.yard.tasks.callback("token of told", "Later", "told", {"status": "Succeed"})
         assert answer is Answer.STORED
+        lost = await _elsewhere(a.yard, "lost")
         async with asyncio.timeout(30):
-            ended = [await a.yard.tasks.wait(task) for task in made]
+            ended = [await a.yard.tasks.wait(task) for task in (lost, told)]
         assert [task.state for task in ended] == [TaskState.INTERRUPTED, TaskState.SUCCEEDED]
         assert "the machine that ran it is gone" in ended[0].message
 

@@ -83,6 +83,7 @@ async def test_the_calls_of_a_killed_worker_are_settled_within_seconds(database:
     assert lines(effect) == ["start", "start", "end"]  # the second one was asked for
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_an_idempotent_call_of_a_killed_worker_is_run_again_by_another(database: str, tmp_path: Path) -> None:
     effect = tmp_path / "effect"
     for name in ("w", "x"):
@@ -113,6 +114,7 @@ async def test_a_worker_that_is_asked_to_stop_ends_what_it_runs(database: str, t
         assert await ending == 0
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_the_call_of_a_killed_sender_is_stopped_where_it_runs(database: str, tmp_path: Path) -> None:
     effect = tmp_path / "effect"
     patient = {"protocol": "stdio", "timeout": 120_000}  # its own limit is not what ends it
@@ -133,6 +135,7 @@ async def test_the_call_of_a_killed_sender_is_stopped_where_it_runs(database: st
         assert (await _ended(b.yard, "call", call.id)).state == "interrupted"
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_nothing_is_lost_and_nothing_runs_twice_while_workers_are_killed(database: str, tmp_path: Path) -> None:
     places = [tmp_path / f"w{number}" for number in range(3)]
     for place in places:

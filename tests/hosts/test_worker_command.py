@@ -64,6 +64,7 @@ async def test_a_worker_announces_its_tools_and_leaves_when_it_is_asked_to(tmp_p
         await store.close()
 
 
+@pytest.mark.usefixtures("hasty")
 async def test_a_second_signal_stops_a_worker_at_once(tmp_path: Path) -> None:
     effect = tmp_path / "effect"
     shell_plugin(tmp_path / "w", "Slow", "echo start >> $file; sleep 300\n")

@@ -1,8 +1,11 @@
-"""``toolyard worker`` with less patience for the tasks of dead hosts, so that tests need not wait for it."""
+"""``toolyard worker`` with less patience for the tasks of dead hosts, and that says more often that it lives, so that
+tests need not wait for it."""
 
 from toolyard.engine import recovery
+from toolyard.hosts import directory
 
 recovery.GRACE_S = 1.0  # type: ignore[misc]
+directory.BEAT_S, directory.LEASE_S, directory.LOOK_S = 0.5, 3.5, 0.25  # type: ignore[misc]
 
 from toolyard.cli import main  # noqa: E402
 

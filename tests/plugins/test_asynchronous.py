@@ -16,6 +16,7 @@ from toolyard.engine.ownership import started
 from toolyard.plugin_source import Outside
 from toolyard.plugins import asynchronous
 from toolyard.plugins.callback import CallbackListener
+from toolyard.plugins.stderr import Stream
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
@@ -85,6 +86,19 @@ async def test_the_receipt_is_the_first_object_also_when_it_is_printed_over_many
     (folder / "go").touch()
 
 
+@pytest.mark.requirement("console:tools")
+async def test_what_the_child_prints_beside_its_receipt_is_in_the_log_of_its_plugin(host: PluginYard) -> None:
+    code = "print('warming up')\nreceipt()\nprint('frame 1 of 9', file=sys.stderr, flush=True)\n"
+    add(host, code + f"call_back({DONE!r})\nprint('bye', file=sys.stderr, flush=True)\n")
+    outcome = await host.call("Slow")
+    await ended(host, outcome)
+    logs = host.yard.plugins.host.logs
+    await eventually(lambda: "Slow" in logs)
+    stderr, noise = logs["Slow"].entries
+    assert (stderr.text, stderr.stream) == ("frame 1 of 9\nbye\n", Stream.STDERR)
+    assert (noise.text.strip(), noise.stream) == ("warming up", Stream.NOISE)
+
+
 @pytest.mark.requirement("task:query")
 async def test_an_answer_without_a_placeholder_is_final(host: PluginYard) -> None:
     add(host, "receipt('Still running, 40 %.')")
@@ -119,12 +133,17 @@ async def test_duplicate_different_unknown_and_forged_callbacks_are_told_so(host
 
 
 @pytest.mark.requirement("r:R54", "s:S-89")
-async def test_cancelling_a_task_stops_its_process_and_later_callbacks_change_nothing(host: PluginYard) -> None:
+@pytest.mark.parametrize("state", [TaskState.CANCELLED, TaskState.FAILED])
+async def test_a_person_who_ends_a_task_stops_its_process_at_once(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch, state: TaskState
+) -> None:
+    monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 600.0)  # for those that called back, and for nobody else
     folder = add(host, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)")
     outcome = await host.call("Slow")
     (listed,) = await host.yard.tasks.page(Query(), limit=5)
-    assert await host.yard.tasks.cancel(listed.id)
-    assert (await ended(host, outcome)).state is TaskState.CANCELLED
+    tasks = host.yard.tasks
+    assert await (tasks.cancel(listed.id) if state is TaskState.CANCELLED else tasks.fail(listed.id, "it is gone"))
+    assert (await ended(host, outcome)).state is state
     pid = (folder / "pid").read_text()
     await eventually(lambda: not Path(f"/proc/{pid}").exists())
 

@@ -383,6 +383,11 @@ def test_the_list_of_permissions_of_old_manifests_is_no_fault() -> None:
         ([{"key": "K", "type": "string", "description": "d", "defaultValue": ""}], [("K", "string", "", "d", False)]),
         ([{"name": "K", "type": "int"}, "L"], [("K", "integer"), ("L", "string")]),
         ({"type": "object", "properties": {"K": {"type": "integer"}}}, [("K", "integer")]),
+        (
+            {"type": "object", "properties": {"K": {"type": "string"}, "L": {}}, "required": ["K", 5]},
+            [("K", "string", None, "", True), ("L", "string", None, "", False)],
+        ),
+        ({"required": {"type": "string"}}, [("required", "string", None, "", False)]),
         ({"K": {"type": "array"}}, [("K", "string")]),
         (None, []),
     ],

@@ -1,7 +1,7 @@
 """Hunks: equal to npm ``diff`` 7 where its vectors reach, and always a true account of the change."""
 
 import json
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,14 @@ def test_one_changed_place_gives_the_hunks_of_the_whole_texts(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(patch, "_STRIDE", stride)
         assert structured_patch(old, new) == of_the_whole_texts(old, new)
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_one_changed_line_gives_the_hunks_of_the_whole_texts_whatever_stands_around_it(end: str) -> None:
+    for count in range(1, 6):
+        for lines, at, put in product(product("abc", repeat=count), range(count), "abcd"):
+            old, new = "\n".join(lines) + end, "\n".join([*lines[:at], put, *lines[at + 1 :]]) + end
+            assert structured_patch(old, new, 1) == patch._hunks(split_lines(old), split_lines(new), 0, 1), (old, new)
 
 
 @pytest.mark.requirement("edit:data")

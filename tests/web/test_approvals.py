@@ -57,6 +57,44 @@ async def test_an_approval_says_why_it_asks_and_what_it_would_change(running_ser
     assert shown["answered"] >= shown["created"]
 
 
+async def test_a_list_has_the_beginning_of_the_arguments_and_one_approval_all_of_them(
+    running_server: RunningServer,
+) -> None:
+    content = "文" * 300_000 + "the end"
+    waiting, (id_,) = await asking(running_server, path="a.txt", content=content)
+    listed = await running_server.get("/v1/approvals?state=pending")
+    (row,) = listed.json["data"]
+    assert len(listed.body) < 4000
+    assert row["summary"].startswith('{"path":"a.txt","content":"文文')
+    assert (len(row["summary"]), row["arguments_bytes"] > 900_000, "arguments" in row) == (300, True, False)
+    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert shown["arguments"] == {"path": "a.txt", "content": content}
+    await running_server.post(f"/v1/approvals/{id_}/deny")
+    await ended(waiting)
+
+
+@pytest.mark.requirement("approval:auto-safe", "s:S-52")
+async def test_only_a_key_that_may_approve_chats_in_the_mode_auto_safe(running_server: RunningServer) -> None:
+    asked = {
+        "model": "tour",
+        "messages": [{"role": "user", "content": "write a file"}],
+        "toolyard": {"mode": "auto-safe"},
+    }
+    for scopes in ([Scope.CHAT], [Scope.CHAT, Scope.TOOLS]):
+        refused = await running_server.post("/v1/chat/completions", asked, key=running_server.make_key(*scopes))
+        assert (refused.status, refused.json["error"]["code"]) == (403, "forbidden")
+    assert (await running_server.get("/v1/calls")).json["data"] == []
+    key = running_server.make_key(Scope.CHAT, Scope.APPROVE)
+    async with asyncio.timeout(30):
+        assert (await running_server.post("/v1/chat/completions", asked, key=key)).status == 200
+    assert (running_server.project / "tour" / "hello.md").exists()
+    (call,) = (await running_server.get("/v1/calls")).json["data"]
+    shown = (await running_server.get(f"/v1/calls/{call['id']}")).json
+    assert [step["what"] for step in shown["timeline"]][1] == "unasked"
+    told = (await running_server.get(f"/v1/approvals/{shown['approval']['id']}")).json
+    assert (told["state"], told["because"], told["answered_by"]) == ("allowed", "auto-safe", call["caller"])
+
+
 async def test_what_cannot_be_done_is_told_before_anybody_allows_it(running_server: RunningServer) -> None:
     waiting, (id_,) = await asking(running_server, "Edit", path="none.txt", old_string="a", new_string="b")
     shown = (await running_server.get(f"/v1/approvals/{id_}")).json
@@ -96,6 +134,19 @@ async def test_a_rule_for_a_chat_holds_in_that_chat_alone(running_server: Runnin
     await ended(waiting)
     assert (await running_server.request("DELETE", f"/v1/approvals/rules/{rule['id']}")).status == 200
     assert (await running_server.get("/v1/approvals/rules")).json["data"] == []
+
+
+async def test_how_often_a_rule_was_used_is_known_after_a_restart(tmp_path: Path) -> None:
+    async with serving(tmp_path) as running:
+        await running.post("/v1/approvals/rules", {"tool": "Write", "effect": "allow"})
+        for name in "ab":
+            call = running.yard.request("Write", {"path": name, "content": ""}, origin=Origin.CHAT)
+            assert (await running.yard.settle(call)).envelope.error is None
+        (before,) = (await running.get("/v1/approvals/rules")).json["data"]
+    async with serving(tmp_path) as running:
+        (after,) = (await running.get("/v1/approvals/rules")).json["data"]
+    assert (after["hits"], after["last_used"]) == (before["hits"], before["last_used"])
+    assert after["hits"] == 2
 
 
 async def test_a_call_outside_of_chats_is_not_allowed_for_its_chat(running_server: RunningServer) -> None:

@@ -54,7 +54,7 @@ async def test_the_same_callback_again_changes_nothing(running_server: RunningSe
     assert (first.status, first.json) == (200, {"status": "success"})
     assert (second.status, second.json) == (200, {"status": "success", "duplicate": True})
     assert (await events(running_server)).count("task.succeeded") == 1
-    assert await one.state() == (TaskState.SUCCEEDED, 0)
+    assert await one.state() == (TaskState.SUCCEEDED, 1)  # that it came again is noted
 
 
 @pytest.mark.requirement("r:R51", "s:S-03")

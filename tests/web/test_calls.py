@@ -4,17 +4,22 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.fakes import FakeClock
 from tests.web.conftest import RunningServer, serving
+from tests.web.test_callbacks import ASYNC
 from toolyard.engine.journal import CALL
 from toolyard.engine.statistics import MAX_CALLS, statistics
 from toolyard.protocol.call import Origin
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Record
+from toolyard.protocol.task import TaskState
 from toolyard.storage.memory import MemoryStore
 from toolyard.web.scope import Scope
+from toolyard.workspace.whole_files import MAX_TEXT
 
 pytestmark = pytest.mark.requirement("http:records")
 
@@ -32,11 +37,21 @@ async def test_a_call_shows_its_approval_its_chat_and_its_times(running_server: 
     shown = (await running_server.get(f"/v1/calls/{call.id}")).json
     assert (shown["command"], shown["chat"], shown["tasks"]) == ("WriteFile", "talk", [])
     assert shown["approval"] == {"id": found[0]["id"], "state": "allowed", "by": "key:owner"}
-    assert [step["what"] for step in shown["timeline"]] == ["called", "asked", "allowed", "ended"]
+    assert [(step["what"], step["by"]) for step in shown["timeline"]] == [
+        ("called", None),
+        ("asked", None),
+        ("allowed", "key:owner"),
+        ("started", None),
+        ("ended", None),
+    ]
     assert [step["at"] for step in shown["timeline"]] == sorted(step["at"] for step in shown["timeline"])
     assert shown["bytes_out"] > 100
+    assert shown["waited_ms"] > 0
+    whole_ms = (shown["ended"] - shown["started"]) * 1000
+    assert shown["time_ms"] == shown["envelope"]["stats"]["time_ms"] < whole_ms - shown["waited_ms"] + 1
     (listed,) = (await running_server.get("/v1/calls")).json["data"]
-    assert (listed["command"], listed["chat"]) == ("WriteFile", "talk")
+    for field in ("command", "chat", "bytes_out", "tasks", "time_ms", "waited_ms", "retry_of"):
+        assert listed[field] == shown[field]
 
 
 async def test_a_call_can_be_undone_while_its_files_are_as_it_left_them(running_server: RunningServer) -> None:
@@ -54,6 +69,13 @@ async def test_a_call_can_be_undone_while_its_files_are_as_it_left_them(running_
     (running_server.project / "a.txt").write_text("x")
     assert (await running_server.post(f"/v1/calls/{wrote}/undo")).status == 200
     assert not await undoable(wrote)
+    put_back = (await running_server.get(f"/v1/calls/{wrote}")).json
+    assert put_back["undone"]["by"] == "key:owner"
+    last = put_back["timeline"][-1]
+    assert (last["what"], last["at"], last["by"]) == ("undone", put_back["undone"]["at"], "key:owner")
+    assert put_back["ended"] < put_back["undone"]["at"]
+    await running_server.yard.undo(f"undo:{wrote}")
+    assert (await running_server.get(f"/v1/calls/{wrote}")).json["undone"] is None
 
 
 async def test_calls_are_counted_by_state_tool_and_error(running_server: RunningServer) -> None:
@@ -91,7 +113,84 @@ async def test_statistics_have_a_bound_and_take_the_newest() -> None:
         f"call_{MAX_CALLS + 598}",
     ]
     (tool,) = told["by_tool"] if isinstance(told["by_tool"], list) else []
-    assert tool == {"tool": "LS", "calls": MAX_CALLS, "errors": 0, "p50_ms": 5600.0, "max_ms": MAX_CALLS + 599.0}
+    times = {"p50_ms": 5600.0, "max_ms": MAX_CALLS + 599.0}
+    assert tool == {"tool": "LS", "calls": MAX_CALLS, "errors": 0, "cancelled": 0, **times}
+
+
+async def test_what_a_person_stopped_or_did_not_allow_is_no_error() -> None:
+    store = MemoryStore()
+    ends: list[tuple[str, JsonObject]] = [
+        ("success", {}),
+        ("error", {"reason": "CRASHED", "error": {"code": "EXECUTION_ERROR", "message": ""}}),
+        ("error", {"reason": "CANCELLED", "error": {"code": "EXECUTION_ERROR", "message": ""}}),
+        ("error", {"reason": "DENIED", "error": {"code": "ACCESS_DENIED", "message": ""}}),
+    ]
+    await store.commit(
+        [
+            Record(kind=CALL, id=f"call_{at}", state=state, created=at, updated=at, tool="Fake", body=body)
+            for at, (state, body) in enumerate(ends)
+        ]
+    )
+    told: Any = await statistics(store, since=0, caller=None)
+    assert told["by_state"] == {"success": 1, "error": 1, "cancelled": 2}
+    assert told["errors"] == [{"code": "EXECUTION_ERROR", "count": 1}]
+    assert [(one["calls"], one["errors"], one["cancelled"]) for one in told["by_tool"]] == [(4, 1, 2)]
+
+
+async def test_a_retry_names_the_call_that_it_repeats_and_is_named_by_it(running_server: RunningServer) -> None:
+    async def called(query: str = "", key: str = "") -> str:
+        return (await running_server.post(f"/v1/tools/LS?{query}", {}, key=key)).headers["X-Call-Id"]
+
+    async def chain(id_: str, key: str = "") -> tuple[str | None, list[str]]:
+        shown = (await running_server.get(f"/v1/calls/{id_}", key=key)).json
+        return shown["retry_of"], [one["id"] for one in shown["retries"]]
+
+    key = running_server.make_key(Scope.TOOLS)
+    first = await called(key=key)
+    second = await called(f"retry_of={first}", key)
+    third = await called(f"retry_of={first}")
+    assert await chain(first) == (None, [third, second])
+    assert await chain(first, key) == (None, [second])
+    assert await chain(second, key) == (first, [])
+    for other in (third, "call_unknown"):  # of somebody else, or of nobody
+        assert await chain(await called(f"retry_of={other}", key), key) == (None, [])
+
+
+@pytest.mark.requirement("journal:undo")
+async def test_the_files_of_a_call_are_shown_whole_before_and_after_it_while_they_are_kept(
+    running_server: RunningServer,
+) -> None:
+    project, key = running_server.project, running_server.make_key(Scope.TOOLS)
+    running_server.yard.mask.add(["canary-33aa71"])
+    gone = {"state": "gone", "bytes": None, "text": None}
+    none = {"state": "none", "bytes": None, "text": None}
+
+    def side(text: str, size: int = 0) -> JsonObject:
+        return {"state": "text", "bytes": size or len(text.encode()), "text": text}
+
+    async def files(id_: str) -> Any:
+        return (await running_server.get(f"/v1/calls/{id_}/files")).json["data"]
+
+    async def called(tool: str, **arguments: str) -> str:
+        return (await running_server.post(f"/v1/tools/{tool}?force=true", arguments)).headers["X-Call-Id"]
+
+    wrote = await called("Write", path="a.txt", content="eins\nzwei\n")
+    assert await files(wrote) == [{"path": "a.txt", "before": none, "after": side("eins\nzwei\n")}]
+    edited = await called("Edit", path="a.txt", old_string="zwei", new_string="canary-33aa71")
+    changed = {"path": "a.txt", "before": side("eins\nzwei\n"), "after": side("eins\n[masked]\n", 19)}
+    assert await files(edited) == [changed]
+    assert await files(wrote) == [{"path": "a.txt", "before": gone, "after": gone}]
+    await running_server.post(f"/v1/calls/{edited}/undo")
+    assert await files(edited) == [changed]
+    assert (await files(wrote))[0]["after"] == side("eins\nzwei\n")
+    (project / "b.txt").write_text("alt\n", "utf-16")
+    assert (await files(await called("Write", path="b.txt", content="neu")))[0]["before"] == side("alt\n", 10)
+    binary = (await files(await called("Write", path="c.bin", content="a\0b")))[0]
+    assert (binary["before"], binary["after"]) == (none, {"state": "binary", "bytes": 3, "text": None})
+    large = (await files(await called("Write", path="d.txt", content="x" * (MAX_TEXT + 1))))[0]["after"]
+    assert large == {"state": "too_large", "bytes": MAX_TEXT + 1, "text": None}
+    assert await files(await called("LS")) == []
+    assert (await running_server.get(f"/v1/calls/{wrote}/files", key=key)).status == 404
 
 
 @pytest.mark.requirement("http:records")
@@ -111,3 +210,28 @@ async def test_a_call_of_a_plugin_tells_how_its_process_ran_and_no_value_of_its_
         assert b"canary-8d1f02" not in found.body
         built_in = (await running.post("/v1/tools/LS", {"path": "."})).headers["X-Call-Id"]
         assert (await running.get(f"/v1/calls/{built_in}")).json["process"] is None
+        assert running.yard.runs.take(id_) is None
+    async with serving(tmp_path) as again:
+        found = (await again.get(f"/v1/calls/{id_}")).json
+        assert found["process"] == process
+        steps = {step["what"]: step["at"] for step in found["timeline"]}
+        assert [*steps] == ["called", "started", "first_output", "ended"]
+        assert (steps["started"], steps["first_output"]) == (process["started"], process["first_output"])
+
+
+async def test_a_call_of_an_asynchronous_plugin_tells_of_its_first_process_and_of_each_callback(
+    tmp_path: Path, add_plugin: Callable[..., Path]
+) -> None:
+    add_plugin("Video", ASYNC, pluginType="asynchronous")
+    async with serving(tmp_path) as running:
+        called = await running.post("/v1/tools/Video", {"prompt": "a cat"})
+        id_, task_id = called.headers["X-Call-Id"], called.headers["X-Call-Tasks"]
+        assert (await running.get("/v1/calls")).json["data"][0]["tasks"] == [task_id]
+        async with asyncio.timeout(15):
+            assert (await running.yard.tasks.wait(task_id)).state is TaskState.SUCCEEDED
+        found = (await running.get(f"/v1/calls/{id_}")).json
+        assert found["process"]["argv"][-1].endswith("main.py")
+        assert (found["process"]["exit_code"], found["process"]["first_output"] is None) == (None, False)
+        steps = {step["what"]: step for step in found["timeline"]}
+        assert {*steps} == {"called", "started", "first_output", "ended", "callback"}
+        assert (steps["callback"]["task"], steps["callback"]["result"]) == (task_id, "accepted")

@@ -58,6 +58,11 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     loop.close()
 
 
+@schemathesis.serializer("application/gzip")
+def sent_as_it_is(_: object, value: object) -> bytes:
+    return value if isinstance(value, bytes) else str(value).encode(errors="replace")
+
+
 def operations(server: Server) -> Iterator[Any]:
     headers = {"Authorization": f"Bearer {server.key}"}
     document = requests.get(f"{server.url}/openapi.json", headers=headers, timeout=30).json()
@@ -147,6 +152,21 @@ async def test_every_address_of_the_console_gives_its_page_and_its_files_come_pa
     assert (again.status, again.body) == (304, b"")
     for outside in ("/console/../app.py", "/console/%2e%2e/app.py", "/console/..%2fapp.py", "/console/nothing.js"):
         assert (await running_server.get(outside)).status == 404
+
+
+@pytest.mark.requirement("console:root")
+async def test_a_person_at_an_address_that_there_is_not_gets_the_console_and_a_program_gets_json(
+    running_server: RunningServer,
+) -> None:
+    person = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    console = await running_server.get("/", headers=person)
+    lost = await running_server.get("/actvity", headers=person)
+    assert (lost.status, lost.headers["Content-Type"], lost.body) == (404, "text/html; charset=utf-8", console.body)
+    assert lost.headers["Content-Security-Policy"] == console.headers["Content-Security-Policy"]
+    for path, sent in (("/actvity", {}), ("/v1/nothing", person), ("/console/nothing.js", person)):
+        told = await running_server.get(path, headers=sent)
+        assert (told.status, told.json["error"]["code"]) == (404, "not_found")
+    assert (await running_server.get("/actvity", headers=person, key=None)).status == 401
 
 
 @pytest.mark.requirement("s:S-63")

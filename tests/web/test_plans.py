@@ -1,5 +1,7 @@
 """Schedules that are looked at beforehand, paused and changed; tasks that are counted and given up."""
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +9,7 @@ import pytest
 
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import expecting
+from toolyard.engine.schedules import KIND
 from toolyard.web.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:records")
@@ -65,8 +68,8 @@ async def test_times_are_previewed_with_their_offset(tmp_path: Path) -> None:
             ["2099-03-05T14:00:00+01:00"], "Europe/Berlin", "", None,
         )  # fmt: skip
         assert once["in_seconds"] > 0
-        assert "skip" in (await previewed(at="2027-03-28-02:30"))["note"]
-        assert "twice" in (await previewed(at="2027-10-31-02:30"))["note"]
+        assert "skip" in (await previewed(at="2099-03-29-02:30"))["note"]
+        assert "twice" in (await previewed(at="2099-10-25-02:30"))["note"]
         assert len((await previewed(cron="0 8 * * *"))["times"]) == 5
         week = (await running.post("/v1/schedules/preview", {"cron": "0 * * * *", "days": 7})).json["times"]
         assert len(week) == 168
@@ -90,9 +93,53 @@ async def test_tasks_are_counted_and_given_up(running_server: RunningServer) -> 
     assert (await running_server.post(f"/v1/tasks/{first.task.id}/fail", key=other)).status == 404
 
 
-async def test_callbacks_that_came_are_shown(running_server: RunningServer) -> None:
-    task = await expecting(running_server, "one")
-    assert [(await task.post()).status, (await task.post({"status": "Failed"})).status] == [200, 409]
-    shown = (await running_server.get(f"/v1/tasks/{task.task.id}")).json
-    assert [one["result"] for one in shown["callbacks"]] == ["accepted", "refused"]
-    assert "succeeded" in shown["callbacks"][1]["why"]
+@pytest.mark.requirement("console:schedule")
+async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_server: RunningServer) -> None:
+    later = {"tool": "Write", "arguments": {"path": "a.txt", "content": "x"}, "at": "2099-03-05-14:00"}
+    made = (await running_server.post("/v1/schedules", later)).json
+    assert (made["condition"], made["approval"], made["chat"], made["chat_kept"]) == ("scheduled", None, None, False)
+    store = running_server.yard.store
+    record = await store.get(KIND, made["id"])
+    assert record is not None
+    assert await store.commit([replace(record, body={**record.body, "approved": ""})])  # as it was never approved
+    assert (await running_server.post(f"/v1/schedules/{made['id']}/run")).status == 200
+
+    async def shown(condition: str) -> dict[str, Any]:
+        """As it is listed, once it is in that condition."""
+        async with asyncio.timeout(20):
+            while True:
+                _, seq = await store.event_span()
+                (listed,) = (await running_server.get("/v1/schedules")).json["data"]
+                if listed["condition"] == condition:
+                    return dict(listed)
+                await store.next_event(seq)
+
+    blocked = await shown("blocked")
+    (asked,) = (await running_server.get("/v1/approvals?state=pending")).json["data"]
+    assert (blocked["state"], blocked["approval"]) == ("running", asked["id"])
+    await running_server.post(f"/v1/approvals/{asked['id']}/allow")
+    assert (await shown("done"))["runs"][-1]["call_id"] == asked["call_id"]
+
+
+async def test_a_time_is_understood_as_people_type_it(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings='time_zone = "Asia/Shanghai"\n') as running:
+        told = (await running.post("/v1/schedules/preview", {"at": "in 1 hour"})).json
+        assert told["at"] == told["times"][0]
+        assert (told["zone"], told["offset"]) == ("Asia/Shanghai", "+08:00")
+        assert 3590 < told["in_seconds"] <= 3600
+        made = await running.post("/v1/schedules", {**LATER, "at": told["at"]})
+        assert made.json["scheduled_for"] == told["at"]
+        assert (await running.post("/v1/schedules", {**LATER, "at": "in 1 hour"})).status == 400
+
+
+@pytest.mark.requirement("console:schedule", "schedule:run")
+async def test_a_schedule_made_in_a_chat_leads_back_to_it(running_server: RunningServer) -> None:
+    asked = {"model": "tour", "messages": [{"role": "user", "content": "schedule"}]}
+    async with asyncio.timeout(30):
+        await running_server.post("/v1/chat/completions", asked, headers={"X-Toolyard-Chat": "tea"})
+    (made,) = (await running_server.get("/v1/schedules")).json["data"]
+    assert (made["chat"], made["origin"]) == ("tea", "chat")
+    path = f"/v1/schedules/{made['id']}"
+    assert (await running_server.get(path)).json["chat_kept"] is False
+    await running_server.request("PUT", "/v1/conversations/tea", json={"title": "Tea"})
+    assert (await running_server.get(path)).json["chat_kept"] is True

@@ -33,7 +33,7 @@ BLOCK = "<<<[TOOL_REQUEST]>>>\ntool_name:「始」Noisy「末」,\ncommand:「�
 async def test_the_list_of_tools_says_what_stands_behind_each(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     commands = [{"commandIdentifier": "Go", "description": "Goes\u200b.", "example": BLOCK}]
     add_plugin("Noisy", NOISY, version="1.2.3", capabilities={"invocationCommands": commands})
-    add_plugin("Quiet", NOISY, pluginType="asynchronous")
+    add_plugin("Quiet", NOISY, pluginType="asynchronous", translations={"zh": {"displayName": "安静"}})
     async with serving(tmp_path) as running:
         tools = {tool["name"]: tool for tool in (await running.get("/v1/tools")).json["data"]}
         noisy = (await running.get("/v1/tools/Noisy")).json
@@ -42,6 +42,7 @@ async def test_the_list_of_tools_says_what_stands_behind_each(tmp_path: Path, ad
     assert noisy["hidden_characters"] is True
     assert noisy["examples"] == [{"command": "Go", "arguments": {"command": "Go"}}]
     assert tools["Quiet"]["kind"] == "async"
+    assert tools["Quiet"]["translations"] == {"zh": {"display_name": "安静", "description": ""}}
     assert (tools["Read"]["kind"], tools["Read"]["plugin"]) == ("built-in", None)
     assert "ReadFile" in tools["FileOperator"]["commands"]
 
@@ -50,12 +51,16 @@ async def test_the_list_of_tools_says_what_stands_behind_each(tmp_path: Path, ad
 async def test_every_plugin_is_listed_also_one_that_is_broken(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     add_plugin("Noisy", NOISY)
     add_plugin("Poor", NOISY, configSchema=SCHEMA)
+    add_plugin("Needy", 'print(\'{"status": "error", "error": "no"}\')', configSchema=SCHEMA)
     add_plugin("Fixed", NOISY, pluginType="static")
     (tmp_path / "given" / "Broken").mkdir()
     (tmp_path / "given" / "Broken" / "plugin-manifest.json").write_text('{"name": "Broken",\n  "version" 1}')
     make_plugin(tmp_path / "home" / "plugins", "Strange")
     async with serving(tmp_path) as running:
         rows = {row["name"]: row for row in (await running.get("/v1/plugins")).json["data"]}
+        called = (await running.post("/v1/tools/Needy", {})).json
+    assert called["status"] == "error"
+    assert "API_KEY" in called["text"], "a call that fails says what is missing too"
     assert (rows["Noisy"]["state"], rows["Noisy"]["tools"], rows["Noisy"]["kind"]) == ("ready", ["Noisy"], "sync")
     assert (rows["Poor"]["state"], rows["Poor"]["reason"]) == ("missing_config", "it needs settings: API_KEY")
     assert (rows["Fixed"]["state"], rows["Fixed"]["tools"], rows["Fixed"]["kind"]) == ("ready", [], "static")

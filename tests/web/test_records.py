@@ -91,6 +91,8 @@ async def test_a_task_is_retried_with_the_same_arguments(tmp_path: Path, add_plu
         again = await running.post(f"/v1/tasks/{receipt.headers['x-call-tasks']}/retry")
         assert again.json["context"]["params_input"] == {"prompt": "a cat"}
         assert len((await running.get("/v1/tasks")).json["data"]) == 2
+        calls = (await running.get("/v1/calls")).json["data"]
+        assert [call["retry_of"] for call in calls] == [receipt.headers["x-call-id"], None]
 
 
 async def test_pages_follow_each_other_without_holes_or_repeats(running_server: RunningServer) -> None:
@@ -299,7 +301,7 @@ async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -
     assert {envelope["context"]["reason"] for envelope in envelopes} == {"CANCELLED"}
     async with serving(tmp_path) as again:
         states = {call["state"] for call in (await again.get("/v1/calls")).json["data"]}
-    assert states == {"error"}
+    assert states == {"cancelled"}
 
 
 @pytest.mark.requirement("r:R62")

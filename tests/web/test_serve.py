@@ -185,7 +185,7 @@ async def test_a_second_signal_stops_at_once_and_leaves_every_row_settled(tmp_pa
             _, envelope = await running
         assert envelope["context"]["reason"] == "CANCELLED"
         assert (await server.ended())[0] == 0
-    assert await _states(tmp_path) == {"error"}
+    assert await _states(tmp_path) == {"cancelled"}
 
 
 async def _states(place: Path) -> set[str]:

@@ -199,6 +199,27 @@ async def test_a_secret_that_is_an_ordinary_word_spoils_no_other_setting(tmp_pat
     assert (odd.status, "no secret was" in odd.json["error"]["message"]) == (422, True)
 
 
+SEVERAL_LINES = '''# the key is below
+port = 6006
+upstream_key = """
+sk-canary-a
+sk-canary-b"""
+database "canary-c"
+password: canary-d
+upstream_url = "https://me:canary-e@example.org"
+tokens = [
+  "canary-f",
+  "canary-g",
+]
+[shared_keys]
+A = ["B"]
+port = =
+[upstreams.x]
+key = \'\'\'
+canary-h
+'''
+
+
 @pytest.mark.requirement("http:settings", "s:S-91")
 async def test_secrets_in_comments_and_in_wrong_places_are_masked_and_come_back_each_as_it_was(tmp_path: Path) -> None:
     text = f"""# upstream_key = "{KEY}-1"
@@ -218,6 +239,14 @@ TokenCounter = ["VarHttpUrl"]
         misplaced = await running.get("/v1/settings")
         (running.home / "config.toml").write_text(f'upstreams = {{ a = {{ key = "{OTHER}" }} }}\nport =\n')
         broken = await running.get("/v1/settings")
+        (running.home / "config.toml").write_text(SEVERAL_LINES)
+        several = (await running.get("/v1/settings")).json["text"]
+        put_back = await put(running, SEVERAL_LINES, several)
+    assert "canary" not in several
+    assert "canary" not in put_back.body.decode()
+    assert [line for line in several.split("\n") if line and "[masked]" not in line] == [
+        *("# the key is below", "port = 6006", "[shared_keys]", 'A = ["B"]', "port = =", "[upstreams.x]")
+    ]
     assert (done.status, written) == (200, text.replace("6005", "6006"))
     assert no_secret_in(done, misplaced, broken)
     assert (KEY in shown, shown.count("[masked]")) == (False, 5)

@@ -108,8 +108,24 @@ async def test_the_status_tells_how_everything_is_doing(tmp_path: Path, add_plug
     assert told["events"]["newest"] >= 2
     assert told["plugins"]["by_state"]["ready"] >= 1
     assert told["mcp"] == {"by_state": {}, "crashes": 0}
-    assert told["upstream"] == {"url": "https://api.openai.com/v1", "others": []}
+    silent = {"answered": None, "failed": None, "error": ""}
+    assert told["upstream"] == {"url": "https://api.openai.com/v1", "others": [], "contacts": {"": silent}}
     assert (told["memory_bytes"] > 10**6, told["first_run"]) == (True, False)
+
+
+@pytest.mark.requirement("http:status")
+async def test_the_status_tells_when_each_provider_last_answered_and_what_it_last_failed_with(tmp_path: Path) -> None:
+    async with provider(KEY) as one:
+        dead = '[upstreams.dead]\nurl = "http://127.0.0.1:1"\n'
+        settings = f'upstream_url = "{one.url}"\nupstream_key = "{KEY}"\n{dead}'
+        async with serving(tmp_path, settings=settings) as running:
+            await running.get("/v1/models")
+            answer = await running.get("/v1/status")
+    contacts = answer.json["upstream"]["contacts"]
+    assert (contacts[""]["answered"] > 0, contacts[""]["failed"], contacts[""]["error"]) == (True, None, "")
+    assert (contacts["dead"]["answered"], contacts["dead"]["failed"] > 0) == (None, True)
+    assert "dead" in contacts["dead"]["error"]
+    assert KEY not in answer.body.decode()
 
 
 @pytest.mark.requirement("http:status")
@@ -144,11 +160,65 @@ async def test_the_doctor_and_the_backup_are_there_too(tmp_path: Path) -> None:
     assert left == []
 
 
+@pytest.mark.requirement("http:status", "backup:restore")
+async def test_a_backup_is_looked_at_confirmed_and_put_in_place_by_the_next_start(tmp_path: Path) -> None:
+    gzip = {"Content-Type": "application/gzip"}
+    restore = "/v1/backup/restore"
+    async with serving(tmp_path, settings='truncation_direction = "tail"\n') as running:
+        await running.post("/v1/tools/LS", {})
+        archive = (await running.post("/v1/backup")).body
+        odd = await running.post(restore, data=b"no backup", headers=gzip)
+        (running.home / "config.toml").write_text('truncation_direction = "head"\n')
+        await running.post("/v1/tools/LS", {})
+        first = await running.post(restore, data=archive, headers=gzip)
+        shown = (await running.post(restore, data=archive, headers=gzip)).json
+        gone = await running.post(f"{restore}/{first.json['staged']}/confirm", {"fingerprint": shown["fingerprint"]})
+        other = await running.post(f"{restore}/{shown['staged']}/confirm", {"fingerprint": "sha256:0"})
+        nothing = (await running.get(restore)).json["waiting"]
+        waits = await running.post(f"{restore}/{shown['staged']}/confirm", {"fingerprint": shown["fingerprint"]})
+        unchanged = (running.home / "config.toml").read_text()
+        left = [file.name for file in running.home.iterdir() if file.name.startswith(".restoring")]
+        calls = len((await running.get("/v1/calls")).json["data"])
+    assert (odd.status, "the file" in odd.json["error"]["message"]) == (400, True)
+    assert (first.status, gone.status, other.status, nothing, waits.status) == (201, 404, 409, None, 200)
+    assert set(shown["files"]) == {"config.toml", "key", "state.db"}
+    assert (shown["counts"]["call"], calls) == (1, 2)
+    assert "toolyard serve --home" in waits.json["command"]
+    assert (unchanged, left) == ('truncation_direction = "head"\n', [])
+    async with serving(tmp_path) as running:
+        assert running.server.config["truncation_direction"] == "tail"
+        assert len((await running.get("/v1/calls")).json["data"]) == 1
+        assert (await running.get(restore)).json["waiting"] is None
+        (aside,) = running.home.glob("before-restore-*")
+        assert (aside / "config.toml").read_text() == unchanged
+
+
+@pytest.mark.requirement("http:status", "backup:restore")
+async def test_a_backup_that_no_server_could_start_with_is_refused_and_one_can_be_taken_back(tmp_path: Path) -> None:
+    gzip = {"Content-Type": "application/gzip"}
+    async with serving(tmp_path) as running:
+        good = (await running.post("/v1/backup")).body
+        (running.home / "config.toml").write_text('port = "many"\n')
+        bad = (await running.post("/v1/backup")).body
+        refused = await running.post("/v1/backup/restore", data=bad, headers=gzip)
+        one = (await running.post("/v1/backup/restore", data=good, headers=gzip)).json
+        thrown = await running.request("DELETE", f"/v1/backup/restore/{one['staged']}")
+        one = (await running.post("/v1/backup/restore", data=good, headers=gzip)).json
+        await running.post(f"/v1/backup/restore/{one['staged']}/confirm", {"fingerprint": one["fingerprint"]})
+        waits = (await running.get("/v1/backup/restore")).json["waiting"]
+        back = await running.request("DELETE", "/v1/backup/restore")
+        after = (await running.get("/v1/backup/restore")).json["waiting"]
+        left = [file.name for file in running.home.iterdir() if file.name.startswith(".restor")]
+    assert (refused.status, "port" in refused.json["error"]["message"]) == (400, True)
+    assert (thrown.status, waits["fingerprint"], back.status, after) == (200, one["fingerprint"], 200, None)
+    assert left == []
+
+
 @pytest.mark.requirement("http:auth")
 @pytest.mark.parametrize("scope", [Scope.CHAT, Scope.TOOLS, Scope.APPROVE])
 async def test_all_of_it_is_the_owners(running_server: RunningServer, scope: Scope) -> None:
     key = running_server.make_key(scope)
-    for path in ("/v1/status", "/v1/doctor"):
+    for path in ("/v1/status", "/v1/doctor", "/v1/backup/restore"):
         assert (await running_server.get(path, key=key)).status == 403
-    for path in ("/v1/backup", "/v1/setup/done", "/v1/upstream/test"):
+    for path in ("/v1/backup", "/v1/backup/restore/x/confirm", "/v1/setup/done", "/v1/upstream/test"):
         assert (await running_server.post(path, {}, key=key)).status == 403

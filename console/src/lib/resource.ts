@@ -65,8 +65,10 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
       for (const id of ids) changed.current.delete(id);
       const before = fresh ? [] : held.peek().rows;
       const got = new Map(page.data.map((row) => [row.id, row]));
-      // Where nothing of the page was known, rows between it and ours may be missing: begin anew from the page.
-      const joins = before.some((row) => got.has(row.id));
+      // Where little of the page was known, rows between it and ours may be missing, also some that were being written
+      // when ours were read: begin anew from the page.
+      const met = before.filter((row) => got.has(row.id)).length;
+      const joins = met > 0 && met >= Math.min(EDGE, before.length, page.data.length / 2);
       const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page)) : [];
       held.value = { path, state: "ready", rows: [...page.data, ...further], error: null, next: further.length ? held.peek().next : page.next, busy: false };
       if (one) for (const id of ids.filter((id) => !got.has(id) && further.some((row) => row.id === id)).slice(0, 20)) {
@@ -129,8 +131,14 @@ function isBelow(row: object, page: Page<object>): boolean {
   return page.next !== null && age(row) <= age(page.data[page.data.length - 1]);
 }
 
-/** `run`, but at most once in 300 ms, and surely after the last wish. What runs is let end first: under a constant
- * stream of events a slow answer would else never arrive. */
+/** So many of the newest rows may be read before one that is older is written. */
+const EDGE = 25;
+const EACH_MS = 300;
+const FIRST_MS = 40;
+
+/** `run`, but at most once in 300 ms, and surely after the last wish. The first wish after a rest is met almost at once:
+ * a press of a button shows what it did. What runs is let end first: under a constant stream of events a slow answer
+ * would else never arrive. */
 function useSoon(run: () => Promise<void>): () => void {
   const latest = useRef(run);
   latest.current = run;
@@ -139,12 +147,14 @@ function useSoon(run: () => Promise<void>): () => void {
   return useMemo(() => {
     let runs = false;
     let again = false;
+    let last = -Infinity;
     const later = () => {
       if (timer.current) return;
-      timer.current = window.setTimeout(start, 300);
+      timer.current = window.setTimeout(start, Math.max(FIRST_MS, EACH_MS - (performance.now() - last)));
     };
     const start = async () => {
       timer.current = 0;
+      last = performance.now();
       again = runs;
       if (runs) return;
       runs = true;

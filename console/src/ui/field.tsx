@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { Icon } from "./icon";
 
-interface Around { label: ComponentChildren; help?: ComponentChildren; problem?: string; required?: boolean }
+interface Around { label: ComponentChildren; help?: ComponentChildren; problem?: ComponentChildren; required?: boolean }
 
 export function Field({ label, help, problem, required, children }: Around & { children: (ids: { id: string; "aria-describedby"?: string; "aria-invalid"?: true }) => ComponentChildren }) {
   const id = useId();

@@ -66,7 +66,7 @@ def tail(common: Common, follow: bool, cursor: int | None) -> None:
 @common_options
 def undo(common: Common, call_id: str) -> None:
     """Put back what a call wrote over or deleted, if the files have not changed since."""
-    restored = ask(common, lambda yard: yard.undo(call_id))
+    restored = ask(common, lambda yard: yard.undo(call_id, by=f"cli:{yard.config.project.resolve()}"))
     if common.json:
         print_json({"call_id": call_id, "restored": restored})
     else:

@@ -9,7 +9,8 @@ from toolyard.cli.output import print_json
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import ToolyardError
-from toolyard.storage.backup import present, restore
+from toolyard.storage.backup import present
+from toolyard.storage.restore import restore
 
 
 @click.command("restore", short_help="Put a backup in place.")

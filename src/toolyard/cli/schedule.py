@@ -11,11 +11,13 @@ from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
 from toolyard.cli.table import Row, state_cell
+from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import is_owned
+from toolyard.engine.schedule_conditions import BLOCKED, LATE, SAID, Late
 from toolyard.engine.schedules import KIND, State
+from toolyard.engine.typed_when import typed
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Record
 
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
 
@@ -37,7 +39,7 @@ def list_(common: Common, wanted: Wanted) -> None:
 @command.command("add")
 @click.argument("tool")
 @click.argument("pairs", metavar="[KEY=VALUE]...", nargs=-1)
-@click.option("--at", metavar="TIME", default="", help="Once: YYYY-MM-DD-HH:mm, or ISO 8601 with an offset.")
+@click.option("--at", metavar="TIME", default="", help="Once: YYYY-MM-DD-HH:mm, or as you say it: 'tomorrow 9:00'.")
 @click.option("--cron", metavar="EXPR", default="", help="Again and again: minute hour day month weekday.")
 @common_options
 def add(common: Common, tool: str, pairs: tuple[str, ...], at: str, cron: str) -> None:
@@ -52,7 +54,8 @@ def add(common: Common, tool: str, pairs: tuple[str, ...], at: str, cron: str) -
 
     async def work(yard: Yard) -> JsonObject:
         call = request_of(yard, tool, from_pairs(yard, tool, pairs))
-        told = yard.schedules.to_dict(await yard.schedules.submit(call, at=at, cron=cron))
+        when = typed(at, yard.config.zone, SystemClock().now())
+        told = yard.schedules.to_dict(await yard.schedules.submit(call, at=when, cron=cron))
         return {**told, "server": is_owned(yard.config.home)}
 
     told = ask(common, work)
@@ -100,17 +103,28 @@ def run(common: Common, id_: str | None) -> None:
 
 
 async def _page(yard: Yard, wanted: Wanted) -> list[tuple[JsonObject, Row]]:
-    return [(yard.schedules.to_dict(record), _row(yard, record)) for record in await wanted.page(yard, KIND)]
+    records = await wanted.page(yard, KIND)
+    told = await yard.schedules.told(records, is_served=is_owned(yard.config.home) or bool(yard.config["database"]))
+    return [(one, _row(one)) for one in told]
 
 
-def _row(yard: Yard, record: Record) -> Row:
-    what = json.dumps(yard.schedules.to_dict(record)["arguments"], ensure_ascii=False)
-    runs = record.body["runs"]
-    if record.due is None and isinstance(runs, list) and runs and isinstance(runs[-1], dict):
-        what = str(runs[-1]["text"])
-    repeats = f"({record.body['cron']}) " if record.body["cron"] else ""
-    when = str(record.body["for"])
-    return record.id, state_cell(record.state), record.tool, when, ago(record.due), f"{repeats}{what}"
+def _row(one: JsonObject) -> Row:
+    repeats = f"({one['cron']}) " if one["cron"] else ""
+    when, due = str(one["scheduled_for"]), one["due"]
+    left = ago(due) if isinstance(due, int | float) else ""
+    return str(one["id"]), state_cell(str(one["condition"])), str(one["tool"]), when, left, f"{repeats}{_what(one)}"
+
+
+def _what(one: JsonObject) -> str:
+    """What holds it up, how it ended, or what it will be called with."""
+    runs = one["runs"]
+    if one["condition"] == LATE:
+        return SAID[Late(str(one["late_because"]))]
+    if one["condition"] == BLOCKED:
+        return f"waits for {one['approval']}: 'toolyard approval allow' lets it run"
+    if one["due"] is None and isinstance(runs, list) and runs and isinstance(runs[-1], dict):
+        return str(runs[-1]["text"])
+    return json.dumps(one["arguments"], ensure_ascii=False)
 
 
 async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:

@@ -52,7 +52,7 @@ async def _serve(common: Common, config: Config, options: "Options") -> None:
     from toolyard.web.server import Server
 
     server = Server(config, options)
-    log = QueuedLog(sys.stderr, JsonLines(Mask([*config.secrets, server.key]).text))
+    log = QueuedLog(sys.stderr, JsonLines(Mask([*server.config.secrets, server.key]).text))
     logging.basicConfig(handlers=[log], level=logging.WARNING, force=True)
     plain = common.quiet or sys.stderr.isatty()  # a line for each request would push the link out of a person's sight
     level = logging.DEBUG if common.verbose else logging.WARNING if plain else logging.INFO

@@ -22,7 +22,7 @@ Row = Sequence[str | Cell]
 
 _COLOURS = {
     "green": ("succeeded", "success", "done", "allowed", "allow"),
-    "yellow": ("partial", "expired", "interrupted", "cancelled"),
+    "yellow": ("partial", "expired", "interrupted", "cancelled", "late", "blocked"),
     "red": ("failed", "error", "timed_out", "denied", "deny"),
     "cyan": ("running", "waiting_callback", "pending", "scheduled"),
 }

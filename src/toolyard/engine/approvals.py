@@ -17,19 +17,20 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
-from toolyard.engine.rules import RULE, Rules, Verdict, new_rule, shown_rule, told
+from toolyard.engine.rules import RULE, Because, Rules, Verdict, new_rule, shown_rule, told
 from toolyard.protocol.approval import Effect, Mode, State
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
 
-__all__ = ["ASKED", "KIND", "RULE", "Approvals", "Ask", "shown", "shown_rule"]
+__all__ = ["ASKED", "KIND", "RULE", "Approvals", "Ask", "listed", "shown", "shown_rule"]
 
 KIND: Final = "approval"
 ASKED: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
 ANSWER_S: Final = 300.0  # for a person to answer
 _LOOK_S = 1.0  # how often a waiting call looks at the clock
+_SUMMARY = 300  # characters of the arguments that a list shows
 
 
 class Approvals:
@@ -59,6 +60,8 @@ class Approvals:
         self._rules.count(verdict)
         if verdict.effect is Effect.DENY:
             raise _denied(f"{ask.call.tool} is not allowed here.", "Use another tool, or ask the owner to allow it.")
+        if verdict.because is Because.AUTO_SAFE:
+            await self._note(ask, verdict)
         if verdict.effect is Effect.ALLOW or (approved and approved == ask.digest):
             return ask.digest
         answered = await self._ask(ask, verdict)
@@ -129,6 +132,10 @@ class Approvals:
     async def revoke(self, id_: str) -> bool:
         return await self._rules.revoke(id_)
 
+    async def close(self) -> None:
+        """Keep what was only counted so far; the store stays open."""
+        await self._rules.close()
+
     async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
         """End what the calls of a host that is gone were asking for; how many there were."""
         settled = 0
@@ -138,13 +145,35 @@ class Approvals:
 
     async def _ask(self, ask: Ask, verdict: Verdict) -> Record:
         """Put the question where people see it, and wait for the answer."""
-        now = self._now()
-        call = ask.call
+        asked = self._record(ask, verdict)
+        record = replace(asked, owner=self._owner, due=asked.created + self._timeout_s)
+        data: JsonObject = {"id": record.id, "tool": record.tool, "call_id": ask.call.id, "expires": record.due}
+        event = NewEvent(type="approval.requested", at=record.created, data=data | record.body)
+        await self._store.commit([record], [event])
+        try:
+            crashpoint("approval.asked")
+            return await self._answered(record.id)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._settle(record.id, State.INTERRUPTED))
+            raise
+
+    async def _note(self, ask: Ask, verdict: Verdict) -> None:
+        """Keep that a call ran unseen, and why, where the answers of people are kept."""
+        record = self._record(ask, verdict)
+        body: JsonObject = {**record.body, "by": ask.call.caller, "reason": "", "answered": record.created}
+        data: JsonObject = {
+            "id": record.id, "state": State.ALLOWED.value, "by": ask.call.caller, "call_id": ask.call.id,
+            "because": verdict.because.value,
+        }  # fmt: skip
+        event = NewEvent(type=f"approval.{State.ALLOWED.value}", at=record.created, data=data)
+        await self._store.commit([replace(record, state=State.ALLOWED, body=body)], [event])
+
+    def _record(self, ask: Ask, verdict: Verdict) -> Record:
+        now, call = self._now(), ask.call
         arguments = self._mask.json(call.arguments)
-        record = Record(
+        return Record(
             kind=KIND, id=f"approval_{uuid4().hex}", state=State.PENDING, created=now, updated=now,
-            caller=call.caller, tool=call.tool, key=ask.digest, owner=self._owner, due=now + self._timeout_s,
-            text=f"{call.id} {call.tool} {excerpt(arguments)}",
+            caller=call.caller, tool=call.tool, key=ask.digest, text=f"{call.id} {call.tool} {excerpt(arguments)}",
             body={
                 "call_id": call.id, "commands": list(ask.commands), "risk": ask.spec.risk.value,
                 "origin": call.origin.value, "arguments": arguments, "maid": call.maid,
@@ -153,14 +182,6 @@ class Approvals:
                 "digest": ask.digest,
             },
         )  # fmt: skip
-        data: JsonObject = {"id": record.id, "tool": call.tool, "call_id": call.id, "expires": record.due}
-        await self._store.commit([record], [NewEvent(type="approval.requested", at=now, data=data | record.body)])
-        try:
-            crashpoint("approval.asked")
-            return await self._answered(record.id)
-        except asyncio.CancelledError:
-            await asyncio.shield(self._settle(record.id, State.INTERRUPTED))
-            raise
 
     async def _answered(self, id_: str) -> Record:
         while True:
@@ -205,6 +226,14 @@ def shown(record: Record) -> JsonObject:
         "note": record.body.get("reason", ""),
         "rule": {"tool": rule.tool, "command": rule.key, "effect": Effect.ALLOW.value} if rule else None,
     }  # fmt: skip
+
+
+def listed(record: Record) -> JsonObject:
+    """The same for a list: of the arguments, which may be megabytes, the beginning and how many bytes they are."""
+    told = shown(record)
+    whole = json_bytes(told.pop("arguments", None))
+    begun = whole[: 4 * _SUMMARY].decode(errors="ignore")[:_SUMMARY]
+    return {**told, "summary": begun, "arguments_bytes": len(whole)}
 
 
 def _rule_of(record: Record, *, allowed: bool, by: str, at: float, chat: bool = False) -> Record | None:

@@ -18,6 +18,7 @@ class Ask:
     spec: ToolSpec
     fingerprint: str = ""  # of the plugin as it was reviewed
     touches_protected: bool = False  # it names a place where only a person may let it write
+    unattended: bool = False  # a person lets such calls of this chat run: all that it does can be undone
 
     @property
     def commands(self) -> tuple[str, ...]:

@@ -58,6 +58,9 @@ class Conversations:
         kept = await self._store.get(MESSAGES, record.id) if record else None
         return {**shown(record), **kept.body} if record and kept else None
 
+    async def has(self, caller: str, id_: str) -> bool:
+        return bool(id_) and await self._active(caller, id_) is not None
+
     async def put(self, caller: str, id_: str, draft: Draft) -> Record | None:
         """The conversation as it is stored now; None when it had changed since ``draft`` was read."""
         key, now = _key(caller, id_), self._clock.now().timestamp()

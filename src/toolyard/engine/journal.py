@@ -1,8 +1,9 @@
 """The journal: every call, told before it runs and after it has ended, whatever the end.
 
 A call is one small record; what it came to is another, which is read only when somebody asks for it. Secrets are masked
-before anything is written. A result over ``MAX_STORED`` bytes is kept without its data. The journal is no promise: a
-power cut may take the last moments of it, a crash of the process takes nothing.
+before anything is written. A result over ``MAX_STORED`` bytes is kept without its data. How the process of a plugin's
+call ran is kept with its result. The journal is no promise: a power cut may take the last moments of it, a crash of the
+process takes nothing.
 """
 
 import asyncio
@@ -30,10 +31,13 @@ CALL: Final = "call"
 RESULT: Final = "result"
 RUNNING: Final = "running"
 INTERRUPTED: Final = "interrupted"
-ENDED: Final = (*(status.value for status in Status), INTERRUPTED)
+CANCELLED: Final = "cancelled"  # somebody stopped it, or did not allow it: no error of its tool
+STOPPED: Final = (Reason.CANCELLED, Reason.DENIED)
+ENDED: Final = (*(status.value for status in Status), CANCELLED, INTERRUPTED)
 KEPT: Final = "kept"  # the state of a result
 MAX_STORED: Final = 2**20
 _MAX_LATE = 1000  # ends of calls that wait for a store that refuses; older ones are settled at the next start
+_MAX_TASKS = 100  # of one call, that its record names
 _SEARCHED = 2000  # characters of arguments and of the text that a search looks at
 
 
@@ -61,6 +65,7 @@ class _Running(NamedTuple):
     record: Record
     arguments: Json  # without the secrets that were known by then:
     secrets: int  # so many
+    size: int  # of the arguments, in bytes
 
 
 class Journal:
@@ -99,36 +104,42 @@ class Journal:
     async def _start(self, call: ToolCall) -> None:
         now = self._now()
         arguments = self._arguments(call)
+        written = json_bytes(arguments)
         record = Record(
             kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
-            owner=self._owner, text=f"{call.tool} {excerpt(arguments)}",
+            key=call.retry_of, owner=self._owner, text=f"{call.tool} {_searched(written)}",
             body={
                 "arguments": shorten(arguments), "origin": call.origin.value, "maid": call.maid,
-                "chat": call.chat or None,
+                "chat": call.chat or None, **({"retry_of": call.retry_of} if call.retry_of else {}),
             },
         )  # fmt: skip
         event = NewEvent(type="call.started", at=now, data=_told(record))
         if await self._store.commit([record], [event], lasting=False):
-            self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size)
+            self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size, len(written))
         crashpoint("journal.started")
 
     async def _finish(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> None:
         now, record = self._now(), call.record
-        envelope = outcome.envelope
+        envelope, course = outcome.envelope, outcome.course
+        kept, size = self._whole(call, envelope)
         body: JsonObject = {
             **record.body,
             "text": envelope.text[:_SEARCHED],
             "time_ms": envelope.stats["time_ms"],
+            "ran": course.ran,
+            **({"waited_ms": course.waited_ms} if course.waited_ms else {}),
+            "bytes_out": size,
+            "tasks": _tasks(envelope),
             "reason": envelope.context.get("reason"),
             "error": {"code": envelope.error.code.value, "message": envelope.error.message} if envelope.error else None,
         }
         ended = replace(
-            record, state=envelope.status.value, updated=now, owner="", body=body,
+            record, state=ended_as(envelope), updated=now, owner="", body=body,
             text=f"{record.text} {envelope.text[:_SEARCHED]}",
         )  # fmt: skip
         whole = Record(
             kind=RESULT, id=record.id, state=KEPT, created=record.created, updated=now,
-            body=self._whole(call, envelope),
+            body={**kept, "process": course.process} if course.process else kept,
         )  # fmt: skip
         event = NewEvent(type="call.finished", at=now, data=_told(ended))
         crashpoint("journal.before-finished")
@@ -142,6 +153,28 @@ class Journal:
             return None
         whole = await self._store.get(RESULT, call_id)
         return {**shown(record), **(whole.body if whole else {"envelope": None})}
+
+    async def undone(self, call_id: str, *, by: str, again: bool = False) -> None:
+        """Note that somebody put the files of a call back, or, ``again``, took that back: it is done in any case."""
+        try:
+            while (record := await self._store.get(CALL, call_id)) is not None:
+                if await self._note_undone(record, by=by, again=again):
+                    return
+        except StorageError as error:
+            _log.error("the undoing of %s is not recorded: %s", call_id, error)
+
+    async def _note_undone(self, record: Record, *, by: str, again: bool) -> bool:
+        now = self._now()
+        body = {key: value for key, value in record.body.items() if key != "undone"}
+        if not again:
+            body["undone"] = {"at": now, "by": by}
+        changed = replace(record, body=body)  # not when it changed last: that is when the call ended
+        event = NewEvent(type="call.undone", at=now, data=_told(changed))
+        return await self._store.commit([changed], [event], lasting=False)
+
+    async def retries(self, call_id: str, *, limit: int) -> list[Record]:
+        """The calls that repeat this one, newest first."""
+        return await self._store.find(CALL, Query(key=call_id), limit=limit)
 
     async def page(self, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
         return await self._store.find(CALL, query, limit=limit, after=after)
@@ -166,8 +199,10 @@ class Journal:
         problem = json_problem(call.arguments, "arguments")
         return {"unreadable": problem} if problem else self._mask.json(call.arguments)
 
-    def _whole(self, call: _Running, envelope: Envelope) -> JsonObject:
+    def _whole(self, call: _Running, envelope: Envelope) -> tuple[JsonObject, int]:
         """Everything about a call; its data, and then its arguments, only as far as there is room.
+
+        And how many bytes its envelope had before anything was left out.
 
         Masked once more if need be: by its end a call may have brought secrets that nobody knew at its start.
         """
@@ -179,14 +214,20 @@ class Journal:
         said = cast("dict[str, Any]", self._mask.json(others))
         said["context"]["params_input"] = params
         whole: JsonObject = {"arguments": arguments, "envelope": said}
-        if len(json_bytes(whole)) > MAX_STORED:
+        size = len(json_bytes(said))
+        if size + call.size > MAX_STORED:
             whole["envelope"] = {**said, "data": {"cut": f"more than {MAX_STORED} bytes"}}
             if len(json_bytes(whole)) > MAX_STORED:
                 whole["arguments"] = shorten(whole["arguments"])
-        return whole
+        return whole, size
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
+
+
+def ended_as(envelope: Envelope) -> str:
+    """The state of a call that has come to this."""
+    return CANCELLED if envelope.context.get("reason") in STOPPED else envelope.status.value
 
 
 def shown(record: Record) -> JsonObject:
@@ -204,10 +245,21 @@ def shown(record: Record) -> JsonObject:
 
 def _told(record: Record) -> JsonObject:
     told: JsonObject = {"id": record.id, "tool": record.tool, "caller": record.caller, "state": record.state}
-    brief = ("origin", "maid", "text", "time_ms", "reason", "error")
+    brief = ("origin", "maid", "text", "time_ms", "reason", "error", "retry_of", "undone")
     return told | {key: record.body[key] for key in brief if record.body.get(key) is not None}
+
+
+def _tasks(envelope: Envelope) -> list[Json]:
+    """The ids of the tasks that a call began."""
+    tasks = envelope.data.get("tasks")
+    named = [task.get("id") for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
+    return [id_ for id_ in named[:_MAX_TASKS] if isinstance(id_, str)]
 
 
 def excerpt(arguments: Json) -> str:
     """As much of the arguments as a search looks at."""
-    return json_bytes(arguments).decode()[:_SEARCHED]
+    return _searched(json_bytes(arguments))
+
+
+def _searched(written: bytes) -> str:
+    return written.decode()[:_SEARCHED]

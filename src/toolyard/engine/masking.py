@@ -1,7 +1,8 @@
 """Secrets out of what is echoed, stored or shown (S-91)."""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from toolyard.protocol.json import Json
@@ -30,7 +31,8 @@ class Mask:
         new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._secrets
         if new:
             self._secrets |= new
-            self._known = re.compile("|".join(map(re.escape, sorted(self._secrets, key=len, reverse=True))))
+            forms = {form for secret in self._secrets for form in _written(secret)}
+            self._known = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
     @property
     def size(self) -> int:
@@ -75,6 +77,14 @@ class Mask:
     def restored(self, sent: Json, stored: Json) -> Json:
         """What comes back from somebody who was shown ``stored`` masked: what they left as shown is as stored."""
         return _restored(sent, stored, self.json(stored))
+
+
+def _written(secret: str) -> Iterator[str]:
+    """A secret as it is, and as it stands in JSON, also in JSON that is a text of JSON."""
+    yield secret
+    for ascii_ in (False, True):
+        once = json.dumps(secret, ensure_ascii=ascii_)[1:-1]
+        yield from (once, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_)[1:-1])
 
 
 def _restored(sent: Json, stored: Json, shown: Json) -> Json:

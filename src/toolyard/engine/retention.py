@@ -1,5 +1,5 @@
-"""What is forgotten, and when: ended things after ``KEPT_S``, events after ``EVENTS_S``, and earlier when the state
-has grown beyond ``MAX_BYTES``.
+"""What is forgotten, and when: ended things after ``kept_s``, events after ``EVENTS_S``, and earlier when the state
+has grown beyond ``max_bytes``.
 
 What has not ended is never forgotten. A sweep takes small steps with a pause after each, so that it shares the store
 with heavy writers of this and of other processes; one sweep forgets at most ``MAX_STEPS`` pages and leaves the rest to
@@ -52,14 +52,23 @@ class Swept:
 
 
 class Retention:
-    def __init__(self, store: Store, clock: Clock, *, used: Used | None = None, max_bytes: int = MAX_BYTES) -> None:
-        self._store, self._clock, self._used, self._max_bytes = store, clock, used, max_bytes
+    def __init__(
+        self,
+        store: Store,
+        clock: Clock,
+        *,
+        used: Used | None = None,
+        kept_s: float = KEPT_S,
+        max_bytes: int = MAX_BYTES,
+    ) -> None:
+        self._store, self._clock, self._used = store, clock, used
+        self._kept_s, self._max_bytes = kept_s, max_bytes
 
     async def sweep(self) -> Swept:
         """Forget what is too old, then what is oldest until the rest fits."""
         steps = _Steps(MAX_STEPS)
-        records, events = await self._forget(steps, KEPT_S, EVENTS_S)
-        kept = KEPT_S
+        kept = self._kept_s
+        records, events = await self._forget(steps, kept, EVENTS_S)
         while steps.left and kept > _SHORTEST_S and await self._too_large():
             kept = max(_SHORTEST_S, kept * _SHORTER)
             more, told = await self._forget(steps, kept, min(kept, EVENTS_S))

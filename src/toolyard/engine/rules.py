@@ -1,8 +1,9 @@
 """Rules and modes: what may run without being asked, what must not run, and why.
 
-In this order: a rule that denies, a rule that allows, the mode. Rules are kept in the store, at most ``MAX_RULES``, so
-that each of them is looked at. Those for one chat are kept by this process alone: they end with it, or when
-``MAX_FOR_CHATS`` newer ones have come. How often a rule was used is counted from the start of this process.
+In this order: a rule that denies, a rule that allows, the mode, and where that asks, what a person lets a chat do.
+Rules are kept in the store, at most ``MAX_RULES``, so that each of them is looked at. Those for one chat are kept by
+this process alone: they end with it, or when ``MAX_FOR_CHATS`` newer ones have come. How often a rule was used is for
+``engine.rule_uses`` to know.
 """
 
 from collections import OrderedDict
@@ -14,6 +15,7 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.ask import Ask
 from toolyard.engine.clock import Clock
+from toolyard.engine.rule_uses import RuleUses
 from toolyard.protocol.approval import Effect, Mode
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -23,7 +25,6 @@ from toolyard.protocol.store import NewEvent, Query, Record, Store
 RULE: Final = "rule"
 MAX_FOR_CHATS: Final = 1000
 MAX_RULES: Final = 1000
-_MAX_COUNTED = 10_000
 
 
 class Because(StrEnum):
@@ -36,6 +37,7 @@ class Because(StrEnum):
     PROTECTED = "protected"
     ALLOW_RULE = "allow-rule"
     DENY_RULE = "deny-rule"
+    AUTO_SAFE = "auto-safe"
     MODE = "mode"
 
 
@@ -47,6 +49,7 @@ _SAID = {
     Because.PROTECTED: "{tool} writes to a place where only a person may let it.",
     Because.ALLOW_RULE: "A rule allows {tool}.",
     Because.DENY_RULE: "A rule refuses {tool}.",
+    Because.AUTO_SAFE: "What {tool} does can be undone, and this chat may do such things without asking.",
     Because.MODE: "The approval mode is {mode}.",
 }
 
@@ -65,10 +68,11 @@ class Rules:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
         self._for_chats: OrderedDict[str, Record] = OrderedDict()
-        self._used: OrderedDict[str, tuple[int, float]] = OrderedDict()
+        self._uses = RuleUses(store, RULE)
 
     async def every(self) -> list[Record]:
-        return [*await self._stored(), *self._for_chats.values()]
+        async with self._uses.settled:
+            return [*await self._stored(), *self._for_chats.values()]
 
     async def require_room(self) -> None:
         """Raises Failure when there are as many as are looked at: one more could hide one that denies."""
@@ -93,10 +97,10 @@ class Rules:
         event = NewEvent(type="approval.rule_revoked", at=now, data={"id": id_})
         if self._for_chats.pop(id_, None):
             return await self._store.commit([], [event])
-        record = await self._store.get(RULE, id_)
-        if record is None or record.state != "active":
-            return False
-        return await self._store.commit([replace(record, state="revoked", updated=now)], [event])
+        while (record := await self._store.get(RULE, id_)) is not None and record.state == "active":
+            if await self._store.commit([replace(record, state="revoked", updated=now)], [event]):
+                return True  # else its uses were written meanwhile
+        return False
 
     async def verdict(self, ask: Ask, mode: Mode) -> Verdict:
         rules = [*await self._stored_for(ask.names), *(one for one in self._for_chats.values() if _is_for(one, ask))]
@@ -107,20 +111,23 @@ class Rules:
         wanted = [""] if "" in allowing else list(ask.commands)
         if not ask.protected and wanted and all(name in allowing for name in wanted):
             return Verdict(Effect.ALLOW, Because.ALLOW_RULE, tuple(allowing[name] for name in wanted))
-        return _by_mode(ask, mode)
+        verdict = _by_mode(ask, mode)
+        if verdict.effect is None and ask.unattended and not ask.protected:
+            return Verdict(Effect.ALLOW, Because.AUTO_SAFE)
+        return verdict
 
     def count(self, verdict: Verdict) -> None:
         """Note that rules decided about a call."""
         for rule in verdict.rules:
-            hits, _ = self._used.pop(rule.id, (0, 0.0))
-            self._used[rule.id] = hits + 1, self._clock.now().timestamp()
-        while len(self._used) > _MAX_COUNTED:
-            self._used.popitem(last=False)
+            self._uses.count(rule, self._clock.now().timestamp())
 
     def shown(self, record: Record) -> JsonObject:
         """A rule as people and programs see it."""
-        hits, last = self._used.get(record.id, (0, None))
-        return {**shown_rule(record), "hits": hits, "last_used": last}
+        return {**shown_rule(record), **self._uses.of(record)}
+
+    async def close(self) -> None:
+        """Keep how often rules were used."""
+        await self._uses.close()
 
     async def _stored(self, tool: str | None = None) -> list[Record]:
         return await self._store.find(RULE, Query(states=("active",), tool=tool), limit=MAX_RULES)

@@ -3,7 +3,7 @@
 Resolve, check the arguments, get permission, run under a deadline, time, catch, make the envelope, journal. Whatever
 happens a call ends in exactly one Outcome: a tool's Failure, its bug, its deadline and a cancel are error envelopes,
 never exceptions. Only the cancellation of the task that awaits ``settle`` goes on as an exception, after the outcome is
-journalled.
+journalled. The wait for permission is no part of the time that a call took.
 A tool that ignores its checkpoint is left behind at the deadline; it cannot hold up its call.
 """
 
@@ -20,19 +20,22 @@ from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.stop import Stop
+from toolyard.engine.stopwatch import Stopwatch
 from toolyard.protocol.arguments import accept
 from toolyard.protocol.call import ToolCall, require_readable, split_batch, too_large
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.outcome import BatchItem, Outcome, Result
+from toolyard.protocol.outcome import BatchItem, Course, Outcome, Result
 from toolyard.protocol.tool import Risk, Tool, ToolSpec
 from toolyard.protocol.truncation import Direction, cut, readable, shorten_params, too_long, truncated
 from toolyard.workspace.outputs import Outputs
 
 Permit = Callable[[ToolCall, ToolSpec], Awaitable[object]]
 """Returns when the call may run; raises Failure when it may not."""
+Processes = Callable[[str], JsonObject | None]
+"""How the process of a call ran that has just ended, if it had one; asked once."""
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
@@ -50,10 +53,11 @@ class Runner:
         journal: Recorder,
         mask: Mask,
         permit: Permit | None = None,
+        processes: Processes | None = None,
         direction: Direction = Direction.HEAD,
     ) -> None:
         self._registry, self._root, self._outputs, self._clock = registry, root, outputs, clock
-        self._permit = permit
+        self._permit, self._processes = permit, processes
         self._journal, self._mask, self._direction = journal, mask, direction
         self._running: dict[str, Stop] = {}
         self._settling: set[asyncio.Future[None]] = set()
@@ -61,27 +65,35 @@ class Runner:
 
     async def settle(self, call: ToolCall) -> Outcome:
         """Run one call to its end."""
-        started = self._clock.monotonic()
+        watch = Stopwatch(self._clock)
         await self._journal.started(call)
         settled = asyncio.get_running_loop().create_future()
         self._settling.add(settled)
         try:
-            return await self._settle(call, started)
+            return await self._settle(call, watch)
         finally:
             self._settling.discard(settled)
             settled.set_result(None)
 
-    async def _settle(self, call: ToolCall, started: float) -> Outcome:
+    async def _settle(self, call: ToolCall, watch: Stopwatch) -> Outcome:
         try:
-            outcome = await self._attempt(call, started)
+            outcome = self._told(call, watch, await self._attempt(call, watch))
         except asyncio.CancelledError:
             cancelled = Stop(call.tool, self._clock, 0).cancelled()
-            await asyncio.shield(self._journal.finished(call, self._failed(call, cancelled, started)))
+            outcome = self._told(call, watch, self._failed(call, cancelled, watch))
+            await asyncio.shield(self._journal.finished(call, outcome))
             raise
         await self._journal.finished(call, outcome)
         envelope = outcome.envelope
         _log.debug("%s %s: %s in %s ms", call.tool, call.id, envelope.status, envelope.stats["time_ms"])
         return outcome
+
+    def _told(self, call: ToolCall, watch: Stopwatch, outcome: Outcome) -> Outcome:
+        """With how it went."""
+        process = self._processes(call.id) if self._processes else None
+        masked = self._mask.json(process) if process else None
+        course = Course(ran=watch.ran, waited_ms=watch.waited_ms, process=masked if isinstance(masked, dict) else None)
+        return replace(outcome, course=course)
 
     def cancel(self, call_id: str) -> bool:
         """Stop a running call: it ends as CANCELLED. False when no such call is running."""
@@ -132,7 +144,7 @@ class Runner:
             batch=tuple(replace(item, outcome=self._masked(item.outcome)) for item in outcome.batch),
         )
 
-    async def _attempt(self, call: ToolCall, started: float) -> Outcome:
+    async def _attempt(self, call: ToolCall, watch: Stopwatch) -> Outcome:
         arguments = call.arguments
         try:
             require_readable(call)
@@ -143,18 +155,20 @@ class Runner:
             else:
                 _require_json(call)
             if call.origin in ASKED and "#" not in call.id:  # the items of a batch are permitted together
-                await self._permission(call, tool.spec)
+                with watch.waiting():
+                    await self._permission(call, tool.spec)
+            watch.runs()
             if items is not None:
-                return await self._batch(call, tool, items, started)
+                return await self._batch(call, tool, items, watch)
             result = await self._run(tool, replace(call, arguments=arguments))
-            return self._done(call, arguments, result, started)
+            return self._done(call, arguments, result, watch)
         except Failure as failure:
-            return replace(self._failed(call, failure, started), arguments=arguments)
+            return replace(self._failed(call, failure, watch), arguments=arguments)
         except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
             _log.exception("%s failed on call %s", call.tool, call.id)
             bug = f"Toolyard has a bug: {call.tool} raised {type(error).__name__}: {error}".rstrip(": ")
             hint = "Please report it; the same call will fail again."
-            return self._failed(call, Failure(ErrorCode.INTERNAL_ERROR, f"{bug}.", hint=hint), started)
+            return self._failed(call, Failure(ErrorCode.INTERNAL_ERROR, f"{bug}.", hint=hint), watch)
 
     async def _permission(self, call: ToolCall, spec: ToolSpec) -> None:
         """Wait until the call may run; a cancel ends the wait, and with it the question."""
@@ -196,7 +210,7 @@ class Runner:
         finally:
             del self._running[call.id]
 
-    async def _batch(self, call: ToolCall, tool: Tool, items: list[JsonObject], started: float) -> Outcome:
+    async def _batch(self, call: ToolCall, tool: Tool, items: list[JsonObject], watch: Stopwatch) -> Outcome:
         """One after the other, in order; a failed item does not stop the rest, a cancel does."""
         done: list[BatchItem] = []
         self._batches[call.id] = False
@@ -209,15 +223,15 @@ class Runner:
                 done.append(BatchItem(call=single, outcome=outcome, reads=reads))
         finally:
             del self._batches[call.id]
-        return self._together(call, tuple(done), started)
+        return self._together(call, tuple(done), watch)
 
     async def _item(self, call: ToolCall, *, cancelled: bool) -> Outcome:
-        now = self._clock.monotonic()
+        watch = Stopwatch(self._clock)
         if cancelled:
-            return self._failed(call, Stop(call.tool, self._clock, 0).cancelled(), now)
-        return await self._attempt(call, now)
+            return self._failed(call, Stop(call.tool, self._clock, 0).cancelled(), watch)
+        return await self._attempt(call, watch)
 
-    def _together(self, call: ToolCall, items: tuple[BatchItem, ...], started: float) -> Outcome:
+    def _together(self, call: ToolCall, items: tuple[BatchItem, ...], watch: Stopwatch) -> Outcome:
         envelopes = [item.outcome.envelope for item in items]
         failed: list[Json] = [
             {"item": str(number), "code": envelope.error.code.value, "message": envelope.error.message}
@@ -233,14 +247,14 @@ class Runner:
             data["failed_items"] = failed
         partial = any(envelope.status is not Status.SUCCESS for envelope in envelopes)
         fault = envelopes[0].error if not good else None
-        outcome = self._done(call, call.arguments, Result(data=data, text=text, partial=partial), started, fault)
+        outcome = self._done(call, call.arguments, Result(data=data, text=text, partial=partial), watch, fault)
         return replace(outcome, batch=items)
 
     def _done(
-        self, call: ToolCall, arguments: JsonObject, result: Result, started: float, fault: Fault | None = None
+        self, call: ToolCall, arguments: JsonObject, result: Result, watch: Stopwatch, fault: Fault | None = None
     ) -> Outcome:
         partial = result.partial or is_partial(result.data)
-        measured: Mapping[str, int | float | str] = {"time_ms": self._elapsed_ms(started)}
+        measured: Mapping[str, int | float | str] = {"time_ms": watch.time_ms}
         envelope = Envelope(
             status=Status.ERROR if fault else Status.PARTIAL if partial else Status.SUCCESS,
             data=result.data,
@@ -251,23 +265,20 @@ class Runner:
         )
         return Outcome(envelope=envelope, root=self._root, arguments=arguments, extras=result.extras)
 
-    def _failed(self, call: ToolCall, failure: Failure, started: float) -> Outcome:
+    def _failed(self, call: ToolCall, failure: Failure, watch: Stopwatch) -> Outcome:
         context = {**failure.context, **({"reason": failure.reason.value} if failure.reason else {})}
         envelope = Envelope(
             status=Status.ERROR,
             data=failure.data,
             text=self._mask.text(_sentences(failure.message, failure.hint)),
             error=Fault(failure.code, self._mask.text(failure.message)),
-            stats={"time_ms": self._elapsed_ms(started)},
+            stats={"time_ms": watch.time_ms},
             context=self._context(_echo(call.arguments), context),
         )
         return Outcome(envelope=envelope, root=self._root, arguments=call.arguments)
 
     def _context(self, echo: Json, extra: JsonObject) -> JsonObject:
         return {"cwd": ".", "params_input": self._mask.json(echo), **extra}
-
-    def _elapsed_ms(self, started: float) -> float:
-        return round(max(0.0, self._clock.monotonic() - started) * 1000, 3)
 
 
 async def _abandon(task: "asyncio.Future[Result]") -> bool:

@@ -1,7 +1,8 @@
 """The runs of schedules: from the claim to the end that is kept with the schedule.
 
 A run that has begun ends in the store, whatever happens to it: done, failed, or interrupted with its host. A repeating
-schedule gets its next time with it. Of the runs of a schedule the last 50 are kept.
+schedule gets its next time with it. Of the runs of a schedule the last 50 are kept, each with how late it was and why.
+``queued`` names those that were claimed and wait for their turn: at most 64 run at a time.
 """
 
 import asyncio
@@ -12,7 +13,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
-from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
@@ -52,6 +52,7 @@ class Runs:
         self._store, self._clock, self._zone, self._settle = store, clock, zone, settle
         self._runs: set[asyncio.Task[None]] = set()
         self._room = asyncio.Semaphore(_AT_ONCE)
+        self.queued: set[str] = set()
 
     async def drain(self) -> None:
         """Until the runs that have begun have ended."""
@@ -71,8 +72,10 @@ class Runs:
 
     async def _run(self, record: Record, *, late: bool) -> None:
         call = self._call(record, late=late)
+        self.queued.add(record.id)
         try:
             async with self._room:
+                self.queued.discard(record.id)
                 envelope = (await self._settle(call)).envelope
             state, text = State.FAILED if envelope.error else State.DONE, envelope.text[:500]
         except StorageError as error:  # it could not be recorded, so it did not run
@@ -81,6 +84,8 @@ class Runs:
             why = "its host was stopped while it ran"
             await asyncio.shield(self.finish(record.id, State.INTERRUPTED, why, call.id))
             raise
+        finally:
+            self.queued.discard(record.id)
         crashpoint("schedule.ran")
         await self._finish_surely(record.id, state, text, call.id)
         crashpoint("schedule.finished")
@@ -105,7 +110,7 @@ class Runs:
             triggered=shown_in(self._zone, now), original=str(body["at"] or body["cron"]), late=late,
         )  # fmt: skip
         return ToolCall(
-            id=f"call_{uuid4().hex}", tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},
+            id=str(body["call_id"]), tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},
             maid=maid if isinstance(maid, str) else None, caller=record.caller, origin=Origin.SCHEDULE,
             approved=str(body.get("approved", "")), metadata=told,
         )  # fmt: skip
@@ -117,6 +122,8 @@ class Runs:
                 return False
             now = self._clock.now()
             ran: JsonObject = {"call_id": call_id, "state": state.value, "text": text, "at": now.timestamp()}
+            if record.body.get("late_s"):
+                ran |= {name: record.body[name] for name in ("late_s", "late_because")}
             runs = record.body.get("runs")
             body: JsonObject = {**record.body, "runs": [*(runs if isinstance(runs, list) else []), ran][-50:]}
             due = self._next(record, now)

@@ -8,7 +8,7 @@ when it runs.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 from uuid import uuid4
@@ -19,6 +19,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
+from toolyard.engine.schedule_conditions import LATE_S, Late, conditions
 from toolyard.engine.schedule_runs import KIND, Runs, Settle, State, event, shown_in
 from toolyard.engine.when import first_of
 from toolyard.errors import StorageError
@@ -55,6 +56,8 @@ class Schedules:
         self._store, self._clock, self._zone, self._owner = store, clock, zone, owner
         self._approve, self._mask = approve, mask or Mask()
         self._runs = Runs(store, clock, zone=zone, settle=settle)
+        self._serving_since: float | None = None
+        self._refused = False  # whether the store refused to be written the last time
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Record:
         """Keep a call for later. Raises Failure when the time makes no sense or the call is not allowed."""
@@ -72,7 +75,7 @@ class Schedules:
             if old is None or old.state not in (State.SCHEDULED, State.PAUSED):
                 return None
             due = planned.due if old.state == State.SCHEDULED else None
-            body: JsonObject = {**planned.body, "runs": old.body["runs"]}
+            body: JsonObject = {**planned.body, "runs": old.body["runs"], "chat": old.body.get("chat")}
             new = replace(
                 planned,
                 state=old.state,
@@ -98,6 +101,7 @@ class Schedules:
             body={
                 "arguments": call.arguments, "maid": call.maid, "at": at, "cron": cron, "zone": self._zone.key,
                 "for": self.shown(due), "approved": digest, "origin": call.origin.value, "runs": [],
+                "chat": call.chat or None,
             },
         )  # fmt: skip
 
@@ -143,7 +147,7 @@ class Schedules:
 
     async def run_by_hand(self, id_: str) -> bool:
         """Run one now that is scheduled or expired."""
-        claimed = await self._move(id_, (State.SCHEDULED, State.EXPIRED), State.RUNNING)
+        claimed = await self._move(id_, (State.SCHEDULED, State.EXPIRED), State.RUNNING, begins=_begins())
         if claimed is not None:
             crashpoint("schedule.claimed-by-hand")
             self._runs.start(claimed, late=False)
@@ -169,11 +173,14 @@ class Schedules:
 
     async def serve(self) -> None:
         """Until it is cancelled."""
+        self._serving_since = self._clock.now().timestamp()
         try:
             while True:
                 try:
                     await self.tick()
+                    self._refused = False
                 except StorageError as error:  # a full disk passes; what is due stays due
+                    self._refused = True
                     _log.error("schedules wait: %s", error)
                 await asyncio.sleep(_LOOK_S)
         finally:
@@ -192,19 +199,39 @@ class Schedules:
         settled = 0
         async for page in orphans(self._store, KIND, (State.RUNNING,), alive):
             why = "its host went down while it ran: what it had done by then is not known"
-            ends = (self._runs.finish(record.id, State.INTERRUPTED, why, "") for record in page)
+            ends = (
+                self._runs.finish(record.id, State.INTERRUPTED, why, str(record.body.get("call_id") or ""))
+                for record in page
+            )
             settled += sum(await asyncio.gather(*ends))
         return settled
 
+    async def told(self, records: Sequence[Record], *, is_served: bool = False) -> list[JsonObject]:
+        """Schedules as they are at this moment, each with its condition; ``is_served``: another process runs them."""
+        now = self._clock.now().timestamp()
+        found = await conditions(
+            self._store, records, now=now, queued=self._runs.queued, why=self._lateness(None, is_served=is_served)
+        )
+        return [self.to_dict(record) | one.to_dict() for record, one in zip(records, found, strict=True)]
+
+    def _lateness(self, due: float | None, *, is_served: bool = False) -> Late:
+        """Why what was ``due`` has not run."""
+        since = self._serving_since
+        if self._refused:
+            return Late.STORAGE
+        if since is None:
+            return Late.BUSY if is_served else Late.NO_HOST
+        return Late.NO_HOST if due is not None and due < since else Late.BUSY
+
     def to_dict(self, record: Record) -> JsonObject:
-        """A schedule as people and programs see it: without the secrets among its arguments."""
+        """A schedule as it is stored, without the secrets among its arguments."""
         body = record.body
         return {
             "id": record.id, "tool": record.tool, "state": record.state, "caller": record.caller,
             "created": record.created, "updated": record.updated, "due": record.due,
             "scheduled_for": body["for"], "at": body["at"] or None, "cron": body["cron"] or None, "zone": body["zone"],
             "arguments": self._mask.json(body["arguments"]), "maid": body["maid"], "origin": body["origin"],
-            "runs": body["runs"],
+            "runs": body["runs"], "chat": body.get("chat"),
         }  # fmt: skip
 
     def shown(self, stamp: float) -> str:
@@ -216,14 +243,24 @@ class Schedules:
         if overdue > GRACE_S and not record.body.get("cron"):
             await self._move(record.id, (State.SCHEDULED,), State.EXPIRED)
             return False
-        claimed = await self._move(record.id, (State.SCHEDULED,), State.RUNNING)
+        is_late = overdue > LATE_S
+        begins = _begins(record.due)
+        if is_late:
+            begins |= {"late_s": round(overdue, 1), "late_because": self._lateness(record.due).value}
+        claimed = await self._move(record.id, (State.SCHEDULED,), State.RUNNING, begins=begins)
         if claimed is not None:
             crashpoint("schedule.claimed")
-            self._runs.start(claimed, late=overdue > 60)
+            self._runs.start(claimed, late=is_late)
         return claimed is not None
 
     async def _move(
-        self, id_: str, from_states: tuple[State, ...], to: State, *, due: float | None = None
+        self,
+        id_: str,
+        from_states: tuple[State, ...],
+        to: State,
+        *,
+        due: float | None = None,
+        begins: JsonObject | None = None,
     ) -> Record | None:
         """Compare and set; the record as it is now stored, or None when another was faster."""
         while True:
@@ -232,7 +269,12 @@ class Schedules:
                 return None
             now = self._clock.now().timestamp()
             owner = self._owner if to is State.RUNNING else ""
-            body = record.body if due is None else {**record.body, "for": self.shown(due)}
+            body = {**record.body, **(begins or {})} if due is None else {**record.body, "for": self.shown(due)}
             moved = replace(record, state=to, updated=now, owner=owner, due=due, body=body)
             if await self._store.commit([moved], [event(f"schedule.{to.value}", now, moved)]):
                 return replace(moved, version=moved.version + 1)
+
+
+def _begins(due: float | None = None) -> JsonObject:
+    """What a run that begins changes in its schedule: the id of its call, and nothing of the run before."""
+    return {"call_id": f"call_{uuid4().hex}", "was_due": due, "late_s": None, "late_because": None}

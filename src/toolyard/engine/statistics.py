@@ -1,11 +1,14 @@
-"""What the calls of a time came to: how many, how they ended, how long they took, per tool. At most ``MAX_CALLS``."""
+"""What the calls of a time came to: how many, how they ended, how long they ran, per tool. At most ``MAX_CALLS``.
+
+A call that was stopped, or that nobody allowed, is no error of its tool: it counts as cancelled.
+"""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
-from toolyard.engine.journal import CALL, shown
+from toolyard.engine.journal import CALL, CANCELLED, STOPPED, shown
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Place, Query, Record, Store
 
@@ -19,6 +22,7 @@ class _Tool:
     times: list[float] = field(default_factory=list)
     calls: int = 0
     errors: int = 0
+    cancelled: int = 0
 
 
 async def statistics(store: Store, *, since: float, caller: str | None) -> JsonObject:
@@ -30,12 +34,14 @@ async def statistics(store: Store, *, since: float, caller: str | None) -> JsonO
     while sum(states.values()) < MAX_CALLS:
         found = await store.find(CALL, Query(since=since, caller=caller), limit=_PAGE, after=after)
         for call in found:
-            states[call.state] += 1
-            code = _code(call)
+            stopped = call.body.get("reason") in STOPPED
+            states[CANCELLED if stopped else call.state] += 1
+            code = "" if stopped else _code(call)
             codes.update([code] if code else [])
             tool = tools.setdefault(call.tool, _Tool())
             tool.calls += 1
             tool.errors += bool(code)
+            tool.cancelled += stopped
             tool.times += [_time_ms(call)] if "time_ms" in call.body else []
         slow = nlargest(_SLOW, (call for call in (*slow, *found) if "time_ms" in call.body), key=_time_ms)
         if len(found) < _PAGE:
@@ -52,7 +58,10 @@ async def statistics(store: Store, *, since: float, caller: str | None) -> JsonO
 def _told(name: str, tool: _Tool) -> JsonObject:
     times = sorted(tool.times)
     middle, longest = (times[len(times) // 2], times[-1]) if times else (None, None)
-    return {"tool": name, "calls": tool.calls, "errors": tool.errors, "p50_ms": middle, "max_ms": longest}
+    return {
+        "tool": name, "calls": tool.calls, "errors": tool.errors, "cancelled": tool.cancelled,
+        "p50_ms": middle, "max_ms": longest,
+    }  # fmt: skip
 
 
 def _time_ms(call: Record) -> float:

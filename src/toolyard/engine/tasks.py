@@ -12,9 +12,11 @@ import hmac
 import json
 import secrets
 import socket
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Final
 from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
@@ -41,6 +43,9 @@ from toolyard.protocol.task import (
 )
 
 MAX_EXPECTED = 10_000
+PUSH_AGAIN: Final = "task.push"  # the result is to be pushed once more
+_MAX_REFUSED = 200  # tasks whose refused callbacks are remembered
+_MAX_REFUSALS = 5  # of each
 
 
 class Answer(StrEnum):
@@ -65,6 +70,10 @@ class _Expected:
     naming: asyncio.Lock = field(default_factory=asyncio.Lock)  # receipt and callback may name a task at once
     done: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def answered(self) -> bool:
+        return bool(self.tasks) and all(task.result is not None for task in self.tasks.values())
+
     async def ended(self) -> TaskState:
         await self.done.wait()
         return next(reversed(self.tasks.values())).state
@@ -83,6 +92,7 @@ class Tasks:
     ) -> None:
         self._store, self._clock, self._owner, self._mask = store, clock, owner, mask
         self._expected: dict[str, _Expected] = {}  # by the hash of the token
+        self._refused: OrderedDict[str, deque[float]] = OrderedDict()  # by plugin and id; a bad token writes nothing
 
     # --- the plugin's side ---
 
@@ -149,7 +159,10 @@ class Tasks:
         if expected is not None:
             known = not expected.named or task_id in expected.tasks
             return None if known and expected.call.tool == plugin else Answer.UNKNOWN
-        return None if await self._stored(hashed, plugin, task_id) else Answer.FORBIDDEN
+        if await self._stored(hashed, plugin, task_id):
+            return None
+        self._remember_refusal(key_of(plugin, task_id))
+        return Answer.FORBIDDEN
 
     async def callback(self, token: str, plugin: str, task_id: str, body: Json) -> Answer:
         """Take a callback: stored and told to everyone, once."""
@@ -168,6 +181,16 @@ class Tasks:
             crashpoint("callback.stored")
             return Answer.STORED
         return await self._note(task.id, body)
+
+    def refusals(self, task: Task) -> tuple[float, ...]:
+        """When callbacks in the name of a task came to this process with a token that is not its own, of late."""
+        return tuple(self._refused.get(key_of(task.plugin, task.task_id), ()))
+
+    def _remember_refusal(self, key: str) -> None:
+        self._refused.setdefault(key, deque(maxlen=_MAX_REFUSALS)).append(self._now())
+        self._refused.move_to_end(key)
+        if len(self._refused) > _MAX_REFUSED:
+            self._refused.popitem(last=False)
 
     async def _name(self, expected: _Expected, task_id: str) -> bool:
         """Make sure that the task a callback names is there; False when its call has no such task."""
@@ -217,6 +240,18 @@ class Tasks:
                 [_event("task.progress", now, task, progress)],
             )
 
+    async def push(self, task: Task) -> None:
+        """Have the result of a task that a callback ended pushed once more."""
+        await self._store.commit([], [_event(PUSH_AGAIN, self._now(), task)])
+
+    async def pushed(self, task_id: str, push: JsonObject) -> None:
+        """Keep with a task to whom its result was pushed; a task that is forgotten meanwhile stays forgotten."""
+        while (record := await self._store.get(KIND, task_id)) is not None:
+            task = from_record(record).pushed(push)
+            told = NewEvent(type="task.pushed", at=self._now(), data={"id": task.id, **push})
+            if await self._store.commit([_record(task)], [told]):
+                return
+
     async def wait(self, task_id: str) -> Task:
         """Until a task has ended."""
         _, seq = await self._store.event_span()
@@ -237,7 +272,7 @@ class Tasks:
             id=f"task_{uuid4().hex}", call_id=call.id, plugin=call.tool, task_id=task_id, state=TaskState.WAITING,
             created=now, updated=now, deadline=expected.deadline, caller=call.caller, token_hash=expected.token_hash,
             owner=self._owner, arguments=arguments if isinstance(arguments, dict) else {}, receipt=receipt,
-            process=process,
+            process=process, chat=call.chat,
         )  # fmt: skip
         crashpoint("task.before-started")
         if not await self._store.commit([_record(task)], [_event("task.started", now, task)]):
@@ -270,14 +305,13 @@ class Tasks:
                 return True
 
     async def _note(self, task_id: str, body: Json) -> Answer:
-        record = await self._store.get(KIND, task_id)
-        if record is None:
-            return Answer.UNKNOWN
-        task = from_record(record)
-        if task.result == body and task.state is state_of(body):
-            return Answer.DUPLICATE
-        await self._store.commit([_record(task.noted(self._now(), body))])
-        return Answer.ALREADY_ENDED
+        while (record := await self._store.get(KIND, task_id)) is not None:
+            task = from_record(record)
+            is_same = task.result == body and task.state is state_of(body)
+            noted = task.repeated(self._now()) if is_same else task.noted(self._now(), body)
+            if await self._store.commit([_record(noted)]):
+                return Answer.DUPLICATE if is_same else Answer.ALREADY_ENDED
+        return Answer.UNKNOWN
 
     async def _stored(self, token_hash: str, plugin: str, task_id: str) -> Task | None:
         found = await self._store.find(KIND, Query(key=key_of(plugin, task_id)), limit=100)

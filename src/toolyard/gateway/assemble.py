@@ -12,6 +12,7 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.tasks import Tasks
 from toolyard.gateway.answer import Limits
 from toolyard.gateway.chat import Chat
+from toolyard.gateway.contact import Watched
 from toolyard.gateway.host import Texts, Tools, Waiting
 from toolyard.gateway.shown import Show
 from toolyard.gateway.tour import Tour
@@ -90,9 +91,9 @@ def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float
     url, key = config["upstream_url"], config["upstream_key"]
     if url is None and key:
         url = DEFAULT_URL
-    default = HttpUpstream("upstream", url, key, limits) if url else None
+    default = Watched(HttpUpstream("upstream", url, key, limits), clock.now) if url else None
     named = {
-        name: Provider(HttpUpstream(name, one.url, one.key, limits), one.models)
+        name: Provider(Watched(HttpUpstream(name, one.url, one.key, limits), clock.now), one.models)
         for name, one in config["upstreams"].items()
     }
     return Upstreams(Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s), named, default)

@@ -1,11 +1,13 @@
-"""What the calls of one chat may do, as its client wishes: only some tools, or only look.
+"""What the calls of one chat may do, as its client wishes: only some tools, only look, or what can be undone unasked.
 
-It narrows and never widens: what the owner's rules and mode say holds in any case.
+What the owner's rules and mode refuse is refused in any case. ``auto-safe`` is the one wish that widens, so it is for
+those who could as well answer the questions it spares them; it never holds for a call that runs later.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from http import HTTPStatus
 
 from toolyard.engine.ask import Ask
 from toolyard.gateway.faults import bad_request
@@ -18,6 +20,7 @@ _MOST = 1000  # tools that a client may name
 
 class Mode(StrEnum):
     ASK = "ask"  # as the owner's settings have it
+    AUTO_SAFE = "auto-safe"  # changes of our own file tools that can be undone run without asking
     READ_ONLY = "read-only"  # what would change anything is refused
 
 
@@ -28,7 +31,7 @@ class Bounds:
 
     def within(self, job: Job, spec_of: Callable[[str], ToolSpec | None]) -> Job:
         """The job, or one that tells the model why it is not done."""
-        if job.call is None:
+        if job.call is None or job.call.unreadable:
             return job
         if self.tools is not None and job.call.tool not in self.tools:
             may = ", ".join(sorted(self.tools)) or "none"
@@ -40,14 +43,23 @@ class Bounds:
                     f"{job.tool} would change something, and this chat may only look. Say what you would do instead."
                 )
                 return replace(job, call=None, problem=problem)
+        if self.mode is Mode.AUTO_SAFE and not job.at:
+            return replace(job, call=replace(job.call, auto_safe=True))
         return job
 
 
-def bounds_of(said: JsonObject) -> Bounds:
-    """From what a request says to the host; raises ChatFailed."""
+def bounds_of(said: JsonObject, *, may_approve: bool = False) -> Bounds:
+    """From what a request says to the host; raises ChatFailed. ``may_approve``: whoever asks may answer approvals."""
     tools, mode = said.get("tools"), said.get("mode", Mode.ASK)
     if mode not in list(Mode):
         raise bad_request(f"'mode' is one of {', '.join(Mode)}, not '{str(mode)[:50]}'")
+    if mode == Mode.AUTO_SAFE and not may_approve:
+        raise bad_request(
+            "'auto-safe' lets calls run that would ask, so it takes a key that may answer them: one with the scope "
+            "'approve'",
+            "forbidden",
+            HTTPStatus.FORBIDDEN,
+        )
     if tools is not None and not _are_names(tools):
         raise bad_request(f"'tools' of 'toolyard' is a list of names, at most {_MOST}")
     names = frozenset(str(name) for name in tools) if isinstance(tools, list) else None

@@ -20,6 +20,7 @@ import orjson
 from toolyard.gateway.ask import Ask
 from toolyard.gateway.bounds import Bounds, bounds_of
 from toolyard.gateway.chats import Chats, Entry, Recorded
+from toolyard.gateway.contact import Contact
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.host import Texts, Tools
 from toolyard.gateway.interruption import Interrupted
@@ -80,11 +81,19 @@ class Chat:
         task.add_done_callback(self._leaving.discard)
 
     async def complete(
-        self, body: JsonObject, *, caller: str, raw: bytes = b"", vcp: bool = False, chat: str = "", show: str = ""
+        self,
+        body: JsonObject,
+        *,
+        caller: str,
+        may_approve: bool = False,
+        raw: bytes = b"",
+        vcp: bool = False,
+        chat: str = "",
+        show: str = "",
     ) -> ChatRun:
         """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes."""
         try:
-            wanted = self._wanted(body, vcp=vcp, chat=chat, show=show)
+            wanted = self._wanted(body, may_approve=may_approve, vcp=vcp, chat=chat, show=show)
             turn = await self._turn(body, raw, caller, wanted)
             entry = self._begun(turn, wanted)
         except ChatFailed as failed:
@@ -107,6 +116,10 @@ class Chat:
 
     async def models(self) -> list[JsonObject]:
         return await self._upstreams.models()
+
+    def contacts(self) -> dict[str, Contact]:
+        """When each model provider last answered or failed, since these providers were set."""
+        return self._upstreams.contacts()
 
     def interrupt(self, *, caller: str, request_id: str = "", chat: str = "") -> bool:
         return self._chats.interrupt(caller, handle=request_id, chat=chat)
@@ -132,7 +145,7 @@ class Chat:
         if leaving:
             await asyncio.wait(leaving)
 
-    def _wanted(self, body: JsonObject, *, vcp: bool, chat: str, show: str) -> _Wanted:
+    def _wanted(self, body: JsonObject, *, may_approve: bool, vcp: bool, chat: str, show: str) -> _Wanted:
         if not isinstance(body.get("messages"), list) or not body["messages"]:
             raise bad_request("'messages' must be a list with at least one message")
         if not isinstance(body.get("model", ""), str):
@@ -146,7 +159,7 @@ class Chat:
         if form and form not in list(Show):
             raise bad_request(f"'show' is one of {', '.join(Show)}, not '{form[:50]}'")
         usual = Show.RAW if vcp else self._show
-        return _Wanted(chat, Show(form) if form else usual, handle_of(body), bounds_of(said))
+        return _Wanted(chat, Show(form) if form else usual, handle_of(body), bounds_of(said, may_approve=may_approve))
 
     async def _leave(self, upstreams: Upstreams) -> None:
         try:

@@ -1,7 +1,13 @@
-"""Tool requests written as text: as work, and their results as the message that answers them (contract §4)."""
+"""Tool requests written as text: as work, and their results as the message that answers them (contract §4).
+
+A block that cannot be read fails like a call: it is told and kept, the first ``MAX_KEPT`` of a reply with what was
+written. The others are only told.
+"""
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
 
 from toolyard.gateway.host import Tools
 from toolyard.gateway.vcp import MARK_HISTORY, PAYLOAD
@@ -12,15 +18,23 @@ from toolyard.protocol.markers import Call, Malformed
 _LAST = re.compile(r"last(?::(\d{1,4}))?")
 _FEW = 10  # messages, when ``last`` has no number
 _SIGNERS = ("maid", "valet")
+_MAX_SEEN = 2000  # characters of a block that cannot be read
+MAX_KEPT: Final = 32
 
 
-def jobs_of(requests: Iterable[Call | Malformed], tools: Tools, caller: str, messages: list[Json]) -> list[Job]:
-    return [
-        Job(tool=request.tool or "?", problem=request.problem)
-        if isinstance(request, Malformed)
-        else _job(request, tools, caller, messages)
-        for request in requests
-    ]
+def jobs_of(
+    requests: Iterable[Call | Malformed], tools: Tools, caller: str, messages: list[Json], text: str
+) -> list[Job]:
+    """``text`` is the whole reply, in which the requests stand."""
+    jobs, broken = list[Job](), 0
+    for request in requests:
+        if isinstance(request, Call):
+            jobs.append(_job(request, tools, caller, messages))
+            continue
+        broken += 1
+        job = Job(tool=request.tool or "?", problem=request.problem)
+        jobs.append(_kept(job, request, tools, caller, text) if broken <= MAX_KEPT else job)
+    return jobs
 
 
 def payload(results: list[Ran]) -> JsonObject:
@@ -60,6 +74,13 @@ def _job(request: Call, tools: Tools, caller: str, messages: list[Json]) -> Job:
         forgets=request.fire_and_forget and not request.timely_contact,
         marked=request.ink == MARK_HISTORY,
     )
+
+
+def _kept(job: Job, request: Malformed, tools: Tools, caller: str, text: str) -> Job:
+    start, end = request.span
+    written: JsonObject = {"written": text[start : min(end, start + _MAX_SEEN)]}
+    call = tools.request(job.tool, written, caller=caller, maid=None, metadata={})
+    return replace(job, call=replace(call, unreadable=request.problem))
 
 
 def _objects(messages: list[Json]) -> list[JsonObject]:

@@ -153,12 +153,14 @@ class Turn:
         """What this reply asks of us; nothing when it hands over to the client."""
         if not self.ask.looks or reply.passed_calls:
             return []
-        return self.jobs(reply.view, reply.calls.all(), reply.finish)
+        text = "".join(reply.text) if reply.view.requests else ""
+        return self.jobs(reply.view, reply.calls.all(), reply.finish, text)
 
-    def jobs(self, view: View, calls: list[JsonObject], finish: Json) -> list[Job]:
+    def jobs(self, view: View, calls: list[JsonObject], finish: Json, text: str) -> list[Job]:
+        """``text`` is what ``view`` has seen."""
         if finish == _FILTERED:
             return []
-        written = requests.jobs_of(view.requests, self._tools, self.ask.caller, self._messages)
+        written = requests.jobs_of(view.requests, self._tools, self.ask.caller, self._messages, text)
         ours = native.jobs_of(self._ours(calls), self._tools, self.ask.caller, cut=finish == native.CUT)
         return [self._bounds.within(job, self._tools.spec).of_chat(self.record.id) for job in (*ours, *written)]
 

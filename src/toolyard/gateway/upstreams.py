@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
+from toolyard.gateway.contact import Contact, Watched
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
@@ -62,6 +63,12 @@ class Upstreams:
             self._listed = (now, listed)
         unique = {str(model.get("id")): model for model in [*listed, *await self._tour.models()]}
         return list(unique.values())
+
+    def contacts(self) -> dict[str, Contact]:
+        """When each provider last answered or failed; the default one has no name."""
+        named = {name: one.upstream for name, one in self._providers.items()}
+        all_ = {**({"": self._default} if self._default else {}), **named}
+        return {name: one.contact for name, one in all_.items() if isinstance(one, Watched)}
 
     async def close(self) -> None:
         default = [self._default] if self._default else []

@@ -58,7 +58,7 @@ class _Told:
         shown = view.whole(text)
         calls = message.get("tool_calls")
         listed = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-        jobs = turn.jobs(view, listed, choice.get("finish_reason"))
+        jobs = turn.jobs(view, listed, choice.get("finish_reason"), text)
         if not jobs:
             same = turn.round == 1 and shown == text
             self._text.append(shown)

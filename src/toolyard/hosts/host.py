@@ -56,7 +56,8 @@ class Host:
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: list[asyncio.Task[None]] = []
         self._closed = False
-        yard.tools.ask_first(RemoteTools(self.directory, calls, queue, self._mail, clock, lambda: self._here))
+        remote = RemoteTools(self.directory, calls, queue, self._mail, clock, lambda: self._here, yard.runs.put)
+        yard.tools.ask_first(remote)
 
     async def open(self) -> None:
         await self._mail.open()
@@ -136,6 +137,7 @@ class Host:
             clock=clock,
             journal=Unrecorded(),
             mask=yard.mask,
+            processes=yard.runs.take,
             direction=yard.config["truncation_direction"],
         )
 

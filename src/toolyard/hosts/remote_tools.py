@@ -16,6 +16,7 @@ from toolyard.hosts.remote_call import RemoteCalls, State, outcome_of
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome, Result
 from toolyard.protocol.store import Record
 from toolyard.protocol.tool import Checkpoint, ToolSpec
@@ -38,7 +39,9 @@ class RemoteTools:
         mail: Mail,
         clock: Clock,
         here: Callable[[], Set[str]],
+        keep_process: Callable[[str, JsonObject], None],
     ) -> None:
+        self._keep_process = keep_process
         self._directory, self._calls, self._queue, self._mail = directory, calls, queue, mail
         self._clock, self._here = clock, here
 
@@ -64,7 +67,10 @@ class RemoteTools:
                 if done is None:
                     raise
                 record = done  # it had ended before it could be stopped: what happened, happened
-        return outcome_of(record)
+        outcome = outcome_of(record)
+        if outcome.course.process is not None:
+            self._keep_process(call.id, outcome.course.process)
+        return outcome
 
     async def _ended(self, call_id: str, tool: str, rung: asyncio.Event) -> Record:
         """Mostly without asking the store: the mail rings, and the directory knows whether anybody is there."""

@@ -11,13 +11,18 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from toolyard.crashpoint import crashpoint
 from toolyard.plugins.adopted import AdoptedChild
+from toolyard.plugins.child import Ended
 from toolyard.plugins.environment import per_call
 from toolyard.plugins.launch import Launch, Starter
 from toolyard.plugins.living import LivingChild
+from toolyard.plugins.runs import Runs, Started
+from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.timeout import run_limit
 from toolyard.plugins.tree import Children
 from toolyard.plugins.verdict import verdict
@@ -46,6 +51,7 @@ class _Watch:
     tasks: tuple[Task, ...]
     timeout_s: float
     detached: bool
+    log: Callable[[], None] = lambda: None  # keeps what it printed, when it has ended
 
 
 class Submissions:
@@ -58,8 +64,12 @@ class Submissions:
         starter: Starter,
         callback_base: Callable[[], Awaitable[str]],
         *,
+        runs: Runs,
+        now: Callable[[], datetime],
+        log: Callable[[str, str, StderrRing, str], None],
         outlives: bool,
     ) -> None:
+        self._runs, self._now, self._log = runs, now, log
         self._desk, self._children, self.starter, self._callback_base = desk, children, starter, callback_base
         self._outlives = outlives  # whether children go on when this host ends: somebody must take their callbacks
         self._watches: dict[asyncio.Task[None], _Watch] = {}
@@ -71,22 +81,19 @@ class Submissions:
         expected = self._desk.expect(call, timeout_s=manifest.timeout_s)
         tasks: tuple[Task, ...] = ()
         living: LivingChild | None = None
+        process: Started | None = None
+        ended: Ended | None = None
         try:
             async with run_limit(manifest.name, RECEIPT_S, "gave no receipt"):
-                base = await self._callback_base() + expected.token
-                extra = per_call(manifest, request_address="127.0.0.1", callback_base=base)
-                child = await self.starter.spawn(launch, extra)
-                crashpoint("task.process-started")
-                living = LivingChild(
-                    child, stdin, children=self._children, limits=manifest.limits, detached=manifest.detached
-                )
+                living, process = await self._start(manifest, launch, stdin, expected.token)
                 ended = await living.receipt()
             said = verdict(manifest.name, ended)
             result = result_of(manifest.name, said, warnings=ended.warnings)
             tasks = await self._desk.received(expected, json.dumps(said, ensure_ascii=False), living.pid)
             crashpoint("task.receipt-stored")
         finally:
-            if living is not None:
+            if living is not None and process is not None:
+                self._runs.add(call.id, process, living.stderr, ended)
                 self._watch(
                     _Watch(
                         living=living,
@@ -94,11 +101,30 @@ class Submissions:
                         tasks=tasks,
                         timeout_s=manifest.timeout_s,
                         detached=manifest.detached,
+                        log=partial(
+                            self._log, manifest.name, call.id, living.stderr, "" if ended is None else ended.noise
+                        ),
                     )
                 )
             if not tasks:
                 self._desk.close(expected)
         return _with_tasks(result, tasks)
+
+    async def _start(self, manifest: Manifest, launch: Launch, stdin: bytes, token: str) -> tuple[LivingChild, Started]:
+        base = await self._callback_base() + token
+        extra = per_call(manifest, request_address="127.0.0.1", callback_base=base)
+        child = await self.starter.spawn(launch, extra)
+        crashpoint("task.process-started")
+        process = Started(child.pid, launch, self._now)
+        living = LivingChild(
+            child,
+            stdin,
+            children=self._children,
+            limits=manifest.limits,
+            detached=manifest.detached,
+            first=process.heard,
+        )
+        return living, process
 
     def adopt(self, child: AdoptedChild, expected: Expected, tasks: tuple[Task, ...], *, left_s: float) -> None:
         """Watch over a child of an earlier run again; ``left_s`` is what remains of its total limit."""
@@ -125,7 +151,10 @@ class Submissions:
             crashpoint("task.spared")
         running = asyncio.create_task(self._supervise(watch) if watch.tasks else self._leave_in_peace(watch.living))
         self._watches[running] = watch
-        running.add_done_callback(lambda done: self._watches.pop(done, None))
+        running.add_done_callback(self._unwatch)
+
+    def _unwatch(self, running: "asyncio.Task[None]") -> None:
+        self._watches.pop(running).log()
 
     async def _supervise(self, watch: _Watch) -> None:
         expected = watch.expected
@@ -138,7 +167,8 @@ class Submissions:
                 await self._desk.lost(expected, TaskState.TIMED_OUT, "it ran past its total limit")
             if not ended.done():
                 await self._desk.lost(expected, TaskState.FAILED, "the process ended without callback")
-            if await expected.ended() in (TaskState.SUCCEEDED, TaskState.FAILED):
+            await expected.ended()
+            if expected.answered:
                 await self._leave_in_peace(watch.living)
             else:
                 await watch.living.terminate()

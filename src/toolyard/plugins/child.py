@@ -16,7 +16,7 @@ The contract of a plugin's child process:
 """
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from toolyard.crashpoint import crashpoint
@@ -59,16 +59,17 @@ async def run_child(
     children: Children,
     limits: Limits,
     stderr: StderrRing | None = None,
+    first: Callable[[], None] | None = None,
     drain_s: float = DRAIN_S,
     grace_s: float = GRACE_S,
     head: int = HEAD,
 ) -> Ended:
     """Run a child that was just started to its end. A ``stderr`` passed in is filled even when this is cancelled.
 
-    ``head`` is how much of stdout is given back as it was printed.
+    ``first`` is told of the first bytes on stdout; ``head`` is how much of it is given back as it was printed.
     """
     ring = StderrRing() if stderr is None else stderr
-    talk = Talk(child, stdin, limits.stdout_bytes, ring)
+    talk = Talk(child, stdin, limits.stdout_bytes, ring, first)
     decided = False
     try:
         code = await exit_or(child.wait(), talk.flooded)
@@ -134,6 +135,7 @@ def received(talk: Talk, said: Said, *, limits: Limits, stderr: StderrRing) -> E
         stderr=stderr,
         said=said.value,
         warnings=said.notes,
+        noise=talk.noise,
         stdout_head=talk.head(HEAD),
         stdout_bytes=talk.size,
         bad_utf8_at=said.bad_utf8_at,

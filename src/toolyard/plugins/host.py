@@ -13,7 +13,7 @@ from toolyard.plugins.launch import Launch, Starter
 from toolyard.plugins.plugin import Plugin, State
 from toolyard.plugins.plugin_settings import PluginSetting, settings_of
 from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN, Queue
-from toolyard.plugins.runs import Runs
+from toolyard.plugins.runs import Runs, Started
 from toolyard.plugins.stderr import StderrLog, StderrRing
 from toolyard.plugins.timeout import run_limit
 from toolyard.plugins.tree import Children
@@ -46,15 +46,18 @@ class PluginHost:
         callback_base: Callable[[], Awaitable[str]],
         keep_secret: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
+        runs: Runs,
         at_once: int,
         outlives: bool = False,
     ) -> None:
-        self.plugins, self.around, self._now, self._keep_secret = plugins, around, now, keep_secret
+        self.plugins, self.around, self.now, self._keep_secret = plugins, around, now, keep_secret
         self.children, self.starter = children, starter
         self.queue = Queue(at_once=at_once)
         self.logs: dict[str, StderrLog] = {}
-        self.runs = Runs()
-        self.submissions = Submissions(desk, children, starter, callback_base, outlives=outlives)
+        self.runs = runs
+        self.submissions = Submissions(
+            desk, children, starter, callback_base, runs=runs, now=now, log=self.log, outlives=outlives
+        )
 
     def tools(self) -> "Iterator[PluginTool]":
         """Every plugin that can be called now."""
@@ -105,7 +108,7 @@ class PluginHost:
         make_data_folder(self.around.home, name)
 
     def log(self, name: str, call_id: str, ring: StderrRing, noise: str = "") -> None:
-        self.logs.setdefault(name, StderrLog()).add(call_id, self._now(), ring, noise)
+        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise)
 
     async def close(self) -> None:
         await self.submissions.close()
@@ -133,24 +136,38 @@ class PluginTool:
         launch = self._host.launch(plugin, manifest)
         self._host.make_data_folder(plugin.name)
         stdin = _stdin(call)
-        async with self._host.queue.turn(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN):
-            checkpoint()
-            if manifest.type is PluginType.ASYNCHRONOUS:
-                return await self._host.submissions.submit(call, manifest, launch, stdin)
-            return await self._once(call, manifest, launch, stdin)
+        try:
+            async with self._host.queue.turn(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN):
+                checkpoint()
+                if manifest.type is PluginType.ASYNCHRONOUS:
+                    return await self._host.submissions.submit(call, manifest, launch, stdin)
+                return await self._once(call, manifest, launch, stdin)
+        except Failure as failure:
+            lacking = [one.key for one in self._host.settings(plugin, manifest) if one.is_lacking]
+            if lacking and not failure.hint:
+                failure.hint = f"It needs settings that its owner has not set: {', '.join(lacking)}."
+            raise
 
     async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
-        name, child = manifest.name, None
+        name, process = manifest.name, None
         ended: Ended | None = None
         ring = StderrRing()
         try:
             async with run_limit(name, manifest.timeout_s):
                 child = await self._host.starter.spawn(launch, per_call(manifest, request_address="127.0.0.1"))
-                ended = await run_child(child, stdin, children=self._host.children, limits=manifest.limits, stderr=ring)
+                process = Started(child.pid, launch, self._host.now)
+                ended = await run_child(
+                    child,
+                    stdin,
+                    children=self._host.children,
+                    limits=manifest.limits,
+                    stderr=ring,
+                    first=process.heard,
+                )
         finally:
             self._host.log(name, call.id, ring, "" if ended is None else ended.noise)
-            if child is not None:
-                self._host.runs.add(call.id, child.pid, launch, ring, ended)
+            if process is not None:
+                self._host.runs.add(call.id, process, ring, ended)
         return result_of(name, verdict(name, ended), warnings=ended.warnings)
 
 

@@ -6,6 +6,7 @@ left of it is killed, except that a ``detached`` one may leave a process behind 
 """
 
 import asyncio
+from collections.abc import Callable
 
 from toolyard.crashpoint import crashpoint
 from toolyard.plugins.child import DRAIN_S, HEAD, Ended, ended, exit_or, received
@@ -25,12 +26,13 @@ class LivingChild:
         children: Children,
         limits: Limits,
         detached: bool = False,
+        first: Callable[[], None] | None = None,
         drain_s: float = DRAIN_S,
     ) -> None:
         self.stderr = StderrRing()
         self._child, self._children, self._limits = child, children, limits
         self._detached, self._drain_s = detached, drain_s
-        self._talk = Talk(child, stdin, limits.stdout_bytes, self.stderr)
+        self._talk = Talk(child, stdin, limits.stdout_bytes, self.stderr, first)
         self._watch = asyncio.create_task(self._until_exit())
 
     @property

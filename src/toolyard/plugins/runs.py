@@ -1,31 +1,54 @@
-"""How the processes of the last calls ran, for whoever asks why. In memory and bounded: a restart forgets them.
+"""How the processes of calls ran, from their end until the end of their call is recorded.
 
-Of the environment only the names are kept, of stderr and of what else stood on stdout the end and the beginning.
+Of the environment only the names are kept, of stderr and of what else stood on stdout the end and the beginning. Of a
+batch it is the process of its last item that ran. Bounded: what nobody takes is forgotten.
 """
 
 from collections import OrderedDict
+from collections.abc import Callable
+from datetime import datetime
+from typing import TYPE_CHECKING
 
-from toolyard.plugins.child import Ended
-from toolyard.plugins.launch import Launch
-from toolyard.plugins.stderr import StderrRing
 from toolyard.protocol.json import JsonObject
+
+if TYPE_CHECKING:
+    from toolyard.plugins.child import Ended
+    from toolyard.plugins.launch import Launch
+    from toolyard.plugins.stderr import StderrRing
 
 _MOST = 200  # calls
 _TEXT = 16 * 1024  # of each
+
+
+class Started:
+    """A process that was just started, and when it was heard of first."""
+
+    def __init__(self, pid: int, launch: "Launch", now: Callable[[], datetime]) -> None:
+        self.pid, self.launch, self._now = pid, launch, now
+        self.at = now().timestamp()
+        self.first: float | None = None
+
+    def heard(self) -> None:
+        """Something is on its stdout."""
+        if self.first is None:
+            self.first = self._now().timestamp()
 
 
 class Runs:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, JsonObject] = OrderedDict()
 
-    def add(self, call_id: str, pid: int, launch: Launch, stderr: StderrRing, ended: Ended | None) -> None:
+    def add(self, call_id: str, process: Started, stderr: "StderrRing", ended: "Ended | None") -> None:
         """Without an end the process was stopped: by its time, by a person, or because it broke a limit."""
-        self._kept[call_id] = {
-            "pid": pid,
+        launch = process.launch
+        told: JsonObject = {
+            "pid": process.pid,
             "argv": list(launch.argv),
             "folder": str(launch.cwd),
             "environment": [*sorted(launch.environment)],
             "warm": launch.warm,
+            "started": process.at,
+            "first_output": process.first,
             "exit_code": ended.exit_code if ended else None,
             "signal": ended.signal if ended else None,
             "limits_hit": [name for name in ("too_large", "too_deep", "overrun") if ended and getattr(ended, name)],
@@ -33,8 +56,13 @@ class Runs:
             "stderr": stderr.last(_TEXT),
             "noise": ended.noise[:_TEXT] if ended else "",
         }
+        self.put(call_id, told)
+
+    def put(self, call_id: str, told: JsonObject) -> None:
+        """Also for a call that ran on another host."""
+        self._kept[call_id.partition("#")[0]] = told
         while len(self._kept) > _MOST:
             self._kept.popitem(last=False)
 
-    def get(self, call_id: str) -> JsonObject | None:
-        return self._kept.get(call_id)
+    def take(self, call_id: str) -> JsonObject | None:
+        return self._kept.pop(call_id, None)

@@ -1,6 +1,7 @@
 """The three pipes of one child, and what has been said so far."""
 
 import asyncio
+from collections.abc import Callable
 
 from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import Spawned
@@ -14,8 +15,16 @@ _THREAD_FROM = 256 * 1024  # reading less than this takes no longer than going t
 class Talk:
     """Pumps all three at once from the moment it is made. ``close`` gives the pipes back to the system."""
 
-    def __init__(self, child: Spawned, stdin: bytes, stdout_bytes: int, stderr: StderrRing) -> None:
-        self._most = stdout_bytes
+    def __init__(
+        self,
+        child: Spawned,
+        stdin: bytes,
+        stdout_bytes: int,
+        stderr: StderrRing,
+        first: Callable[[], None] | None = None,
+    ) -> None:
+        """``first`` is told of the first bytes on stdout."""
+        self._most, self._first = stdout_bytes, first
         self._decoder = OutputDecoder()
         self._listening = True
         self.flooded = asyncio.Event()  # stdout is over its limit
@@ -33,6 +42,10 @@ class Talk:
     @property
     def size(self) -> int:
         return self._decoder.size
+
+    @property
+    def noise(self) -> str:
+        return self._decoder.noise
 
     def head(self, size: int) -> bytes:
         return self._decoder.head(size)
@@ -69,6 +82,9 @@ class Talk:
 
     def _hear(self, chunk: bytes) -> None:
         crashpoint("plugin.stdout-read")
+        if self._first is not None:
+            self._first()
+            self._first = None
         if not self._listening:
             return
         if self._decoder.size + len(chunk) > self._most:

@@ -18,7 +18,7 @@ from toolyard.protocol.patching.lines import View
 from toolyard.protocol.patching.order import Unplaced
 from toolyard.protocol.patching.place import Site
 from toolyard.protocol.patching.refusal import hunk_name, refusal
-from toolyard.protocol.patching.splice import appended, spliced, verbatim
+from toolyard.protocol.patching.splice import appended, spliced, verbatim, without_last_ending
 from toolyard.protocol.patching.text import FileChange, Operation, PatchHunk, PatchLine, Row, malformed, rows_of
 from toolyard.protocol.patching.unified import is_unified, parse_unified
 
@@ -164,6 +164,8 @@ def _spliced(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strat
         splices.append(Splice(0, 0, verbatim(added)))
     elif added:
         splices.append(appended(before, splices, site.lines(View.PLAIN), added))
+    elif not change.unified:  # which says itself how the text ends
+        splices = without_last_ending(before, splices)
     strategies = list(Strategy)
     strategy = max((place.sought.level.strategy for place in places), key=strategies.index, default=Strategy.EXACT)
     return tuple(splices), strategy

@@ -33,8 +33,10 @@ class ToolCall:
     origin: Origin = Origin.PYTHON
     timeout_s: float | None = None  # tighter than the tool's own limit, never looser
     force: bool = False  # a person said so; no argument a model writes can set it
+    auto_safe: bool = False  # a person who may approve lets this chat do what can be undone; not for others to set
     approved: str = ""  # the digest of this call as a person approved it earlier
     chat: str = ""  # the chat that it is part of
+    retry_of: str = ""  # the earlier call that it repeats
     unreadable: str = ""  # why what was written cannot be run: it is told and kept, and does not run
     metadata: JsonObject = field(default_factory=dict)  # what the host tells a plugin beside the arguments
 

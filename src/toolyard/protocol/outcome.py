@@ -34,6 +34,15 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How a call went, for whoever looks back."""
+
+    ran: float | None = None  # when its tool began, in seconds since 1970; None: it never did
+    waited_ms: float = 0.0  # for permission, which is no part of its time
+    process: JsonObject | None = None  # of a plugin: how it ran and ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """The envelope of a finished call, and what the envelope does not show."""
 
@@ -42,6 +51,7 @@ class Outcome:
     arguments: JsonObject = field(default_factory=dict)  # as the tool got them: canonical names, typed, complete
     extras: Extras = Extras()
     batch: "tuple[BatchItem, ...]" = ()
+    course: Course = Course()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.outcome import BatchItem, Extras, Outcome
+from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
 
 
 def call_text(call: ToolCall) -> str:
@@ -39,7 +39,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
     return {
         "id": call.id, "tool": call.tool, "arguments": call.arguments, "maid": call.maid, "caller": call.caller,
         "origin": call.origin.value, "timeout_s": call.timeout_s, "force": call.force, "approved": call.approved,
-        "metadata": call.metadata, "chat": call.chat,
+        "metadata": call.metadata, "chat": call.chat, "retry_of": call.retry_of,
     }  # fmt: skip
 
 
@@ -51,6 +51,7 @@ def _outcome(outcome: Outcome) -> dict[str, Any]:
     return {
         "envelope": outcome.envelope.to_dict(), "root": outcome.root, "arguments": outcome.arguments,
         "extras": _extras(outcome.extras), "batch": [_item(item) for item in outcome.batch],
+        "course": _course(outcome.course),
     }  # fmt: skip
 
 
@@ -61,7 +62,12 @@ def _read_outcome(value: dict[str, Any]) -> Outcome:
         arguments=value["arguments"],
         extras=_read_extras(value["extras"]),
         batch=tuple(_read_item(item) for item in value["batch"]),
+        course=Course(**value["course"]),
     )
+
+
+def _course(course: Course) -> dict[str, Any]:
+    return {"ran": course.ran, "waited_ms": course.waited_ms, "process": course.process}
 
 
 def _item(item: BatchItem) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """What changed between two texts, as hunks: equal to ``structuredPatch`` of npm ``diff`` 7.
 
-Most edits change one place, in lines that stand nowhere else. Then there is only one way to match all other lines, and
-the lines around that place are enough: to split two whole texts into lines would take longer than the edit. For all
-others the equal lines are searched for (``line_runs``); texts that differ in thousands of lines get hunks that are
-right but perhaps not the shortest.
+Most edits change one place: one line, or lines that stand nowhere else. Then there is only one way to match all other
+lines, and the lines around that place are enough: to split two whole texts into lines would take longer than the edit.
+For all others the equal lines are searched for (``line_runs``); texts that differ in thousands of lines get hunks that
+are right but perhaps not the shortest.
 """
 
 from collections import Counter
@@ -181,7 +181,11 @@ def _around_the_change(old: str, new: str, context: int) -> tuple[int, str, str]
     gone, come = split_lines(old[start : len(old) - end]), split_lines(new[start : len(new) - end])
     if end in (len(old), len(new)) or len(gone) + len(come) > _FEW:
         return 0, old, new
-    if _elsewhere(gone, come, new, end) or _elsewhere(come, gone, old, end):
+    if len(gone) == len(come) == 1:  # any other way to match the rest would shift the line that follows
+        again = old.startswith((f"{gone[0]}\n", f"{come[0]}\n"), len(old) - end)
+    else:
+        again = _elsewhere(gone, come, new, end) or _elsewhere(come, gone, old, end)
+    if again:
         return 0, old, new
     first, last = start, len(old) - end
     for _ in range(context):

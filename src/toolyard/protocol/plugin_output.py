@@ -70,6 +70,11 @@ class OutputDecoder:
     def size(self) -> int:
         return len(self._scan.buffer)
 
+    @property
+    def noise(self) -> str:
+        """What stood around the objects that were found, from its beginning."""
+        return self._noise.decode("utf-8", "replace")
+
     def head(self, size: int) -> bytes:
         return bytes(self._scan.buffer[:size])
 
@@ -95,9 +100,14 @@ class OutputDecoder:
         if quick:
             self._count_in(quick)
         self._hear_noise(len(self._scan.buffer))
-        noise = self._noise.decode("utf-8", "replace")
         return Output(
-            self._first, self._last, self._count, noise, self._noise_bytes, self._too_deep_at, len(self._scan.buffer)
+            self._first,
+            self._last,
+            self._count,
+            self.noise,
+            self._noise_bytes,
+            self._too_deep_at,
+            len(self._scan.buffer),
         )
 
     def _take(self, region: Region) -> None:

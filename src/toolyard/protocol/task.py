@@ -20,6 +20,7 @@ KIND = "task"
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _FAILED = frozenset({"failed", "error", "pollingtimeout"})
 _MAX_AUDIT = 20  # later callbacks that are remembered
+_MAX_PUSHES = 20
 
 
 class TaskState(StrEnum):
@@ -60,7 +61,9 @@ class Task:
     message: str = ""  # why it ended, when no callback said so
     progress: JsonObject = field(default_factory=dict)
     process: Process | None = None
-    audit: tuple[JsonObject, ...] = ()  # callbacks that came too late
+    audit: tuple[JsonObject, ...] = ()  # callbacks that came too late, or again
+    chat: str = ""  # where its call was made
+    pushes: tuple[JsonObject, ...] = ()  # when its result was pushed, to whom, and how many clients took it
 
     @property
     def ended(self) -> bool:
@@ -73,7 +76,23 @@ class Task:
 
     def noted(self, at: float, body: Json) -> "Task":
         """The same task with one more callback that changed nothing."""
-        return replace(self, audit=(*self.audit, {"at": at, "body": body})[-_MAX_AUDIT:])
+        return self._audited({"at": at, "body": body})
+
+    def repeated(self, at: float) -> "Task":
+        """The same task, whose callback came once more."""
+        return self._audited({"at": at, "duplicate": True})
+
+    def pushed(self, push: JsonObject) -> "Task":
+        """The same task, told to ``clients`` more; several hosts may have told theirs of one event, its ``seq``."""
+        before = next((one for one in self.pushes if one.get("seq") == push["seq"]), None)
+        if before is None:
+            return replace(self, pushes=(*self.pushes, push)[-_MAX_PUSHES:])
+        sums = {name: _number(before.get(name)) + _number(push[name]) for name in ("clients", "reached")}
+        whole: JsonObject = {**before, **{name: int(sum_) for name, sum_ in sums.items()}}
+        return replace(self, pushes=tuple(whole if one is before else one for one in self.pushes))
+
+    def _audited(self, entry: JsonObject) -> "Task":
+        return replace(self, audit=(*self.audit, entry)[-_MAX_AUDIT:])
 
     def to_record(self) -> Record:
         return Record(
@@ -85,7 +104,7 @@ class Task:
                 "token_hash": self.token_hash, "arguments": self.arguments, "receipt": self.receipt,
                 "result": self.result, "message": self.message, "progress": self.progress,
                 "process": _written(self.process),
-                "audit": list(self.audit),
+                "audit": list(self.audit), "chat": self.chat, "pushes": list(self.pushes),
             },
         )  # fmt: skip
 
@@ -96,6 +115,7 @@ class Task:
             "call_id": self.call_id, "caller": self.caller, "created": self.created, "updated": self.updated,
             "deadline": self.deadline, "arguments": self.arguments, "receipt": self.receipt,
             "progress": self.progress, "result": self.result, "message": self.message, "audit": list(self.audit),
+            "chat": self.chat or None, "pushes": list(self.pushes),
         }  # fmt: skip
 
 
@@ -105,6 +125,11 @@ class Expected(Protocol):
     @property
     def token(self) -> str:
         """What the callback address of this one call carries; told to the child and to nobody else."""
+        ...
+
+    @property
+    def answered(self) -> bool:
+        """Whether callbacks have ended all of its tasks, so that its process may end in its own time."""
         ...
 
     async def ended(self) -> TaskState:
@@ -143,7 +168,6 @@ class Desk(Protocol):
 def from_record(record: Record) -> Task:
     body: Mapping[str, Json] = record.body
     process = body.get("process")
-    audit = body.get("audit")
     return Task(
         id=record.id, call_id=str(body["call_id"]), plugin=record.tool, task_id=str(body["task_id"]),
         state=TaskState(record.state), version=record.version, created=record.created, updated=record.updated,
@@ -151,7 +175,7 @@ def from_record(record: Record) -> Task:
         owner=record.owner, arguments=_object(body.get("arguments")), receipt=str(body.get("receipt", "")),
         result=body.get("result"), message=str(body.get("message", "")), progress=_object(body.get("progress")),
         process=_process(process) if isinstance(process, dict) else None,
-        audit=tuple(entry for entry in audit if isinstance(entry, dict)) if isinstance(audit, list) else (),
+        audit=_objects(body.get("audit")), chat=str(body.get("chat", "")), pushes=_objects(body.get("pushes")),
     )  # fmt: skip
 
 
@@ -195,6 +219,10 @@ def _written(process: Process | None) -> Json:
 
 def _object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Json) -> tuple[JsonObject, ...]:
+    return tuple(entry for entry in value if isinstance(entry, dict)) if isinstance(value, list) else ()
 
 
 def _number(value: Json) -> float:

@@ -1,41 +1,51 @@
-"""A backup: one compressed archive with the state and the settings of a home, for its owner's eyes only.
+"""A backup: one compressed archive with the state, the settings and the plugins of a home, for its owner's eyes only.
 
-It holds regular files with the names of ``NAMES`` and nothing else; reading takes nothing else either. The state in it
-is a copy as of one moment, taken while others may write. Restoring unpacks and checks everything beside the present
-files first, puts these aside, and only then moves the new ones in: a crash leaves the old, or the old put aside.
+It holds regular files with the names of ``NAMES``, and those below ``plugins/NAME/``; reading takes nothing else
+either. Links, what other programs can make again (``LEFT_OUT``) and what a plugin keeps elsewhere are not in it. The
+state in it is a copy as of one moment, taken while others may write.
 """
 
 import contextlib
 import os
 import shutil
+import stat
 import tarfile
 import tempfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
-from toolyard.storage.state_file import SIDE_FILES, STATE, check, copy, disown, fold_in
+from toolyard.storage.state_file import STATE, copy
 
-NAMES: Final = ("config.toml", "trust.json", "disabled.json", "key", "keys.json", STATE)
+NAMES: Final = (
+    *("config.toml", "host.env", "trust.json", "disabled.json", "mcp.json", "mcp-trust.json", "setup.json"),
+    *("key", "keys.json", STATE),
+)
+PLUGINS: Final = "plugins"
+LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"})
+MAX_FILES: Final = 50_000
+MAX_BYTES: Final = 16 * 2**30
 _CHUNK = 2**20
+_MAX_PATH = 1000
 
 
 def present(home: Path) -> list[str]:
-    """Which of the files that a backup holds a home has."""
-    return [name for name in NAMES if (home / name).is_file()]
+    """Which of the things that a backup holds a home has."""
+    plugins = [PLUGINS] if next(_plugin_files(home), None) else []
+    return [*(name for name in NAMES if (home / name).is_file()), *plugins]
 
 
 def back_up(home: Path, archive: Path) -> list[str]:
-    """Write the archive; the names in it. Never replaces a file."""
+    """Write the archive; what is in it. Never replaces a file."""
     names = present(home)
     if not names:
         raise StorageError(f"{home} has nothing to back up yet")
     if archive.exists():
         raise StorageError(f"{archive} exists already: name another file")
-    with _draft_folder(archive.parent) as draft:
+    with draft_folder(archive.parent) as draft:
         whole = draft / "archive"
         with (
             open(os.open(whole, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out,
@@ -44,71 +54,51 @@ def back_up(home: Path, archive: Path) -> list[str]:
             for name in names:
                 if name == STATE:
                     copy(home / STATE, draft / STATE)
-                source = draft / STATE if name == STATE else home / name
-                with source.open("rb") as content:
-                    _add(tar, name, content)
-        _to_disk(whole)
+                if name != PLUGINS:
+                    _add(tar, name, draft / STATE if name == STATE else home / name)
+            for path in _plugin_files(home):
+                _add(tar, path, home / path)
+        to_disk(whole)
         crashpoint("backup.before-rename")
         whole.rename(archive)
-        _to_disk(archive.parent)
+        to_disk(archive.parent)
     return names
 
 
-def restore(archive: Path, home: Path, aside: Path) -> list[str]:
-    """Put a backup in place; the names in it. What was there before goes to the folder ``aside``."""
-    with _draft_folder(home) as draft:
-        names = _unpack(archive, draft)
-        check(draft / STATE)
-        if STATE in names:
-            disown(draft / STATE)
-        before = [name for name in (*NAMES, *SIDE_FILES) if (home / name).exists()]
-        if before:
-            fold_in(home / STATE)
-            aside.mkdir(mode=0o700)
-            for name in before:
-                if (home / name).exists():
-                    (home / name).rename(aside / name)
-                    crashpoint("restore.put-aside")
-        for name in names:
-            _to_disk(draft / name)
-            (draft / name).rename(home / name)
-            crashpoint("restore.put-in-place")
-        _to_disk(home)
-    return names
-
-
-def _add(tar: tarfile.TarFile, name: str, content: IO[bytes]) -> None:
-    member = tarfile.TarInfo(name)
-    facts = os.fstat(content.fileno())
-    member.size, member.mtime, member.mode = facts.st_size, int(facts.st_mtime), 0o600
-    tar.addfile(member, content)
-
-
-def _unpack(archive: Path, to: Path) -> list[str]:
-    """Copy the known files of an archive to a folder; anything else in it is refused before it is looked at."""
-    found: list[str] = []
+def unpack(archive: Path, to: Path) -> list[str]:
+    """Copy an archive to a folder; what is in it. Anything else in it is refused before it is looked at."""
+    found: dict[str, None] = {}
+    files = size = 0
     try:
         with tarfile.open(archive, "r|gz") as tar:
             for member in tar:
-                if member.name not in NAMES or not member.isreg() or member.name in found:
+                files, size = files + 1, size + member.size
+                if files > MAX_FILES or size > MAX_BYTES:
+                    raise StorageError(f"{archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB")
+                name = _top(member)
+                if not name or (name in found and name != PLUGINS):
                     raise StorageError(f"{archive} is no backup of Toolyard: it holds '{member.name[:100]}'")
-                content = tar.extractfile(member)
-                if content is None:
-                    raise StorageError(f"{archive} is no backup of Toolyard: '{member.name}' has no content")
-                with open(os.open(to / member.name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-                    shutil.copyfileobj(content, out, _CHUNK)
-                found.append(member.name)
+                _unpack_one(tar, member, to)
+                found[name] = None
     except FileNotFoundError as error:
         raise StorageError(f"{archive} does not exist") from error
     except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
         raise StorageError(f"{archive} cannot be read as a backup: {error}") from error
     if not found:
         raise StorageError(f"{archive} is no backup of Toolyard: it is empty")
-    return found
+    return list(found)
+
+
+def to_disk(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
 
 
 @contextlib.contextmanager
-def _draft_folder(where: Path) -> Iterator[Path]:
+def draft_folder(where: Path) -> Iterator[Path]:
     try:
         draft = Path(tempfile.mkdtemp(prefix=".toolyard-", dir=where))
     except OSError as error:
@@ -119,9 +109,50 @@ def _draft_folder(where: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _to_disk(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)
+def _plugin_files(home: Path) -> Iterator[str]:
+    """Every regular file of the plugins that are installed, by its path in the home; no link is followed."""
+    for place, folders, names in os.walk(home / PLUGINS):
+        top = Path(place) == home / PLUGINS
+        folders[:] = sorted(one for one in folders if one not in LEFT_OUT and not (top and one.startswith(".")))
+        for name in () if top else sorted(names):
+            path = Path(place, name)
+            if stat.S_ISREG(path.lstat().st_mode):
+                yield path.relative_to(home).as_posix()
+
+
+def _add(tar: tarfile.TarFile, name: str, source: Path) -> None:
+    member = tarfile.TarInfo(name)
+    try:  # an owner may keep the settings elsewhere and link to them; in a plugin a link leads anywhere
+        fd = os.open(source, os.O_RDONLY | os.O_CLOEXEC | (os.O_NOFOLLOW if "/" in name else 0))
+    except FileNotFoundError:
+        return  # it has just gone
+    with os.fdopen(fd, "rb") as content:
+        facts = os.fstat(content.fileno())
+        member.size, member.mtime = facts.st_size, int(facts.st_mtime)
+        member.mode = 0o700 if facts.st_mode & 0o100 else 0o600
+        tar.addfile(member, content)
+
+
+def _top(member: tarfile.TarInfo) -> str:
+    """To what of a home a member belongs; empty when it does not belong in a backup."""
+    if not member.isreg():
+        return ""
+    parts = member.name.split("/")
+    if len(parts) == 1:
+        return member.name if member.name in NAMES else ""
+    sound = all(part not in ("", ".", "..") and "\0" not in part and "\\" not in part for part in parts)
+    inside = len(parts) >= 3 and parts[0] == PLUGINS and not parts[1].startswith(".")
+    return PLUGINS if sound and inside and len(member.name) <= _MAX_PATH else ""
+
+
+def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> None:
+    content: IO[bytes] | None = tar.extractfile(member)
+    if content is None:
+        raise StorageError(f"'{member.name}' of the backup has no content")
+    place = to / PurePosixPath(member.name)
+    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    mode = 0o700 if member.name.startswith(f"{PLUGINS}/") and member.mode & 0o100 else 0o600
+    with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
+        shutil.copyfileobj(content, out, _CHUNK)
+        out.flush()
+        os.fsync(out.fileno())

@@ -28,6 +28,19 @@ def used_bytes(file: Path) -> int:
     return int((numbers[0] - numbers[1]) * numbers[2])
 
 
+def counts(file: Path) -> dict[str, int]:
+    """How many records of each kind it holds, and events; nothing of a file that does not exist."""
+    if not file.exists():
+        return {}
+    with _reading(file) as db:
+        try:
+            found = dict(db.execute("SELECT kind, COUNT(*) FROM records GROUP BY kind ORDER BY kind").fetchall())
+            (events,) = db.execute("SELECT COUNT(*) FROM events").fetchone()
+        except sqlite3.OperationalError:
+            return {}  # nothing was ever kept in it
+    return {**found, "event": events}
+
+
 def check(file: Path) -> None:
     """Raise StorageError when the file is damaged or of a newer Toolyard; one that does not exist is whole."""
     if file.exists():

@@ -25,6 +25,7 @@ from toolyard.web.edge import REQUEST, Edge
 from toolyard.web.feed import Feed
 from toolyard.web.head import Neighbourhood
 from toolyard.web.metrics import Metrics
+from toolyard.web.pushes import Pushes
 from toolyard.web.refusal import bug, error_body, problems
 from toolyard.web.reloading import Reloading
 from toolyard.web.routes import (
@@ -43,6 +44,7 @@ from toolyard.web.routes import (
     plugin_install,
     plugins,
     replies,
+    restore,
     rules,
     schedules,
     sessions,
@@ -71,6 +73,7 @@ class Parts:
     access: Access
     near: Neighbourhood
     feed: Feed
+    pushes: Pushes
     drain: Drain
     metrics: Metrics
     reloading: Reloading
@@ -108,6 +111,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         separate_input_output_schemas=False,
     )
     access, metrics, drain = parts.access, parts.metrics, parts.drain
+    chats = Conversations(yard.store, parts.clock)
     for router in (
         tools.router(yard),
         plugin_install.router(yard),
@@ -115,21 +119,22 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         mcp_servers.router(yard, parts.clock),
         settings.router(yard, parts.reloading),
         setup.router(yard, parts.reloading, parts.clock),
-        status.router(yard, drain, parts.feed, parts.reloading, version=parts.version, clock=parts.clock),
+        status.router(yard, drain, parts.feed, parts.reloading, parts.chat, version=parts.version, clock=parts.clock),
         doctor.router(yard, parts.clock),
+        restore.router(yard),
         human.router(yard, parts.clock),
-        tasks.router(yard),
-        schedules.router(yard, parts.clock),
+        tasks.router(yard, parts.pushes, chats),
+        schedules.router(yard, parts.clock, chats),
         rules.router(yard),  # before approvals: "rules" is no id
         approvals.router(yard, parts.clock, parts.chat),
         calls.router(yard, parts.clock),
         replies.router(),
-        conversations.router(Conversations(yard.store, parts.clock)),
+        conversations.router(chats),
         callbacks.router(yard, metrics),
         keys.router(access.keys, parts.clock),
         sessions.router(access, parts.cookie, parts.version),
         health.router(yard, drain, metrics, parts.version, parts.clock),
-        events.router(yard, parts.feed, access, vcp_channels=yard.config["vcp_channels"]),
+        events.router(yard, parts.feed, access, parts.pushes),
         pages.router(app),
         *((chat.router(parts.chat),) if parts.chat else ()),
         *parts.more,
@@ -144,8 +149,10 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
 
 
 def _answer_errors(app: FastAPI, drain: Drain) -> None:
-    async def refused(_: Request, error: Exception) -> Response:
+    async def refused(request: Request, error: Exception) -> Response:
         status, message, code, headers = _told(error)
+        if pages.is_lost(request, status):
+            return await pages.nowhere()
         if isinstance(error, StorageError):
             drain.storage_fault = message
         return Response(error_body(status, message, code), status, headers, "application/json")

@@ -14,11 +14,14 @@ from toolyard.web.scope import CALLBACK
 MAX_BODY: Final = 8 * 2**20
 MAX_CALLBACK: Final = callback.MAX_BODY
 MAX_CHAT: Final = 32 * 2**20
+MAX_BACKUP: Final = 512 * 2**20
 MAX_FORM: Final = 16 * 1024  # anybody may send it, and it is read beside everybody else's work
 BODY_S: Final = 30.0
+_BACKUP_TIMES = 20  # as long
 _TEXT = "/v1/human/tool"
 _FORM = "/login"
 _INSTALL = "/v1/plugins/install"
+_RESTORE = "/v1/backup/restore"
 
 
 def limit_of(path: str) -> int:
@@ -26,7 +29,14 @@ def limit_of(path: str) -> int:
         return MAX_CALLBACK
     if path == _FORM:
         return MAX_FORM
+    if path == _RESTORE:
+        return MAX_BACKUP
     return MAX_CHAT if path.startswith(("/v1/chat/", "/v1/chatvcp/")) or path == _INSTALL else MAX_BODY
+
+
+def patience_of(path: str, seconds: float) -> float:
+    """How long a body may take, of which most take ``seconds`` at most."""
+    return seconds * (_BACKUP_TIMES if path == _RESTORE else 1)
 
 
 def require_sound_body(head: Head) -> None:
@@ -82,6 +92,8 @@ def _kinds(path: str) -> tuple[str, ...]:
         return ("text/plain", "application/json")
     if path == _INSTALL:
         return ("application/json", "application/zip")
+    if path == _RESTORE:
+        return ("application/gzip",)
     if path == _FORM:
         return ("application/x-www-form-urlencoded",)
     if path.startswith(CALLBACK):

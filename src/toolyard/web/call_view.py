@@ -1,35 +1,54 @@
-"""One call of the journal with what is known about it elsewhere: its approval, its tasks, whether it can be undone."""
+"""One call of the journal with what is known about it elsewhere: its approval, its tasks, its retries, its files."""
 
 from toolyard.app import Yard
 from toolyard.engine import approvals
 from toolyard.engine.ask import commands_in
 from toolyard.engine.journal import RUNNING, shown
+from toolyard.engine.rules import Because
 from toolyard.protocol.approval import State
-from toolyard.protocol.json import Json, JsonObject, json_bytes
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Query, Record
+from toolyard.protocol.task import Task
+from toolyard.workspace.whole_files import Side
+
+_RETRIES = 20
+_TASKS = 20
+_LATER: JsonObject = {
+    "chat": None, "time_ms": None, "waited_ms": None, "bytes_out": None, "tasks": [], "retry_of": None, "undone": None,
+}  # fmt: skip
 
 
 def row(record: Record) -> JsonObject:
-    return {"chat": None, **shown(record), "command": _command(record.body.get("arguments"))}
+    return {**_LATER, **shown(record), "command": _command(record.body.get("arguments"))}
 
 
-async def whole(yard: Yard, found: JsonObject) -> JsonObject:
-    """``found`` is the call as the journal has it."""
-    id_, envelope = str(found["id"]), found.get("envelope")
+async def whole(yard: Yard, found: JsonObject, *, only: str | None) -> JsonObject:
+    """``found`` is the call as the journal has it; ``only``: show no call of another caller beside it."""
+    id_ = str(found["id"])
     asked = await yard.store.find(approvals.KIND, Query(text=id_, caller=str(found["caller"])), limit=1)
     approval = asked[0] if asked and asked[0].body.get("call_id") == id_ else None
+    retries = [one for one in await yard.journal.retries(id_, limit=_RETRIES) if only in (None, one.caller)]
     return {
-        "chat": None, **found, "command": _command(found.get("arguments")),
-        "bytes_out": len(json_bytes(envelope)) if envelope else 0, "tasks": _tasks(envelope),
-        "approval": _approval(approval), "timeline": _timeline(found, approval),
-        "process": _process(yard, id_),
+        **_LATER, **found, "process": found.get("process"), "command": _command(found.get("arguments")),
+        "retries": [{"id": one.id, "state": one.state, "started": one.created} for one in retries],
+        "approval": _approval(approval), "timeline": _timeline(found, approval, await _tasks(yard, found)),
         "undoable": found["state"] != RUNNING and await yard.can_undo(id_),
     }  # fmt: skip
 
 
-def _process(yard: Yard, call_id: str) -> Json:
-    """How the process of a plugin's call ran, while this server remembers it."""
-    return yard.mask.json(yard.plugins.host.runs.get(call_id))
+async def files(yard: Yard, call_id: str) -> JsonObject:
+    """The files that a call wrote, before and after it; secrets are masked."""
+    found = await yard.files_of(call_id)
+    return {
+        "data": [
+            {"path": one.path, "before": _side(yard, one.before), "after": _side(yard, one.after)} for one in found
+        ]
+    }
+
+
+def _side(yard: Yard, side: Side) -> JsonObject:
+    text = None if side.text is None else yard.mask.text(side.text)
+    return {"state": side.state.value, "bytes": side.bytes, "text": text}
 
 
 def _command(arguments: Json) -> str | None:
@@ -38,22 +57,53 @@ def _command(arguments: Json) -> str | None:
     return ", ".join(named) or None
 
 
-def _tasks(envelope: Json) -> list[Json]:
-    data = envelope.get("data") if isinstance(envelope, dict) else None
-    tasks = data.get("tasks") if isinstance(data, dict) else None
-    return [task["id"] for task in tasks if isinstance(task, dict) and "id" in task] if isinstance(tasks, list) else []
+async def _tasks(yard: Yard, found: JsonObject) -> list[Task]:
+    """Those that it really began: a plugin may name what it likes."""
+    named = found.get("tasks")
+    tasks = [await yard.tasks.get(str(one)) for one in named[:_TASKS]] if isinstance(named, list) else []
+    return [task for task in tasks if task is not None and task.call_id == found["id"]]
 
 
 def _approval(record: Record | None) -> JsonObject | None:
     return {"id": record.id, "state": record.state, "by": record.body.get("by")} if record else None
 
 
-def _timeline(found: JsonObject, approval: Record | None) -> list[Json]:
-    steps: list[Json] = [{"at": found["started"], "what": "called"}]
+def _timeline(found: JsonObject, approval: Record | None, tasks: list[Task]) -> list[Json]:
+    """What happened to it, in order, as far as it is known."""
+    process, undone = found.get("process"), found.get("undone")
+    of_process = process if isinstance(process, dict) else {}
+    steps = [_step(found["started"], "called")]
     if approval is not None:
-        steps.append({"at": approval.created, "what": "asked"})
-        if approval.state != State.PENDING:
-            steps.append({"at": approval.updated, "what": approval.state})
-    if found["ended"] is not None:
-        steps.append({"at": found["ended"], "what": "ended"})
-    return steps
+        steps += _asked(approval)
+    steps.append(_step(of_process.get("started", found.get("ran")), "started"))
+    steps.append(_step(of_process.get("first_output"), "first_output"))
+    steps.append(_step(found["ended"], "ended"))
+    for task in tasks:
+        steps += _callbacks(task)
+    if isinstance(undone, dict):
+        steps.append(_step(undone["at"], "undone", by=undone["by"]))
+    return [*sorted((step for step in steps if step["at"] is not None), key=lambda step: float(str(step["at"])))]
+
+
+def _step(at: Json, what: str, *, by: Json = None, task: str | None = None, result: str | None = None) -> JsonObject:
+    return {"at": at, "what": what, "by": by, "task": task, "result": result}
+
+
+def _asked(approval: Record) -> list[JsonObject]:
+    if approval.body.get("because") == Because.AUTO_SAFE:
+        return [_step(approval.created, "unasked")]
+    asked = _step(approval.created, "asked")
+    if approval.state == State.PENDING:
+        return [asked]
+    return [asked, _step(approval.updated, approval.state, by=approval.body.get("by"))]
+
+
+def _callbacks(task: Task) -> list[JsonObject]:
+    """The callback that ended a task and those that came after it; or how it ended without one."""
+    came = [
+        _step(late.get("at"), "callback", task=task.id, result="duplicate" if late.get("duplicate") else "refused")
+        for late in task.audit
+    ]
+    if task.result is not None:
+        return [_step(task.updated, "callback", task=task.id, result="accepted"), *came]
+    return [_step(task.updated, "task_ended", task=task.id, result=task.state.value), *came] if task.ended else came

@@ -19,7 +19,7 @@ from starlette.types import Scope as AsgiScope
 from toolyard.engine.clock import Clock
 from toolyard.gateway.fair import Fair
 from toolyard.web.access import Access, Visitor, same
-from toolyard.web.bodies import BODY_S, bounded, limit_of, require_sound_body
+from toolyard.web.bodies import BODY_S, bounded, limit_of, patience_of, require_sound_body
 from toolyard.web.drain import Drain
 from toolyard.web.head import Head, Neighbourhood, is_guest, read_head, require_host, require_origin
 from toolyard.web.metrics import Metrics
@@ -30,7 +30,7 @@ CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
     "media-src 'self' data: blob:; connect-src 'self'; font-src 'self'; frame-src 'self'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'; "
-    "require-trusted-types-for 'script'"
+    "require-trusted-types-for 'script'; trusted-types dompurify"
 )
 _HEADERS: Final = (
     (b"content-security-policy", CSP.encode()),
@@ -84,7 +84,8 @@ class Edge:
                 if head.method == "OPTIONS" and is_guest(head, self.near):
                     await answer.preflight()
                 else:
-                    await self._app(scope, bounded(receive, limit_of(head.path), self._body_s), answer.send)
+                    patience = patience_of(head.path, self._body_s)
+                    await self._app(scope, bounded(receive, limit_of(head.path), patience), answer.send)
             except Refusal as refusal:
                 await answer.refuse(refusal)
             except ClientDisconnect:

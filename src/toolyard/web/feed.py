@@ -39,6 +39,7 @@ class Follower:
 
     cursor: int
     caught_up: bool = False
+    is_client: bool = True  # else it is the server itself
     dropped: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -54,7 +55,8 @@ class Feed:
 
     @property
     def followers(self) -> int:
-        return len(self._followers)
+        """How many clients there are."""
+        return sum(one.is_client for one in self._followers)
 
     @property
     def last(self) -> int:

@@ -1,7 +1,6 @@
 """Every limit of a server, by name: what ``/readyz?verbose`` shows."""
 
 from toolyard.config import Config
-from toolyard.engine import retention
 from toolyard.engine.approvals import ANSWER_S
 from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
 from toolyard.engine.tasks import MAX_EXPECTED
@@ -26,6 +25,7 @@ def limits_of(config: Config) -> JsonObject:
     return {
         "body_bytes": bodies.MAX_BODY,
         "chat_body_bytes": bodies.MAX_CHAT,
+        "backup_body_bytes": bodies.MAX_BACKUP,
         "callback_body_bytes": bodies.MAX_CALLBACK,
         "body_seconds": bodies.BODY_S,
         "head_bytes": connection.MAX_HEAD,
@@ -61,8 +61,8 @@ def limits_of(config: Config) -> JsonObject:
         "plugin_children": MAX_LIVING,
         "tasks_expected": MAX_EXPECTED,
         "schedule_grace_seconds": SCHEDULE_GRACE_S,
-        "kept_seconds": retention.KEPT_S,
-        "kept_bytes": retention.MAX_BYTES,
+        "kept_seconds": config["history_days"] * 86_400.0,
+        "kept_bytes": config["history_mib"] * 2**20,
         "tool_rounds": MAX_ROUNDS,
         "model_text_characters": markers.MAX_CHARS,
         "reply_attachments": values.MAX_ATTACHMENTS,

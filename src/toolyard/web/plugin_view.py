@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.plugins.review import problem_data
-from toolyard.protocol.manifest import PluginType, plugin_text, tool_spec
+from toolyard.protocol.manifest import Manifest, PluginType, plugin_text, tool_spec
 from toolyard.protocol.replies.prompt import Language
 
 SANDBOX: Final = "limits"  # of processes, memory, time and environment; a plugin sees the files that its user sees
@@ -38,6 +39,7 @@ def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     return {
         "name": plugin.name,
         "display_name": manifest.display_name if manifest else plugin.name,
+        "translations": translations(manifest),
         "version": manifest.version if manifest else "",
         "kind": KINDS.get(manifest.type, "service") if manifest else "unknown",
         "state": MISSING_CONFIG if is_lacking else plugin.state.value,
@@ -48,6 +50,11 @@ def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "commands": [command.name for command in manifest.commands if command.name] if manifest else [],
         "problems": problem_data(plugin.problems),
     }
+
+
+def translations(manifest: Manifest | None) -> dict[str, dict[str, str]]:
+    """What people read in other languages, by language; an empty text is not translated."""
+    return {language: asdict(said) for language, said in manifest.translations.items()} if manifest else {}
 
 
 def whole(yard: Yard, plugin: Plugin) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from toolyard.web.access import Access
 from toolyard.web.app import Parts, make_app
 from toolyard.web.background import kept, until
 from toolyard.web.bodies import BODY_S
+from toolyard.web.brought_back import brought_back
 from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
 from toolyard.web.head import Neighbourhood
@@ -69,8 +70,7 @@ class Server:
         require_safe(options.host, stored_key(config.home), allow_remote=options.allow_remote)
         self._lock = OwnerLock.take(config.home)
         try:
-            if finish(config.home, _aside(config.home, options.clock)):
-                self.config = config = read_again(config)
+            self.config = config = brought_back(config, options.clock)
             stored = stored_key(config.home)  # only the owner of a home makes its key, so it is looked for again
             self.is_first_start = stored is None
             self.key = stored or make_key(config.home)

@@ -24,6 +24,8 @@ GROUPS: Final = {
     "chat_show": "chat",
     "request_nonce": "chat",
     "time_zone": "chat",
+    "history_days": "history",
+    "history_mib": "history",
     "fallback_encodings": "files",
     "truncation_direction": "files",
     "plugin_python": "plugins",

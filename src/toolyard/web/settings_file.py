@@ -27,6 +27,10 @@ _OPEN_FIELDS: Final = frozenset({"url", "models"})  # of a model provider
 _WORDS = r"(?:key|database|password|token|secret|credential)"
 _OLD_SECRET = re.compile(rf"^(#.*?{_WORDS}\w{{0,40}}\s{{0,40}}[=:]\s*+)\S.*$", re.IGNORECASE)
 _ANY_SECRET = re.compile(rf"^((?:(?!{_WORDS})[^#])*+{_WORDS}[^=]*+=\s*+)\S.*$", re.IGNORECASE)
+_MAY_BE_SECRET = re.compile(rf"""(?:(?!{_WORDS})[^#])*+{_WORDS}[\w.-]*+["']?\s*+[=:]?\s*+""", re.IGNORECASE)
+_TABLE = re.compile(r"""\s*\[+[\w.\s"'-]*\]+\s*(?:#.*)?""")
+_LOGIN = re.compile(r"://[^/\s@]*:[^/\s@]+@")
+_LONG: Final = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}  # where a value of several lines begins and ends
 _COMMENTED = re.compile(r"""((?:[^"'#]|"(?:[^"\\]|\\.)*+"|'[^']*+')*+)(#.*)""")
 _LONG_WORD = re.compile(r"""[^\s"']{8,}+""")
 _PLACE = re.compile(r"line (\d+), column (\d+)")
@@ -38,7 +42,7 @@ def masked(text: str, hide: Hide) -> str:
     try:
         document = tomlkit.parse(text)
     except (TOMLKitError, RecursionError):
-        return hide("\n".join(_ANY_SECRET.sub(rf"\1{MASK}", line) for line in text.split("\n")))
+        return hide("\n".join(_guessed(text.split("\n"))))
     for place in list(_secrets(document)):
         _set(document, place, MASK)
     return document.as_string()
@@ -150,6 +154,22 @@ def _get(value: Any, place: tuple[str, ...]) -> Any:
     for step in place:
         value = value.get(step) if isinstance(value, Mapping) else None
     return value
+
+
+def _guessed(lines: list[str]) -> Iterator[str]:
+    """Lines that are no TOML without what may be a secret, also where its value goes on for several lines."""
+    end = ""
+    for line in lines:
+        if end:
+            yield MASK
+            end = "" if end in line else end
+        elif _TABLE.fullmatch(line) or not (found := _MAY_BE_SECRET.match(line)):
+            yield _LOGIN.sub(f"://{MASK}@", line)
+        else:
+            value = line[found.end() :]
+            opened = next((sign for sign in _LONG if value.startswith(sign)), "")
+            end = _LONG[opened] if opened and _LONG[opened] not in value[len(opened) :] else ""
+            yield f"{line[: found.end()]}{MASK}" if value else line
 
 
 def _set(document: Any, place: tuple[str, ...], value: Any) -> None:

@@ -92,6 +92,27 @@ class UpstreamTested(BaseModel):
     ms: float
 
 
+class BackupContents(BaseModel):
+    files: list[str]
+    plugins: list[str]
+    counts: Annotated[dict[str, int], Field(description="Records by kind, and events.")]
+    bytes: int
+    fingerprint: Annotated[str, Field(description="Of the archive.")]
+
+
+class BackupShown(BackupContents):
+    staged: str
+
+
+class BackupConfirmed(Closed):
+    fingerprint: Annotated[str, Field(max_length=200, description="Of the backup that was shown.")]
+
+
+class BackupWaiting(BaseModel):
+    waiting: BackupContents | None
+    command: Annotated[str, Field(description="What starts the server again.")]
+
+
 class CheckShown(BaseModel):
     name: str
     level: Literal["ok", "warn", "fail"]

@@ -7,11 +7,23 @@ from pydantic import BaseModel, Field
 from toolyard.web.shapes import Closed, Open, ToolShown
 
 
+class TranslationShown(Open):
+    display_name: str
+    description: str
+
+
+Translations = Annotated[
+    dict[str, TranslationShown],
+    Field(description="What people read in other languages, by language; an empty text is not translated."),
+]
+
+
 class ToolRow(ToolShown):
     kind: Literal["built-in", "sync", "async", "mcp", "remote"]
     plugin: str | None
     server: str | None
     display_name: str
+    translations: Translations
     version: str
     commands: list[str]
     examples: list[dict[str, Any]]
@@ -34,6 +46,7 @@ class ProblemShown(Open):
 class PluginRow(Open):
     name: str
     display_name: str
+    translations: Translations
     version: str
     kind: Literal["sync", "async", "static", "service", "unknown"]
     state: Literal[
@@ -152,6 +165,7 @@ class StagedShown(Open):
     staged: Annotated[str, Field(description="What to allow or to discard it by.")]
     name: str
     display_name: str
+    translations: Translations
     source: str
     proof: str
     files: list[StagedFile]

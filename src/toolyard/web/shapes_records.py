@@ -15,16 +15,30 @@ class NewSchedule(Closed):
     maid: Annotated[str | None, Field(max_length=200)] = None
 
 
+class ScheduleShown(Open):
+    id: str
+    state: str
+    tool: str
+    condition: Annotated[str, Field(description="Its state, or `late`, or `blocked` while an approval is pending.")]
+    late_s: Annotated[float | None, Field(description="By how much it has missed its time.")]
+    late_because: Annotated[str | None, Field(description="`no_host`, `busy` or `storage`.")]
+    approval: Annotated[str | None, Field(description="The approval that its run waits for.")]
+    chat: Annotated[str | None, Field(description="The chat that made it.")]
+    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
+
+
 class When(Closed):
-    at: Annotated[str, Field(max_length=100)] = ""
+    at: Annotated[str, Field(max_length=100, description="As people type it, too: `tomorrow 9:00`, `in 1 hour`.")] = ""
     cron: Annotated[str, Field(max_length=100)] = ""
     days: Annotated[int, Field(ge=0, le=31, description="All moments of a cron within so many days, 200 at most.")] = 0
 
 
 class Preview(BaseModel):
+    at: Annotated[str | None, Field(description="The time as a schedule takes it.")]
     times: Annotated[list[str], Field(description="With their offset: one of a time, the next five of a cron.")]
     in_seconds: float | None
     zone: str
+    offset: Annotated[str, Field(description="Of the zone at this moment.")]
     note: Annotated[str, Field(description="What the clocks do to it, if they do anything.")]
     problem: str | None
 
@@ -39,8 +53,24 @@ class TaskCount(BaseModel):
 
 class CallbackNoted(BaseModel):
     at: float
-    result: Literal["accepted", "refused"]
+    result: Literal["accepted", "duplicate", "refused"]
+    status: Annotated[int, Field(description="What it was answered: 200, 401 or 409.")]
     why: str
+
+
+class PushWanted(BaseModel):
+    target: Annotated[str | None, Field(description="The clients that are told: VCPLog or VCPInfo; null: both.")]
+    type: str
+    open: Annotated[bool, Field(description="Whether the channels are open, so that anybody can be told.")]
+
+
+class Pushed(Open):
+    at: float
+    target: str | None
+    type: str
+    clients: Annotated[int, Field(description="How many listened.")]
+    reached: Annotated[int, Field(description="How many of them took it.")]
+    again: Annotated[bool, Field(description="Somebody asked for it.")]
 
 
 class TaskShown(Open):
@@ -48,7 +78,11 @@ class TaskShown(Open):
     state: str
     plugin: str
     task_id: str
+    chat: str | None
+    chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
     callbacks: list[CallbackNoted]
+    push: Annotated[PushWanted | None, Field(description="What the manifest wants pushed; null: nothing.")]
+    pushes: list[Pushed]
 
 
 class VcpToolCall(Open):
@@ -143,7 +177,7 @@ class RuleShown(BaseModel):
     by: str
     created: float
     chat: Annotated[str | None, Field(description="Only for this chat, until the server restarts.")]
-    hits: Annotated[int, Field(description="How often it decided since the server started.")]
+    hits: Annotated[int, Field(description="How often it decided.")]
     last_used: float | None
 
 
@@ -193,54 +227,3 @@ class ConversationShown(Open):
     messages: list[dict[str, Any]]
     settings: dict[str, Any]
     state: str
-
-
-class CallApproval(BaseModel):
-    id: str
-    state: str
-    by: str | None
-
-
-class Moment(BaseModel):
-    at: float
-    what: str
-
-
-class CallShown(Open):
-    id: str
-    state: str
-    tool: str
-    caller: str
-    command: str | None
-    chat: str | None
-    started: float
-    ended: float | None
-    arguments: Any
-    envelope: dict[str, Any] | None
-    bytes_out: int
-    tasks: Annotated[list[str], Field(description="The ids of those that it began.")]
-    approval: CallApproval | None
-    timeline: list[Moment]
-    undoable: Annotated[bool, Field(description="It changed files, and they are as it left them.")]
-
-
-class ToolCount(BaseModel):
-    tool: str
-    calls: int
-    errors: int
-    p50_ms: float | None
-    max_ms: float | None
-
-
-class ErrorCount(BaseModel):
-    code: str
-    count: int
-
-
-class CallStatistics(BaseModel):
-    since: float
-    total: int
-    by_state: dict[str, int]
-    by_tool: list[ToolCount]
-    errors: list[ErrorCount]
-    slow: Annotated[list[dict[str, Any]], Field(description="The ten that took longest.")]

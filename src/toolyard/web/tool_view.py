@@ -12,7 +12,7 @@ from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
 from toolyard.protocol.tool_json import shown_spec
 from toolyard.tools.file_operator import FileOperator
-from toolyard.web.plugin_view import KINDS
+from toolyard.web.plugin_view import KINDS, translations
 
 
 def describe(yard: Yard, tool: Tool) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def describe(yard: Yard, tool: Tool) -> dict[str, Any]:
         "plugin": None,
         "server": None,
         "display_name": tool.spec.name,
+        "translations": {},
         "version": "",
         "commands": [],
         "examples": [],
@@ -45,6 +46,7 @@ def _of_plugin(manifest: Manifest) -> dict[str, Any]:
     return {
         "plugin": manifest.name,
         "display_name": manifest.display_name,
+        "translations": translations(manifest),
         "version": manifest.version,
         "commands": [command.name for command in manifest.commands if command.name],
         "examples": [{"command": one.command.name, "arguments": one.arguments} for one in examples],

@@ -1,16 +1,23 @@
-/** What the call changed, and the way back while the files are still as it left them. */
+/** What the call changed, line by line or as whole files, and the way back while the files are still as it left them. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
+import { ask, asked } from "../../lib/router";
 import { toast } from "../../lib/toast";
+import { visible } from "../../lib/visible";
+import { who } from "../../lib/who";
 import { Button } from "../../ui/button";
+import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { Patch, type PatchFile } from "../../ui/patch";
 import { Fault } from "../../ui/state";
+import { Ago } from "../../ui/time";
 import { callPath, type WholeCall } from "./types";
+import { WholeFiles } from "./whole-files";
 import { activityWords as words } from "./words";
 
 export function Changes({ call, files, onUndone }: { call: WholeCall; files: readonly PatchFile[]; onUndone: () => void }) {
   const t = words();
+  const whole = asked("view") === "files";
   const asking = useSignal(false);
   const fault = useSignal<Error | null>(null);
   const undo = async () => {
@@ -24,11 +31,15 @@ export function Changes({ call, files, onUndone }: { call: WholeCall; files: rea
   return (
     <div class="stack">
       <div class="row">
-        <Button sign="undo" disabled={call.undoable === false} onClick={() => void (asking.value = true)}>{t.undo}</Button>
-        {call.undoable === false && <span class="faint">{t.undoNo}</span>}
+        {call.undone
+          ? <span class="act-undone"><Chip>{t.putBack}</Chip><Ago at={call.undone.at} /><span class="faint" data-given>{visible(who(call.undone.by))}</span></span>
+          : <Button sign="undo" disabled={call.undoable === false} onClick={() => void (asking.value = true)}>{t.undo}</Button>}
+        {!call.undone && call.undoable === false && <span class="faint">{t.undoNo}</span>}
+        <span class="grow" />
+        <Button kind="quiet" sign="file" pressed={whole} onClick={() => ask({ view: whole ? null : "files" })}>{t.wholeFiles}</Button>
       </div>
       {fault.value && <Fault title={t.undoFailed} error={fault.value} />}
-      <Patch files={files} />
+      {whole ? <WholeFiles id={call.id} /> : <Patch files={files} />}
       {asking.value && <Dialog title={t.undo} onClose={close} footer={<><Button onClick={() => void close()}>{t.cancel}</Button><Button kind="primary" onFault={(error) => { fault.value = error as Error; close(); }} onClick={undo}>{t.undo}</Button></>}><p>{t.undoAsk}</p><ul class="act-files mono">{files.map((file) => <li key={file.path} data-given>{file.path}</li>)}</ul></Dialog>}
     </div>
   );

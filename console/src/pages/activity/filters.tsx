@@ -9,7 +9,7 @@ import { Search } from "../../ui/field";
 import { FILTERS } from "./use-calls";
 import { activityWords as words } from "./words";
 
-const STATES = ["running", "success", "partial", "error", "interrupted"] as const;
+const STATES = ["running", "success", "partial", "error", "cancelled", "interrupted"] as const;
 const PAUSE_MS = 250;
 
 export function Filters({ callers }: { callers: readonly string[] }) {

@@ -1,5 +1,6 @@
 /** One call, whole, at the side of the list: its address is `?call=ID&part=…`. */
 import { useMemo } from "preact/hooks";
+import { duration } from "../../lib/clock";
 import { ask, asked, go } from "../../lib/router";
 import { useThing } from "../../lib/resource";
 import { visible } from "../../lib/visible";
@@ -10,27 +11,28 @@ import { Dialog } from "../../ui/dialog";
 import { filesOf } from "../../ui/patch";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
-import { Ago, Elapsed } from "../../ui/time";
+import { Ago } from "../../ui/time";
 import { Changes } from "./changes";
 import { asCurl, asFixture } from "./copies";
 import { Input } from "./input";
 import { Output } from "./output";
 import { ProcessPart } from "./process";
 import { Related } from "./related";
-import { isWaiting, stop } from "./row";
+import { isWaiting, stop, Took } from "./row";
 import { Timeline } from "./timeline";
-import { callPath, nameOf, type WholeCall } from "./types";
+import { callPath, nameOf, stateOf, type WholeCall } from "./types";
 import { activityWords as words, originOf } from "./words";
 
+const SHORT_MS = 500; // to ask the rules takes a moment too
 type Part = "output" | "input" | "patch" | "timeline" | "process" | "related";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useThing<WholeCall>(callPath(id), ["call.", "approval."], (data) => data.id === id || data.call_id === id);
+  const found = useThing<WholeCall>(callPath(id), ["call.", "approval.", "task."], (data) => data.id === id || data.call_id === id || data.retry_of === id);
   const call = found.value;
   const runs = call?.state === "running";
   return (
-    <Dialog side given={!!call} title={call ? nameOf(call) : t.call} onClose={() => ask({ call: null, part: null })} footer={call && <>
+    <Dialog side given={!!call} title={call ? nameOf(call) : t.call} onClose={() => ask({ call: null, part: null, view: null })} footer={call && <>
       <CopyButton short={false} label={t.curl} text={() => asCurl(call)} />
       <CopyButton short={false} label={t.fixture} text={() => asFixture(call)} />
       <span class="grow" />
@@ -58,15 +60,16 @@ function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
   return (
     <>
       <div class="act-facts">
-        <StateChip state={waits ? "approval" : call.state} />
-        <Elapsed from={call.started} to={call.time_ms !== undefined ? call.started + call.time_ms / 1000 : call.ended} />
+        <StateChip state={waits ? "approval" : stateOf(call)} />
+        <Took call={call} from={call.timeline?.find((step) => step.what === "allowed")?.at} />
+        {(call.waited_ms ?? 0) >= SHORT_MS && <span class="quiet">{t.waited(duration(call.waited_ms! / 1000))}</span>}
         <span class="quiet"><span data-given>{visible(who(call.caller))}</span> · {originOf(t, call.origin)}</span>
         <span class="faint"><Ago at={call.started} /></span>
         <span class="act-id"><code class="cut faint" title={call.id}>{call.id}</code><CopyButton text={call.id} label={t.copyId} /></span>
       </div>
       {waits && <Notice tone="warn" action={<Button onClick={() => go("/approvals")}>{t.answer}</Button>}>{t.waits}</Notice>}
-      {call.error && <Notice tone="bad"><strong class="mono" data-given>{call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}</strong><p class="act-error" data-given>{visible(call.error.message)}</p></Notice>}
-      <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => ask({ part: next })} />
+      {call.error && <Notice tone={call.state === "cancelled" ? "warn" : "bad"}><strong class="mono" data-given>{call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}</strong><p class="act-error" data-given>{visible(call.error.message)}</p></Notice>}
+      <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => ask({ part: next, view: null })} />
       {part === "input" && <Input call={call} />}
       {part === "output" && <Output call={call} />}
       {part === "patch" && <Changes call={call} files={files} onUndone={reload} />}

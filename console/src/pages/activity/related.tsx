@@ -1,4 +1,4 @@
-/** What else belongs to a call: its chat, its approval, its tasks, and the call that it repeats. */
+/** What else belongs to a call: its chat, its approval, its tasks, the call that it repeats and those that repeat it. */
 import { Fragment } from "preact";
 import { chatLink } from "../../lib/chat-link";
 import { StateChip } from "../../ui/chip";
@@ -15,7 +15,8 @@ export function Related({ call }: { call: WholeCall }) {
     ...(chat && call.chat ? [{ name: t.chat, href: chat, id: call.chat }] : []),
     ...(approval ? [{ name: t.approval, href: approval.state === "pending" ? "/approvals" : `/approvals?tab=history&open=${encodeURIComponent(approval.id)}`, id: approval.id, state: approval.state, by: approval.by }] : []),
     ...(call.tasks ?? []).map((id) => ({ name: t.task, href: `/tasks?task=${encodeURIComponent(id)}`, id })),
-    ...(call.retry_of ? [{ name: t.retryOf, href: `/activity?call=${encodeURIComponent(call.retry_of)}`, id: call.retry_of }] : []),
+    ...(call.retry_of ? [{ name: t.retryOf, href: callLink(call.retry_of), id: call.retry_of }] : []),
+    ...(call.retries ?? []).map((one) => ({ name: t.retriedAs, href: callLink(one.id), id: one.id, state: one.state })),
     ...(call.schedule ? [{ name: t.schedule, href: `/schedule?schedule=${encodeURIComponent(call.schedule)}`, id: call.schedule }] : []),
   ];
   if (!lines.length) return <p class="quiet">{t.relatedNone}</p>;
@@ -25,3 +26,5 @@ export function Related({ call }: { call: WholeCall }) {
     </dl>
   );
 }
+
+const callLink = (id: string) => `/activity?call=${encodeURIComponent(id)}&part=related`;

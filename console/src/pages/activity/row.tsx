@@ -11,7 +11,7 @@ import { IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Icon, type Sign } from "../../ui/icon";
 import { Elapsed } from "../../ui/time";
-import { callPath, nameOf, type Call } from "./types";
+import { callPath, nameOf, stateOf, type Call } from "./types";
 import { activityWords as words, originOf } from "./words";
 
 export function Row({ call }: { call: Call }) {
@@ -25,8 +25,8 @@ export function Row({ call }: { call: Call }) {
         <When at={call.started} />
         <span class="act-who cut"><span data-given title={call.caller}>{visible(who(call.caller))}</span><span class="faint"> {originOf(t, call.origin)}</span></span>
         <span class="act-what cut" data-given title={`${visible(nameOf(call))} ${visible(gist(call))}`}><span class="mono act-name">{visible(nameOf(call))}</span> {visible(gist(call))}</span>
-        <span class="act-state"><StateChip state={waits ? "approval" : call.state} /></span>
-        <span class="act-took tabular">{runs ? <Elapsed from={call.started} /> : <Elapsed from={0} to={call.time_ms !== undefined ? call.time_ms / 1000 : (call.ended ?? call.started) - call.started} />}</span>
+        <span class="act-state"><StateChip state={waits ? "approval" : stateOf(call)} /></span>
+        <span class="act-took tabular"><Took call={call} /></span>
         <span class="act-size tabular faint">{typeof call.bytes_out === "number" ? bytes(call.bytes_out) : ""}</span>
       </a>
       <span class="act-side">
@@ -37,6 +37,12 @@ export function Row({ call }: { call: Call }) {
       </span>
     </div>
   );
+}
+
+/** How long it ran; while it runs, how long since it was called, or `from` then. */
+export function Took({ call, from = call.started }: { call: Call; from?: number }) {
+  if (call.state === "running") return <Elapsed from={from} />;
+  return <Elapsed from={0} to={typeof call.time_ms === "number" ? call.time_ms / 1000 : (call.ended ?? call.started) - call.started} />;
 }
 
 /** Whether a call waits for a person: the badge of the console knows all that do. */
@@ -63,6 +69,7 @@ function hrefOf(id: string): string {
   const query = new URLSearchParams(place.value.query);
   query.set("call", id);
   query.delete("part");
+  query.delete("view");
   return `/activity?${query}`;
 }
 

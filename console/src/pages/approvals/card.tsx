@@ -27,14 +27,14 @@ export function Card({ row, first, settle, denyRef, same }: { row: Approval; fir
   const since = useRef(performance.now());
   const fault = useSignal<Error | null>(null);
   const one = { ...row, ...whole.value };
-  const ready = whole.state !== "loading";
+  const ready = whole.value !== null; // nobody allows what they cannot see whole
   // What arrives may push the buttons down: the next press must not land on another than was aimed at.
   useEffect(() => { if (ready) hold(); }, [ready]);
   return (
     <article class={`card apr-card${first ? " apr-first" : ""}`} aria-labelledby={`${row.id}-name`}>
       <Head one={one} />
-      <Body one={one} loading={!ready} />
-      {whole.state === "fault" && <Notice tone="warn">{t.detailFailed}</Notice>}
+      {ready ? <Body one={one} /> : whole.state === "loading" ? <div class="apr-body"><Loading rows={3} /></div> : null}
+      {whole.state === "fault" && <Fault title={t.detailFailed} error={whole.error} retry={whole.reload} />}
       {fault.value && <Fault title={t.failed} error={fault.value} />}
       <Actions one={one} same={same} ready={ready} since={since.current} settle={settle} denyRef={denyRef} onFault={(error) => (fault.value = error as Error)} />
     </article>
@@ -70,14 +70,13 @@ function Left({ from, to }: { from: number; to: number }) {
 }
 
 /** What it would do; also for those that were answered. */
-export function Body({ one, loading = false }: { one: Approval; loading?: boolean }) {
+export function Body({ one }: { one: Approval }) {
   const t = words();
   const files = useMemo(() => filesFrom(one.patch), [one.patch]);
   return (
     <div class="apr-body">
       {one.excerpt && <Part title={t.said}><blockquote data-given>{visible(one.excerpt)}</blockquote></Part>}
       <Arguments value={one.arguments} />
-      {loading && <Loading rows={1} />}
       {files.length > 0 && <Part title={t.changes}><div class="apr-patch"><Patch files={files} /></div></Part>}
       {one.patch_problem && <Notice tone="warn">{t.noPatch(visible(one.patch_problem))}</Notice>}
       {one.command_line && one.command_line.length > 0 && <Code label={t.commandLine} text={one.command_line.map(quoted).join(" ")} />}

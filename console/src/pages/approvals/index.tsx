@@ -22,7 +22,7 @@ export default function Approvals() {
       <div class="head">
         <h1>{t.title}</h1>
         <span class="grow" />
-        {tab === "inbox" && <DenyAll inbox={inbox} />}
+        {tab === "inbox" && <span class="apr-all"><DenyAll inbox={inbox} /></span>}
         <IconButton label={t.notify} sign="bell" pressed={notices.value} onClick={async () => { if (!(await setNotices(!notices.value))) toast(t.noNotice, "plain"); }} />
         <IconButton label={t.sound} sign="sound" pressed={sounds.value} onClick={() => setSounds(!sounds.value)} />
       </div>

@@ -8,6 +8,7 @@ import { approvalWords as words } from "./words";
 
 export function whoAnswered(one: Approval): string {
   const t = words();
+  if (one.because === "auto-safe") return t.byItself;
   if (one.answered_by) return t.answeredBy(visible(who(one.answered_by)));
   return one.state === "expired" ? t.nobody : one.state === "interrupted" ? t.gone : "";
 }

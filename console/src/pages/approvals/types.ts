@@ -4,7 +4,7 @@ export interface Rule extends Said { id: string; by: string; created: number; ch
 
 export interface Approval {
   id: string; tool: string; state: string; caller: string; created: number; updated: number; expires: number | null;
-  call_id: string; commands: string[]; risk: string; origin: string; arguments: unknown; maid?: string | null;
+  call_id: string; commands: string[]; risk: string; origin: string; arguments?: unknown; summary?: string; maid?: string | null;
   protected?: boolean; because?: string | null; reason?: string; chat?: string | null; excerpt?: string; digest?: string;
   command_line?: string[] | null; patch?: unknown; patch_problem?: string | null;
   rule?: Said | null; answered?: number | null; answered_by?: string | null; note?: string;

@@ -8,6 +8,7 @@ import { toast } from "../../lib/toast";
 import { IconButton } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { NoPicture, pictureOf } from "./images";
+import { modeOf } from "./model";
 import type { Talk } from "./talk";
 import { send, stop } from "./turn";
 import { words } from "./words";
@@ -90,8 +91,9 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
 }
 
 function toolsWord(talk: Talk): string {
-  const t = words(), { tools } = talk.settings.value;
-  return tools === "all" ? t.toolsAll : tools === "none" ? t.toolsNone : t.toolsCount(tools.length);
+  const t = words(), { tools } = talk.settings.value, mode = modeOf(talk.settings.value);
+  const which = tools === "all" ? t.toolsAll : tools === "none" ? t.toolsNone : t.toolsCount(tools.length);
+  return tools === "none" || mode === "ask" ? which : t.modeTools(mode === "read-only" ? t.readOnly : t.modeSafe, which);
 }
 
 function ModelPicker({ talk }: { talk: Talk }) {

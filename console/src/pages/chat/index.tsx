@@ -28,7 +28,7 @@ export default function Chat() {
       <aside class="chat-side" aria-label={t.conversations}><List /></aside>
       <section class="chat-main">
         <header class="chat-head">
-          <span class="chat-narrow"><IconButton label={t.conversations} sign="tasks" onClick={() => ask({ open: "list" }, false)} /></span>
+          <span class="chat-narrow"><IconButton label={t.conversations} sign="panel" onClick={() => ask({ open: "list" }, false)} /></span>
           <h1 class="cut" title={talk.title.value} data-given={talk.title.value ? "" : undefined}>{talk.title.value || t.newChat}</h1>
           {!talk.fresh && <IconButton label={t.sent} sign="eye" onClick={() => ask({ open: "sent" }, false)} />}
           <IconButton label={t.options} sign="settings" onClick={() => ask({ open: "options" }, false)} />

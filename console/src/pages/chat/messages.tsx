@@ -31,11 +31,16 @@ export function Messages({ talk }: { talk: Talk }) {
       top = node.scrollTop;
       away.value = !atEnd.current && left > node.clientHeight / 2;
     };
-    // What a person opens grows downwards, also at the end: the thing they pressed stays under their finger.
-    let pressed = 0;
-    const press = () => void (pressed = Date.now());
+    // What a person opens grows downwards, also at the end: the thing they pressed stays under their finger. However slow
+    // the machine is, what the press brought has been drawn two frames later.
+    let held = 0;
+    const press = () => {
+      const ours = ++held;
+      const release = () => { if (held === ours) held = 0; };
+      setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(release)), HOLD_MS);
+    };
     const grown = new ResizeObserver(() => {
-      if (Date.now() - pressed < HOLD_MS) atEnd.current = node.scrollHeight - node.scrollTop - node.clientHeight < CLOSE;
+      if (held) atEnd.current = node.scrollHeight - node.scrollTop - node.clientHeight < CLOSE;
       if (atEnd.current) toEnd();
       else look();
     });

@@ -1,4 +1,6 @@
 /** What a conversation is made of. The server keeps messages as they are here, and does not look into them. */
+import { may } from "../../lib/api";
+
 export type CallState = "running" | "approval" | "success" | "partial" | "error" | "cancelled" | "scheduled" | "background";
 
 export interface Thinking { kind: "thinking"; text: string; started: number; ms: number }
@@ -22,11 +24,23 @@ export interface Message {
   cursor: number; ended: number; model: string; usage: Usage | null; rounds: number; gap: boolean;
 }
 
-export interface Settings { instructions: string; tools: "all" | "none" | string[]; readOnly: boolean }
+/** What the calls of a chat may do by themselves; the server says what each of them means. */
+export type Mode = "ask" | "auto-safe" | "read-only";
+export interface Settings { instructions: string; tools: "all" | "none" | string[]; mode: Mode }
 export interface Row { id: string; title: string; model: string; created: number; updated: number; version: number; messages: number; state: string }
-export interface Stored extends Omit<Row, "messages"> { messages: Message[]; settings: Partial<Settings> }
+export interface Stored extends Omit<Row, "messages"> { messages: Message[]; settings: Partial<Settings> & { readOnly?: boolean } }
 
-export const SETTINGS: Settings = { instructions: "", tools: "all", readOnly: false };
+export const SETTINGS: Settings = { instructions: "", tools: "all", mode: "ask" };
+
+/** What was kept, also by an older console, which knew one other mode. */
+export function settingsOf({ readOnly, ...kept }: Stored["settings"]): Settings {
+  return { ...SETTINGS, ...(readOnly ? { mode: "read-only" } : {}), ...kept };
+}
+
+/** The mode that holds: what a key may not choose is not asked for. */
+export function modeOf({ mode }: Settings): Mode {
+  return mode === "auto-safe" && !may("approve") ? "ask" : mode;
+}
 
 export function newId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(36).padStart(2, "0")).join("").slice(0, 20);

@@ -1,12 +1,12 @@
-/** What this chat tells the model before anything else: instructions, and which tools there are. */
+/** What this chat tells the model before anything else, which tools there are, and what they may do unasked. */
 import { useSignal } from "@preact/signals";
 import { may } from "../../lib/api";
 import { useThing } from "../../lib/resource";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { Search, Switch, TextArea } from "../../ui/field";
+import { Search, TextArea } from "../../ui/field";
 import { Fault, Loading } from "../../ui/state";
-import type { Settings } from "./model";
+import { modeOf, type Mode, type Settings } from "./model";
 import type { Talk } from "./talk";
 import { words } from "./words";
 
@@ -14,7 +14,7 @@ interface Tool { name: string; description?: string }
 
 export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) {
   const t = words();
-  const { instructions, tools, readOnly } = talk.settings.value;
+  const { instructions, tools } = talk.settings.value;
   const set = (change: Partial<Settings>) => (talk.settings.value = { ...talk.settings.peek(), ...change });
   const close = () => { void talk.keep(); onClose(); };
   const way = Array.isArray(tools) ? "some" : tools;
@@ -28,8 +28,28 @@ export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) 
         <p class="faint">{t.toolsHelp}</p>
         {Array.isArray(tools) && may("tools") && <Choice chosen={tools} onChoose={(names) => set({ tools: names })} />}
       </fieldset>
-      {tools !== "none" && <Switch label={t.readOnly} help={t.readOnlyHelp} on={readOnly} onSwitch={(on) => set({ readOnly: on })} />}
+      {tools !== "none" && <Modes chosen={modeOf(talk.settings.value)} onChoose={(mode) => set({ mode })} />}
     </Dialog>
+  );
+}
+
+function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => void }) {
+  const t = words();
+  const trusted = may("approve");
+  const modes = [["ask", t.modeAsk, t.modeAskHelp], ["auto-safe", t.modeSafe, trusted ? t.modeSafeHelp : t.modeSafeNot], ["read-only", t.readOnly, t.readOnlyHelp]] as const;
+  return (
+    <fieldset class="chat-ways">
+      <legend>{t.mode}</legend>
+      {modes.map(([id, name, help]) => {
+        const closed = id === "auto-safe" && !trusted;
+        return (
+          <label key={id} class={`chat-way chat-mode${closed ? " closed" : ""}`}>
+            <input type="radio" name="mode" aria-label={name} aria-describedby={`mode-${id}`} disabled={closed} checked={chosen === id} onChange={() => onChoose(id)} />
+            <span>{name}<small id={`mode-${id}`} class="faint">{help}</small></span>
+          </label>
+        );
+      })}
+    </fieldset>
   );
 }
 

@@ -2,7 +2,7 @@
 import { signal, type Signal } from "@preact/signals";
 import type { ApiError } from "../../lib/api";
 import { merged } from "./merge";
-import { completed, SETTINGS, type Message, type Settings, type Stored } from "./model";
+import { completed, SETTINGS, settingsOf, type Message, type Settings, type Stored } from "./model";
 
 /** A message in its own signal, so that a growing reply draws nothing but itself. */
 export interface Cell { id: string; at: Signal<Message> }
@@ -38,7 +38,7 @@ export function receive(talk: Talk, stored: Stored, ours: readonly Message[]): v
   talk.version = stored.version;
   talk.title.value = stored.title;
   talk.model.value = stored.model;
-  talk.settings.value = { ...SETTINGS, ...stored.settings };
+  talk.settings.value = settingsOf(stored.settings);
   const known = new Map(talk.cells.peek().map((one) => [one.id, one]));
   talk.cells.value = merged(stored.messages.map(completed), ours).map((message) => {
     const one = known.get(message.id);

@@ -1,7 +1,7 @@
 /** One turn: what the user said goes out, and the reply comes in as a stream that survives: when the connection is lost
  * or the page is loaded again, it is followed from where it was, and ends with the same text. */
 import { api, ApiError, request } from "../../lib/api";
-import { answerOf, begun, said, type Message, type Settings } from "./model";
+import { answerOf, begun, modeOf, said, type Message, type Settings } from "./model";
 import { ended, take, type Chunk } from "./reply";
 import { events } from "./sse";
 import { cell, messagesOf, type Cell, type Talk } from "./talk";
@@ -148,8 +148,9 @@ function outgoing(messages: readonly Message[], settings: Settings): object[] {
 }
 
 /** What the server lets the calls of this chat do, whatever the model asks for. */
-function bounds({ tools, readOnly }: Settings): object {
-  return { ...(Array.isArray(tools) ? { tools } : {}), ...(readOnly ? { mode: "read-only" } : {}) };
+function bounds(settings: Settings): object {
+  const { tools } = settings, mode = modeOf(settings);
+  return { ...(Array.isArray(tools) ? { tools } : {}), ...(mode === "ask" ? {} : { mode }) };
 }
 
 function toolText(tools: Settings["tools"]): string {

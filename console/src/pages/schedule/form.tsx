@@ -42,7 +42,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
   const when = useSignal<When>({ kind: before?.cron ? "cron" : "once", at: isEdit ? (before?.at ?? "") : "", cron: before?.cron ?? "" });
   const fault = useSignal<Error | null>(null);
   const asked = when.value.kind === "once" ? { at: when.value.at.trim() } : { cron: when.value.cron.trim() };
-  const { preview, looking } = usePreview(asked);
+  const { preview, looking, zone, offset, look } = usePreview(asked);
   const chosen = tools.value?.data.find((one) => one.name === tool.value);
   const problems = chosen ? problemsOf(chosen.parameters, given.value) : NONE;
   const hasTime = !!("at" in asked ? asked.at : asked.cron) && !preview?.problem && !looking;
@@ -51,7 +51,10 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
     tried.value = true;
     fault.value = null;
     if (problems.size) return;
-    const body = { tool: tool.value, arguments: given.value, ...asked, ...(before?.maid ? { maid: before.maid } : {}) };
+    // One that is counted from now counts from now, not from when it was written.
+    const at = "at" in asked ? (await look())?.at : undefined;
+    if ("at" in asked && !at) return;
+    const body = { tool: tool.value, arguments: given.value, ...asked, ...(at ? { at } : {}), ...(before?.maid ? { maid: before.maid } : {}) };
     await (isEdit && before ? api(schedulePath(before.id), { method: "PUT", body }) : api("/v1/schedules", { body }));
     toast(t.saved);
     onClose();
@@ -64,7 +67,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
     </>}>
       {fault.value && <Fault title={t.failed} error={fault.value} />}
       {tools.state === "fault" && <Fault error={tools.error} retry={tools.reload} />}
-      <WhenField when={when.value} onWhen={(next) => (when.value = next)} preview={preview} looking={looking} />
+      <WhenField when={when.value} onWhen={(next) => (when.value = next)} preview={preview} looking={looking} zone={zone} offset={offset} />
       <Select label={t.tool} required value={tool.value} onInput={(name) => { tool.value = name; given.value = {}; }} options={[{ value: "", name: t.toolPick }, ...(tools.value?.data ?? (tool.value ? [{ name: tool.value }] : [])).map((one) => ({ value: one.name, name: one.name, given: true }))]} />
       {JSON.stringify(given.value).includes(MASK) && <Notice tone="warn">{t.masked}</Notice>}
       {chosen ? <ArgumentsField key={tool.value} schema={chosen.parameters} value={given.value} problems={tried.value ? problems : NONE} onValue={(value, right) => { given.value = value; isRight.value = right; }} /> : <p class="quiet">{t.toolNone}</p>}

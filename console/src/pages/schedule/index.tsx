@@ -18,7 +18,7 @@ import { scheduleWords as words } from "./words";
 export default function SchedulePage() {
   const t = words();
   const tab = (asked("tab") in TABS ? asked("tab") : "next") as Tab;
-  const upcoming = useRecords<Schedule>(withQuery("/v1/schedules", { limit: 200, state: TABS.next }), ["schedule."], schedulePath);
+  const upcoming = useRecords<Schedule>(withQuery("/v1/schedules", { limit: 200, state: TABS.next }), ["schedule.", "approval."], schedulePath);
   const coming = useComing(upcoming.rows);
   const zone = upcoming.rows[0]?.zone;
   const open = asked("schedule");
@@ -40,12 +40,22 @@ type List = ReturnType<typeof useRecords<Schedule>>;
 function Upcoming({ list, days }: { list: List; days: ReadonlySet<string> }) {
   const t = words();
   const day = asked("day");
-  const rows = [...list.rows].filter((row) => !day || days.has(row.id)).sort((a, b) => (a.due ?? Infinity) - (b.due ?? Infinity) || a.created - b.created);
+  const rows = [...list.rows].filter((row) => !day || days.has(row.id)).sort((a, b) => compare(order(a), order(b)) || a.created - b.created);
   return (
     <Rows list={list} rows={rows} empty={day
       ? <Empty sign="schedule" title={t.dayNone} action={<Button onClick={() => ask({ day: null })}>{t.allDays}</Button>} />
       : <Empty sign="schedule" title={t.none} action={<Button kind="primary" sign="plus" onClick={() => ask({ form: "new" }, false)}>{t.add}</Button>}>{t.noneText}</Empty>} />
   );
+}
+
+/** What runs, or waits to, comes first, then the next one; what is paused comes last. */
+function order(one: Schedule): number {
+  return one.state === "running" ? -Infinity : (one.due ?? Infinity);
+}
+
+/** Also of two that are infinite. */
+function compare(a: number, b: number): number {
+  return a === b ? 0 : a < b ? -1 : 1;
 }
 
 function Ended({ tab }: { tab: "missed" | "past" }) {

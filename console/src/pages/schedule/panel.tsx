@@ -1,26 +1,26 @@
 /** One schedule, whole, with its runs and all that can be done with it. */
 import { useSignal } from "@preact/signals";
 import { chatLink } from "../../lib/chat-link";
-import { absolute } from "../../lib/clock";
+import { absolute, duration } from "../../lib/clock";
 import { useThing } from "../../lib/resource";
 import { ask } from "../../lib/router";
 import { visible } from "../../lib/visible";
 import { who } from "../../lib/who";
 import { Button, CopyButton } from "../../ui/button";
-import { StateChip } from "../../ui/chip";
+import { Chip, StateChip } from "../../ui/chip";
 import { Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { step } from "./do";
-import { Left, reason } from "./row";
+import { Condition, lateBecause, Left, reason } from "./row";
 import { schedulePath, type Schedule } from "./types";
 import { shown } from "./when";
 import { scheduleWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useThing<Schedule>(schedulePath(id), ["schedule."], (data) => data.id === id);
+  const found = useThing<Schedule>(schedulePath(id), ["schedule.", "approval."], (data) => data.id === id || String(data.id).startsWith("approval_"));
   const fault = useSignal<Error | null>(null);
   const asking = useSignal(false);
   const one = found.value;
@@ -57,12 +57,12 @@ export function Panel({ id }: { id: string }) {
 function Whole({ one }: { one: Schedule }) {
   const t = words();
   const why = reason(one);
-  const chat = chatLink(one.chat);
+  const chat = one.chat_kept ? chatLink(one.chat) : null;
   const ahead = one.state === "scheduled" || one.state === "paused" || one.state === "running";
   return (
     <>
-      <div class="row"><StateChip state={one.state} /><span class="quiet tabular"><Left one={one} /></span></div>
-      {why && <Notice tone="warn"><span class="sch-why">{visible(why)}</span></Notice>}
+      <div class="row"><Condition one={one} /><span class="quiet tabular"><Left one={one} /></span></div>
+      {why && <Notice tone="warn" action={one.approval && <a class="button" href="/approvals">{t.toApproval}</a>}><span class="sch-why">{visible(why)}</span></Notice>}
       {one.state === "paused" && <Notice>{t.paused}</Notice>}
       <dl class="facts">
         <dt>{ahead ? t.nextRun : t.wasFor}</dt><dd class="tabular" data-given>{shown(one.scheduled_for)}</dd>
@@ -70,14 +70,14 @@ function Whole({ one }: { one: Schedule }) {
         <dt>{t.zone}</dt><dd data-given>{one.zone}</dd>
         <dt>{t.caller}</dt><dd data-given>{visible(one.maid ? `${one.maid} (${who(one.caller)})` : who(one.caller))}</dd>
         <dt>{t.created}</dt><dd><Ago at={one.created} /></dd>
-        {chat && <><dt>{t.chat}</dt><dd><a href={chat} data-given>{one.chat}</a></dd></>}
+        {one.chat && <><dt>{t.chat}</dt><dd data-given>{chat ? <a href={chat}>{visible(one.chat)}</a> : visible(one.chat)}</dd></>}
         <dt>{t.id}</dt><dd class="mono sch-id"><span data-given>{one.id}</span><CopyButton text={one.id} /></dd>
       </dl>
       <Json label={t.arguments} value={one.arguments} />
       <section class="stack" aria-label={t.runs}>
         <h3>{t.runs}</h3>
         {one.runs.length ? <ul class="sch-past">{[...one.runs].reverse().map((run, at) => (
-          <li key={at}><StateChip state={run.state} /><time class="tabular">{absolute(run.at)}</time>{run.call_id && <a href={`/activity?call=${encodeURIComponent(run.call_id)}`}>{t.open}</a>}<p class="quiet" data-given>{visible(run.text)}</p></li>
+          <li key={at}><StateChip state={run.state} />{run.late_s && <Chip tone="warn">{t.lateBy(duration(Math.floor(run.late_s)))}</Chip>}<time class="tabular">{absolute(run.at)}</time>{run.call_id && <a href={`/activity?call=${encodeURIComponent(run.call_id)}`}>{t.open}</a>}{run.late_because && <p class="quiet">{lateBecause(run.late_because)}</p>}<p class="quiet" data-given>{visible(run.text)}</p></li>
         ))}</ul> : <p class="quiet">{t.noRuns}</p>}
       </section>
     </>

@@ -2,11 +2,12 @@
 import { absolute, duration, now } from "../../lib/clock";
 import { place } from "../../lib/router";
 import { visible } from "../../lib/visible";
+import { who } from "../../lib/who";
 import { IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Ago } from "../../ui/time";
 import { step } from "./do";
-import { summary, type Schedule } from "./types";
+import { conditionOf, summary, type Late, type Schedule } from "./types";
 import { shown } from "./when";
 import { scheduleWords as words } from "./words";
 
@@ -14,6 +15,7 @@ export function Row({ one }: { one: Schedule }) {
   const t = words();
   const last = one.runs[one.runs.length - 1];
   const why = reason(one);
+  const told = why || `${one.maid || who(one.caller)} · ${summary(one.arguments)}`;
   return (
     <li class={`sch-row${one.state === "paused" ? " paused" : ""}`}>
       <a class="sch-open" data-row href={hrefOf(one.id)}>
@@ -23,9 +25,9 @@ export function Row({ one }: { one: Schedule }) {
         </span>
         <span class="sch-what">
           <span class="cut" title={one.cron ? `${one.tool} ${t.every(one.cron)}` : one.tool} data-given><strong class="mono">{visible(one.tool)}</strong>{one.cron && <span class="faint mono"> {t.every(one.cron)}</span>}</span>
-          <span class="faint cut" data-given title={visible(why || summary(one.arguments))}>{visible(why || summary(one.arguments))}</span>
+          <span class={`${why ? "sch-held" : "faint"} cut`} data-given title={visible(told)}>{visible(told)}</span>
         </span>
-        <span class="sch-state"><StateChip state={one.state} />{last && one.state === "scheduled" && <span class="faint">{t.last} <StateChip state={last.state} /> <Ago at={last.at} /></span>}</span>
+        <span class="sch-state"><Condition one={one} />{last && one.state === "scheduled" && <span class="faint">{t.last} <StateChip state={last.state} /> <Ago at={last.at} /></span>}</span>
       </a>
       <span class="sch-side">
         {(one.state === "scheduled" || one.state === "expired") && <IconButton label={`${t.run}: ${one.tool}`} sign="play" onClick={() => step(one.id, "run")} />}
@@ -36,21 +38,36 @@ export function Row({ one }: { one: Schedule }) {
   );
 }
 
-/** Until its time, as long as there is one ahead. */
+/** What state it is in, or what keeps it. */
+export function Condition({ one }: { one: Schedule }) {
+  const condition = conditionOf(one, now.value);
+  return <StateChip state={condition === "blocked" ? "approval" : condition} />;
+}
+
+/** Until its time, as long as there is one ahead; since its time, when it should have begun. */
 export function Left({ one }: { one: Schedule }) {
   const t = words();
   if (one.state !== "scheduled" || one.due === null) return null;
   const left = one.due - now.value / 1000;
-  return <>{left > 0 ? t.inTime(duration(Math.ceil(left))) : t.overdue}</>;
+  if (left > 0) return <>{t.inTime(duration(Math.ceil(left)))}</>;
+  return <>{conditionOf(one, now.value) === "late" ? t.lateBy(duration(Math.floor(-left))) : t.overdue}</>;
 }
 
-/** Why it did not run, or did not end well. */
+/** Why it did not run, does not run yet, or did not end well. */
 export function reason(one: Schedule): string {
   const t = words();
-  if (one.state === "expired") return t.whyExpired;
   const last = one.runs[one.runs.length - 1];
-  if (one.state === "interrupted") return last?.text || t.whyInterrupted;
-  return one.state === "failed" ? last?.text || t.whyFailed : "";
+  const condition = conditionOf(one, now.value);
+  if (condition === "late") return one.late_because ? lateBecause(one.late_because) : t.whyLate;
+  if (condition === "blocked") return t.whyBlocked;
+  if (condition === "expired") return t.whyExpired;
+  if (condition === "interrupted") return last?.text || t.whyInterrupted;
+  return condition === "failed" ? last?.text || t.whyFailed : "";
+}
+
+export function lateBecause(why: Late): string {
+  const t = words();
+  return { no_host: t.lateNoHost, busy: t.lateBusy, storage: t.lateStorage }[why];
 }
 
 function hrefOf(id: string): string {

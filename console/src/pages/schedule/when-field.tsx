@@ -1,36 +1,37 @@
-/** The time of a schedule, written, picked or as a cron expression; what it means is told while it is written. */
-import { duration } from "../../lib/clock";
-import { Field, TextField } from "../../ui/field";
+/** The time of a schedule: written as people say it, picked, or as a cron expression. What it means is told meanwhile. */
+import { duration, now } from "../../lib/clock";
+import { Field } from "../../ui/field";
 import { Notice } from "../../ui/state";
-import type { Preview } from "./types";
-import { shown } from "./when";
+import { Picker } from "./picker";
+import type { Seen } from "./use-preview";
+import { quick, shown } from "./when";
 import { scheduleWords as words } from "./words";
 
 export interface When { kind: "once" | "cron"; at: string; cron: string }
 
-export function WhenField({ when, onWhen, preview, looking }: { when: When; onWhen: (when: When) => void; preview: Preview | null; looking: boolean }) {
+export function WhenField({ when, onWhen, preview, looking, zone, offset }: { when: When; onWhen: (when: When) => void; preview: Seen | null; looking: boolean; zone: string; offset: string }) {
   const t = words();
   const problem = preview?.problem ? inWords(preview.problem, [[/not in the future/, t.isPast], [/not a time/, t.notTime], [/not a cron/, t.notCron], [/never comes/, t.never]]) : "";
   const first = shown(preview?.times[0] ?? "");
-  const picked = /^(\d{4})-(\d{2})-(\d{2})[-T ](\d{2}):(\d{2})/.exec(when.at);
-  const presets: [string, string][] = [["0 * * * *", t.everyHour], ["0 8 * * *", t.everyDay], ["0 9 * * 1-5", t.workdays], ["0 9 * * 1", t.everyWeek], ["0 8 1 * *", t.everyMonth]];
+  const isOnce = when.kind === "once";
+  const put = (text: string) => onWhen(isOnce ? { ...when, at: text } : { ...when, cron: text });
+  const ready: [string, string][] = isOnce
+    ? quick().map((said, at) => [said, [t.inMinute, t.inHour, t.tomorrow][at]!])
+    : [["0 * * * *", t.everyHour], ["0 8 * * *", t.everyDay], ["0 9 * * 1-5", t.workdays], ["0 9 * * 1", t.everyWeek], ["0 8 1 * *", t.everyMonth]];
   return (
     <fieldset class="sch-field">
       <legend>{t.when}</legend>
       <div class="sch-kinds">
         {(["once", "cron"] as const).map((kind) => <label key={kind}><input type="radio" name="sch-kind" checked={when.kind === kind} onChange={() => onWhen({ ...when, kind })} /> {kind === "once" ? t.kindOnce : t.kindCron}</label>)}
       </div>
-      {when.kind === "once" ? (
-        <div class="sch-two">
-          <TextField label={t.at} required help={t.atHelp} problem={problem} placeholder="2027-03-05-14:00" autocomplete="off" value={when.at} onInput={(at) => onWhen({ ...when, at })} />
-          <Field label={t.pick}>{(ids) => <input {...ids} type="datetime-local" value={picked ? `${picked[1]}-${picked[2]}-${picked[3]}T${picked[4]}:${picked[5]}` : ""} onInput={(event) => { if (event.currentTarget.value) onWhen({ ...when, at: event.currentTarget.value.replace("T", "-").slice(0, 16) }); }} />}</Field>
+      <Field label={isOnce ? t.at : t.cron} required help={isOnce ? t.atHelp : t.cronHelp} problem={problem}>{(ids) => (
+        <div class="sch-time">
+          <input {...ids} type="text" key={when.kind} autocomplete="off" placeholder={isOnce ? "2027-03-05-14:00" : "0 8 * * *"} value={isOnce ? when.at : when.cron} onInput={(event) => put(event.currentTarget.value)} />
+          {isOnce && <Picker at={preview?.times[0] ?? ""} onPick={put} />}
+          {zone && <span class="sch-zone" title={t.zone}><code>{zone}</code> <time class="tabular">{offset}</time></span>}
         </div>
-      ) : (
-        <>
-          <TextField label={t.cron} required help={t.cronHelp} problem={problem} placeholder="0 8 * * *" autocomplete="off" value={when.cron} onInput={(cron) => onWhen({ ...when, cron })} />
-          <div class="sch-presets" role="group" aria-label={t.presets}>{presets.map(([cron, name]) => <button key={cron} type="button" class="button" aria-pressed={when.cron === cron} onClick={() => onWhen({ ...when, cron })}>{name}</button>)}</div>
-        </>
-      )}
+      )}</Field>
+      <div class="sch-presets" role="group" aria-label={isOnce ? t.quick : t.presets}>{ready.map(([text, name]) => <button key={text} type="button" class="button" aria-pressed={(isOnce ? when.at : when.cron) === text} onClick={() => put(text)}>{name}</button>)}</div>
       <div role="status" class="sch-told">
         {looking && <span class="faint">{t.looking}</span>}
         {preview && !problem && preview.times.length > 0 && <Told preview={preview} />}
@@ -40,13 +41,14 @@ export function WhenField({ when, onWhen, preview, looking }: { when: When; onWh
   );
 }
 
-function Told({ preview }: { preview: Preview }) {
+function Told({ preview }: { preview: Seen }) {
   const t = words();
   const [first, ...rest] = preview.times;
+  const left = (preview.in_seconds ?? 0) - (now.value - preview.came) / 1000;
   return (
     <>
-      <strong>{t.inTime(duration(Math.ceil(preview.in_seconds ?? 0)))}</strong>, <span class="tabular">{shown(first!)}</span> <span class="faint">{preview.zone}</span>
-      {rest.length > 0 && <p class="faint tabular">{t.then} {rest.map(shown).join("; ")}</p>}
+      <strong class="tabular">{t.inTime(duration(Math.ceil(Math.max(0, left))))}</strong>{t.comma}<time class="tabular">{shown(first!)}</time>
+      {rest.length > 0 && <p class="faint tabular">{t.then} <time>{rest.map(shown).join("; ")}</time></p>}
     </>
   );
 }

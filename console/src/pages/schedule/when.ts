@@ -1,5 +1,5 @@
 /** Moments as the server's zone has them: the offset is always said. */
-import { locale } from "../../lib/language";
+import { language, locale } from "../../lib/language";
 
 const ISO = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::(\d{2}))?(?:\.\d+)?(Z|[+-]\d{2}:\d{2})$/;
 
@@ -34,4 +34,9 @@ export function daysFrom(day: string, count: number): string[] {
 
 export function weekday(day: string): string {
   return new Intl.DateTimeFormat(locale(), { weekday: "short", timeZone: "UTC" }).format(new Date(`${day}T00:00:00Z`));
+}
+
+/** Times that are often wanted, as the server understands them: in a minute, in an hour, tomorrow morning. */
+export function quick(): string[] {
+  return language.value === "zh" ? ["1 分钟后", "1 小时后", "明天 9:00"] : ["in 1 minute", "in 1 hour", "tomorrow 9:00"];
 }

@@ -1,7 +1,6 @@
-/** What this server is, where it keeps its state, a backup of it, and whose work the console stands on. */
-import { request } from "../../lib/api";
+/** What this server is, where it keeps its state, and whose work the console stands on. */
 import { useThing } from "../../lib/resource";
-import { Button, CopyButton } from "../../ui/button";
+import { CopyButton } from "../../ui/button";
 import { Fault, Loading } from "../../ui/state";
 import { words } from "./words";
 
@@ -11,6 +10,7 @@ interface Build { vendored: Record<string, { version: string; license: string }>
 export function About() {
   const t = words();
   const status = useThing<Status>("/v1/status");
+  const limits = useThing<{ limits: Record<string, number> }>("/readyz?verbose");
   const build = useThing<Build>("/console/build.json");
   if (status.state === "fault" && !status.value) return <Fault error={status.error} retry={status.reload} />;
   if (!status.value) return <Loading rows={3} />;
@@ -25,10 +25,12 @@ export function About() {
           <dt>{t.sandbox}</dt><dd>{sandbox === "limits" ? t.limits : sandbox}</dd>
         </dl>
       </section>
-      <section class="card stack">
-        <h2>{t.backup}</h2><p class="quiet">{t.backupText}</p>
-        <div><Button sign="download" onClick={download}>{t.backupNow}</Button></div>
-      </section>
+      {limits.value && (
+        <details class="card settings-limits">
+          <summary>{t.limitsTitle}</summary>
+          <dl class="facts">{Object.entries(limits.value.limits).map(([name, value]) => [<dt key={name}><code>{name}</code></dt>, <dd key={`${name}-v`} class="tabular">{value}</dd>])}</dl>
+        </details>
+      )}
       {build.value && (
         <section class="card stack">
           <h2>{t.licences}</h2>
@@ -37,12 +39,4 @@ export function About() {
       )}
     </>
   );
-}
-
-async function download(): Promise<void> {
-  const response = await request("/v1/backup", { method: "POST", body: {} });
-  const url = URL.createObjectURL(await response.blob());
-  const link = Object.assign(document.createElement("a"), { href: url, download: /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "toolyard-backup" });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -1,12 +1,20 @@
 /** What the machine offers, and the command that mends what is missing. */
+import { dictionary } from "../../lib/language";
 import { useThing } from "../../lib/resource";
 import { Button } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Code } from "../../ui/code";
 import { Fault, Loading, Notice } from "../../ui/state";
+import { Told } from "../../ui/told";
 import { words } from "./words";
 
-interface Check { name: string; level: "ok" | "warn" | "error"; message: string; fix?: string | null }
+interface Check { name: string; level: "ok" | "warn" | "fail"; message: string; fix: string }
+/** How the server begins a fix that is a command and nothing else. */
+const RUN = "Run: ";
+const names = dictionary(
+  { python: "Python", system: "System", settings: "Settings", home: "Home", state: "State", project: "Project", ripgrep: "Search program", tools: "Tools" },
+  { python: "Python", system: "系统", settings: "设置", home: "数据目录", state: "状态数据", project: "项目", ripgrep: "搜索程序", tools: "工具" },
+);
 
 export function Doctor() {
   const t = words();
@@ -21,8 +29,8 @@ export function Doctor() {
       <ul class="card settings-checks one">
         {checks.map((check) => (
           <li key={check.name} class="stack">
-            <div class="settings-check"><span><StateChip state={check.level} /></span><strong data-given>{check.name}</strong><span class="quiet" data-given>{check.message}</span></div>
-            {check.fix && <Code label={t.fix} text={check.fix} />}
+            <div class="settings-check"><span><StateChip state={check.level} /></span><strong>{(names() as Record<string, string>)[check.name] ?? <span data-given>{check.name}</span>}</strong><span class="quiet"><Told text={check.message} /></span></div>
+            {check.fix.startsWith(RUN) ? <Code label={t.fix} text={check.fix.slice(RUN.length)} /> : check.fix && <p class="settings-fix"><Told text={check.fix} /></p>}
           </li>
         ))}
       </ul>

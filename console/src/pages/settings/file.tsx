@@ -6,6 +6,7 @@ import { toast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { TextArea } from "../../ui/field";
 import { Fault, Loading, Notice } from "../../ui/state";
+import { Told } from "../../ui/told";
 import { words } from "./words";
 
 interface All { file: string; text: string }
@@ -46,7 +47,7 @@ export function File() {
       <p class="quiet">{t.rawText}</p>
       <TextArea label={<code>{all.value.file}</code>} mono rows={18} value={text} onInput={(value) => { draft.value = value; diff.value = null; }} />
       {problems.value.length > 0 && (
-        <Notice tone="bad"><strong>{t.problems}</strong><ul>{problems.value.map((one, at) => <li key={at}>{one.line ? <code>{one.line}:{one.column ?? 1}</code> : null} {one.message}</li>)}</ul></Notice>
+        <Notice tone="bad"><strong>{t.problems}</strong><ul>{problems.value.map((one, at) => <li key={at}>{one.line ? <code>{one.line}:{one.column ?? 1}</code> : null} <Told text={one.message} /></li>)}</ul></Notice>
       )}
       {fault.value && (fault.value.status === 409 ? <Notice tone="warn" action={<Button onClick={() => { draft.value = null; all.reload(); }}>{t.reload}</Button>}>{t.changedOutside}</Notice> : <Fault error={fault.value} />)}
       {diff.value !== null && (diff.value ? <Notice tone="good">{t.good}<pre class="settings-diff">{diff.value.split("\n").map((line, at) => <span key={at} class={line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : ""}>{line}{"\n"}</span>)}</pre></Notice> : <Notice>{t.noChange}</Notice>)}

@@ -1,8 +1,9 @@
-/** Settings: each with its value, where it comes from and when it holds; keys, the file itself, the doctor. */
+/** Settings: each with its value, where it comes from and when it holds; keys, the file itself, the doctor, backup and restore. */
 import "./style.css";
 import { ask, asked } from "../../lib/router";
 import { Tabs } from "../../ui/tabs";
 import { About } from "./about";
+import { Backup } from "./backup";
 import { Doctor } from "./doctor";
 import { File } from "./file";
 import { Keys } from "./keys";
@@ -11,7 +12,7 @@ import { Mcp } from "./mcp";
 import { Values } from "./values";
 import { words } from "./words";
 
-const TABS = { general: Values, keys: Keys, mcp: Mcp, raw: File, doctor: Doctor, looks: Looks, about: About } as const;
+const TABS = { general: Values, keys: Keys, mcp: Mcp, raw: File, doctor: Doctor, backup: Backup, looks: Looks, about: About } as const;
 type Tab = keyof typeof TABS;
 
 export default function Settings() {

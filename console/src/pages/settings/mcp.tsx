@@ -2,45 +2,54 @@
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
 import { useThing } from "../../lib/resource";
+import { ask, asked } from "../../lib/router";
 import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
-import { StateChip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
 import { TextArea } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import { Told } from "../../ui/told";
+import { PluginState } from "../tools/marks";
+import { McpReview, type Server } from "./mcp-review";
 import { words } from "./words";
-
-interface Server { name: string; state: string; reason?: string; command_line?: string[] | null; url?: string | null; tools?: string[]; fingerprint?: string }
 
 export function Mcp() {
   const t = words();
-  const servers = useThing<{ data: Server[] }>("/v1/mcp/servers", ["plugin."]);
-  const adding = useSignal(false);
+  const servers = useThing<{ data: Server[]; problems: string[] }>("/v1/mcp/servers", ["plugin."]);
+  const adding = useSignal(asked("add") !== "");
+  const reviewing = useSignal<Server | null>(null);
+  const fault = useSignal<ApiError | null>(null);
   if (servers.state === "fault" && !servers.value) return <Fault error={servers.error} retry={servers.reload} />;
   if (!servers.value) return <Loading rows={3} />;
-  const act = async (name: string, verb: string, body: unknown = {}) => {
-    await api(`/v1/mcp/servers/${encodeURIComponent(name)}${verb ? `/${verb}` : ""}`, verb ? { body } : { method: "DELETE" });
+  const failed = (error: unknown) => (fault.value = error as ApiError);
+  const act = async (name: string, verb: string) => {
+    fault.value = null;
+    await api(`/v1/mcp/servers/${encodeURIComponent(name)}${verb ? `/${verb}` : ""}`, verb ? { body: {} } : { method: "DELETE" });
     servers.reload();
   };
   const add = <Button kind="primary" sign="plus" onClick={() => (adding.value = true)}>{t.addMcp}</Button>;
+  const must = (server: Server) => server.state === "needs_review" || server.state === "changed";
   return (
     <>
       {servers.value.data.length === 0 ? <Empty sign="plug" title={t.noMcp} action={add}>{t.noMcpText}</Empty> : <div class="row spread"><span />{add}</div>}
+      {servers.value.problems.map((problem) => <Notice key={problem} tone="bad"><Told text={problem} /></Notice>)}
+      {fault.value && <Fault title={t.mcpFailed} error={fault.value} />}
       <ul class="settings-checks">
         {servers.value.data.map((server) => (
           <li key={server.name} class="card stack">
-            <div class="row"><StateChip state={server.state} /><strong class="grow">{server.name}</strong>
-              {server.state === "needs_review" && <Button kind="primary" onClick={() => act(server.name, "allow", { fingerprint: server.fingerprint })}>{t.allow}</Button>}
-              {server.state === "disabled" ? <Button onClick={() => act(server.name, "enable")}>{t.enable}</Button> : server.state !== "needs_review" && <Button onClick={() => act(server.name, "disable")}>{t.disable}</Button>}
-              <Button kind="danger" sign="trash" onClick={() => act(server.name, "")}>{t.remove}</Button>
+            <div class="row"><PluginState state={server.state} /><strong class="grow" data-given>{visible(server.name)}</strong>
+              {(must(server) || server.state === "failed") && <Button kind={must(server) ? "primary" : "plain"} onClick={() => (reviewing.value = server)}>{t.reviewMcp}</Button>}
+              {server.scope === "home" && (server.state === "disabled" ? <Button onClick={() => act(server.name, "enable")} onFault={failed}>{t.enable}</Button> : !must(server) && <Button onClick={() => act(server.name, "disable")} onFault={failed}>{t.disable}</Button>)}
+              {server.scope === "home" && <Button kind="danger" sign="trash" onClick={() => act(server.name, "")} onFault={failed}>{t.remove}</Button>}
             </div>
-            {server.reason && <p class="quiet">{server.reason}</p>}
-            <p class="faint">{t.command}: <code>{visible(server.command_line?.join(" ") ?? server.url ?? "")}</code></p>
-            {server.tools && <p class="faint">{t.tools(server.tools.length)}{server.tools.length ? `: ${server.tools.join(", ")}` : ""}</p>}
+            <p class="faint">{t.command}{t.colon}<code>{visible(server.command_line)}</code></p>
+            <p class="faint">{t.writtenIn}{t.colon}<code>{visible(server.file)}</code></p>
+            {server.tools.length > 0 && <p class="faint">{t.tools(server.tools.length)}{t.colon}<span data-given>{visible(server.tools.join(", "))}</span></p>}
           </li>
         ))}
       </ul>
-      {adding.value && <Add onClose={() => { adding.value = false; servers.reload(); }} />}
+      {adding.value && <Add onClose={() => { adding.value = false; ask({ add: "" }); servers.reload(); }} />}
+      {reviewing.value && <McpReview server={reviewing.value} onClose={() => { reviewing.value = null; servers.reload(); }} />}
     </>
   );
 }

@@ -2,20 +2,20 @@
 import { dictionary, language } from "../../lib/language";
 
 const groups = dictionary(
-  { upstream: "Model provider", chat: "Chat", approvals: "Approvals", server: "Server", plugins: "Plugins", files: "Files" },
-  { upstream: "模型服务", chat: "对话", approvals: "审批", server: "服务器", plugins: "插件", files: "文件" },
+  { upstream: "Model provider", chat: "Chat", approvals: "Approvals", server: "Server", plugins: "Plugins", files: "Files", history: "History" },
+  { upstream: "模型服务", chat: "对话", approvals: "审批", server: "服务器", plugins: "插件", files: "文件", history: "历史记录" },
 );
 const names = dictionary(
   {
-    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", database: "Shared database", fallback_encodings: "Other encodings", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", request_nonce: "Numbered requests",
+    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", database: "Shared database", fallback_encodings: "Other encodings", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", request_nonce: "Numbered requests",
     shared_keys: "Shared variables", time_zone: "Time zone", truncation_direction: "End that is kept", trusted_folders: "Trusted folders", trusted_proxies: "Trusted proxies", upstream_key: "Key", upstream_url: "Address", upstreams: "Further providers", vcp_channels: "VCPToolBox channels", warm_starts: "Start plugins ahead",
   },
   {
-    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", database: "共用数据库", fallback_encodings: "备用编码", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", request_nonce: "带编号的请求",
+    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", database: "共用数据库", fallback_encodings: "备用编码", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", request_nonce: "带编号的请求",
     shared_keys: "共享的变量", time_zone: "时区", truncation_direction: "保留哪一端", trusted_folders: "信任的文件夹", trusted_proxies: "信任的代理", upstream_key: "密钥", upstream_url: "地址", upstreams: "更多模型服务", vcp_channels: "VCPToolBox 频道", warm_starts: "提前启动插件",
   },
 );
-export const GROUPS = ["upstream", "approvals", "chat", "plugins", "files", "server"] as const;
+export const GROUPS = ["upstream", "approvals", "chat", "plugins", "files", "history", "server"] as const;
 
 const CHINESE: Record<string, string> = {
   allowed_hosts: "访问本服务器时还可以使用的主机名（带端口）。",
@@ -24,6 +24,8 @@ const CHINESE: Record<string, string> = {
   chat_show: "客户端没有说明时，能看到多少工具过程：summary（摘要）、raw（原文）、hidden（隐藏）或 events（事件）。",
   database: "多台主机共用的 PostgreSQL 数据库，例如 postgresql://user@host/name；不填则使用数据目录中的文件。",
   fallback_encodings: "文件不是有效的 UTF-8 时，在统计猜测之前依次尝试的编码。",
+  history_days: "已结束的调用、结果、任务、日程和审批保留多少天。",
+  history_mib: "状态数据超过多少 MiB 时，更早删除最旧的记录。",
   plugin_python: "插件命令写作 python 且没有自己的 .venv 时，用哪个 Python 运行。",
   plugins_at_once: "同时运行多少个插件调用，其余的排队等待。",
   port: "服务器端口。",
@@ -50,5 +52,6 @@ export function settingName(name: string): string {
 }
 
 export function description(name: string, english: string): string {
+  if (language.value === "pseudo") return `${english} xx`;
   return language.value === "zh" ? (CHINESE[name] ?? english) : english;
 }

@@ -1,6 +1,8 @@
 /** Every setting as a field of its own kind. */
 import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
 import { api, type ApiError } from "../../lib/api";
+import { bytes } from "../../lib/clock";
 import { useThing } from "../../lib/resource";
 import { ask, asked } from "../../lib/router";
 import { toast } from "../../lib/toast";
@@ -8,6 +10,7 @@ import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Search, Select, Switch, TextArea, TextField } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
+import { Told } from "../../ui/told";
 import { description, groupName, GROUPS, settingName } from "./names";
 import { words } from "./words";
 
@@ -32,11 +35,20 @@ export function Values() {
       {groups.map((group) => (
         <section key={group} class="card settings-group" aria-label={groupName(group)}>
           <h2>{groupName(group)}</h2>
+          {group === "history" && <Used />}
           {found.filter((one) => one.group === group).map((one) => <One key={one.name} setting={one} onSaved={all.reload} />)}
         </section>
       ))}
     </>
   );
+}
+
+/** How large the history is now. */
+function Used() {
+  const t = words();
+  const status = useThing<{ database: { bytes: number | null } }>("/v1/status");
+  const used = status.value?.database.bytes;
+  return used ? <p class="faint">{t.usedNow(bytes(used))}</p> : null;
 }
 
 function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
@@ -56,7 +68,7 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
   return (
     <div class="settings-one">
       <div class="grow stack">
-        <Input setting={setting} value={value} fixed={fixed} problem={fault.value?.message.replace(PLACE, "")} onInput={(wanted) => (draft.value = wanted)} />
+        <Input setting={setting} value={value} fixed={fixed} problem={fault.value && <Told text={fault.value.message.replace(PLACE, "")} />} onInput={(wanted) => (draft.value = wanted)} />
         <div class="row faint">
           {setting.source !== "default" && <Chip tone="info">{t.source(where)}</Chip>}
           {!setting.live && <span>{t.restart}</span>}
@@ -75,9 +87,9 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
   );
 }
 
-function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; value: unknown; fixed: boolean; problem?: string; onInput: (value: unknown) => void }) {
+function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; value: unknown; fixed: boolean; problem?: ComponentChildren; onInput: (value: unknown) => void }) {
   const t = words();
-  const help = <span data-given>{description(setting.name, setting.description)}</span>;
+  const help = description(setting.name, setting.description);
   const label = <>{settingName(setting.name)} <code class="settings-name">{setting.name}</code></>;
   const common = { label, help, problem };
   if (setting.secret && setting.kind !== "table") return <TextField {...common} type="password" autocomplete="new-password" disabled={fixed} value={typeof value === "string" && value !== setting.value ? value : ""} placeholder={setting.value ? t.secretSet : t.secretEmpty} onInput={onInput} />;

@@ -5,15 +5,17 @@ import { useEffect } from "preact/hooks";
 import { bytes, duration } from "../../lib/clock";
 import { useThing } from "../../lib/resource";
 import { StateChip, type Tone } from "../../ui/chip";
-import { Fault, Loading } from "../../ui/state";
+import { Fault, Loading, Notice } from "../../ui/state";
+import { Told } from "../../ui/told";
 import { Ago } from "../../ui/time";
 import { ATTENTION } from "../tools/catalogue-data";
 import { pluginStateWord } from "../tools/words";
 import { words } from "./words";
 
+interface Contact { answered: number | null; failed: number | null; error: string }
 interface Status {
   version: string; started: number; database: { kind: string; ok: boolean; bytes: number | null }; disk: { free: number; total: number }; queue: { waiting: number; running: number };
-  events: { newest: number; lag: number }; websockets: number; upstream: { url: string | null; others: string[] }; plugins: { by_state: Record<string, number> }; memory_bytes: number;
+  events: { newest: number; lag: number }; websockets: number; upstream: { url: string | null; others: string[]; contacts: Record<string, Contact> }; mcp: { by_state: Record<string, number>; crashes: number }; plugins: { by_state: Record<string, number> }; memory_bytes: number;
 }
 interface Stats { total: number; by_state: Record<string, number>; by_tool: { tool: string; calls: number; errors: number; p50_ms: number; max_ms: number }[]; errors: { code: string; count: number }[]; slow: { id: string; tool: string; time_ms: number; started: number; state: string }[] }
 
@@ -29,7 +31,7 @@ export default function StatusPage() {
     <div class="page">
       <div class="head"><h1 class="grow">{t.title}</h1><a href="/metrics" target="_blank" rel="noopener">{t.metrics}</a><a href="/docs" target="_blank" rel="noopener">{t.docs}</a></div>
       {status.state === "fault" && !status.value && <Fault error={status.error} retry={status.reload} />}
-      {status.value ? <Tiles status={status.value} /> : status.state === "loading" && <Loading rows={3} />}
+      {status.value ? <><Tiles status={status.value} /><Failing upstream={status.value.upstream} /></> : status.state === "loading" && <Loading rows={3} />}
       <h2>{t.lastDay}</h2>
       {stats.state === "fault" && !stats.value && <Fault error={stats.error} retry={stats.reload} />}
       {stats.value ? <Day stats={stats.value} /> : stats.state === "loading" && <Loading rows={4} />}
@@ -41,18 +43,43 @@ function Tiles({ status }: { status: Status }) {
   const t = words();
   const { disk, upstream, plugins, queue } = status;
   const tight = disk.free < disk.total * 0.05;
+  const servers = Object.entries(status.mcp.by_state);
   return (
     <div class="status-tiles">
       <Tile name={t.version}>{status.version}<Small>{t.started}<Ago at={status.started} />{t.startedAfter}</Small></Tile>
       <Tile name={t.database} tone={status.database.ok ? "good" : "bad"}><span data-given>{status.database.kind}</span><Small>{status.database.ok ? t.ok : t.bad}{status.database.bytes !== null && ` · ${bytes(status.database.bytes)}`}</Small></Tile>
       <Tile name={t.disk} tone={tight ? "bad" : "good"}>{bytes(disk.free)}<Small>{t.of(bytes(disk.total))}</Small></Tile>
       <Tile name={t.queue} tone={queue.waiting > 100 ? "warn" : "good"}>{queue.running + queue.waiting}<Small>{t.queueText(queue.waiting, queue.running)}</Small></Tile>
-      <Tile name={t.upstream} ><span data-given>{upstream.url ? host(upstream.url) : "tour"}</span><Small>{upstream.others.length ? t.others(upstream.others.length) : upstream.url ? t.upstreamOne : t.upstreamNone}</Small></Tile>
-      <Tile name={t.plugins} tone={Object.keys(plugins.by_state).some((state) => ATTENTION.has(state)) ? "warn" : "good"}>{Object.values(plugins.by_state).reduce((sum, n) => sum + n, 0)}<Small>{Object.entries(plugins.by_state).map(([state, n]) => `${pluginStateWord(state)} ${n}`).join(" · ")}</Small></Tile>
-      <Tile name={t.clients}>{status.websockets}<Small>{status.events.lag ? t.lag(status.events.lag) : t.noLag}</Small></Tile>
+      <Provider upstream={upstream} />
+      <Tile name={t.plugins} tone={Object.keys(plugins.by_state).some((state) => ATTENTION.has(state) && state !== "missing_config") ? "warn" : "good"}>{Object.values(plugins.by_state).reduce((sum, n) => sum + n, 0)}<Small>{Object.entries(plugins.by_state).map(([state, n]) => `${pluginStateWord(state)} ${n}`).join(" · ")}</Small></Tile>
+      {servers.length > 0 && <Tile name={t.mcp} tone={status.mcp.crashes ? "warn" : "good"}>{servers.reduce((sum, [, n]) => sum + n, 0)}<Small>{servers.map(([state, n]) => `${pluginStateWord(state)} ${n}`).join(" · ")}{status.mcp.crashes > 0 && ` · ${t.crashes(status.mcp.crashes)}`}</Small></Tile>}
+      <Tile name={t.clients} tone={status.events.lag > 100 ? "warn" : "good"}>{status.websockets}<Small>{status.events.lag ? t.lag(status.events.lag) : t.noLag}</Small></Tile>
       <Tile name={t.memory}>{bytes(status.memory_bytes)}<Small>{t.memoryText}</Small></Tile>
     </div>
   );
+}
+
+/** The provider that is asked by default; those that fail are told below. */
+function Provider({ upstream }: { upstream: Status["upstream"] }) {
+  const t = words();
+  const contact = upstream.contacts[""] ?? Object.values(upstream.contacts)[0];
+  const tone = failing(upstream).length ? "bad" : contact?.answered ? "good" : "plain";
+  return (
+    <Tile name={t.upstream} tone={tone}>
+      <span data-given>{upstream.url ? host(upstream.url) : (upstream.others[0] ?? "tour")}</span>
+      {contact?.answered ? <Small>{t.answered}<Ago at={contact.answered} /></Small> : <Small>{contact ? t.notAnswered : t.upstreamNone}</Small>}
+      {upstream.others.length > 0 && upstream.url && <Small>{t.others(upstream.others.length)}</Small>}
+    </Tile>
+  );
+}
+
+function failing(upstream: Status["upstream"]): [string, Contact][] {
+  return Object.entries(upstream.contacts).filter(([, one]) => one.failed !== null && one.failed > (one.answered ?? 0));
+}
+
+function Failing({ upstream }: { upstream: Status["upstream"] }) {
+  const t = words();
+  return <>{failing(upstream).map(([name, one]) => <Notice key={name} tone="bad"><strong data-given>{name || (upstream.url ? host(upstream.url) : "")}</strong> {t.failedAt}<Ago at={one.failed!} />{t.failedAfter}<p><Told text={one.error} /></p></Notice>)}</>;
 }
 
 function host(url: string): string {

@@ -36,3 +36,8 @@ export async function fail(id: string, reason: string): Promise<void> {
   await api(`${taskPath(id)}/fail`, { body: { reason } });
   toast(words().failed, "plain");
 }
+
+export async function pushAgain(id: string): Promise<void> {
+  await api(`${taskPath(id)}/push`, { method: "POST" });
+  toast(words().sent, "plain");
+}

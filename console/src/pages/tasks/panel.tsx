@@ -1,21 +1,24 @@
-/** One task, whole: its receipt, its callbacks, its result, and where its result stands in for a placeholder. */
+/** One task, whole: its receipt, its callbacks, its result, who was told of it, and where it stands in for a placeholder. */
 import { useSignal } from "@preact/signals";
+import { chatLink } from "../../lib/chat-link";
 import { absolute } from "../../lib/clock";
 import { useThing } from "../../lib/resource";
 import { ask } from "../../lib/router";
 import { visible } from "../../lib/visible";
 import { who } from "../../lib/who";
 import { Button, CopyButton } from "../../ui/button";
-import { Chip, StateChip } from "../../ui/chip";
+import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { TextField } from "../../ui/field";
 import { Fault, Loading } from "../../ui/state";
 import { Ago, Elapsed } from "../../ui/time";
 import { brief, Media, mediaIn } from "../activity/media";
+import { Callbacks } from "./callbacks";
 import { cancel, fail, retry } from "./do";
 import { Limit } from "./limit";
-import { placeholder, runs, taskPath, type Callback, type Task } from "./types";
+import { Pushes } from "./pushes";
+import { placeholder, runs, taskPath, type Task } from "./types";
 import { taskWords as words } from "./words";
 
 export function Panel({ id }: { id: string }) {
@@ -36,14 +39,15 @@ export function Panel({ id }: { id: string }) {
       {!task && found.state === "loading" && <Loading />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {fault.value && <Fault error={fault.value} />}
-      {task && <Whole task={task} />}
+      {task && <Whole task={task} onFault={onFault} />}
       {failing.value && <Fail id={id} onClose={() => (failing.value = false)} onDone={() => { failing.value = false; found.reload(); }} />}
     </Dialog>
   );
 }
 
-function Whole({ task }: { task: Task }) {
+function Whole({ task, onFault }: { task: Task; onFault: (error: unknown) => void }) {
   const t = words();
+  const chat = task.chat_kept ? chatLink(task.chat) : null;
   const media = mediaIn(task.result);
   return (
     <>
@@ -55,9 +59,11 @@ function Whole({ task }: { task: Task }) {
         <dt>{t.deadline}</dt><dd data-given>{absolute(task.deadline)}</dd>
         <dt>{t.caller}</dt><dd data-given>{visible(who(task.caller))}</dd>
         <dt>{t.call}</dt><dd><a class="mono" data-given href={`/activity?call=${encodeURIComponent(task.call_id)}`}>{task.call_id}</a></dd>
+        {task.chat && <><dt>{t.chat}</dt><dd data-given>{chat ? <a href={chat}>{visible(task.chat)}</a> : visible(task.chat)}</dd></>}
         <dt>{t.id}</dt><dd class="mono" data-given>{task.id}</dd>
       </dl>
-      <section class="stack" aria-label={t.callbacks}><h3>{t.callbacks}</h3><Callbacks task={task} /></section>
+      <Callbacks task={task} />
+      <Pushes task={task} onFault={onFault} />
       {media.length > 0 && <Media found={media} />}
       {task.result !== null && task.result !== undefined && <Json label={t.result} value={brief(task.result)} />}
       {Object.keys(task.progress ?? {}).length > 0 && <Json label={t.progress} value={task.progress} />}
@@ -65,19 +71,6 @@ function Whole({ task }: { task: Task }) {
       <div class="stack"><Code label={t.placeholderName} text={placeholder(task)} /><p class="faint">{t.placeholderText}</p></div>
       <Json label={t.arguments} value={task.arguments} />
     </>
-  );
-}
-
-function Callbacks({ task }: { task: Task }) {
-  const t = words();
-  const came: Callback[] = task.callbacks ?? [...(task.result === null || task.result === undefined ? [] : [{ at: task.updated, result: "accepted" }]), ...(task.audit ?? []).map((one) => ({ ...one, result: "noted" }))];
-  if (!came.length) return <p class="quiet">{t.noCallbacks}</p>;
-  const named: Record<string, string> = { accepted: t.accepted, stored: t.accepted, duplicate: t.duplicate, refused: t.refused, noted: t.noted, already_ended: t.noted };
-  return (
-    <table class="grid">
-      <thead><tr><th scope="col">{t.at}</th><th scope="col">{t.what}</th></tr></thead>
-      <tbody>{came.map((one, at) => <tr key={at}><td class="tabular"><time>{absolute(one.at)}</time></td><td><Chip tone={one.result === "accepted" || one.result === "stored" ? "good" : one.result === "refused" ? "bad" : "plain"}>{named[one.result ?? ""] ?? one.result}</Chip>{one.why && <p class="faint" data-given>{visible(one.why)}</p>}</td></tr>)}</tbody>
-    </table>
   );
 }
 

@@ -1,8 +1,11 @@
 /** What the server tells of a task. */
-export interface Callback { at: number; result?: string; why?: string | null; body?: unknown }
+export interface Callback { at: number; result: "accepted" | "duplicate" | "refused"; status?: number }
+export interface Pushed { seq: number; at: number; clients: number; reached: number; again: boolean }
 export interface Task {
   id: string; plugin: string; task_id: string; state: string; call_id: string; caller: string; created: number; updated: number; deadline: number;
-  arguments: unknown; receipt: string; progress: Record<string, unknown>; result: unknown; message: string; audit: Callback[]; callbacks?: Callback[];
+  arguments: unknown; receipt: string; progress: Record<string, unknown>; result: unknown; message: string; audit: unknown[]; chat?: string | null; pushes?: Pushed[];
+  /** Only of one task that is asked for by itself: */
+  callbacks?: Callback[]; push?: { target: string | null; type: string; open: boolean } | null; chat_kept?: boolean;
 }
 
 export const taskPath = (id: string) => `/v1/tasks/${encodeURIComponent(id)}`;

@@ -1,6 +1,8 @@
 /** One tool or plugin of the catalogue: a card, or a row on a phone. */
 import { useThing } from "../../lib/resource";
 import { visible } from "../../lib/visible";
+import { Icon } from "../../ui/icon";
+import { Told } from "../../ui/told";
 import { addressOf, type Entry } from "./catalogue-data";
 import { PluginState, Star, Today } from "./marks";
 import { Menu } from "./menu";
@@ -22,7 +24,8 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
         <Star name={entry.name} title={title} />
         {entry.plugin && <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />}
       </div>
-      <p class="tools-about quiet" data-given>{visible(entry.about || entry.reason)}</p>
+      <p class="tools-about quiet">{entry.about ? <span data-given>{visible(entry.about)}</span> : <Told text={entry.reason} />}</p>
+      {entry.state === "missing_config" && <a class="tools-lacks" href={addressOf(entry, "config")}><Icon sign="settings" size={15} /><span><Told text={entry.reason} /></span></a>}
       <div class="tools-card-foot">
         {entry.state === "ready" ? <span class="tools-ready" title={pluginStateWord("ready")}><span class="hush">{pluginStateWord("ready")}</span></span> : <PluginState state={entry.state} />}
         <span class="tools-tag">{kindWord(entry.kind)}</span>
@@ -40,18 +43,17 @@ export function Wanting({ entry, reload }: { entry: Entry; reload: () => void })
   const title = visible(entry.title);
   const first = entry.plugin?.problems.find((one) => !one.warning);
   const review = entry.state === "needs_review" || entry.state === "changed";
-  const tab = entry.state === "missing_config" ? "config" : "manifest";
   const place = first?.line ? `${first.file || "plugin-manifest.json"}:${first.line}:${first.column}` : "";
   return (
-    <li class={`tools-wanting ${review || entry.state === "missing_config" ? "warn" : "bad"}`}>
+    <li class={`tools-wanting ${review ? "warn" : "bad"}`}>
       <div class="tools-wanting-text">
-        <div class="row"><a class="tools-wanting-name" href={addressOf(entry, tab)} data-row data-given>{title}</a><PluginState state={entry.state} /></div>
+        <div class="row"><a class="tools-wanting-name" href={addressOf(entry, "manifest")} data-row data-given>{title}</a><PluginState state={entry.state} /></div>
         <p>{todo(entry.state)}</p>
         {review && entry.plugin && <WouldRun plugin={entry.plugin} />}
-        {!review && (first || entry.reason) && <p class="faint" data-given>{place && <span class="mono">{place} </span>}{visible(first?.message ?? entry.reason)}</p>}
+        {!review && (first || entry.reason) && <p class="faint">{place && <span class="mono" data-given>{place} </span>}<Told text={first?.message ?? entry.reason} /></p>}
       </div>
       <div class="tools-wanting-do">
-        <a class="button primary" href={addressOf(entry, tab)}>{review ? t.review : entry.state === "missing_config" ? t.configure : t.seeProblem}</a>
+        <a class="button primary" href={addressOf(entry, "manifest")}>{review ? t.review : t.seeProblem}</a>
         {entry.plugin && <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />}
       </div>
     </li>

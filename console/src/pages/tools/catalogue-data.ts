@@ -15,13 +15,13 @@ export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], st
   const entries = tools.map((tool): Entry => {
     const plugin = (tool.plugin && byName.get(tool.plugin)) || null;
     return {
-      name: tool.name, title: titleOf(tool.name, tool.display_name), version: tool.version, about: aboutOf(tool.name, tool.kind, firstSentence(tool.description)), kind: tool.kind, state: plugin?.state ?? "ready", reason: plugin?.reason ?? "", risk: tool.risk,
+      name: tool.name, title: titleOf(tool), version: tool.version, about: firstSentence(aboutOf(tool)), kind: tool.kind, state: plugin?.state ?? "ready", reason: plugin?.reason ?? "", risk: tool.risk,
       tool, plugin, stats: counted.get(tool.name) ?? null, group: tool.plugin ? "plugins" : tool.kind === "mcp" ? "mcp" : tool.kind === "remote" ? "remote" : "built-in",
     };
   });
   for (const plugin of plugins) {
     if (plugin.tools.length && entries.some((one) => one.plugin === plugin)) continue;
-    entries.push({ name: plugin.name, title: titleOf(plugin.name, plugin.display_name), version: plugin.version, about: "", kind: plugin.kind, state: plugin.state, reason: plugin.reason, risk: "", tool: null, plugin, stats: counted.get(plugin.name) ?? null, group: "plugins" });
+    entries.push({ name: plugin.name, title: titleOf(plugin), version: plugin.version, about: "", kind: plugin.kind, state: plugin.state, reason: plugin.reason, risk: "", tool: null, plugin, stats: counted.get(plugin.name) ?? null, group: "plugins" });
   }
   return entries;
 }
@@ -33,7 +33,7 @@ export function firstSentence(text: string): string {
 
 export function isWanted(entry: Entry, wanted: Wanted): boolean {
   const words = wanted.search.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = `${entry.name} ${entry.tool?.display_name ?? entry.title} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
+  const text = `${entry.name} ${entry.title} ${entry.tool?.display_name ?? ""} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
   const state = wanted.state === "attention" ? ATTENTION.has(entry.state) : !wanted.state || entry.state === wanted.state;
   return state && (!wanted.kind || entry.kind === wanted.kind) && (!wanted.risk || entry.risk === wanted.risk) && words.every((word) => text.includes(word));
 }

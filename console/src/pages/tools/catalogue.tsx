@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { may } from "../../lib/api";
 import { ask, asked } from "../../lib/router";
 import { useThing } from "../../lib/resource";
+import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
 import { Search } from "../../ui/field";
 import { Empty, Fault, Loading } from "../../ui/state";
@@ -50,9 +51,13 @@ export function Catalogue() {
 
 function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => void }) {
   const t = words();
-  const wanting = entries.filter((one) => ATTENTION.has(one.state));
-  const rest = entries.filter((one) => !ATTENTION.has(one.state));
-  const groups: [string, Entry[]][] = [[t.plugins, rest.filter((one) => one.group === "plugins")], [t.mcp, rest.filter((one) => one.group === "mcp")], [t.remote, rest.filter((one) => one.group === "remote")], [t.builtIn, rest.filter((one) => one.group === "built-in")]];
+  // One that only lacks settings stays with the others: many people never want to set it up.
+  const isWanting = (one: Entry) => ATTENTION.has(one.state) && one.state !== "missing_config";
+  const wanting = entries.filter(isWanting);
+  const rest = entries.filter((one) => !isWanting(one));
+  const of = (group: Entry["group"]) => rest.filter((one) => one.group === group);
+  const servers = [...new Set(of("mcp").map((one) => one.tool?.server ?? ""))].sort();
+  const groups: [string, Entry[]][] = [[t.plugins, of("plugins")], ...servers.map((name): [string, Entry[]] => [t.mcpOf(visible(name)), of("mcp").filter((one) => (one.tool?.server ?? "") === name)]), [t.remote, of("remote")], [t.builtIn, of("built-in")]];
   return (
     <>
       {wanting.length > 0 && <section class="stack"><h2>{t.needsYou}<span class="count">{wanting.length}</span></h2><ul class="tools-wantings">{wanting.map((entry) => <Wanting key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />)}</ul></section>}

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import { api, type ApiError } from "../../lib/api";
 import { Button } from "../../ui/button";
 import { Empty, Fault, Notice } from "../../ui/state";
+import { Told } from "../../ui/told";
 import { pluginPath } from "./plugin-actions";
 import { SettingRow } from "./setting-row";
 import type { PluginWhole, Setting } from "./types";
@@ -16,7 +17,7 @@ export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (
   const t = pluginWords();
   const changes = useSignal<Changes>({});
   const fault = useSignal<ApiError | null>(null);
-  const saved = useSignal("");
+  const saved = useSignal<{ state: string; reason: string } | null>(null);
   const count = Object.keys(changes.value).length;
   if (!plugin.config.length) return <Empty sign="settings" title={t.noConfig} />;
   const change = (key: string, value: string | null | undefined) => {
@@ -24,7 +25,7 @@ export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (
     if (value === undefined) delete next[key];
     else next[key] = value;
     changes.value = next;
-    saved.value = "";
+    saved.value = null;
   };
   const bad = plugin.config.filter((one) => isBad(one, changes.value[one.key]));
   const save = async () => {
@@ -32,7 +33,7 @@ export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (
     const values = Object.fromEntries(Object.entries(changes.value).map(([key, value]) => [key, typed(plugin.config.find((one) => one.key === key), value)]));
     const answer = await api<{ state: string; reason: string; config: Setting[] }>(pluginPath(plugin, "/config"), { method: "PUT", body: { values } });
     changes.value = {};
-    saved.value = `${t.saved(t.nextCall)} ${t.willBe(pluginStateWord(answer.state))}${answer.reason ? ` (${answer.reason})` : ""}`;
+    saved.value = answer;
     put({ ...plugin, state: answer.state, reason: answer.reason, config: answer.config });
     reload();
   };
@@ -42,7 +43,7 @@ export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (
         {plugin.config.map((one) => <SettingRow key={one.key} setting={one} change={changes.value[one.key]} problem={bad.includes(one) ? t.badNumber : ""} onChange={(value) => change(one.key, value)} />)}
       </div>
       {fault.value && <Fault error={fault.value} />}
-      {saved.value && <Notice tone="good">{saved.value}</Notice>}
+      {saved.value && <Notice tone="good">{t.saved(t.nextCall)} {t.willBe(pluginStateWord(saved.value.state))}{saved.value.reason && <div class="quiet"><Told text={saved.value.reason} /></div>}</Notice>}
       <div class={`tools-save${count ? " dirty" : ""}`}>
         <Button kind="primary" disabled={!count || bad.length > 0} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>{t.save}</Button>
         {count > 0 && <Button kind="quiet" onClick={() => (changes.value = {})}>{t.discard}</Button>}

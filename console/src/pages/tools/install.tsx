@@ -29,7 +29,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
     const one = staged.value!;
     await api(`/v1/plugins/install/${encodeURIComponent(one.staged)}/allow`, { body: { fingerprint: one.review?.fingerprint ?? "" } });
     staged.value = held.current = null;
-    toast(t.installed(visible(titleOf(one.name, one.display_name))));
+    toast(t.installed(visible(titleOf(one))));
     onInstalled();
     onClose();
   };
@@ -75,6 +75,7 @@ function Choose({ take, failed }: { take: (asked: { body: unknown; headers?: Rec
         <div class="grow"><TextField label={t.fromSource} value={source.value} onInput={(text) => (source.value = text)} help={t.sourceHelp} placeholder={t.sourceExample} autocomplete="off" /></div>
         <Button disabled={!source.value.trim()} onClick={look} onFault={failed}>{t.look}</Button>
       </form>
+      <p class="quiet">{t.mcpToo} <a href="/settings?tab=mcp&add=1">{t.mcpAdd}</a></p>
     </>
   );
 }

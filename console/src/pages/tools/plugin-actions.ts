@@ -19,7 +19,7 @@ export const removing = signal<{ plugin: Plugin; after: () => void } | null>(nul
 
 export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choice[] {
   const t = words();
-  const name = visible(titleOf(plugin.name, plugin.display_name));
+  const name = visible(titleOf(plugin));
   const tell = async (step: string, said: string) => {
     await api(pluginPath(plugin, step), { method: "POST", body: {} });
     toast(said);

@@ -1,6 +1,7 @@
 /** What is wrong with a plugin: where, what, and what mends it. */
 import { visible } from "../../lib/visible";
 import { Icon } from "../../ui/icon";
+import { Told } from "../../ui/told";
 import type { Problem } from "./types";
 import { pluginWords } from "./words-plugin";
 
@@ -14,8 +15,8 @@ export function ProblemText({ problem, withPlace = false }: { problem: Problem; 
   return (
     <>
       {withPlace && place && <span class="mono faint" data-given>{visible(place)} </span>}
-      <span data-given>{visible(problem.message)}</span>
-      {problem.fix && <span class="quiet"> {t.fix} <span data-given>{visible(problem.fix)}</span></span>}
+      <Told text={problem.message} />
+      {problem.fix && <span class="quiet"> {t.fix} <Told text={problem.fix} /></span>}
     </>
   );
 }

@@ -14,7 +14,7 @@ export function Remove() {
   const asked = removing.value;
   if (!asked) return null;
   const close = () => (removing.value = null);
-  const name = visible(titleOf(asked.plugin.name, asked.plugin.display_name));
+  const name = visible(titleOf(asked.plugin));
   const remove = async () => {
     await api(pluginPath(asked.plugin), { method: "DELETE" });
     toast(t.removedNow(name));

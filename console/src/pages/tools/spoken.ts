@@ -15,11 +15,15 @@ const CHINESE: Readonly<Record<string, string>> = {
   Write: "把整段文字写入文件，没有则新建。",
 };
 
-/** Its display name; in English the name that models use, when the display name is written in Chinese characters. */
-export function titleOf(name: string, display: string): string {
-  return !display || (language.value !== "zh" && /\p{Script=Han}/u.test(display)) ? name : display;
+export interface Named { name: string; display_name: string; translations: Readonly<Record<string, { display_name: string; description: string }>> }
+
+/** Its display name in the language of the reader; in English the name that models use, when all else is Chinese. */
+export function titleOf(one: Named): string {
+  const own = one.translations[language.value]?.display_name || one.display_name;
+  return !own || (language.value !== "zh" && /\p{Script=Han}/u.test(own)) ? one.name : own;
 }
 
-export function aboutOf(name: string, kind: string, english: string): string {
-  return language.value === "zh" && kind === "built-in" ? (CHINESE[name] ?? english) : english;
+export function aboutOf(one: Named & { kind: string; description: string }): string {
+  const own = one.translations[language.value]?.description;
+  return own || (language.value === "zh" && one.kind === "built-in" && CHINESE[one.name]) || one.description;
 }

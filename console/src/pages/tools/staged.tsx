@@ -2,18 +2,18 @@
 import { bytes } from "../../lib/clock";
 import { visible } from "../../lib/visible";
 import { ProblemList } from "./problems";
-import { titleOf } from "./spoken";
+import { type Named, titleOf } from "./spoken";
 import { ReviewFacts } from "./trust";
 import type { Problem, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export interface Staged { staged: string; name: string; display_name: string; source: string; files: { path: string; size: number }[]; size: number; review: Review | null; problems: Problem[]; left_out: string[] }
+export interface Staged extends Named { staged: string; source: string; files: { path: string; size: number }[]; size: number; review: Review | null; problems: Problem[]; left_out: string[] }
 
 export function StagedView({ staged }: { staged: Staged }) {
   const t = pluginWords();
   return (
     <>
-      <div data-given><h3>{visible(titleOf(staged.name, staged.display_name))}</h3><p class="faint mono">{visible(staged.source)}</p></div>
+      <div data-given><h3>{visible(titleOf(staged))}</h3><p class="faint mono">{visible(staged.source)}</p></div>
       {staged.problems.length > 0 && <ProblemList problems={staged.problems} />}
       {staged.review && <ReviewFacts review={staged.review} />}
       {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(visible(staged.left_out.join(", ")))}</p>}

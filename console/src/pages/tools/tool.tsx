@@ -8,6 +8,7 @@ import { Button } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
+import { Told } from "../../ui/told";
 import { addressOf, ATTENTION } from "./catalogue-data";
 import { ConfigTab } from "./config";
 import { Description } from "./description";
@@ -53,7 +54,7 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
   const whole = useThing<PluginWhole>(plugin ? withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}`, { folder: plugin.folder, lang }) : null, ["plugin."]);
   const all = () => { reload(); whole.reload(); };
   const name = tool?.name ?? plugin!.name;
-  const title = visible(titleOf(name, tool?.display_name || plugin?.display_name || ""));
+  const title = visible(titleOf((tool ?? plugin)!));
   const tabs: { id: Tab; name: string }[] = [];
   if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
   if (plugin) tabs.push(...(tool ? [] : [{ id: "description" as const, name: t.description }]), { id: "manifest", name: t.manifest }, { id: "config", name: t.config }, { id: "logs", name: t.logs }, { id: "docs", name: t.docs });
@@ -76,7 +77,7 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
         <Star name={name} title={title} />
         {plugin && <Menu label={t.more(title)} choices={actionsOf(plugin, addressOf({ name, tool, plugin }, "logs"), all)} />}
       </div>
-      {plugin && (ATTENTION.has(state) || state === "unsupported") && open !== "manifest" && <Notice tone="warn"><p>{todo(state)}</p>{state !== "needs_review" && state !== "changed" && <p class="faint" data-given>{visible(plugin.reason)}</p>}</Notice>}
+      {plugin && (ATTENTION.has(state) || state === "unsupported") && open !== "manifest" && <Notice tone="warn" action={state === "missing_config" && open !== "config" ? <a class="button" href={addressOf({ name, tool, plugin }, "config")}>{t.configure}</a> : undefined}><p>{todo(state)}</p>{state !== "needs_review" && state !== "changed" && <p class="faint"><Told text={plugin.reason} /></p>}</Notice>}
       <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => ask({ tab: id === "try" ? "" : id }, false)} />
       {open === "try" && tool && <TryIt tool={tool} />}
       {open === "description" && (plugin ? <Whole thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} /> : <Description tool={tool} plugin={null} />)}

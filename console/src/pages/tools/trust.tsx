@@ -54,7 +54,7 @@ function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; revie
   const fault = useSignal<ApiError | null>(null);
   const allow = async () => {
     await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint } });
-    toast(t.allowedNow(visible(titleOf(plugin.name, plugin.display_name))));
+    toast(t.allowedNow(visible(titleOf(plugin))));
     onClose();
     reload();
   };
@@ -63,7 +63,7 @@ function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; revie
     if (fault.value.status === 409) reload();
   };
   return (
-    <Dialog title={t.allowTitle(visible(titleOf(plugin.name, plugin.display_name)))} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" sign="check" onClick={allow} onFault={failed}>{t.allow}</Button></>}>
+    <Dialog title={t.allowTitle(visible(titleOf(plugin)))} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" sign="check" onClick={allow} onFault={failed}>{t.allow}</Button></>}>
       <p>{t.allowText}</p>
       <ReviewFacts review={review} />
       {review.diff && <DiffText text={review.diff} label={t.diff} />}

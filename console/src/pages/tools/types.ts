@@ -1,15 +1,16 @@
 /** What the server tells about tools, plugins and calls (docs/http.md). */
 import type { Schema, Values } from "../../ui/schema-form";
 import type { Process } from "../activity/types";
+import type { Named } from "./spoken";
 
 export type Risk = "read" | "write" | "execute" | "network";
-export interface Tool {
-  name: string; display_name: string; description: string; version: string; risk: Risk; parameters: Schema; kind: string; plugin: string | null; server: string | null;
+export interface Tool extends Named {
+  description: string; version: string; risk: Risk; parameters: Schema; kind: string; plugin: string | null; server: string | null;
   commands: string[]; examples: { command: string; arguments: Values }[]; hidden_characters: boolean; timeout_s: number | null;
 }
 export interface Problem { message: string; fix: string; file: string; line: number; column: number; warning: boolean }
-export interface Plugin {
-  name: string; display_name: string; version: string; kind: string; state: string; reason: string; folder: string; origin: string; tools: string[]; commands: string[]; problems: Problem[];
+export interface Plugin extends Named {
+  version: string; kind: string; state: string; reason: string; folder: string; origin: string; tools: string[]; commands: string[]; problems: Problem[];
 }
 export interface Review { command_line: string; argv: string[]; shell: boolean; env: string[]; files: Record<string, string>; folders: string[]; sandbox: string; fingerprint: string; changed: string[]; diff: string }
 export interface Setting { key: string; type: string; description: string; required: boolean; secret: boolean; value: string | null; set: boolean; source: "plugin" | "host" | "default" | "missing"; changed: number | null }

@@ -5,7 +5,7 @@ import { stateWord } from "../../ui/chip";
 export const words = dictionary(
   {
     title: "Tools", search: "Search tools", install: "Install", kind: "Kind", state: "State", risk: "Risk", any: "any", attention: "needs you", none: "No tools", noneText: "Install a plugin to begin.", noFit: "Nothing fits", noFitText: "No tool fits what was asked for.", clear: "Clear the filters",
-    needsYou: "Needs you", plugins: "Plugins", builtIn: "Built-in", mcp: "MCP servers", remote: "Other hosts", favour: (name: string) => `Mark ${name} as a favourite`, pluginsFault: "The plugins could not be listed",
+    needsYou: "Needs you", plugins: "Plugins", builtIn: "Built-in", mcpOf: (name: string) => `MCP server ${name}`, remote: "Other hosts", favour: (name: string) => `Mark ${name} as a favourite`, pluginsFault: "The plugins could not be listed",
     builtInKind: "built-in", sync: "sync", async: "async", static: "static", service: "service", unknown: "unknown", mcpKind: "MCP", remoteKind: "remote", read: "reads", write: "writes", execute: "runs programs", network: "network",
     calls: (n: number) => `${n} ${n === 1 ? "call" : "calls"}`, errors: (rate: string) => `${rate} errors`, quiet: "no calls in 24 h", day: "last 24 hours", more: (name: string) => `More for ${name}`,
     enable: "Switch on", disable: "Switch off", reload: "Reload", copyFolder: "Copy folder path", folderCopied: "Folder path copied", logs: "Logs", enabled: (name: string) => `${name} is on`, disabled: (name: string) => `${name} is off`, reloaded: (name: string) => `${name} was read again`,
@@ -16,7 +16,7 @@ export const words = dictionary(
   },
   {
     title: "工具", search: "搜索工具", install: "安装", kind: "类型", state: "状态", risk: "风险", any: "全部", attention: "需要处理", none: "没有工具", noneText: "安装一个插件即可开始。", noFit: "没有结果", noFitText: "没有符合条件的工具。", clear: "清除筛选",
-    needsYou: "需要处理", plugins: "插件", builtIn: "内置", mcp: "MCP 服务器", remote: "其他主机", favour: (name: string) => `收藏 ${name}`, pluginsFault: "无法列出插件",
+    needsYou: "需要处理", plugins: "插件", builtIn: "内置", mcpOf: (name: string) => `MCP 服务器 ${name}`, remote: "其他主机", favour: (name: string) => `收藏 ${name}`, pluginsFault: "无法列出插件",
     builtInKind: "内置", sync: "同步", async: "异步", static: "静态", service: "服务", unknown: "未知", mcpKind: "MCP", remoteKind: "远程", read: "读取", write: "写入", execute: "运行程序", network: "网络",
     calls: (n: number) => `${n} 次调用`, errors: (rate: string) => `${rate} 出错`, quiet: "24 小时内无调用", day: "最近 24 小时", more: (name: string) => `${name} 的更多操作`,
     enable: "启用", disable: "停用", reload: "重新加载", copyFolder: "复制文件夹路径", folderCopied: "已复制文件夹路径", logs: "日志", enabled: (name: string) => `${name} 已启用`, disabled: (name: string) => `${name} 已停用`, reloaded: (name: string) => `已重新读取 ${name}`,

@@ -7,7 +7,7 @@ import { Foot } from "./foot";
 import { settingOf, type Given } from "./types";
 import { words } from "./words";
 
-export function FolderStep({ status, settings, next, back }: Given) {
+export function FolderStep({ status, settings, next, skip, back }: Given) {
   const t = words();
   const asks = settingOf(settings, "approval_mode")?.value !== "auto";
   const rules: [Sign, string][] = [["file", t.mayRead], ["approvals", asks ? t.mayAsk : t.mayAuto], ["plug", t.mayPlugins]];
@@ -16,7 +16,7 @@ export function FolderStep({ status, settings, next, back }: Given) {
       <div class="welcome-folder"><Icon sign="folder" /><span class="mono grow" data-given>{visible(status.project)}</span><CopyButton text={status.project} /></div>
       <ul class="welcome-rules">{rules.map(([sign, text]) => <li key={text}><Icon sign={sign} size={17} /><span>{text}</span></li>)}</ul>
       <Code text="toolyard serve --project DIR" label={t.another} />
-      <Foot back={back} skip={next}><Button kind="primary" onClick={next}>{t.next}</Button></Foot>
+      <Foot back={back} skip={skip}><Button kind="primary" onClick={next}>{t.next}</Button></Foot>
     </div>
   );
 }

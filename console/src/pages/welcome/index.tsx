@@ -1,5 +1,6 @@
 /** The first steps: a model, language and time, the workspace, one call. Any of them can be skipped. */
 import "./style.css";
+import { useSignal } from "@preact/signals";
 import { api, may } from "../../lib/api";
 import { useThing } from "../../lib/resource";
 import { ask, asked, go } from "../../lib/router";
@@ -14,12 +15,16 @@ import type { Settings, Status } from "./types";
 import { words } from "./words";
 
 const STEPS = ["model", "place", "folder", "echo"] as const;
-const SIGNS: Record<(typeof STEPS)[number], Sign> = { model: "chat", place: "globe", folder: "folder", echo: "play" };
+type Step = (typeof STEPS)[number];
+/** Which steps were done, rather than passed by: for this visit only. */
+const STORED = "toolyard.welcome";
+const SIGNS: Record<Step, Sign> = { model: "chat", place: "globe", folder: "folder", echo: "play" };
 
 export default function Welcome() {
   const t = words();
   const status = useThing<Status>(may("admin") ? "/v1/status" : null);
   const settings = useThing<Settings>(may("admin") ? "/v1/settings" : null);
+  const done = useSignal<readonly string[]>((sessionStorage.getItem(STORED) ?? "").split(","));
   if (!may("admin")) return <div class="page"><Empty sign="key" title={t.onlyOwner} action={<Button onClick={() => go("/chat")}>{t.toChat}</Button>}>{t.onlyOwnerText}</Empty></div>;
   const at = Math.min(STEPS.length, Math.max(1, Number(asked("step")) || 1));
   const step = STEPS[at - 1]!;
@@ -27,10 +32,15 @@ export default function Welcome() {
     await api("/v1/setup/done", { method: "POST", body: {} });
     go("/chat");
   };
-  const next = () => (at < STEPS.length ? ask({ step: String(at + 1) }, false) : undefined);
+  const skip = () => (at < STEPS.length ? ask({ step: String(at + 1) }, false) : undefined);
+  const next = () => {
+    done.value = [...new Set([...done.value, step])];
+    sessionStorage.setItem(STORED, done.value.join());
+    skip();
+  };
   const back = at > 1 ? () => ask({ step: String(at - 1) }, false) : undefined;
   const fault = status.state === "fault" ? status : settings.state === "fault" ? settings : null;
-  const given = status.value && settings.value ? { status: status.value, settings: settings.value.settings, next, back } : null;
+  const given = status.value && settings.value ? { status: status.value, settings: settings.value.settings, next, skip, back } : null;
   return (
     <div class="page welcome">
       <div class="welcome-top">
@@ -40,8 +50,11 @@ export default function Welcome() {
       </div>
       <ol class="welcome-steps" aria-label={t.step(at, STEPS.length)}>
         {STEPS.map((name, n) => (
-          <li key={name} class={n + 1 === at ? "on" : n + 1 < at ? "past" : ""}>
-            <a href={`/welcome?step=${n + 1}`} aria-current={n + 1 === at ? "step" : undefined}><i aria-hidden="true">{n + 1 < at ? <Icon sign="check" size={14} /> : n + 1}</i><span>{t[name]}</span></a>
+          <li key={name} class={n + 1 === at ? "on" : done.value.includes(name) ? "past" : ""}>
+            <a href={`/welcome?step=${n + 1}`} aria-current={n + 1 === at ? "step" : undefined}>
+              <i aria-hidden="true">{n + 1 !== at && done.value.includes(name) ? <Icon sign="check" size={14} /> : n + 1 < at ? "–" : n + 1}</i>
+              <span>{t[name]}{n + 1 < at && <span class="hush"> {done.value.includes(name) ? t.stepDone : t.stepSkipped}</span>}</span>
+            </a>
           </li>
         ))}
       </ol>

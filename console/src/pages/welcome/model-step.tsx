@@ -6,6 +6,7 @@ import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
 import { TextField } from "../../ui/field";
 import { Fault, Notice } from "../../ui/state";
+import { Told } from "../../ui/told";
 import { Foot } from "./foot";
 import { settingOf, type Given } from "./types";
 import { words } from "./words";
@@ -15,7 +16,7 @@ interface Tested { ok: boolean; models: string[]; error: string; ms: number }
 const PRESETS: readonly [string, string][] = [["OpenAI", "https://api.openai.com/v1"], ["DeepSeek", "https://api.deepseek.com/v1"], ["SiliconFlow", "https://api.siliconflow.cn/v1"], ["OpenRouter", "https://openrouter.ai/api/v1"], ["Ollama", "http://127.0.0.1:11434/v1"], ["LM Studio", "http://127.0.0.1:1234/v1"]];
 const SHOWN = 12;
 
-export function ModelStep({ settings, next, back, onSaved }: Given & { onSaved: () => void }) {
+export function ModelStep({ settings, next, skip, back, onSaved }: Given & { onSaved: () => void }) {
   const t = words();
   const known = settingOf(settings, "upstream_url");
   const was = typeof known?.value === "string" ? known.value : "";
@@ -51,10 +52,10 @@ export function ModelStep({ settings, next, back, onSaved }: Given & { onSaved: 
             <strong>{tested.value.models.length ? t.found(tested.value.models.length) : t.noModels}</strong> <span class="faint">{t.answered(duration(tested.value.ms / 1000))}</span>
             <div class="welcome-models">{tested.value.models.slice(0, SHOWN).map((name) => <code key={name}>{visible(name)}</code>)}{tested.value.models.length > SHOWN && <span class="faint">{t.more(tested.value.models.length - SHOWN)}</span>}</div>
           </Notice>
-        ) : <Notice tone="bad"><strong>{t.testFailed}</strong><p class="welcome-error" data-given>{visible(tested.value.error)}</p></Notice>)}
+        ) : <Notice tone="bad"><strong>{t.testFailed}</strong><p class="welcome-error"><Told text={tested.value.error} /></p></Notice>)}
         {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
       </div>
-      <Foot back={back} skip={next}>
+      <Foot back={back} skip={skip}>
         <Button type="button" onClick={test} onFault={failed}>{t.test}</Button>
         <Button kind="primary" disabled={!url.value.trim()} onClick={save} onFault={failed}>{t.next}</Button>
       </Foot>

@@ -13,7 +13,7 @@ import { words } from "./words";
 
 const LANGUAGES: readonly [Language, string][] = [["en", "English"], ["zh", "中文"]];
 
-export function PlaceStep({ settings, next, back, onSaved }: Given & { onSaved: () => void }) {
+export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onSaved: () => void }) {
   const t = words();
   const known = settingOf(settings, "time_zone")?.value;
   const was = typeof known === "string" ? known : "";
@@ -37,7 +37,7 @@ export function PlaceStep({ settings, next, back, onSaved }: Given & { onSaved: 
       <TextField label={t.zone} list="welcome-zones" value={zone.value} help={time ? t.zoneNow(time) : t.zoneHelp} problem={time ? undefined : t.badZone} onInput={(text) => (zone.value = text.trim())} />
       <datalist id="welcome-zones">{Intl.supportedValuesOf("timeZone").map((one) => <option key={one} value={one} />)}</datalist>
       {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
-      <Foot back={back} skip={next}><Button kind="primary" disabled={!time} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>{t.next}</Button></Foot>
+      <Foot back={back} skip={skip}><Button kind="primary" disabled={!time} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>{t.next}</Button></Foot>
     </div>
   );
 }

@@ -2,7 +2,7 @@
 export interface Status { project: string; first_run: boolean; version: string }
 export interface Setting { name: string; value: unknown; set: boolean; secret: boolean }
 export interface Settings { settings: Setting[] }
-export interface Given { status: Status; settings: readonly Setting[]; next: () => void; back?: () => void }
+export interface Given { status: Status; settings: readonly Setting[]; next: () => void; skip: () => void; back?: () => void }
 
 export function settingOf(settings: readonly Setting[], name: string): Setting | undefined {
   return settings.find((one) => one.name === name);

@@ -58,6 +58,9 @@ export function shapeOf(given: Schema | boolean | undefined, root: Schema, name 
   }
   if (variants.length > 1) {
     if (variants.every((one) => one.const !== undefined)) return shape("enum", { schema: { ...schema, enum: variants.map((one) => one.const!) } });
+    // Some values and any other text: whoever fills in a form chooses one of the values.
+    const listed = variants.find((one) => one.enum);
+    if (listed && variants.every((one) => one === listed || (one.type === "string" && Object.keys(one).length === 1))) return shape("enum", { schema: { ...schema, enum: listed.enum } });
     return shape("choice", { variants });
   }
   if (schema.enum) return shape("enum", { schema: { ...schema, enum: schema.enum.filter((one) => one !== null) } });

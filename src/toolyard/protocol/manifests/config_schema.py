@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.fields import Fields
@@ -23,7 +24,10 @@ def config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
         schema = manifest.inside("configSchema")
         texts = manifest.value.get("configSchemaDescriptions")
         members = _properties(schema.value)
-        found = [_key(schema, name, name, form, texts) for name, form in members.items()]
+        musts = schema.value.get("required") if members is not schema.value else None
+        needed = frozenset(one for one in musts if isinstance(one, str)) if isinstance(musts, list) else frozenset()
+        keys_ = (_key(schema, name, name, form, texts) for name, form in members.items())
+        found = [replace(key, required=True) if key.name in needed else key for key in keys_]
     keys: dict[str, ConfigKey] = {}
     for key in found:
         if not _KEY.fullmatch(key.name):

@@ -22,6 +22,7 @@ from toolyard.protocol.reply import AttachmentType
 from toolyard.render.html.address import address
 from toolyard.render.html.attachment import can_be_inline, placed
 from toolyard.render.html.bare_link import bare_link_rule
+from toolyard.render.html.bracket import Brackets
 from toolyard.render.html.card import note, pending
 from toolyard.render.html.code import code_block, inline_code, source_block
 from toolyard.render.html.diagram import diagram
@@ -76,6 +77,7 @@ def _parser() -> MarkdownIt:
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - ``address`` judges, once
     parser.inline.ruler.before("escape", "placeholder", inline_rule)
     parser.inline.ruler.at("linkify", bare_link_rule)
+    parser.inline.ruler.before("link", "lone_bracket", Brackets().rule)
     parser.core.ruler.push("tasks", _mark_tasks)
     parser.core.ruler.push("placeholders", core_rule)
     for name, rule in _RULES.items():

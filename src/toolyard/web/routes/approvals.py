@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.approvals import KIND, shown
+from toolyard.engine.approvals import KIND, listed
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
 from toolyard.protocol.approval import State
@@ -28,9 +28,9 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         limit: Limit = 50,
         state: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
     ) -> Response:
-        """The approvals, newest first."""
+        """The approvals, newest first; of the arguments only the beginning."""
         found = await yard.approvals.page(tuple(state), limit=limit, after=after)
-        return page(found, limit, shown, lambda one: Place(created=one.created, id=one.id))
+        return page(found, limit, listed, lambda one: Place(created=one.created, id=one.id))
 
     @routes.post("/bulk", responses={200: {"model": BulkDone}})
     async def answer_several(bulk: Bulk, who: Who) -> Response:

@@ -13,10 +13,10 @@ from toolyard.protocol.store import Place
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
-from toolyard.web.call_view import row, whole
+from toolyard.web.call_view import files, row, whole
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.shapes import Done, RecordPage
-from toolyard.web.shapes_records import CallShown, CallStatistics
+from toolyard.web.shapes_calls import CallFiles, CallShown, CallStatistics
 
 _DAY_S = 86_400.0
 
@@ -45,14 +45,23 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         who: Who,
         since: Annotated[float | None, Query(description="Seconds since 1970; a day ago.", allow_inf_nan=False)] = None,
     ) -> Response:
-        """What the calls came to: how they ended, how long they took. At most 10,000, the newest."""
+        """What the calls came to: how they ended, how long they ran. At most 10,000, the newest."""
         begin = clock.now().timestamp() - _DAY_S if since is None else since
         return answer(await statistics(yard.store, since=begin, caller=own_only(who)))
 
     @routes.get("/{id}", responses={200: {"model": CallShown}})
     async def show_call(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """One call with its arguments and the whole of its result; secrets are masked."""
-        return answer(await whole(yard, await _call(yard, id, who)))
+        return answer(await whole(yard, await _call(yard, id, who), only=own_only(who)))
+
+    @routes.get("/{id}/files", responses={200: {"model": CallFiles}})
+    async def show_files(id: str, who: Who) -> Response:  # noqa: A002
+        """The files that a call wrote, whole, before and after it, while they are kept; secrets are masked.
+
+        At most 50 files, 512 KiB of each text and 4 MiB of all together.
+        """
+        await _call(yard, id, who)
+        return answer(await files(yard, id))
 
     @routes.post("/{id}/cancel", responses={200: {"model": Done}})
     async def cancel_call(id: str, who: Who) -> Response:  # noqa: A002
@@ -66,7 +75,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     async def undo_call(id: str, who: Who) -> Response:  # noqa: A002
         """Put back what a call wrote over or deleted, if the files have not changed since."""
         await _call(yard, id, who)
-        return answer({"ok": True, "id": id, "restored": await yard.undo(id)})
+        return answer({"ok": True, "id": id, "restored": await yard.undo(id, by=who.caller)})
 
     return routes
 

@@ -22,9 +22,11 @@ from toolyard.web.answers import Who, answer
 from toolyard.web.edge import VISITOR
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.running import CHAT, Running
+from toolyard.web.scope import needed
 from toolyard.web.shapes import RecordShown
 
 SHOW: Final = "X-Toolyard-Show"
+_APPROVERS = needed("/v1/approvals")
 _ASKED: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -147,11 +149,17 @@ def shortcut(app: ASGIApp, chat: Chat) -> ASGIApp:
 
 
 async def _completed(chat: Chat, request: Request, *, vcp: bool) -> Response:
-    caller = visitor_of(request).caller
+    visitor = visitor_of(request)
     raw = await request.body()
     body, headers = _object(raw), request.headers
     asked = chat.complete(
-        body, caller=caller, raw=raw, vcp=vcp, chat=headers.get(CHAT, ""), show=headers.get(SHOW, "").lower()
+        body,
+        caller=visitor.caller,
+        may_approve=visitor.may(_APPROVERS),
+        raw=raw,
+        vcp=vcp,
+        chat=headers.get(CHAT, ""),
+        show=headers.get(SHOW, "").lower(),
     )
     return Running(asked)
 

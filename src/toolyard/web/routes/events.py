@@ -1,5 +1,6 @@
 """``/ws``: every event with its number; and VCPToolBox's channels, when the owner has turned them on."""
 
+import contextlib
 from http import HTTPStatus
 from typing import cast
 
@@ -8,16 +9,16 @@ from fastapi import APIRouter, Response, WebSocket
 from toolyard.app import Yard
 from toolyard.dialects import vcp_server
 from toolyard.protocol.json import JsonObject, json_bytes
-from toolyard.protocol.manifest import Push
 from toolyard.web.access import Access, Visitor
 from toolyard.web.edge import VISITOR
 from toolyard.web.feed import Feed, Follower, Told
+from toolyard.web.pushes import Pushes
 from toolyard.web.refusal import error_body
 from toolyard.web.scope import Scope
 from toolyard.web.sockets import Client
 
 
-def router(yard: Yard, feed: Feed, access: Access, *, vcp_channels: bool) -> APIRouter:
+def router(yard: Yard, feed: Feed, access: Access, pushes: Pushes) -> APIRouter:
     routes = APIRouter()
 
     @routes.websocket("/ws")
@@ -35,23 +36,21 @@ def router(yard: Yard, feed: Feed, access: Access, *, vcp_channels: bool) -> API
         client = Client(socket, feed, access, visitor, say=_all if visitor.is_admin else _approvals, hear=_nothing)
         await client.serve(follower)
 
-    if vcp_channels:
+    if pushes.is_open:
         for path, channel in (("/VCPlog/{key}", vcp_server.LOG), ("/vcpinfo/{key}", vcp_server.INFO)):
-            routes.add_api_websocket_route(path, _Channel(yard, feed, access, channel).connect)
+            routes.add_api_websocket_route(path, _Channel(yard, feed, access, pushes, channel).connect)
     return routes
 
 
 class _Channel:
     """A channel of VCPToolBox: what happens from now on, in its words."""
 
-    def __init__(self, yard: Yard, feed: Feed, access: Access, name: str) -> None:
-        self._yard, self._feed, self._access, self._name = yard, feed, access, name
+    def __init__(self, yard: Yard, feed: Feed, access: Access, pushes: Pushes, name: str) -> None:
+        self._yard, self._feed, self._access, self._pushes, self._name = yard, feed, access, pushes, name
 
     async def connect(self, socket: WebSocket, key: str) -> None:  # noqa: ARG002 the edge has looked at it
         visitor = cast("Visitor", socket.scope[VISITOR])
         follower = Follower(await self._feed.newest())
-        await socket.accept()
-        await socket.send_text(_text(vcp_server.connected(self._name)))
 
         async def hear(said: JsonObject) -> bool:
             return await self._hear(said, visitor)
@@ -61,7 +60,10 @@ class _Channel:
                 return []
             return [_text(message) for message in self._messages(told)]
 
-        await Client(socket, self._feed, self._access, visitor, say=say, hear=hear).serve(follower)
+        with self._pushes.listening(follower, self._name) if visitor.is_admin else contextlib.nullcontext():
+            await socket.accept()
+            await socket.send_text(_text(vcp_server.connected(self._name)))
+            await Client(socket, self._feed, self._access, visitor, say=say, hear=hear).serve(follower)
 
     def _messages(self, told: Told) -> list[JsonObject]:
         data = told.data
@@ -71,22 +73,8 @@ class _Channel:
             return [vcp_server.log_line(str(data["tool"]), failed=failed, content=content)]
         if log and told.type == "approval.requested":
             return [vcp_server.approval_request(data, told.at)]
-        if told.type in ("task.succeeded", "task.failed") and data.get("result") is not None:
-            return self._pushed(data)
-        return []
-
-    def _pushed(self, data: JsonObject) -> list[JsonObject]:
-        plugin = str(data["plugin"])
-        push = self._push(plugin)
-        if push is None or not push.enabled or push.target_client_type not in (None, self._name):
-            return []
-        whole = push.use_result
-        task_id = str(data["task_id"])
-        return [vcp_server.pushed(push.message_type, plugin, task_id, data["result"], whole=whole)]
-
-    def _push(self, plugin: str) -> Push | None:
-        found = self._yard.plugins.plugins.get(plugin)
-        return found.manifest.push if found and found.manifest else None
+        push = self._pushes.message(told, self._name)
+        return [push] if push else []
 
     async def _hear(self, said: JsonObject, visitor: Visitor) -> bool:
         response = vcp_server.approval_response(said)

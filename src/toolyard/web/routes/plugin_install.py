@@ -160,6 +160,7 @@ def _shown(yard: Yard, plugin: Plugin, staged: Staged, id_: str, files: list[Jso
         "staged": id_,
         "name": staged.name,
         "display_name": told["display_name"],
+        "translations": told["translations"],
         "source": "upload" if staged.source.endswith("/upload.zip") else staged.source,
         "proof": staged.proof,
         "files": files,

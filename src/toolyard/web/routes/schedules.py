@@ -13,6 +13,8 @@ from fastapi.routing import APIRoute
 from toolyard.app import Yard
 from toolyard.dialects.vcp_server import task_not_scheduled, task_scheduled
 from toolyard.engine.clock import Clock
+from toolyard.engine.conversations import Conversations
+from toolyard.engine.typed_when import typed
 from toolyard.engine.when import foresee
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
@@ -22,14 +24,18 @@ from toolyard.protocol.store import Query as Wanted
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
 from toolyard.web.refusal import Refusal, not_found, problems
-from toolyard.web.shapes import Done, RecordPage, RecordShown
-from toolyard.web.shapes_records import NewSchedule, Preview, VcpSchedule, When
+from toolyard.web.shapes import Done, RecordPage
+from toolyard.web.shapes_records import NewSchedule, Preview, ScheduleShown, VcpSchedule, When
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 
 
-def router(yard: Yard, clock: Clock) -> APIRouter:
+def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["schedules"])
+
+    async def told(record: Record, who: Visitor) -> JsonObject:
+        (shown,) = await yard.schedules.told([record])
+        return shown | {"chat_kept": await chats.has(who.caller, str(record.body.get("chat") or ""))}
 
     @routes.get("/schedules", responses={200: {"model": RecordPage}})
     async def list_schedules(
@@ -42,36 +48,40 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """The schedules, newest first."""
         wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who))
         found = await yard.schedules.page(wanted, limit=limit, after=after)
-        return page(found, limit, yard.schedules.to_dict, lambda one: Place(created=one.created, id=one.id))
+        shown = dict(zip((one.id for one in found), await yard.schedules.told(found), strict=True))
+        return page(found, limit, lambda one: shown[one.id], lambda one: Place(created=one.created, id=one.id))
 
-    @routes.post("/schedules", status_code=201, responses={201: {"model": RecordShown}})
+    @routes.post("/schedules", status_code=201, responses={201: {"model": ScheduleShown}})
     async def add_schedule(new: NewSchedule, who: Who) -> Response:
         """Run a tool at a time, or at every time that a cron expression names."""
         call = yard.request(new.tool, new.arguments, caller=who.caller, origin=Origin.HTTP)
         record = await yard.schedules.submit(replace(call, maid=new.maid), at=new.at, cron=new.cron)
-        return answer(yard.schedules.to_dict(record), HTTPStatus.CREATED)
+        return answer(await told(record, who), HTTPStatus.CREATED)
 
     @routes.post("/schedules/preview", responses={200: {"model": Preview}})
     async def preview_schedule(when: When) -> Response:
         """The moments that a time or a cron expression means, as far as it means any."""
         now, zone = clock.now(), yard.config.zone
-        seen = await asyncio.to_thread(foresee, when.at, when.cron, zone, now, days=when.days)
+        at = typed(when.at, zone, now)
+        seen = await asyncio.to_thread(foresee, at, when.cron, zone, now, days=when.days)
         return answer(
             {
+                "at": at if at and seen.times else None,
                 "times": [moment.isoformat(timespec="seconds") for moment in seen.times],
                 "in_seconds": (seen.times[0] - now).total_seconds() if seen.times else None,
                 "zone": zone.key,
+                "offset": now.astimezone(zone).isoformat()[-6:],
                 "note": seen.note,
                 "problem": seen.problem or None,
             }
         )
 
-    @routes.get("/schedules/{id}", responses={200: {"model": RecordShown}})
+    @routes.get("/schedules/{id}", responses={200: {"model": ScheduleShown}})
     async def show_schedule(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """One schedule with its runs."""
-        return answer(yard.schedules.to_dict(await _schedule(yard, id, who)))
+        return answer(await told(await _schedule(yard, id, who), who))
 
-    @routes.put("/schedules/{id}", responses={200: {"model": RecordShown}})
+    @routes.put("/schedules/{id}", responses={200: {"model": ScheduleShown}})
     async def change_schedule(id: str, new: NewSchedule, who: Who) -> Response:  # noqa: A002
         """Another call or another time for one that is scheduled or paused."""
         record = await _schedule(yard, id, who)
@@ -80,7 +90,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:
             raise Refusal(HTTPStatus.CONFLICT, f"{id} runs now or has ended")
-        return answer(yard.schedules.to_dict(changed))
+        return answer(await told(changed, who))
 
     _moves(routes, yard)
 
@@ -94,12 +104,12 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
             return answer(task_not_scheduled(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
         return answer(task_scheduled(new.task_id or record.id, tool, str(record.body["for"])))
 
-    told: dict[int | str, dict[str, Any]] = {
+    answers: dict[int | str, dict[str, Any]] = {
         200: {"description": "It is scheduled.", "content": _OBJECT},
         400: {"description": "It is not.", "content": _OBJECT},
     }
     routes.add_api_route(
-        "/schedule_task", schedule_task, methods=["POST"], responses=told, route_class_override=_AsVcpToolBox
+        "/schedule_task", schedule_task, methods=["POST"], responses=answers, route_class_override=_AsVcpToolBox
     )
     return routes
 

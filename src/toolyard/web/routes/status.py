@@ -5,14 +5,17 @@ import resource
 import shutil
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Response
 
 from toolyard.app import Yard
+from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
+from toolyard.gateway.chat import Chat
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.web.answers import answer
@@ -27,7 +30,16 @@ from toolyard.web.shapes_admin import Status
 _STATE_S = 2.0
 
 
-def router(yard: Yard, drain: Drain, feed: Feed, reloading: Reloading, *, version: str, clock: Clock) -> APIRouter:
+def router(
+    yard: Yard,
+    drain: Drain,
+    feed: Feed,
+    reloading: Reloading,
+    chat: Chat | None = None,
+    *,
+    version: str,
+    clock: Clock,
+) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["status"])
     started = clock.now().timestamp()
 
@@ -52,7 +64,7 @@ def router(yard: Yard, drain: Drain, feed: Feed, reloading: Reloading, *, versio
             "queue": {"waiting": queue.waiting, "running": queue.running, "requests": drain.running},
             "events": {"newest": newest, "lag": max(0, newest - feed.last)},
             "websockets": feed.followers,
-            "upstream": {"url": upstream_url(config) or None, "others": list(config["upstreams"])},
+            "upstream": _upstream(yard, config, chat),
             "plugins": {"by_state": Counter(row(yard, one)["state"] for one in yard.plugins.plugins.all)},
             "mcp": _mcp(yard),
             "sandbox": SANDBOX,
@@ -84,6 +96,13 @@ def _on_disk(yard: Yard) -> dict[str, Any]:
     except StorageError:
         used = None
     return {"bytes": used, "disk": {"free": usage.free, "total": usage.total}}
+
+
+def _upstream(yard: Yard, config: Config, chat: Chat | None) -> dict[str, Any]:
+    """A provider's error may repeat the key that it refuses."""
+    contacts = {name: asdict(one) for name, one in chat.contacts().items()} if chat else {}
+    contacts = {name: {**one, "error": yard.mask.text(one["error"])} for name, one in contacts.items()}
+    return {"url": upstream_url(config) or None, "others": list(config["upstreams"]), "contacts": contacts}
 
 
 def _kind(yard: Yard) -> str:

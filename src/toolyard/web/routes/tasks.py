@@ -1,12 +1,15 @@
 """``/v1/tasks``: what goes on after its call."""
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, cast
 
 from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.app import Yard
+from toolyard.engine.conversations import Conversations
 from toolyard.engine.tasks import again
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
@@ -15,6 +18,7 @@ from toolyard.protocol.store import Query as Wanted
 from toolyard.protocol.task import Task
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
+from toolyard.web.pushes import Pushes
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.routes.tools import until_gone
 from toolyard.web.shapes import Done, EnvelopeShown, RecordPage
@@ -23,7 +27,7 @@ from toolyard.web.shapes_records import Failing, TaskCount, TaskShown
 _LONGEST_S = 60.0
 
 
-def router(yard: Yard) -> APIRouter:
+def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
     routes = APIRouter(prefix="/v1/tasks", tags=["tasks"])
 
     @routes.get("", responses={200: {"model": RecordPage}})
@@ -54,7 +58,22 @@ def router(yard: Yard) -> APIRouter:
         task = await _task(yard, id, who)
         if wait and not task.ended:
             task = await _changed(yard, task, wait)
-        return answer({**task.to_dict(), "callbacks": _callbacks(task)})
+        return answer(
+            {
+                **task.to_dict(),
+                "callbacks": _callbacks(task, yard.tasks.refusals(task)),
+                "push": _push(pushes, task),
+                "chat_kept": await chats.has(who.caller, task.chat),
+            }
+        )
+
+    _moves(routes, yard)
+    _again(routes, yard, pushes)
+    return routes
+
+
+def _moves(routes: APIRouter, yard: Yard) -> None:
+    """What ends a task."""
 
     @routes.post("/{id}/cancel", responses={200: {"model": Done}})
     async def cancel_task(id: str, who: Who) -> Response:  # noqa: A002
@@ -72,14 +91,30 @@ def router(yard: Yard) -> APIRouter:
             raise Refusal(HTTPStatus.CONFLICT, f"{task.id} had ended already")
         return answer({"ok": True, "id": task.id})
 
+
+def _again(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
+    """What is done once more."""
+
+    @routes.post("/{id}/push", responses={200: {"model": Done}})
+    async def push_task(id: str, who: Who) -> Response:  # noqa: A002
+        """Push the result of a task once more, as its plugin has it pushed when the callback comes."""
+        task = await _task(yard, id, who)
+        if task.result is None:
+            raise Refusal(HTTPStatus.CONFLICT, f"{task.id} has no result of a callback")
+        if pushes.of(task.plugin) is None:
+            raise Refusal(HTTPStatus.CONFLICT, f"the manifest of {task.plugin} wants nothing pushed")
+        if not pushes.is_open:
+            raise Refusal(HTTPStatus.CONFLICT, "nobody can listen: the setting vcp_channels is off")
+        await yard.tasks.push(task)
+        return answer({"ok": True, "id": task.id})
+
     @routes.post("/{id}/retry", responses={200: {"model": EnvelopeShown}})
     async def retry_task(id: str, who: Who, request: Request) -> Response:  # noqa: A002
         """Call the plugin of a task again with the same arguments; the answer is the envelope of the new call."""
         task = await _task(yard, id, who)
         call = yard.request(task.plugin, again(task), caller=who.caller, origin=Origin.HTTP)
+        call = replace(call, retry_of=task.call_id)
         return answer((await until_gone(yard, call, request)).envelope.to_dict())
-
-    return routes
 
 
 async def _task(yard: Yard, id_: str, who: Visitor) -> Task:
@@ -105,10 +140,27 @@ async def _changed(yard: Yard, task: Task, seconds: float) -> Task:
     return now
 
 
-def _callbacks(task: Task) -> list[JsonObject]:
-    """The callbacks that came, as far as they were noted: the one that ended the task, and those that came too late."""
-    taken: list[JsonObject] = []
+def _callbacks(task: Task, refusals: Sequence[float]) -> list[JsonObject]:
+    """The callbacks that came, as far as they were noted: the one that ended the task, those that came again or too
+    late, and those of late whose token was not the task's."""
+    came: list[JsonObject] = []
     if task.result is not None:
-        taken.append({"at": task.updated, "result": "accepted", "why": ""})
-    why = f"the task had ended already: {task.state.value}"
-    return [*taken, *({"at": late.get("at"), "result": "refused", "why": why} for late in task.audit)]
+        came.append({"at": task.updated, "result": "accepted", "status": int(HTTPStatus.OK), "why": ""})
+    for late in task.audit:
+        if late.get("duplicate"):
+            came.append({"at": late["at"], "result": "duplicate", "status": int(HTTPStatus.OK), "why": ""})
+        else:
+            why = f"the task had ended already: {task.state.value}"
+            came.append({"at": late.get("at"), "result": "refused", "status": int(HTTPStatus.CONFLICT), "why": why})
+    why = "its token was not that of the task"
+    unknown = int(HTTPStatus.UNAUTHORIZED)
+    came += [{"at": at, "result": "refused", "status": unknown, "why": why} for at in refusals]
+    return sorted(came, key=lambda one: cast("float", one["at"]))
+
+
+def _push(pushes: Pushes, task: Task) -> JsonObject | None:
+    """What becomes of the result beside ``/ws``: whom its plugin wants told, and whether anybody can be."""
+    push = pushes.of(task.plugin)
+    if push is None:
+        return None
+    return {"target": push.target_client_type, "type": push.message_type, "open": pushes.is_open}

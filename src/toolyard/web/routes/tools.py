@@ -14,12 +14,13 @@ import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.app import Yard
+from toolyard.engine.journal import CALL
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.access import Visitor
-from toolyard.web.answers import Who, answer
+from toolyard.web.answers import Who, answer, own_only
 from toolyard.web.client import CALL_HEADER, STATUS_HEADER, TASKS_HEADER
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.shapes import EnvelopeShown
@@ -63,17 +64,29 @@ def router(yard: Yard) -> APIRouter:
         force: Annotated[bool, Query(description="Write over a file that was not read; needs `admin`.")] = False,
         caller: Annotated[str, Query(description="`cli`: as the command line of this project; needs `admin`.")] = "",
         call_id: Annotated[str, Query(description="`call_` and 32 hex digits: the id to give it; needs `admin`.")] = "",
+        retry_of: Annotated[
+            str,
+            Query(max_length=200, description="The call that this one repeats; one that you cannot see is ignored."),
+        ] = "",
     ) -> Response:
         """Run a tool; the body is its arguments."""
         arguments = read_arguments(await request.body())
         later = arguments.pop("timely_contact", None)
         call = yard.request(name, arguments, caller=who.caller, origin=Origin.HTTP)
+        if retry_of and await _may_see(yard, who, retry_of):
+            call = replace(call, retry_of=retry_of)
         if force or caller or call_id:
             call = await _as_the_owner(yard, who, call, caller=caller, call_id=call_id, force=force)
         outcome = await (until_gone(yard, call, request) if later is None else yard.submit(call, at=str(later)))
         return answer(yard.express(call, outcome, dialect, shown=shown), headers=_beside(call, outcome))
 
     return routes
+
+
+async def _may_see(yard: Yard, who: Visitor, call_id: str) -> bool:
+    """A call may repeat one that is forgotten by now: that is no reason not to run it."""
+    found = await yard.store.get(CALL, call_id)
+    return found is not None and own_only(who) in (None, found.caller)
 
 
 def _beside(call: ToolCall, outcome: Outcome) -> dict[str, str]:

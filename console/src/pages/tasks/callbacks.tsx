@@ -1,0 +1,32 @@
+/** The callbacks that came for a task, each with what it was answered and why. */
+import { absolute } from "../../lib/clock";
+import { Chip, stateWord } from "../../ui/chip";
+import type { Callback, Task } from "./types";
+import { taskWords as words } from "./words";
+
+export function Callbacks({ task }: { task: Task }) {
+  const t = words();
+  const came = task.callbacks ?? [];
+  return (
+    <section class="stack" aria-label={t.callbacks}>
+      <h3>{t.callbacks}</h3>
+      {came.length ? (
+        <table class="grid">
+          <thead><tr><th scope="col">{t.at}</th><th scope="col">{t.what}</th></tr></thead>
+          <tbody>{came.map((one, at) => <tr key={at}><td class="tabular"><time>{absolute(one.at)}</time></td><td><Result one={one} state={task.state} /></td></tr>)}</tbody>
+        </table>
+      ) : <p class="quiet">{t.noCallbacks}</p>}
+    </section>
+  );
+}
+
+function Result({ one, state }: { one: Callback; state: string }) {
+  const t = words();
+  const why = one.status === 401 ? t.wrongToken : one.status === 409 ? t.tooLate(stateWord(state)) : "";
+  return (
+    <>
+      <span class="row"><Chip tone={one.result === "accepted" ? "good" : one.result === "refused" ? "bad" : "plain"}>{t[one.result]}</Chip>{one.status && <code class="faint">{one.status}</code>}</span>
+      {why && <p class="faint">{why}</p>}
+    </>
+  );
+}

@@ -1,0 +1,114 @@
+"""Times as people type them, in English and Chinese, written the one way that schedules take.
+
+``in 2 hours``, ``+90m``, ``14:30``, ``tomorrow 9:00``, ``sat 2pm``, ``11-20 8:00``, ``明天 9点半``, ``3 小时后``. A
+time of day without a day is the next one; a weekday is the next of its name whose time has not passed. What is none of
+these stays as it was typed, and whoever reads it says what is wrong with it. This is for people: for models, who are
+told the one form, nothing is guessed.
+"""
+
+import re
+from datetime import date, datetime, timedelta
+from typing import Final
+from zoneinfo import ZoneInfo
+
+_UNITS: Final = {
+    "s": 1, "sec": 1, "second": 1, "秒": 1, "秒钟": 1,
+    "m": 60, "min": 60, "minute": 60, "分": 60, "分钟": 60,
+    "h": 3600, "hr": 3600, "hour": 3600, "小时": 3600, "个小时": 3600,
+    "d": 86_400, "day": 86_400, "天": 86_400,
+    "w": 604_800, "week": 604_800, "周": 604_800, "星期": 604_800,
+}  # fmt: skip
+_DAYS: Final = {
+    "today": 0, "今天": 0, "今晚": 0, "tonight": 0,
+    "tomorrow": 1, "tmr": 1, "明天": 1, "明早": 1, "明晚": 1,
+    "后天": 2, "day after tomorrow": 2,
+}  # fmt: skip
+_WEEKDAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_CHINESE_WEEKDAYS: Final = "一二三四五六日"
+_SPAN = re.compile(r"(?:in |\+)?(\d{1,6}|an?|half an|半) ?(?:个)?([a-z]+?|[\u4e00-\u9fff]+?)s?(后|之后|以后)?")
+_CLOCK = re.compile(
+    r"(?P<early>上午|早上|凌晨|中午|下午|晚上)? ?(?P<hour>\d{1,2})"
+    r"(?:(?::|点)(?P<minute>\d{2}|半)?分?)? ?(?P<half>am|pm)?"
+)
+_MONTH_DAY = re.compile(r"(\d{1,2})(?:[-/.]|月)(\d{1,2})日?")
+_LATER = ("下午", "晚上", "pm")
+
+
+def typed(text: str, zone: ZoneInfo, now: datetime) -> str:
+    """The time that ``text`` means in ``zone``, else the text itself.
+
+    It is written as ``YYYY-MM-DD-HH:mm``; one that was counted from now as ISO 8601 with an offset.
+    """
+    said = " ".join(text.replace("：", ":").replace("，", " ").lower().split())
+    here = now.astimezone(zone)
+    span = _span(said)
+    if span is not None:
+        return (now + span).astimezone(zone).isoformat(timespec="seconds")
+    found = _at_a_clock(said, here)
+    return text if found is None else found.strftime("%Y-%m-%d-%H:%M")
+
+
+def _span(said: str) -> timedelta | None:
+    match = _SPAN.fullmatch(said)
+    if match is None or not (said.startswith(("in ", "+")) or match[3]):
+        return None
+    count, unit = match[1], _UNITS.get(match[2])
+    if unit is None:
+        return None
+    number = 0.5 if count in ("half an", "半") else 1 if count in ("a", "an") else int(count)
+    return timedelta(seconds=min(number * unit, 100 * 366 * 86_400))
+
+
+def _at_a_clock(said: str, here: datetime) -> datetime | None:
+    """A time of day, with the day before it or not; ``here`` is now in its zone."""
+    for end in range(len(said) + 1):
+        clock = _CLOCK.fullmatch(said, end)
+        if clock is None or (end and said[end - 1].isdigit()):
+            continue
+        day = said[:end].strip().removesuffix(" at").strip()
+        time = _time(clock, evening=day in ("今晚", "明晚", "tonight"))
+        if time is None or (not day and clock["minute"] is None and not clock["half"] and "点" not in said):
+            return None
+        return _next(day, time, here)
+    return None
+
+
+def _time(clock: re.Match[str], *, evening: bool) -> tuple[int, int] | None:
+    hour = int(clock["hour"])
+    minute = 30 if clock["minute"] == "半" else int(clock["minute"] or 0)
+    half = clock["half"] or clock["early"] or ""
+    if (half in _LATER or (evening and not half)) and hour < 12:
+        hour += 12
+    elif half in ("am", "凌晨") and hour == 12:
+        hour = 0
+    return (hour, minute) if hour < 24 and minute < 60 else None
+
+
+def _next(day: str, time: tuple[int, int], here: datetime) -> datetime | None:
+    def at(when: date) -> datetime:
+        return datetime(when.year, when.month, when.day, *time)
+
+    today, now = here.date(), here.replace(tzinfo=None)
+    if day in _DAYS:
+        return at(today + timedelta(days=_DAYS[day]))
+    if not day:
+        return at(today) if at(today) > now else at(today + timedelta(days=1))
+    weekday = _weekday(day)
+    if weekday is not None:
+        coming = at(today + timedelta(days=(weekday - today.weekday()) % 7))
+        return coming if coming > now else coming + timedelta(days=7)
+    match = _MONTH_DAY.fullmatch(day)
+    try:
+        named = at(date(today.year, int(match[1]), int(match[2]))) if match else None
+        return named if named is None or named > now else named.replace(year=today.year + 1)
+    except ValueError:
+        return None
+
+
+def _weekday(day: str) -> int | None:
+    chinese = re.fullmatch(r"(?:周|星期|礼拜)([一二三四五六日天])", day)
+    if chinese:
+        return 6 if chinese[1] == "天" else _CHINESE_WEEKDAYS.index(chinese[1])
+    name = day.removeprefix("next ").removeprefix("on ")
+    full = re.fullmatch(r"(mon|tue|wed|thu|fri|sat|sun)(?:day|s|sday|nesday|r|rs|rsday|urday)?", name)
+    return _WEEKDAYS.index(full[1]) if full else None

@@ -1,0 +1,56 @@
+"""When a model provider last answered, and what it last failed with: since the server runs, for people to look at."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from toolyard.gateway.answer import Answer
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.upstream import Upstream
+from toolyard.protocol.json import JsonObject
+
+_LONGEST = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contact:
+    answered: float | None = None  # seconds since 1970, as all times here
+    failed: float | None = None
+    error: str = ""  # of the last failure
+
+
+class Watched:
+    """A provider whose contact is noted: an answer that has begun counts, and so does a list of its models."""
+
+    def __init__(self, upstream: Upstream, now: Callable[[], datetime]) -> None:
+        self.name, self._upstream, self._now = upstream.name, upstream, now
+        self.contact = Contact()
+
+    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
+        try:
+            answer = await self._upstream.ask(body, stream=stream, retry=retry)
+        except ChatFailed as failed:
+            self._failed(failed)
+            raise
+        self._answered()
+        return answer
+
+    async def models(self) -> list[JsonObject]:
+        try:
+            found = await self._upstream.models()
+        except ChatFailed as failed:
+            self._failed(failed)
+            raise
+        self._answered()
+        return found
+
+    async def close(self) -> None:
+        await self._upstream.close()
+
+    def _answered(self) -> None:
+        last = self.contact
+        self.contact = Contact(answered=self._now().timestamp(), failed=last.failed, error=last.error)
+
+    def _failed(self, failed: ChatFailed) -> None:
+        error = failed.fault.message[:_LONGEST]
+        self.contact = Contact(answered=self.contact.answered, failed=self._now().timestamp(), error=error)

@@ -1,0 +1,58 @@
+"""Square brackets that cannot begin a link, found for a whole text at once: one by one each costs a long look ahead.
+
+Only for texts with more than ``FEW`` of them, which nobody writes: there a bracket begins a link or a picture only if
+it is closed again and at most ``DEEP`` others are nested in it. Linear in the text.
+"""
+
+from typing import Final
+
+from markdown_it.rules_inline import StateInline
+
+FEW: Final = 1000
+DEEP: Final = 4
+
+
+class Brackets:
+    """For one parser: it remembers the text at hand."""
+
+    def __init__(self) -> None:
+        self._text = ""
+        self._open: frozenset[int] | None = None
+
+    def rule(self, state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+        """Take all brackets that are only text in one step."""
+        text, end = state.src, state.pos
+        if text is not self._text:
+            self._text, self._open = text, openings(text)
+        if self._open is None:
+            return False
+        while end < state.posMax:
+            size = 2 if text.startswith("![", end) else 1 if text[end] == "[" else 0
+            if not size or end + size - 1 in self._open:
+                break
+            end += size
+        if end == state.pos:
+            return False
+        if not silent:
+            state.pending += text[state.pos : end]
+        state.pos = end
+        return True
+
+
+def openings(text: str) -> frozenset[int] | None:
+    """Where links and pictures may begin; None: the text has few brackets, and each is looked at for itself."""
+    if text.count("[") <= FEW:
+        return None
+    found: list[int] = []
+    waiting: list[tuple[int, int]] = []  # where a bracket opened, and how deep those inside it are nested
+    for at, sign in enumerate(text):
+        if sign == "[":
+            waiting.append((at, 0))
+        elif sign == "]" and waiting:
+            opened, inside = waiting.pop()
+            if inside <= DEEP:
+                found.append(opened)
+            if waiting:
+                around, deepest = waiting[-1]
+                waiting[-1] = around, max(deepest, inside + 1)
+    return frozenset(found)

@@ -1,0 +1,192 @@
+"""A backup comes back: looked at, then waiting in the home, then put in place of what is there.
+
+``prepare`` unpacks and checks everything in a folder of its own. ``keep`` lets it wait, by one rename, for the next
+start of a server, which calls ``finish`` before anything of the home is read. That puts what is there aside and moves
+what waits in, one rename after the other, and every step can be seen from what is left: a crash in between is finished
+by the next start, and nothing that was there is lost. ``restore`` does all of it at once.
+
+A backup without plugins leaves those of the home alone.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from toolyard.crashpoint import crashpoint
+from toolyard.errors import StorageError
+from toolyard.storage.backup import NAMES, PLUGINS, to_disk, unpack
+from toolyard.storage.state_file import SIDE_FILES, STATE, check, counts, disown, fold_in
+
+WAITING: Final = ".restore"
+_DRAFT = ".restoring-"
+_PLAN = "plan.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """What a backup would bring back."""
+
+    names: Sequence[str]
+    plugins: Sequence[str] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)  # records by kind, and events
+    size: int = 0  # of its files
+    digest: str = ""  # of the archive
+    aside: str = ""  # where to put what is there; empty until that has begun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    folder: Path
+    contents: Contents
+
+    def discard(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def draft(home: Path) -> Path:
+    """A new folder in the home, which the next start removes if nobody else does. Raises StorageError."""
+    try:
+        return Path(tempfile.mkdtemp(prefix=_DRAFT, dir=home))
+    except OSError as error:
+        raise StorageError(f"{home} cannot be written: {error.strerror}") from error
+
+
+def prepare(archive: Path, home: Path) -> Prepared:
+    """Unpack a backup beside the home's own files, and check all of it. Raises StorageError."""
+    folder = draft(home)
+    try:
+        names = unpack(archive, folder)
+        check(folder / STATE)
+        if STATE in names:
+            disown(folder / STATE)
+        with archive.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        plugins = sorted(one.name for one in (folder / PLUGINS).iterdir()) if PLUGINS in names else []
+        size = sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
+        contents = Contents(
+            names=names, plugins=plugins, counts=counts(folder / STATE), size=size, digest=f"sha256:{digest}"
+        )
+        _write(folder, contents)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return Prepared(folder=folder, contents=contents)
+
+
+def keep(prepared: Prepared, home: Path) -> None:
+    """Let it wait for the next start, in place of one that waits already."""
+    forget(home)
+    crashpoint("restore.before-wait")
+    prepared.folder.rename(home / WAITING)
+    to_disk(home)
+
+
+def waiting(home: Path) -> Contents | None:
+    """What the next start will bring back."""
+    return _read(home / WAITING) if (home / WAITING).is_dir() else None
+
+
+def forget(home: Path) -> None:
+    """Nothing waits any more. Raises StorageError when it has begun to be put in place."""
+    contents = waiting(home)
+    if contents is None:
+        return
+    if contents.aside:
+        raise StorageError("a restore was cut off half-way: start the server, which finishes it")
+    _remove(home)
+
+
+def finish(home: Path, aside: Path) -> Contents | None:
+    """Put what waits in place, and what is there into the folder ``aside``. Raises StorageError.
+
+    None: nothing waits. Only the owner of a home may do so.
+    """
+    for left in home.glob(f"{_DRAFT}*"):  # of a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
+    contents = waiting(home)
+    if contents is None:
+        return None
+    if not contents.aside:
+        if (home / STATE).exists():
+            fold_in(home / STATE)
+        contents = replace(contents, aside=str(aside))
+        _write(home / WAITING, contents)
+    _put_aside(home, contents)
+    for name in contents.names:
+        if (home / WAITING / name).exists():
+            (home / WAITING / name).rename(home / name)
+            crashpoint("restore.put-in-place")
+    to_disk(home)
+    _remove(home)
+    return contents
+
+
+def restore(archive: Path, home: Path, aside: Path) -> Sequence[str]:
+    """Put a backup in place now; what is in it. One that was cut off before is finished first. Raises StorageError."""
+    before = waiting(home)
+    if before and before.aside:
+        finish(home, aside)
+    prepared = prepare(archive, home)
+    try:
+        keep(prepared, home)
+    except BaseException:
+        prepared.discard()
+        raise
+    finish(home, aside)
+    return prepared.contents.names
+
+
+def _put_aside(home: Path, contents: Contents) -> None:
+    """Everything that the backup is about, but what has been moved in already."""
+    aside = Path(contents.aside)
+    moved = {name for name in contents.names if not (home / WAITING / name).exists()}
+    moved |= set(SIDE_FILES) if STATE in moved else set()
+    plugins = [PLUGINS] if PLUGINS in contents.names else []
+    for name in (*SIDE_FILES, *NAMES, *plugins):
+        if name not in moved and os.path.lexists(home / name):
+            aside.mkdir(mode=0o700, exist_ok=True)
+            (home / name).rename(_free(aside, name))
+            crashpoint("restore.put-aside")
+    if aside.exists():
+        to_disk(aside)
+    to_disk(home)
+
+
+def _free(folder: Path, name: str) -> Path:
+    """A name that nothing has: what was put aside before is not written over."""
+    tries = (folder / name, *(folder / f"{name}.{number}" for number in range(1, 1000)))
+    return next(place for place in tries if not os.path.lexists(place))
+
+
+def _remove(home: Path) -> None:
+    gone = home / f"{_DRAFT}{os.getpid()}-done"
+    shutil.rmtree(gone, ignore_errors=True)
+    crashpoint("restore.before-removal")
+    (home / WAITING).rename(gone)
+    shutil.rmtree(gone, ignore_errors=True)
+
+
+def _read(place: Path) -> Contents:
+    try:
+        found = Contents(**json.loads((place / _PLAN).read_text("utf-8")))
+        if set(found.names) <= {*NAMES, PLUGINS}:
+            return found
+    except (OSError, ValueError, TypeError) as error:
+        raise StorageError(f"{place} cannot be read ({error}): remove it, and restore the backup again") from error
+    raise StorageError(f"{place} holds what belongs in no backup: remove it")
+
+
+def _write(place: Path, contents: Contents) -> None:
+    new = place / f".{_PLAN}"
+    with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+        json.dump(asdict(contents), file)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(place / _PLAN)
+    to_disk(place)

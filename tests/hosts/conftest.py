@@ -1,0 +1,13 @@
+"""What tests of several hosts share."""
+
+import pytest
+
+from toolyard.hosts import directory, host
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As ``worker_main``: where hosts speak more often, a shorter silence means as much."""
+    monkeypatch.setattr(directory, "LEASE_S", 3.5)
+    for name, value in (("BEAT_S", 0.5), ("LOOK_S", 0.25)):
+        monkeypatch.setattr(host, name, value)
