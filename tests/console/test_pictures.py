@@ -24,6 +24,8 @@ PAGES = (
         "/approvals?tab=rules",
         "/settings",
         "/settings?tab=keys",
+        "/settings?tab=backup",
+        "/settings?tab=file",
         "/status",
         "/welcome",
     ),

@@ -8,11 +8,11 @@ setInterval(() => (tick.value = Date.now()), 1000);
 export const now = computed(() => tick.value);
 
 const words = dictionary(
-  { now: "just now", days: (n: number) => `${n} d`, hours: (n: number) => `${n} h`, minutes: (n: number) => `${n} min`, seconds: (n: string) => `${n} s`, ago: (t: string) => `${t} ago`, ahead: (t: string) => `in ${t}` },
-  { now: "刚刚", days: (n: number) => `${n} 天`, hours: (n: number) => `${n} 小时`, minutes: (n: number) => `${n} 分钟`, seconds: (n: string) => `${n} 秒`, ago: (t: string) => `${t}前`, ahead: (t: string) => `${t}后` },
+  { now: "just now", years: (n: number) => (n === 1 ? "1 year" : `${n} years`), days: (n: number) => `${n} d`, hours: (n: number) => `${n} h`, minutes: (n: number) => `${n} min`, seconds: (n: string) => `${n} s`, ago: (t: string) => `${t} ago`, ahead: (t: string) => `in ${t}` },
+  { now: "刚刚", years: (n: number) => `${n} 年`, days: (n: number) => `${n} 天`, hours: (n: number) => `${n} 小时`, minutes: (n: number) => `${n} 分钟`, seconds: (n: string) => `${n} 秒`, ago: (t: string) => `${t}前`, ahead: (t: string) => `${t}后` },
 );
 
-/** `3.4 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`. */
+/** `3.4 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`, `40 d`, `1 year 35 d`. */
 export function duration(seconds: number): string {
   const t = words();
   const s = Math.max(0, seconds);
@@ -22,7 +22,9 @@ export function duration(seconds: number): string {
   const whole = Math.floor(s);
   if (whole < 3600) return join(t.minutes(Math.floor(whole / 60)), whole % 60 ? t.seconds(String(whole % 60)) : "");
   if (whole < 86400) return join(t.hours(Math.floor(whole / 3600)), whole % 3600 >= 60 ? t.minutes(Math.floor((whole % 3600) / 60)) : "");
-  return join(t.days(Math.floor(whole / 86400)), whole % 86400 >= 3600 ? t.hours(Math.floor((whole % 86400) / 3600)) : "");
+  const days = Math.floor(whole / 86400);
+  if (days >= 365) return join(t.years(Math.floor(days / 365)), days % 365 ? t.days(days % 365) : "");
+  return join(t.days(days), days < 30 && whole % 86400 >= 3600 ? t.hours(Math.floor((whole % 86400) / 3600)) : "");
 }
 
 function join(a: string, b: string): string {
