@@ -185,6 +185,51 @@ def test_context_without_its_space_is_taken_only_if_the_file_has_it_to_the_lette
         assert "space, '-' or '+'" in failure.hint
 
 
+METHOD = "class C:\n    def f(self):\n        a()\n        b()\n"
+UNMARKED = ["    def f(self):", "        a()", "+        c()", "        b()"]
+
+
+@pytest.mark.requirement("applypatch:formats", "edit:matching")
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "patch",
+    [
+        update("@@", *UNMARKED),
+        update("@@ class C:", *UNMARKED),
+        update("@@", *UNMARKED, "", "*** Add File: g", "+"),
+        unified("@@", *UNMARKED),
+        unified("@@ -2,3 +2,4 @@", *UNMARKED),
+        unified("@@ -1,3 +1,4 @@", *UNMARKED),
+    ],
+)
+def test_indented_context_that_lost_its_space_does_not_indent_the_added_lines(patch: str, newline: str) -> None:
+    after = applied({"f": METHOD.replace("\n", newline)}, patch)["f"]
+    assert after == METHOD.replace("        b", "        c()\n        b").replace("\n", newline)
+
+
+@pytest.mark.requirement("edit:matching", "edit:refused")
+@pytest.mark.parametrize(
+    ("before", "rows"),
+    [
+        ("    a  \n    b\n", ["    a", "+    x", "    b"]),  # as it stands it does not fit to the letter
+        ("    a\n    b\n", ["  a", "+  x", "  b"]),  # moved by two, or by three
+        ("    if a:\n        b\n", ["      if a:", "+          x", "          b"]),
+        ("if a:\n    b\n", ["  if a:", "+    x", "     b"]),  # moved by one, or a space too much before the context
+        ("    a\n    b\n", ["     a", "+    x", "    b"]),  # one line with its mark and one without
+    ],
+)
+def test_an_indentation_that_a_lost_mark_explains_as_well_is_refused(before: str, rows: list[str]) -> None:
+    assert refused({"f": before}, update("@@", *rows)).reason is Reason.NOT_FOUND_IN_FILE
+    assert refused({"f": before}, unified("@@", *rows)).reason is Reason.NOT_FOUND_IN_FILE
+
+
+@pytest.mark.requirement("edit:matching")
+def test_a_dropped_line_proves_an_odd_indentation_and_marked_context_goes_before_unmarked() -> None:
+    (file,) = planned({"f": "   a\n   b\n"}, update("@@", " a", "-b", "+c"))
+    assert (file.after, file.strategy) == ("   a\n   c\n", Strategy.INDENTATION)
+    assert applied({"f": " a\n  a\n"}, update("@@", "  a", "+ x")) == {"f": " a\n x\n  a\n"}
+
+
 # --- The language of diff -u ---
 
 
@@ -318,6 +363,8 @@ def test_a_hunk_moves_with_the_one_before_it_when_the_file_has_grown() -> None:
     assert applied({"f": "new\ntop\na\nx\nq\n"}, unified(*hunks)) == {"f": "new\ntop\nb\ny\nq\n"}
     assert applied({"f": "new\ntop\na\nx\nq\nq\nx\n"}, unified(*hunks)) == {"f": "new\ntop\nb\ny\nq\nq\nx\n"}
     assert refused({"f": "n\nn\nn\ntop\na\nn\nx\nx\n"}, unified(*hunks)).reason is Reason.NOT_UNIQUE
+    lost = ["@@ -1 +1,2 @@", "+n", " c", "@@ -3 +4,2 @@", " a", "+n"]
+    assert refused({"f": "p\nc\na\nc\na\n"}, unified(*lost)).reason is Reason.NOT_UNIQUE
 
 
 @pytest.mark.requirement("applypatch:formats")
@@ -429,6 +476,8 @@ def test_the_order_of_the_hunks_tells_equal_places_apart() -> None:
 def test_hunks_that_stand_once_may_come_in_any_order_but_not_change_the_same_lines() -> None:
     patch = update("@@", "-c", "+C", "@@", "-a", "+A", " b")
     assert applied({"f": "a\nb\nc\n"}, patch) == {"f": "A\nb\nC\n"}
+    failure = refused({"f": "a \nb\nc\n"}, patch)
+    assert (failure.reason, failure.data["hunk"]) == (Reason.NOT_FOUND_IN_FILE, 2)
     failure = refused({"f": "a\nb\nc\n"}, update("@@", " a", "-b", "+x", "@@", "-a", "-b", "+y"))
     assert (failure.reason, failure.data["hunk"]) == (Reason.NOT_FOUND_IN_FILE, 2)
 
@@ -528,7 +577,13 @@ def test_a_missing_anchor_is_named() -> None:
         ("a", ["-a", "+x", "+y"], "x\ny"),
         ("a\r\nb", [" b", "+x"], "a\r\nb\r\nx"),
         ("a\r\nb", ["+x"], "a\r\nb\r\nx"),
-        ("a\nb", [" a", "-b"], "a\n"),
+        ("a\nb", [" a", "-b"], "a"),
+        ("a\r\nb\r\nc", [" a", "-b", "-c"], "a"),
+        ("a\rb", ["-b"], "a"),
+        ("a\nb\nc", ["-a", "+x", "@@", "-b", "@@", "-c"], "x"),
+        ("a\r\nb", [" a", "+x", "@@", "-b"], "a\r\nx"),
+        ("a\nb", ["-a", "@@", "-b"], ""),
+        ("a\nb\n", [" a", "-b"], "a\n"),
         ("a\nb", ["-b", "@@", "+x"], "a\nx"),
         ("", ["+x"], "x\n"),
         ("\r\n\r\n", ["+$1 \\n &"], "\r\n\r\n$1 \\n &\r\n"),
@@ -546,6 +601,34 @@ def test_a_diff_says_itself_how_the_file_ends_and_how_its_lines_end() -> None:
     assert applied({"f": "a\r\n"}, unified("@@ -1 +1 @@", "-a\r", "+a")) == {"f": "a\n"}
     assert applied({"f": "a\r\nb"}, unified("@@ -1,2 +1,2 @@", "-a", "+x", " b")) == {"f": "x\r\nb"}
     assert refused({"f": "b\na\n"}, unified("@@ -1 +1 @@", "-b", "+c", none)).reason is Reason.NOT_FOUND_IN_FILE
+    assert applied({"f": "a\nb"}, unified("@@ -1,2 +1 @@", " a", "-b", none)) == {"f": "a\n"}
+
+
+@pytest.mark.requirement("write:literal", "write:bytes-outside")
+@pytest.mark.parametrize(
+    ("before", "rows", "after"),
+    [
+        ("x\r\ny\r\nz", ["@@ -3 +3,2 @@", "-z", "\\ No newline", "+z", "+w"], "x\r\ny\r\nz\r\nw\r\n"),
+        ("x\r\nz", ["@@ -2 +2,2 @@", "+w", " z", "\\ No newline"], "x\r\nw\r\nz"),
+        ("x\r\nz", ["@@ -2 +2,2 @@", "-z", "\\ No newline", "+z", "+w\r"], "x\r\nz\nw\r\n"),
+        ("x\nz", ["@@ -2 +2,2 @@", "-z", "\\ No newline", "+z", "+w"], "x\nz\nw\n"),
+        ("x\r\ny\r\n\r\n", ["@@ -3 +3,2 @@", " ", "+w"], "x\r\ny\r\n\r\nw\r\n"),
+        ("\r\nx\r\n\r\n", ["@@ -3 +3,2 @@", " ", "+w"], "\r\nx\r\n\r\nw\r\n"),
+    ],
+)
+def test_a_diff_whose_old_lines_show_no_ending_writes_those_of_the_file(
+    before: str, rows: list[str], after: str
+) -> None:
+    assert applied({"f": before}, unified(*rows)) == {"f": after}
+
+
+@pytest.mark.requirement("edit:refused")
+def test_blank_context_of_a_diff_is_placed_only_where_it_is_certain() -> None:
+    before = "\r\nx\r\n\r\n"
+    assert refused({"f": before}, unified("@@ -2 +2,2 @@", " ", "+w")).reason is Reason.NOT_UNIQUE
+    assert refused({"f": before}, unified("@@", " ", "+w")).reason is Reason.NOT_UNIQUE
+    assert refused({"f": "x \r\n \r\n"}, unified("@@ -2 +2,2 @@", " ", "+w")).reason is Reason.NOT_FOUND_IN_FILE
+    assert refused({"f": "\nx\n  \n"}, unified("@@ -3 +3,2 @@", " ", "+w")).reason is Reason.NOT_UNIQUE
 
 
 # --- Any text ---

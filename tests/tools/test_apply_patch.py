@@ -1,8 +1,10 @@
 """ApplyPatch on real files: all of a patch or nothing, also when the process dies in between."""
 
+import errno
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,12 @@ import pytest
 
 import toolyard
 from tests.protocol.test_apply_patch import CASES, DECISIONS
+from toolyard.app import Yard
 from toolyard.blocking import BlockingYard
+from toolyard.config import load
 from toolyard.protocol.envelope import Envelope, Status
 
+STEP = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 3  # of the moments at which a process dies
 WAIT_S = 30
 TWO_FILES = """*** Begin Patch
 *** Update File: a.txt
@@ -127,6 +132,19 @@ def test_a_patch_that_misses_because_the_file_changed_since_the_read_is_a_confli
     assert said(yard.call("ApplyPatch", {"patch": TWO_FILES})) == ("CONFLICT", "STALE")
 
 
+@pytest.mark.requirement("edit:stale")
+def test_only_the_file_whose_text_does_not_fit_can_be_stale(four: Path, yard: BlockingYard) -> None:
+    for path in ("a.txt", "b.txt"):
+        yard.call("Read", {"path": path})
+    (four / "a.txt").write_text("one\nmore\n")
+    misfit = TWO_FILES.replace("-two", "-three")
+    envelope = yard.call("ApplyPatch", {"patch": misfit})
+    assert (*said(envelope), envelope.context["path_resolved"]) == ("INVALID_PARAM", "NOT_FOUND_IN_FILE", "b.txt")
+    (four / "b.txt").write_text("keep\n2\n")
+    envelope = yard.call("ApplyPatch", {"patch": misfit})
+    assert (*said(envelope), envelope.context["path_resolved"]) == ("CONFLICT", "STALE", "b.txt")
+
+
 @pytest.mark.requirement("s:S-10:write", "s:S-12:write")
 @pytest.mark.parametrize("path", ["../out.txt", "/etc/out.txt", "link/out.txt"])
 def test_a_patch_that_leads_outside_is_refused_whole(four: Path, yard: BlockingYard, tmp_path: Path, path: str) -> None:
@@ -152,7 +170,7 @@ def test_two_names_of_one_file_are_refused(four: Path, yard: BlockingYard) -> No
 @pytest.mark.requirement("applypatch:all-or-none", "r:R94")
 @pytest.mark.parametrize("call", ["fsync", "replace", "link", "unlink"])
 def test_a_process_that_dies_leaves_all_of_a_patch_or_nothing(tmp_path: Path, call: str) -> None:
-    """Kill at the Nth call of each kind until one run gets through; then look at the project as opened next."""
+    """Kill at the Nth call of each kind until one run gets through, and look at the project as opened next."""
     code = (
         "import os, signal, sys, toolyard\n"
         "with toolyard.open(home=sys.argv[1]) as yard:\n"
@@ -166,7 +184,7 @@ def test_a_process_that_dies_leaves_all_of_a_patch_or_nothing(tmp_path: Path, ca
         "    assert e.error is None, e.text\n"
     )
     before = {"a.txt": b"one\nrest\n", "gone.txt": b"x\n", "b.txt": b"keep\r\ntwo\r\n", "other.txt": b"other\n"}
-    for number in range(40):
+    for number in range(0, 40, STEP):
         project, home = tmp_path / f"{number}", tmp_path / f"home{number}"
         project.mkdir()
         for name, value in before.items():
@@ -221,3 +239,74 @@ def test_a_file_moved_onto_itself_is_only_updated(four: Path, yard: BlockingYard
     header = "*** Update File: a.txt\n*** Move to: ./a.txt\n@@\n-one\n+1"
     envelope = yard.call("ApplyPatch", {"patch": f"*** Begin Patch\n{header}\n*** End Patch\n"})
     assert (envelope.error, (four / "a.txt").read_text()) == (None, "1\nrest\n")
+
+
+MOVES = {
+    "a move": "*** Begin Patch\n*** Update File: a.txt\n*** Move to: new/c.txt\n*** End Patch\n",
+    "a move with a change": (
+        "*** Begin Patch\n*** Update File: a.txt\n*** Move to: new/c.txt\n@@\n-one\n+1\n*** End Patch\n"
+    ),
+    "a git rename": "diff --git a/a.txt b/new/c.txt\nrename from a.txt\nrename to new/c.txt\n",
+    "a git rename with a change": (
+        "diff --git a/a.txt b/new/c.txt\nrename from a.txt\nrename to new/c.txt\n"
+        "--- a/a.txt\n+++ b/new/c.txt\n@@ -1,2 +1,2 @@\n-one\n+1\n rest\n"
+    ),
+}
+
+
+def made_special(file: Path) -> tuple[Any, ...]:
+    """Give a file a mode, an owner and, where there are any, an attribute that a new one would not have."""
+    os.chown(file, *((65534, 65533) if os.geteuid() == 0 else (-1, -1)))
+    file.chmod(0o640)
+    with suppress(OSError, AttributeError):
+        os.setxattr(file, "user.note", b"kept")
+    return special(file)
+
+
+def special(file: Path) -> tuple[Any, ...]:
+    info = file.stat()
+    attributes = {name: os.getxattr(file, name) for name in os.listxattr(file)} if hasattr(os, "listxattr") else {}
+    return info.st_mode, info.st_uid, info.st_gid, attributes
+
+
+@pytest.mark.requirement("write:bytes-outside", "r:R95", "journal:undo")
+@pytest.mark.parametrize("patch", MOVES.values(), ids=MOVES)
+async def test_a_moved_file_keeps_its_mode_owner_and_attributes_and_so_does_its_undoing(
+    four: Path, tmp_path: Path, patch: str
+) -> None:
+    before = made_special(four / "a.txt")
+    async with Yard(load(four, tmp_path / "home")) as yard:
+        call = yard.request("ApplyPatch", {"patch": patch}, force=True)
+        assert (await yard.settle(call)).envelope.error is None
+        assert (special(four / "new/c.txt"), (four / "a.txt").exists()) == (before, False)
+        await yard.undo(call.id)
+        assert (special(four / "a.txt"), (four / "new").exists()) == (before, False)
+        await yard.undo(f"undo:{call.id}")
+        assert (special(four / "new/c.txt"), (four / "a.txt").exists()) == (before, False)
+
+
+@pytest.mark.requirement("applypatch:all-or-none", "write:bytes-outside", "r:R95")
+def test_a_patch_that_fails_half_way_leaves_every_file_with_its_mode_owner_and_attributes(
+    four: Path, yard: BlockingYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = found(four)
+    kept = {name: made_special(four / name) for name in before}
+    real, left = os.fsync, [0]
+
+    def fails_at_last(fd: int) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise OSError(errno.EIO, "broken")
+        real(fd)
+
+    monkeypatch.setattr(os, "fsync", fails_at_last)
+    failures = 0
+    for number in range(1, 40):
+        left[0] = number
+        envelope = yard.call("ApplyPatch", {"patch": TWO_FILES})
+        if envelope.error is None:
+            break
+        failures += 1
+        assert (found(four), {name: special(four / name) for name in before}) == (before, kept), number
+    assert failures > 5
+    assert found(four) == AFTER

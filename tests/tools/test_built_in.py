@@ -2,10 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from toolyard.blocking import BlockingYard
+from toolyard.tools.file_operator import FileOperator
 
 SOURCE = Path(__file__).parents[2] / "src/toolyard"
 
@@ -46,3 +48,11 @@ def test_the_commands_of_file_operator_that_only_look_are_named(yard: BlockingYa
     tools = {tool.spec.name: tool for tool in yard.tools}
     looks = tools["FileOperator"].spec.reading_commands
     assert set(looks) == {"ListAllowedDirectories", "ReadFile", "ListDirectory", "FileInfo", "SearchFiles"}
+
+
+@pytest.mark.requirement("fileoperator:names")
+def test_the_schema_of_file_operator_lists_its_commands(yard: BlockingYard) -> None:
+    tool = yard.tools.get("FileOperator")
+    assert isinstance(tool, FileOperator)
+    properties: Any = tool.spec.parameters["properties"]
+    assert properties["command"]["anyOf"][0]["enum"] == list(tool.commands)

@@ -1,5 +1,6 @@
 """Edit and MultiEdit on real files."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,18 @@ def test_an_edit_reports_what_it_did(project: Path, yard: BlockingYard) -> None:
         ],
     }
     assert envelope.text == "Edited 'a.txt': replaced 1 place."
+
+
+@pytest.mark.requirement("edit:data")
+@pytest.mark.parametrize("lines", [1, 20_000])
+def test_the_hash_is_that_of_the_file_as_it_stands_now_however_large(
+    project: Path, yard: BlockingYard, lines: int
+) -> None:
+    (project / "a.txt").write_text("same and same\n" * lines + "old\n")
+    one = yard.call("Edit", {"path": "a.txt", "old_string": "old", "new_string": "new"})
+    assert one.data["hash"] == hashlib.sha256((project / "a.txt").read_bytes()).hexdigest()
+    again = {"path": "a.txt", "old_string": "new", "new_string": "newer", "expected_hash": one.data["hash"]}
+    assert yard.call("Edit", again).error is None
 
 
 def _judged(case: dict[str, Any], envelope: Envelope, result: bytes) -> str:

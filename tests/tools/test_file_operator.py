@@ -109,6 +109,25 @@ async def test_only_the_message_of_the_assistant_changes(project: Path, op: Oper
     assert tree(project) == {"h.json": after}
 
 
+@pytest.mark.requirement("fileoperator:history-canvas", "write:bytes-outside")
+@pytest.mark.parametrize(
+    ("before", "search", "replace", "after"),
+    [
+        (r"a\/b \u0041 old \t\u0009", "old", "new", r"a\/b \u0041 new \t\u0009"),
+        (r"\/old\u0041", "/oldA", "x", "x"),
+        (r"\ud83d\ude00 old \ud83d \uD83D\uDE00", "old", "好", r"\ud83d\ude00 \u597d \ud83d \uD83D\uDE00"),
+        (r"😀 \"old\" \u0041", '"old"', "好\\", r"😀 好\\ \u0041"),
+        (r"one\r\nold\r\n", "old", "1\n2", r"one\r\n1\r\n2\r\n"),
+    ],
+)
+async def test_the_rest_of_a_message_keeps_its_escapes(
+    project: Path, op: Operator, before: str, search: str, replace: str, after: str
+) -> None:
+    put(project, {"h.json": f'[{{"role": "assistant", "content": "{before}"}}]'})
+    data(await op("UpdateHistory", filePath="h.json", searchString=search, replaceString=replace))
+    assert tree(project) == {"h.json": f'[{{"role": "assistant", "content": "{after}"}}]'}
+
+
 @pytest.mark.requirement("fileoperator:history-canvas")
 @pytest.mark.parametrize(
     ("content", "search", "code"),

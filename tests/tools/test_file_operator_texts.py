@@ -327,6 +327,41 @@ async def test_blocks_are_applied_in_order(project: Path, op: Operator, diff: st
     assert tree(project) == {"a.txt": after}
 
 
+RULED = "a\n-------\nfoo\nb\n"
+
+
+@pytest.mark.requirement("fileoperator:apply-diff", "write:bytes-outside")
+@pytest.mark.parametrize(
+    ("before", "old", "new", "after"),
+    [
+        (RULED, "-------\nfoo", "-------\nbar", "a\n-------\nbar\nb\n"),
+        (RULED.replace("\n", "\r\n"), "-------\nfoo", "-------\nbar", "a\r\n-------\r\nbar\r\nb\r\n"),
+        (RULED.replace("-\n", "- \n"), "-------\nfoo", "-------\nbar", "a\n-------\nbar\nb\n"),
+        (RULED, "-------\nb", "-------\nB", "a\n-------\nfoo\n-------\nB\n"),
+        (RULED, ":start_line:3\n-------\nfoo", "bar", "a\n-------\nbar\nb\n"),
+        (RULED, ":start_line:3\n:end_line:3\n-------\nfoo", "bar", "a\n-------\nbar\nb\n"),
+        (RULED, "a\n-------\nfoo", "a", "a\nb\n"),
+        (":note: x\n-------\nfoo\n", ":note: x\n-------\nfoo", "bar", "bar\n"),
+        ("a\n\n-------\nfoo\n", "\n-------\nfoo", "bar", "a\nbar\n"),
+    ],
+)
+async def test_a_line_of_dashes_is_text_unless_it_can_only_be_a_marker(
+    project: Path, op: Operator, before: str, old: str, new: str, after: str
+) -> None:
+    put(project, {"a.txt": before})
+    data(await op("ApplyDiff", filePath="a.txt", diffContent=BLOCK.format(old, new)))
+    assert (project / "a.txt").read_bytes() == after.encode()
+
+
+@pytest.mark.requirement("fileoperator:apply-diff")
+async def test_dashes_that_can_be_text_and_marker_are_refused(project: Path, op: Operator) -> None:
+    put(project, {"a.txt": RULED})
+    envelope = await op("ApplyDiff", filePath="a.txt", diffContent=BLOCK.format("-------\nfoo", "bar"))
+    assert said(envelope)[0] == "INVALID_PARAM"
+    assert "':start_line:1'" in envelope.text
+    assert tree(project) == {"a.txt": RULED}
+
+
 @pytest.mark.requirement("fileoperator:apply-diff")
 @pytest.mark.parametrize(
     ("diff", "words"),

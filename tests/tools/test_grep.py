@@ -172,6 +172,15 @@ def test_the_last_match_before_the_limit_still_has_its_lines(project: Path, engi
 
 
 @ENGINES
+@pytest.mark.requirement("grep:matches", "grep:limit")
+def test_matches_that_the_limit_cuts_off_are_still_lines_around_the_last_one(project: Path, engine: str) -> None:
+    put(project, {"a.txt": "foo\n", "b.txt": "foo 1\nfoo 2\nx\n"})
+    found = with_engine(project, engine).grep("foo", limit=2, after=2)
+    assert places(found) == [("a.txt", 1), ("b.txt", 1)]
+    assert matches(found)[1]["after"] == [{"line": 2, "text": "foo 2"}, {"line": 3, "text": "x"}]
+
+
+@ENGINES
 @pytest.mark.requirement("grep:path", "path:relative", "path:link-inside", "path:absolute")
 def test_path_may_be_a_file_or_a_folder(project: Path, engine: str) -> None:
     put(project, {"src/a.txt": "x\n", "src/b.txt": "x\n", ".hidden": "x\n", "link": {"symlink": "src/a.txt"}})
@@ -423,6 +432,27 @@ def test_ignored_files_of_a_searched_folder_are_not_searched_whatever_their_name
     found = searches.grep("x")
     assert ([file for file, _ in places(found)], found.stats["ignored"]) == (["a.log.txt", "keep.log"], 11)
     assert len(places(searches.grep("x", include_ignored=True))) == 13
+
+
+@ENGINES
+@pytest.mark.requirement("search:hidden-ignored")
+@pytest.mark.parametrize("blank", [" ", "  ", "\t", "\u3000", "\n", "\\ "])
+def test_an_ignored_name_may_end_in_a_blank(project: Path, engine: str, blank: str) -> None:
+    put(project, {".gitignore": "c*\n", f"c.tmp{blank}": "x\n", "d.tmp": "x\n", f"sub/c{blank}": "x\n"})
+    assert places(with_engine(project, engine).grep("x")) == [("d.tmp", 1)]
+
+
+@ENGINES
+@pytest.mark.requirement("search:hidden-ignored")
+@pytest.mark.parametrize("folder", [b"", b"f\xe9/"])
+def test_an_ignored_name_that_is_no_utf8_hides_no_other(project: Path, engine: str, folder: bytes) -> None:
+    for place in (folder, folder.replace(b"\xe9", b"e")):
+        (project / os.fsdecode(place)).mkdir(exist_ok=True)
+        for name in (b"x\xe9", b"xa", b"y"):
+            (project / os.fsdecode(place + name)).write_text("x\n")
+    (project / os.fsdecode(folder) / ".gitignore").write_bytes(b"x\xe9\ny\n")
+    found = {file for file, _ in places(with_engine(project, engine).grep("x"))}
+    assert found == ({"xa"} if not folder else {"f\\xe9/xa", "fe/x\\xe9", "fe/xa", "fe/y"})
 
 
 @ENGINES

@@ -234,7 +234,7 @@ def until_exists(path: Path) -> None:
 def test_work_that_was_done_before_it_could_be_stopped_is_told_as_done(project: Path, tmp_path: Path) -> None:
     async def run() -> Envelope:
         async with toolyard.open_async(project=project, home=tmp_path / "home") as yard:
-            files = "".join(f"*** Add File: d/{number}.txt\n+x\n" for number in range(150))
+            files = "".join(f"*** Add File: d/{number}.txt\n+x\n" for number in range(40))
             call = yard.request("ApplyPatch", {"patch": f"*** Begin Patch\n{files}*** End Patch\n"})
             running = asyncio.create_task(yard.settle(call))
             await asyncio.to_thread(until_exists, project / "d")
@@ -243,7 +243,7 @@ def test_work_that_was_done_before_it_could_be_stopped_is_told_as_done(project: 
 
     envelope = asyncio.run(run())
     made = len(list((project / "d").iterdir())) if (project / "d").exists() else 0
-    assert made == (150 if envelope.error is None else 0)
+    assert made == (40 if envelope.error is None else 0)
 
 
 @pytest.mark.requirement("python:threads")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.encoding import BINARY_PROBE, Encoding, detect, looks_binary, named
+from toolyard.workspace.encoding_guess import as_bytes, as_text, keeps_characters
 
 pytestmark = pytest.mark.requirement("read:encoding")
 
@@ -53,7 +54,8 @@ def test_a_marked_file_that_is_damaged_is_not_certain(name: str) -> None:
         (CHINESE.encode("gb18030"), Encoding("gb18030")),
         (CHINESE.encode() * 3 + b"\xff", Encoding("utf-8", certain=False)),
         (CHINESE.encode()[:-2], Encoding("utf-8", certain=False)),
-        (b"ok\n\xe4\xb8", Encoding("utf-8", certain=False)),
+        (b"ok\n\xe4\xb8", Encoding.guess("utf-8")),
+        (b"caf\xe9", Encoding.guess("utf-8")),
     ],
 )
 def test_utf8_comes_before_the_owners_fallback(raw: bytes, expected: Encoding) -> None:
@@ -84,6 +86,72 @@ def test_what_nothing_fits_is_a_guess_and_says_so() -> None:
     guess = found(text.encode("cp1251"))
     assert not guess.certain
     assert guess.utf8(text.encode("cp1251")).decode() == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# 配置文件\nport = 1\n",
+        "变量 = 一\n",
+        "你好\n",
+        "print('测试 😀')\n",
+        "提示：请输入密码。\n",
+        "// 鼯鼠、貔貅和饕餮都是这里可以用的名字，请选择其中一个。\n",
+    ],
+)
+def test_a_few_chinese_words_are_evidence_of_gb18030(text: str) -> None:
+    assert found(text.encode("gb18030"), "gb18030") == Encoding("gb18030")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Größe\nfoo\n", "cp1252"),
+        ("éfoo = 1\nfoo = 2\n", "cp1252"),
+        ("naïve résumés, différent\n", "cp1252"),
+        ("設定\nfoo\n", "cp932"),
+        ("これはテストの設定ファイルです。\n", "cp932"),
+        ("設定ファイル\nfoo\n", "euc_jp"),
+        ("설정 파일\nfoo\n", "cp949"),
+        ("실행할 파일\n", "cp949"),  # which is four common characters in Chinese
+        ("設定檔案\nfoo\n", "big5"),
+        ("привет\n", "koi8-r"),
+        ("锁\n", "gb18030"),
+        ("哪哪哪哪\n", "gb18030"),  # a line of boxes on an old terminal
+    ],
+)
+def test_that_gb18030_decodes_another_encoding_is_no_evidence(text: str, name: str) -> None:
+    raw = text.encode(name)
+    raw.decode("gb18030")
+    assert found(raw, "gb18030").guessed
+
+
+def test_an_encoding_that_the_owner_chose_is_certain_unless_another_of_them_has_evidence() -> None:
+    japanese, chinese = "設定ファイル".encode("cp932"), "请输入配置".encode("gb18030")
+    assert found(japanese, "cp932", "gb18030") == Encoding("cp932")
+    assert found(chinese, "latin-1") == Encoding("latin-1")
+    assert found(chinese, "latin-1", "gb18030") == Encoding.guess("latin-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Größe = 1\n", "cp1252"),
+        ("これはテストの設定です。\n", "cp932"),
+        ("설정 파일입니다. 여기에 값을 적으세요\n", "cp949"),
+    ],
+)
+def test_what_is_not_chinese_is_guessed_among_the_encodings_in_use(text: str, name: str) -> None:
+    raw = text.encode(name)
+    assert found(raw, "gb18030").utf8(raw).decode() == text
+
+
+@given(raw=st.binary(max_size=60), name=st.sampled_from(["gb18030", "cp1252", "cp932", "utf-8"]))
+def test_a_guess_loses_no_byte_and_hides_no_ascii(raw: bytes, name: str) -> None:
+    text = as_text(raw, name)
+    assert as_bytes(text, name) == raw
+    assert [char for char in text if char.isascii()] == [chr(byte) for byte in raw if byte < 128]
+    assert keeps_characters(raw, raw)
 
 
 @given(

@@ -236,6 +236,30 @@ async def test_a_batch_that_cannot_be_undone_to_its_beginning_is_as_it_was_and_c
     assert state(bench.project) == before
 
 
+async def test_the_whole_files_of_a_batch_are_those_before_its_first_write_and_after_its_last(bench: Bench) -> None:
+    async def files() -> list[tuple[str, str | None, str | None]]:
+        return [(one.path, one.before.text, one.after.text) for one in await bench.yard.files_of(call_id)]
+
+    edits = [
+        {"path": "a.txt", "old_string": "one", "new_string": "1"},
+        {"path": "run.sh", "old_string": "echo", "new_string": "exit"},
+        {"path": "l", "old_string": "1\ntwo", "new_string": "12"},  # a link to a.txt
+    ]
+    call_id = await bench.run("Edit", **number_batch(edits))
+    both = [("a.txt", "one\ntwo\nthree\n", "12\nthree\n"), ("run.sh", "echo\n", "exit\n")]
+    assert await files() == both
+    (bench.project / "run.sh").unlink()
+    assert await files() == [both[0], ("run.sh", None, None)]
+    (bench.project / "run.sh").symlink_to(bench.project / "a.txt")
+    assert await files() == [both[0], ("run.sh", None, None)]
+    (bench.project / "run.sh").unlink()
+    (bench.project / "run.sh").write_text("exit\n")
+    await bench.yard.undo(call_id)
+    assert sorted(await files()) == both
+    call_id = await bench.run("FileOperator", **MIXED)  # what was moved away after it was written is not there
+    assert await files() == [("w/new.txt", None, None), ("moved.txt", "new", "newer")]
+
+
 async def test_a_call_is_undone_once(bench: Bench) -> None:
     call_id = await bench.run("Write", path="a.txt", content="other")
     await bench.yard.undo(call_id)

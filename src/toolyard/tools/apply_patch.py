@@ -17,7 +17,6 @@ from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, ChangingTool, remark
 from toolyard.tools.text import description
 from toolyard.tools.validation import Finding, validate
-from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked_targets
 from toolyard.workspace.names import printable
@@ -67,10 +66,8 @@ class ApplyPatch(ChangingTool):
             writes = [write for file in planned for write in _contents(file, found)]
             checkpoint()
             if not wanted["dry_run"]:
-                self._files.commit(call, writes)
-                for write in writes:
-                    if write.hash is not None:
-                        self._files.remember(call, write.target.path, write.hash)
+                for path, hash_ in self._files.commit(call, writes).items():
+                    self._files.remember(call, path, hash_)
             return _result(planned, found, applied=not wanted["dry_run"])
 
     def _planned(
@@ -83,7 +80,8 @@ class ApplyPatch(ChangingTool):
         try:
             return plan(changes, read)
         except Failure as failure:
-            known = {file.target.path: file.document.raw if file.document else None for file in found.values()}
+            misfits = [file for path, file in found.items() if path == failure.data.get("path")]
+            known = {file.target.path: file.document.raw if file.document else None for file in misfits}
             raise self._files.explained(failure, call, known) from failure
 
 
@@ -106,21 +104,18 @@ def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None
 
 
 def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[Content]:
-    """The bytes each file is to have: a move writes the new one and removes the old one."""
+    """The bytes each file is to have: a move writes the new one, like the old one, and removes that."""
     here = found[file.path]
     old = here.document.raw if here.document else None
     if file.after is None:
-        return [Content(here.target, old, None, None)]
+        return [Content(here.target, old, None)]
     if here.document is None:
-        return [_content(here.target, None, file.text.encode())]
+        return [Content(here.target, None, file.text.encode())]
     content = here.document.spliced(file.splices, here.target.path)
     if file.new_path is None or found[file.new_path].target.path == here.target.path:
-        return [_content(here.target, old, content)]
-    return [_content(found[file.new_path].target, None, content), Content(here.target, old, None, None)]
-
-
-def _content(target: Target, old: bytes | None, new: bytes) -> Content:
-    return Content(target, old, new, checksum(new))
+        return [Content(here.target, old, content)]
+    moved = Content(found[file.new_path].target, None, content, like=here.target)
+    return [moved, Content(here.target, old, None)]
 
 
 def _result(planned: Sequence[PlannedFile], found: Mapping[str, _Found], *, applied: bool) -> Result:

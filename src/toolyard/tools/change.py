@@ -97,13 +97,15 @@ class FileChanger:
             except Failure as failure:
                 raise self.explained(failure, call, {target.path: raw}) from failure
             after = Document.known(content, before.encoding if before else UTF8)
-            changed = Changed(target.path, before, after, checksum(content), not wanted["dry_run"])
+            applied = not wanted["dry_run"]
             checkpoint()
-            if changed.applied and content != raw:
-                self.commit(call, [Content(target, raw, content, changed.hash)])
-            if changed.applied:
-                self.remember(call, target.path, changed.hash)
-            return changed
+            if applied and content != raw:
+                hash_ = self.commit(call, [Content(target, raw, content)])[target.path]
+            else:
+                hash_ = checksum(content)
+            if applied:
+                self.remember(call, target.path, hash_)
+            return Changed(target.path, before, after, hash_, applied)
 
     @contextmanager
     def target(self, call: ToolCall, path: str) -> Iterator[Target]:
@@ -123,13 +125,13 @@ class FileChanger:
         raw = target.read(MAX_BYTES)
         return Document.of(raw, target.path, self._fallbacks) if raw is not None else None
 
+    def commit(self, call: ToolCall, contents: Sequence[Content]) -> dict[str, str]:
+        """All or none, in a way that can be undone; the hashes of the files that were written, by path."""
+        return {change.path: change.after for change in self._undo.commit(call.id, contents) if change.after}
+
     def remember(self, call: ToolCall, path: str, checksum: str) -> None:
         """What a caller wrote counts as read by it."""
         self._reads.remember(call.caller, path, checksum)
-
-    def commit(self, call: ToolCall, contents: Sequence[Content]) -> None:
-        """All or none, in a way that can be undone."""
-        self._undo.commit(call.id, contents)
 
     def _require_fresh(self, call: ToolCall, path: str, raw: bytes | None, *, overwrites: bool) -> None:
         expected = call.arguments.get("expected_hash")

@@ -35,8 +35,14 @@ def _text(about: str, *, empty: bool = True) -> JsonObject:
     return {"type": "string", "description": about} | ({} if empty else {"minLength": 1})
 
 
+_COMMANDS: list[Json] = [
+    "ListAllowedDirectories", "ReadFile", "WebReadFile", "WriteFile", "WriteEscapedFile", "AppendFile", "EditFile",
+    "ApplyDiff", "ListDirectory", "FileInfo", "SearchFiles", "CopyFile", "MoveFile", "RenameFile", "DeleteFile",
+    "CreateDirectory", "DownloadFile", "UpdateHistory", "CreateCanvas",
+]  # fmt: skip
 _PROPERTIES: dict[str, Json] = {
-    "command": _text("What to do, such as ReadFile.", empty=False),
+    # Any other text comes through: the tool answers it as VCP does, and says what there is.
+    "command": _text("What to do.", empty=False) | {"anyOf": [{"enum": _COMMANDS}, {"type": "string"}]},
     "path": _text("The file or folder: filePath, directoryPath or searchPath.", empty=False),
     "source": _text("What to copy, move or rename: sourcePath.", empty=False),
     "destination": _text("Where to: destinationPath.", empty=False),

@@ -110,7 +110,8 @@ def _items(wanted: Mapping[str, Any], page: Page, found: Found) -> tuple[str, li
         return "counts", [*fitting(counts[:limit])]
     rows: list[Json] = []
     for path, file, encoding in proved:
-        file.rows = file.rows[: limit - len(rows)]
+        room = limit - len(rows)
+        file.rows, file.around = file.rows[:room], file.around + file.rows[room:]
         rows += page.matches(path, file, encoding, wanted["before"], wanted["after"])
     return "matches", [*fitting(rows)]
 

@@ -7,13 +7,11 @@ the slots so noted is made there. Every other one is looked for in the whole tex
 not decide, so the outcome is always that of one edit after the other.
 """
 
-from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
 from typing import NamedTuple
 
-from toolyard.protocol.edit import Edit, Splice, apply, locate, occurrences
+from toolyard.protocol.edit import Edit, Splice, apply, cuts, locate, occurrences
 
 MANY = 100  # edits for which the notes cost less than looking for each, whatever the size of the text
 _MOST_NOTED = 4 * 1024 * 1024  # characters of a text, whose lines are then held one by one
@@ -74,9 +72,7 @@ class _Lines:
         self._anchors, self._size = _anchors({edit.old for edit in edits})
         self._pieces = {piece for anchor in self._anchors.values() for piece in anchor.pieces}
         self._where: defaultdict[str, set[int]] = defaultdict(set)  # by piece: the slots that hold it, or held it
-        starts = list(accumulate(map(len, self.slots), initial=0))
-        for at in self._met(text):
-            self._where[text[at : at + self._size]].add(bisect_right(starts, at) - 1)
+        self._note(enumerate(self.slots))
 
     def make(self, edit: Edit) -> str | None:
         """Make an edit that certainly stands in one place; returns what was put in, or None when nothing is certain."""
@@ -86,7 +82,9 @@ class _Lines:
         first, window, at = found
         if "\n" in edit.new and "\n" not in window[at + len(edit.old) :]:
             return None  # at the end of the text, how lines end may be told by lines further up
-        (splice,) = locate(window, edit).splices
+        splice = Splice(at, at + len(edit.old), edit.new)
+        if "\n" in edit.new or edit.old == edit.new:  # line endings, and what would change nothing
+            (splice,) = locate(window, edit).splices
         self._put(first, splice)
         return splice.text
 
@@ -105,7 +103,9 @@ class _Lines:
             start = sum(map(len, self.slots[first:slot])) - anchor.lead
             end = start + len(self.slots[slot])
             places += [(first, window, at) for at in occurrences(window, wanted) if start <= at < end]
-        return places[0] if len(places) == 1 else None
+        if len(places) != 1 or cuts(places[0][1], places[0][2], places[0][2] + len(wanted)):
+            return None
+        return places[0]
 
     def _around(self, slot: int, before: int, after: int) -> tuple[int, int]:
         """The range of slots that holds ``slot`` and so many characters before and after it."""
@@ -133,13 +133,15 @@ class _Lines:
             slot += 1
             text += self.slots[slot]
         self.slots[first : slot + 1] = [text, *[""] * (slot - first)]
-        for at in self._met(text):
-            self._where[text[at : at + self._size]].add(first)
+        self._note([(first, text)])
 
-    def _met(self, text: str) -> list[int]:
-        """Where in ``text`` pieces are met."""
-        size, pieces = self._size, self._pieces
-        return [at for at in range(0, len(text) - size + 1, _STRIDE) if text[at : at + size] in pieces]
+    def _note(self, slots: Iterable[tuple[int, str]]) -> None:
+        """Note which pieces are met in these slots; a piece has no newline, so none stands across two of them."""
+        size, pieces, where = self._size, self._pieces, self._where
+        for slot, text in slots:
+            for at in range(0, len(text) - size + 1, _STRIDE):
+                if (piece := text[at : at + size]) in pieces:
+                    where[piece].add(slot)
 
 
 def _anchors(texts: Iterable[str]) -> tuple[dict[str, _Anchor], int]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.edit import Edit
+from toolyard.protocol.edit import Edit, locate
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -65,9 +65,12 @@ class MultiEdit(ChangingTool):
             edited = EditedText(document.text, rest)
             for number, edit in enumerate(rest, len(applied) + 1):
                 checkpoint()
+                seen = edited.text if document.encoding.guessed else ""
                 put = _made(edited, edit, number, len(edits))
                 for text in put:
                     document.encoded(text, path)  # refused here, before anything is written
+                if seen:
+                    Document.known(document.whole(seen), document.encoding).spliced(locate(seen, edit).splices, path)
                 applied.append(_report(number, edit, len(put)))
             return document.whole(edited.text)
 

@@ -17,7 +17,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.changes import Change, Folder, Moved, checksum, mark_of, written
+from toolyard.workspace.changes import Change, Folder, Moved, mark_of, written
 from toolyard.workspace.document import MAX_BYTES
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import to_text
@@ -139,12 +139,12 @@ class Arranger:
             if _stands(folder, free):
                 continue
             try:
-                self._transactions.commit([Write(folder, free, path, None, content, mode)])
+                (hash_,) = self._transactions.commit([Write(folder, free, path, None, content, mode)])
             except Failure as failure:
                 if failure.code is not ErrorCode.CONFLICT:
                     raise
                 continue  # somebody was quicker
-            change = written(path, os.fsdecode(free), None, content, checksum(content), None, landing.made())
+            change = written(path, os.fsdecode(free), None, content, hash_, None, landing.made())
             return Placed(path, landing.path, change)
         raise already_exists(landing.path)
 

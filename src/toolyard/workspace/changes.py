@@ -30,6 +30,7 @@ class Written:
     old: bytes | None  # what stood between them; None: there was no file
     mode: int | None  # of a file that went
     made: int  # so many folders were made on the way to it
+    source: str | None = None  # the path of the file that it was before a move, and had its mode and all else from
 
     def before(self, now: bytes | None) -> bytes | None:
         """What the file was, from what it is."""
@@ -75,7 +76,14 @@ _KINDS: dict[str, type[Change]] = {kind.__name__.lower(): kind for kind in (Writ
 
 
 def written(
-    path: str, name: str, old: bytes | None, new: bytes | None, after: str | None, mode: int | None, made: int
+    path: str,
+    name: str,
+    old: bytes | None,
+    new: bytes | None,
+    after: str | None,
+    mode: int | None,
+    made: int,
+    source: str | None = None,
 ) -> Written:
     """A write of ``new``, whose hash is ``after``, in the place of ``old``."""
     head = tail = 0
@@ -83,7 +91,7 @@ def written(
         head = common_start(old, new)
         tail = common_end(old, new, head)
         old = old[head : len(old) - tail]
-    return Written(path, name, after, head, tail, old, mode, made)
+    return Written(path, name, after, head, tail, old, mode, made, source)
 
 
 def encode(changes: Sequence[Change]) -> bytes:

@@ -1,16 +1,18 @@
 """A text file as its bytes and as its text, and edits spliced from the one into the other.
 
 Only the bytes of a splice are ever encoded; every byte outside it is taken over as it is. A file whose text does not
-give back its bytes is not edited at all.
+give back its bytes is not edited at all. Where the encoding is a guess, no character beyond ASCII is added, and none is
+changed in any encoding that may be meant.
 """
 
 import re
 from dataclasses import dataclass
 
-from toolyard.protocol.edit import Splice
+from toolyard.protocol.edit import Splice, apply
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.encoding import Encoding, detect, looks_binary
+from toolyard.workspace.encoding_guess import as_bytes, as_text, keeps_characters
 
 UTF8 = Encoding("utf-8")  # of every new file
 MAX_BYTES = 64 * 1024 * 1024  # of a file that is edited: it is held in memory, several times over
@@ -30,7 +32,9 @@ class Document:
         try:
             document = cls.known(raw, encoding)
             sure = encoding.name == "utf-8" and encoding.certain  # valid UTF-8 is the only way to write its text
-            faithful = sure or (document.whole(document.text) == raw and not _STATEFUL.match(encoding.name))
+            faithful = sure or (
+                document._bytes(document.text) == raw[len(encoding.bom) :] and not _STATEFUL.match(encoding.name)
+            )
         except UnicodeError:
             document, faithful = cls(raw, encoding, ""), False
         if not faithful:
@@ -44,10 +48,14 @@ class Document:
     @classmethod
     def known(cls, raw: bytes, encoding: Encoding) -> "Document":
         """Bytes whose encoding is known, because they were just made from a text in it."""
-        return cls(raw, encoding, raw[len(encoding.bom) :].decode(encoding.name, _errors(encoding)))
+        body = raw[len(encoding.bom) :]
+        text = as_text(body, encoding.name) if encoding.guessed else body.decode(encoding.name, _errors(encoding))
+        return cls(raw, encoding, text)
 
     def spliced(self, splices: tuple[Splice, ...], path: str) -> bytes:
         """The file's bytes with the splices put in."""
+        if self.encoding.guessed:
+            splices = self._certain(splices)
         raw = memoryview(self.raw)  # its slices are no copies
         pieces: list[bytes | memoryview] = [self.encoding.bom]
         at, offset = 0, len(self.encoding.bom)
@@ -55,25 +63,25 @@ class Document:
             kept, gone = self._size(at, splice.start), self._size(splice.start, splice.end)
             pieces += [raw[offset : offset + kept], self.encoded(splice.text, path)]
             at, offset = splice.end, offset + kept + gone
-        return b"".join([*pieces, raw[offset:]])
+        return self._checked(b"".join([*pieces, raw[offset:]]))
 
     def _size(self, start: int, end: int) -> int:
         """How many bytes the characters ``start:end`` are."""
         if self.encoding.name == "utf-8" and self.text.isascii():
             return end - start
-        return len(self.text[start:end].encode(self.encoding.name, _errors(self.encoding)))
+        return len(self._bytes(self.text[start:end]))
 
     def whole(self, text: str) -> bytes:
         """The file with another text; without states in the encoding, what is equal text is equal bytes."""
-        return self.encoding.bom + text.encode(self.encoding.name, _errors(self.encoding))
+        return self._checked(self.encoding.bom + self._bytes(text))
 
     def encoded(self, text: str, path: str) -> bytes:
         """New text in the file's own encoding."""
-        if not self.encoding.certain and self.encoding.name != "utf-8" and not text.isascii():
+        if self.encoding.guessed and not text.isascii():
             raise Failure(
                 Reason.UNSUPPORTED_ENCODING,
                 f"The encoding of '{path}' is only a guess ({self.encoding.name}): too weak to write such characters.",
-                hint="Use ASCII characters, or convert the file to UTF-8 first.",
+                hint=_CERTAINTY,
             )
         try:
             return text.encode(self.encoding.name)
@@ -84,8 +92,42 @@ class Document:
                 hint="Leave that character out, or convert the file to UTF-8 first.",
             ) from error
 
+    def _bytes(self, text: str) -> bytes:
+        if self.encoding.guessed:
+            return as_bytes(text, self.encoding.name)
+        return text.encode(self.encoding.name, _errors(self.encoding))
 
+    def _certain(self, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
+        """The same splices, as small as they can be; raises Failure when one may begin or end inside a character."""
+        edges = (Splice(edge, edge, "\n") for splice in splices for edge in (splice.start, splice.end))
+        self.whole(apply(self.text, tuple(edges)))  # a character with a newline in it is none
+        return tuple(map(self._narrowed, splices))
+
+    def _narrowed(self, splice: Splice) -> Splice:
+        """Without what it leaves as it is at its ends: those characters need not be written."""
+        old, new = self.text[splice.start : splice.end], splice.text
+        lead = _alike(old, new)
+        tail = _alike(old[lead:][::-1], new[lead:][::-1])
+        return Splice(splice.start + lead, splice.end - tail, new[lead : len(new) - tail])
+
+    def _checked(self, new: bytes) -> bytes:
+        if self.encoding.guessed and not keeps_characters(self.raw, new):
+            raise Failure(
+                Reason.UNSUPPORTED_ENCODING,
+                f"The encoding of the file is only a guess ({self.encoding.name}): in another one, the change would "
+                "fall into the middle of a character.",
+                hint="Replace whole lines, or convert the file to UTF-8 first.",
+            )
+        return new
+
+
+_CERTAINTY = "Use ASCII characters, convert the file to UTF-8 first, or have its encoding set as fallback_encodings."
 _STATEFUL = re.compile("iso-?2022|hz|utf-?7", re.IGNORECASE)  # what a byte means depends on the bytes before it
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters they have in common at the beginning."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _errors(encoding: Encoding) -> str:

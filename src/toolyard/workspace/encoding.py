@@ -1,8 +1,9 @@
 """Which encoding a file is written in, and what its bytes say.
 
 A byte-order mark decides; else strict UTF-8; else UTF-8 with a few damaged bytes; else the first of the owner's
-``fallbacks`` that decodes everything (gb18030 by default); else a statistical guess, which is reported as one. Bytes
-that no text can stand for are shown as ``\\xff``, never dropped and never replaced.
+``fallbacks`` that decodes everything (gb18030 by default), certain only when no other one may be meant; else a
+statistical guess, which is reported as one. Bytes that no text can stand for are shown as ``\\xff``, never dropped and
+never replaced.
 """
 
 import codecs
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.workspace.encoding_evidence import CHINESE, is_chinese, may_be_chinese
 
 BINARY_PROBE = 8192  # git's rule: a NUL in the first 8 kB means binary
 _BOMS = (  # the longer ones first: UTF-32's begins like UTF-16's
@@ -27,6 +29,11 @@ class Encoding:
     name: str
     bom: bytes = b""
     certain: bool = True  # False: a guess, or some bytes are not text in this encoding
+    guessed: bool = False  # what is beyond ASCII may just as well be in another encoding
+
+    @classmethod
+    def guess(cls, name: str) -> "Encoding":
+        return cls(name, certain=False, guessed=True)
 
     @property
     def wide(self) -> bool:
@@ -67,12 +74,11 @@ def detect(sample: bytes, *, whole: bool, fallbacks: Sequence[str]) -> Encoding:
             return _marked(name, bom, sample, whole=whole)
     if sample.isascii() or decodes(sample, "utf-8", whole=whole):
         return Encoding("utf-8")
-    if decodes(sample, "utf-8", whole=False) or _mostly_utf8(sample):
+    if _mostly_utf8(sample):
         return Encoding("utf-8", certain=False)
-    for name in fallbacks:
-        if decodes(sample, name, whole=whole):
-            return Encoding(name)
-    return _guess(sample)
+    if decodes(sample, "utf-8", whole=False):
+        return Encoding.guess("utf-8")  # a character is cut off at the end, or it is one in another encoding
+    return _fallback(sample, [name for name in fallbacks if decodes(sample, name, whole=whole)]) or _guess(sample)
 
 
 def decodes(sample: bytes, name: str, *, whole: bool) -> bool:
@@ -98,9 +104,28 @@ def _mostly_utf8(sample: bytes) -> bool:
 _ASCII = bytes(range(128))
 
 
+def _fallback(sample: bytes, fitting: Sequence[str]) -> Encoding | None:
+    """The first of the encodings that fit; None when that would be the worse guess."""
+    if not fitting:
+        return None
+    first = fitting[0]
+    chinese = [name for name in fitting if codecs.lookup(name).name in CHINESE]
+    evident = any(is_chinese(sample, name) for name in chinese)
+    if evident == (first in chinese):  # one that is not Chinese is there only because the owner chose it
+        return Encoding(first)
+    return Encoding.guess(first) if evident or may_be_chinese(sample, first) else None
+
+
+_WORTH_GUESSING = [  # of a short text, statistics tell next to nothing: those in use are likelier than all others
+    *("cp1252", "cp1250", "cp1251", "koi8_r", "cp1253", "cp1254", "cp1255", "cp1256", "cp866", "tis_620"),
+    *("cp932", "euc_jp", "big5", "cp949", "gb18030"),
+]
+
+
 def _guess(sample: bytes) -> Encoding:
     from charset_normalizer import from_bytes  # slow to import and seldom needed
 
-    best = from_bytes(sample[:65536]).best()
-    guess = Encoding(codecs.lookup(best.encoding).name, certain=False) if best else None
-    return guess if guess and not guess.wide else Encoding("utf-8", certain=False)
+    best = from_bytes(sample[:65536], cp_isolation=_WORTH_GUESSING).best()
+    if best is None:
+        return Encoding.guess("utf-8")
+    return Encoding.guess("cp1252" if "cp1252" in best.could_be_from_charset else codecs.lookup(best.encoding).name)

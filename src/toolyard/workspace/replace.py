@@ -7,8 +7,10 @@ its own: the other names keep the old content (S-14).
 """
 
 import errno
+import hashlib
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -19,6 +21,8 @@ from toolyard.protocol.failure import Failure, Reason
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _PIECE = 64 * 1024  # bytes compared at once
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LARGE = 128 * 1024  # bytes that are worth a thread, to hash them while the disk is at work
+_beside = ThreadPoolExecutor(1, thread_name_prefix="toolyard-hash")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ class Draft:
     draft: bytes
     expected: bytes | None  # what stands there now; None: nothing does
     path: str
+    hash: str | None  # of the new content
 
     def put_in_place(self, *, compare: bool) -> None:
         """Make the draft the file; with ``compare``, unless something else stands there than what was expected."""
@@ -53,8 +58,12 @@ class Draft:
             raise changed_meanwhile(self.path)
 
     def discard(self) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self.draft, dir_fd=self.folder)
+        _remove(self.folder, self.draft)
+
+
+def _remove(folder: int, draft: bytes) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(draft, dir_fd=folder)
 
 
 def write_draft(
@@ -66,28 +75,34 @@ def write_draft(
     path: str,
     *,
     mode: int | None = None,
+    like: tuple[int, bytes] | None = None,
 ) -> Draft:
-    """Write and sync ``content`` under ``draft``; nothing is visible under ``name`` yet. ``mode``: of a new file."""
-    waiting = Draft(folder, name, draft, expected, path)
-    given = mode if expected is None else 0o600
+    """Write and sync ``content`` under ``draft``; nothing is visible under ``name`` yet.
+
+    A new file gets ``mode``, or all that the file ``like`` (an open folder, and the name in it) has.
+    """
+    model = like if expected is None else (folder, name)
+    given = mode if model is None else 0o600
     try:
         fd = os.open(draft, _NEW, 0o666 if given is None else given, dir_fd=folder)
         try:
-            if expected is None and mode is not None:
+            if model is None and mode is not None:
                 os.fchmod(fd, mode)  # what the umask took
             view = memoryview(content)
             while view:
                 view = view[os.write(fd, view) :]
-            if expected is not None:
-                _take_after(fd, folder, name, path)
+            if model is not None:
+                _take_after(fd, *model, path)
+            hashing = _beside.submit(hashlib.sha256, content) if len(content) >= _LARGE else None
             os.fsync(fd)
+            hash_ = (hashing.result() if hashing else hashlib.sha256(content)).hexdigest()
         finally:
             os.close(fd)
     except BaseException:
-        waiting.discard()
+        _remove(folder, draft)
         raise
     crashpoint("file.draft-written")
-    return waiting
+    return Draft(folder, name, draft, expected, path, hash_)
 
 
 def read_or_none(folder: int, name: bytes) -> bytes | None:
@@ -137,7 +152,7 @@ def changed_meanwhile(path: str) -> Failure:
 
 
 def _take_after(fd: int, folder: int, name: bytes, path: str) -> None:
-    """Give the draft the owner, mode and extended attributes of the file it will replace."""
+    """Give the draft the owner, mode and extended attributes of a file: the one that it replaces, or was."""
     old = os.open(name, _READ, dir_fd=folder)
     try:
         info, own = os.fstat(old), os.fstat(fd)

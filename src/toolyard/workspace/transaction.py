@@ -38,6 +38,7 @@ class Write:
     expected: bytes | None  # what stands there now
     content: bytes | None
     mode: int | None = None  # of a new file; None: as the system makes them
+    like: tuple[int, bytes] | None = None  # a folder and a file in it: what a new file has its mode and all else from
 
 
 class Transactions:
@@ -50,8 +51,11 @@ class Transactions:
         """Leave nothing behind; a transaction that is still under way clears up after itself."""
         self._records.close()
 
-    def commit(self, writes: Sequence[Write]) -> None:
-        """Make all writes happen, or none; raises Failure or OSError when none did."""
+    def commit(self, writes: Sequence[Write]) -> list[str | None]:
+        """Make all writes happen, or none; raises Failure or OSError when none did.
+
+        Returns the hash of each new content; None for a file that was removed.
+        """
         own = uuid4().hex
         drafts = [f".toolyard-{own}-{number}".encode() for number in range(len(writes))]
         with self._records.record({"state": "prepare", "drafts": _places(writes, drafts)}) as record:
@@ -61,12 +65,14 @@ class Transactions:
                     waiting.append(_prepare(write, draft))
                 if len(writes) == 1:
                     _put_in_place(writes[0], waiting[0], compare=True)
-                    return
+                    _let_go(writes[0], waiting[0])
+                    return [waiting[0].hash]
                 for write in writes:
                     _require_unchanged(write)
                 record.promise([_promise(w, d) for w, d in zip(writes, drafts, strict=True)])
                 crashpoint("transaction.promised")
                 _finish(writes, waiting, record)
+                return [draft.hash for draft in waiting]
             except BaseException:
                 if not record.binding:  # else the next start does it
                     for left in waiting:
@@ -94,10 +100,11 @@ class Transactions:
 def _prepare(write: Write, draft: bytes) -> Draft:
     """Everything that can fail for want of rights or room fails here, before anything is promised."""
     if write.content is not None:
-        return write_draft(write.folder, write.name, draft, write.content, write.expected, write.path, mode=write.mode)
+        place = write.folder, write.name, draft
+        return write_draft(*place, write.content, write.expected, write.path, mode=write.mode, like=write.like)
     # A second name for the file that goes: it shows that the folder can be written, and brings the file back.
     os.link(write.name, draft, src_dir_fd=write.folder, dst_dir_fd=write.folder, follow_symlinks=False)
-    return Draft(write.folder, write.name, draft, write.expected, write.path)
+    return Draft(write.folder, write.name, draft, write.expected, write.path, None)
 
 
 def _require_unchanged(write: Write) -> None:
@@ -112,34 +119,45 @@ def _put_in_place(write: Write, draft: Draft, *, compare: bool) -> None:
     if compare:
         _require_unchanged(write)
     os.unlink(write.name, dir_fd=write.folder)
-    draft.discard()
     os.fsync(write.folder)
+
+
+def _let_go(write: Write, draft: Draft) -> None:
+    """Give up what would have brought a removed file back; all is done, so this must not fail any more."""
+    if write.content is None:
+        with suppress(OSError):
+            draft.discard()
+            os.fsync(write.folder)
 
 
 def _finish(writes: Sequence[Write], waiting: Sequence[Draft], record: Record) -> None:
     """Put everything in place; what is done is undone again when something stands in the way."""
-    begun: list[Write] = []
+    begun: list[tuple[Write, Draft]] = []
     try:
         for write, draft in zip(writes, waiting, strict=True):
-            begun.append(write)
+            begun.append((write, draft))
             _put_in_place(write, draft, compare=False)
         crashpoint("transaction.finished")
     except BaseException:
-        for write in reversed(begun):
+        for write, draft in reversed(begun):
             if holds(write.folder, write.name, write.content):  # the last one may not have come so far
-                _undo(write)
+                _undo(write, draft)
         record.over()
         raise
+    for write, draft in begun:
+        _let_go(write, draft)
     record.over()
 
 
-def _undo(write: Write) -> None:
+def _undo(write: Write, draft: Draft) -> None:
     if write.expected is None:
         os.unlink(write.name, dir_fd=write.folder)
         return
-    draft = f".toolyard-{uuid4().hex}-0".encode()
-    now = None if write.content is None else write.content
-    write_draft(write.folder, write.name, draft, write.expected, now, write.path).put_in_place(compare=False)
+    if write.content is None:
+        os.link(draft.draft, write.name, src_dir_fd=write.folder, dst_dir_fd=write.folder, follow_symlinks=False)
+        return
+    new = f".toolyard-{uuid4().hex}-0".encode()
+    write_draft(write.folder, write.name, new, write.expected, write.content, write.path).put_in_place(compare=False)
 
 
 def _places(writes: Sequence[Write], drafts: Sequence[bytes]) -> list[list[str]]:

@@ -27,6 +27,7 @@ from toolyard.workspace.replace import already_exists
 from toolyard.workspace.transaction import Transactions, Write
 from toolyard.workspace.trash import Trash
 from toolyard.workspace.undo_records import UndoRecords, reverse
+from toolyard.workspace.whole_files import WholeFile, WholeFiles
 from toolyard.workspace.workspace import Entry, Target, Workspace
 
 
@@ -37,9 +38,13 @@ class Content:
     target: Target
     old: bytes | None
     new: bytes | None
-    hash: str | None  # of the new bytes
     name: bytes | None = None  # the file's own, if it is not the target's
     mode: int | None = None  # of a file that comes back
+    like: Target | None = None  # the file that a new one was before a move: it keeps its mode, owner and attributes
+
+    @property
+    def source(self) -> str | None:
+        return self.like.path if self.like else None
 
 
 class Undo:
@@ -55,13 +60,19 @@ class Undo:
         self._workspace, self._transactions, self._arranger, self._trash = workspace, transactions, arranger, trash
         self._records = UndoRecords(folder, workspace.root, now)
 
-    def commit(self, call_id: str, contents: Sequence[Content]) -> None:
+    def commit(self, call_id: str, contents: Sequence[Content]) -> list[Written]:
         """Write all files or none, and keep what it takes to undo it."""
-        self.keep(call_id, self._commit(contents))
+        done = self._commit(contents)
+        self.keep(call_id, done)
+        return done
 
     def keep(self, call_id: str, changes: Sequence[Change]) -> None:
         """Keep what a call did; an item of a batch is kept with the others."""
         self._records.add(call_id, changes)
+
+    def files(self, call_id: str, fallbacks: Sequence[str]) -> list[WholeFile]:
+        """The files that a call wrote, before and after it, as far as they are kept."""
+        return WholeFiles(self._records, self._workspace, fallbacks).of(call_id)
 
     def is_possible(self, call_id: str) -> bool:
         """Whether there is something to undo, and the files are as the call left them. Only trying makes sure."""
@@ -131,14 +142,14 @@ class Undo:
         try:
             writes = [_write(content) for content in contents]
             modes = [_mode(write) if write.content is None else None for write in writes]
-            self._transactions.commit(writes)
+            hashes = self._transactions.commit(writes)
         except BaseException:
             for content in contents:
                 content.target.unmake()
             raise
         return [
-            written(w.path, os.fsdecode(w.name), w.expected, w.content, c.hash, mode, c.target.made)
-            for c, w, mode in zip(contents, writes, modes, strict=True)
+            written(w.path, os.fsdecode(w.name), w.expected, w.content, after, mode, c.target.made, c.source)
+            for c, w, after, mode in zip(contents, writes, hashes, modes, strict=True)
         ]
 
     def _rewrite(self, changes: Sequence[Written], checkpoint: Checkpoint) -> list[Written]:
@@ -149,14 +160,13 @@ class Undo:
             stack.enter_context(locked_targets(list(targets.values()), checkpoint))
             now = {path: target.read(MAX_BYTES) for path, target in targets.items()}
             before = dict(now)
+            moved = {change.source: targets[change.path] for change in changes if now[change.path] is not None}
             for change in reversed(changes):
                 if _hash(before[change.path]) != change.after:
                     raise _changed(change.path)
                 before[change.path] = change.before(before[change.path])
             contents = [
-                Content(
-                    targets[path], now[path], old, _hash(old), name=os.fsencode(last[path].name), mode=last[path].mode
-                )
+                Content(targets[path], now[path], old, os.fsencode(last[path].name), last[path].mode, moved.get(path))
                 for path, old in before.items()
                 if old != now[path]
             ]
@@ -234,7 +244,8 @@ def _steps(changes: Sequence[Change]) -> list[list[Change]]:
 
 def _write(content: Content) -> Write:
     folder, name = content.target.make()
-    return Write(folder, content.name or name, content.target.path, content.old, content.new, content.mode)
+    like = content.like.make() if content.like else None
+    return Write(folder, content.name or name, content.target.path, content.old, content.new, content.mode, like)
 
 
 def _mode(write: Write) -> int:

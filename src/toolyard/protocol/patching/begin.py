@@ -17,7 +17,8 @@
 Forgiven: blanks around a marker, a missing ``@@`` before the first hunk, a blank row between two parts, and a missing
 end where nothing can have been cut off unseen. A row without its mark could be context, or an added line that lost its
 plus: it is read as context, with all other context of its hunk as it stands, and then the file must prove it to the
-letter.
+letter. Context that is indented may lack its mark and not show it: so where it does not fit as marked, it is tried as
+it stands (see ``place``).
 """
 
 import re

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from toolyard.protocol.edit import ALIKE, BLANKS, Strategy, reindented
+from toolyard.protocol.edit import ALIKE, BLANKS, Strategy, indent, reindented
 from toolyard.protocol.patching.text import Mark, PatchHunk, PatchLine
 
 
@@ -75,6 +75,11 @@ class Level(NamedTuple):
     view: View
     key: Callable[[str], str]
 
+    @property
+    def literal(self) -> bool:
+        """Whether it forgives nothing but the ending of a line."""
+        return self.key is as_it_is and self.view is not View.LOOSE
+
 
 def as_it_is(line: str) -> str:
     return line
@@ -123,19 +128,23 @@ class Sought:
 
     @property
     def possible(self) -> bool:
-        """Blank lines are alike everywhere, so they are found only exactly, and so is context without marks."""
-        if self.level.strategy is Strategy.EXACT:
+        """Blank lines are alike everywhere, so they are found only as they are, and so is context without marks."""
+        if self.level.literal:
             return True
         return not self.hunk.bare and any(key.strip() for key in self.keys)
 
     def fits(self, first: int) -> bool:
-        keys = self.lines.index(self.level.key).keys
-        last = len(keys) - len(self.keys)
-        if not self.possible or not 0 <= first <= last or (self.hunk.at_end and first != last):
-            return False
-        if keys[first : first + len(self.keys)] != self.keys:
+        if not self.possible or not self.resembles(first):
             return False
         return self.level.strategy is not Strategy.INDENTATION or self.added(first) is not None
+
+    def resembles(self, first: int) -> bool:
+        """Whether the lines there could be meant, be it certain or not."""
+        keys = self.lines.index(self.level.key).keys
+        last = len(keys) - len(self.keys)
+        if not 0 <= first <= last or (self.hunk.at_end and first != last):
+            return False
+        return keys[first : first + len(self.keys)] == self.keys
 
     def rarest(self) -> tuple[int, list[int]]:
         """The old line that stands least often in the text, by its number, and where it stands."""
@@ -151,7 +160,19 @@ class Sought:
         found = self.lines.texts[first : first + len(self.keys)]
         new = self.hunk.new
         moved = reindented([line.text for line in self.hunk.old], found, "\n".join(line.text for line in new))
-        return None if moved is None else tuple(_added(moved, new))
+        return None if moved is None or self._by_a_lost_mark(found) else tuple(_added(moved, new))
+
+    def _by_a_lost_mark(self, found: list[str]) -> bool:
+        """Whether context that lost its mark may be why the lines differ: then it is not certain where to indent.
+
+        The mark is one space and indentations are even, so the sum is odd. A dropped line has another mark.
+        """
+        pairs = [(line, real) for line, real in zip(self.hunk.old, found, strict=True) if line.text.strip(BLANKS)]
+        if any(line.mark is Mark.DROP for line, _ in pairs):
+            return False
+        less, more = sorted((indent(pairs[0][0].text), indent(pairs[0][1])), key=len)
+        shift = more.removesuffix(less)
+        return len(shift) % 2 == 1 and not shift.strip(" ")
 
 
 def _added(moved: str, new: tuple[PatchLine, ...]) -> Iterator[str]:

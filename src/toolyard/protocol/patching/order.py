@@ -1,8 +1,8 @@
 """The one way to place all hunks of a file, if there is only one.
 
 Hunks are written in the order of the file, so lines that repeat are told apart by the hunks around them. If the
-leftmost way to place them all is also the rightmost, it is the only one. Hunks that fit in one place each may come in
-any order, because then no order is needed to find them.
+leftmost way to place them all is also the rightmost, it is the only one. Hunks that fit in one place each, and to the
+letter, may come in any order, because then no order is needed to find them.
 """
 
 from bisect import bisect_left, bisect_right
@@ -59,10 +59,15 @@ def chosen(found: Sequence[Options]) -> list[tuple[Options, int]]:
             if len(options.firsts) > 1:
                 raise Unplaced(options.number, Reason.NOT_UNIQUE, firsts=options.firsts)
         placed = sorted(((options, options.firsts[0]) for options in found), key=lambda it: it[0].begin(it[1]))
+        loose = not all(options.sought.level.literal for options in found)
         for (one, first), (other, second) in pairwise(placed):
             if one.end(first) > other.begin(second):
                 late = max(one, other, key=lambda options: options.number)
                 raise missed(late.number, "Its lines stand only where another hunk changes them.")
+            if loose and one.number > other.number:
+                raise missed(
+                    one.number, "Its lines stand before those of an earlier hunk, and not all hunks fit exactly."
+                )
         return placed
     for options, first, last in zip(found, leftmost, rightmost, strict=True):
         if first != last:

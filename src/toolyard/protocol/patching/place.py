@@ -8,6 +8,7 @@ nothing is chosen. The work is bounded: lines that repeat without end are refuse
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from toolyard.protocol.edit import indent
 from toolyard.protocol.failure import Reason
@@ -15,6 +16,7 @@ from toolyard.protocol.patching.lines import (
     EXACT,
     LEVELS,
     UNIFIED_LEVELS,
+    Level,
     Lines,
     Sought,
     View,
@@ -49,13 +51,13 @@ class Site:
     def place(self, hunks: Sequence[PatchHunk]) -> list[Place]:
         """One place for each hunk, in the order of the text; raises Unplaced when one is not certain."""
         found: list[Options] = []
-        shift = 0  # how far the text has moved against the line numbers of the patch
+        shift: int | None = 0  # how far the text has moved against the line numbers of the patch; None: not known
         for number, hunk in enumerate(hunks, 1):
             self._number = number
-            options = self._options(number, hunk, shift)
+            options = self._options(number, hunk if shift is not None else replace(hunk, at=None), shift or 0)
             found.append(options)
-            if hunk.at is not None and len(options.firsts) == 1:
-                shift = options.firsts[0] - hunk.at
+            if hunk.at is not None:
+                shift = options.firsts[0] - hunk.at if len(options.firsts) == 1 else None
         return [Place(options.sought, first) for options, first in chosen(found)]
 
     def line_of(self, hunk: PatchHunk) -> int | None:
@@ -67,7 +69,21 @@ class Site:
         return next((at - offset + 1 for at in places[:_MAX_TRIED] if sought.fits(at - offset)), None)
 
     def _ways(self, hunk: PatchHunk) -> Iterator[Sought]:
-        return (Sought.of(hunk, level, self.lines(level.view)) for level in self._levels)
+        """The ways to look for a hunk, each tried only where those before it find nothing.
+
+        Context as it stands, in case it has no marks, goes before all that is forgiven to context with marks.
+        """
+        literal = [level for level in self._levels if level.literal and not self._mute(hunk, level)]
+        yield from (Sought.of(hunk, level, self.lines(level.view)) for level in literal)
+        if (unmarked := hunk.unmarked) is not None:
+            yield from (Sought.of(unmarked, level, self.lines(level.view)) for level in literal)
+        yield from (Sought.of(hunk, level, self.lines(level.view)) for level in self._levels if not level.literal)
+
+    def _mute(self, hunk: PatchHunk, level: Level) -> bool:
+        """Whether the endings that a hunk writes prove nothing: no old line has one, and the text has others."""
+        if level.view is not View.RAW or any(line.ending for line in hunk.old):
+            return False
+        return "\r\n" in self._text and all(line.ending != "\r\n" for line in hunk.lines)
 
     def _options(self, number: int, hunk: PatchHunk, shift: int) -> Options:
         parts = self._parts(number, hunk)
@@ -87,9 +103,9 @@ class Site:
     def _require_unnumbered(self, number: int, hunk: PatchHunk, shift: int, firsts: list[int]) -> None:
         """A better match elsewhere against one in the line that the patch names: no telling which is meant."""
         if hunk.at is not None:
-            named = {at for sought in self._ways(hunk) if (at := _pinned(sought, shift)) is not None}
-            if named:
-                raise Unplaced(number, Reason.NOT_UNIQUE, firsts=sorted({*firsts, *named}))
+            named = hunk.at + shift
+            if named not in firsts and any(sought.resembles(named) for sought in self._ways(hunk)):
+                raise Unplaced(number, Reason.NOT_UNIQUE, firsts=sorted({*firsts, named}))
 
     def _matches(self, sought: Sought) -> list[int]:
         if not sought.possible:

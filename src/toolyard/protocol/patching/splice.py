@@ -47,6 +47,24 @@ def appended(text: str, splices: Sequence[Splice], lines: Lines, added: Sequence
     return Splice(len(text), len(text), opening + new)
 
 
+def without_last_ending(text: str, splices: Sequence[Splice]) -> list[Splice]:
+    """The same splices, but where they drop the last line and it has no ending, the one before it then has none."""
+    ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
+    start = len(text)
+    while ordered and ordered[-1].end == start and not ordered[-1].text:
+        start = ordered.pop().start
+    if start in {0, len(text)} or text.endswith(("\n", "\r")):
+        return list(splices)
+    if ordered and ordered[-1].end == start:  # the last line that is left is a new one
+        last = ordered.pop()
+        return [*ordered, Splice(last.start, len(text), _unended(last.text))]
+    return [*ordered, Splice(len(_unended(text[:start])), len(text), "")]
+
+
+def _unended(text: str) -> str:
+    return text.removesuffix("\n").removesuffix("\r") if text.endswith("\n") else text.removesuffix("\r")
+
+
 def verbatim(lines: Sequence[PatchLine]) -> str:
     return "".join(line.text + line.ending for line in lines)
 

@@ -62,6 +62,16 @@ class PatchHunk:
         last = max((at for at, line in enumerate(self.lines) if line.mark is not Mark.KEEP), default=len(self.lines))
         return sum(line.mark is not Mark.ADD for line in self.lines[: last + 1])
 
+    @property
+    def unmarked(self) -> "PatchHunk | None":
+        """The hunk read as if no context had its mark, so that the space it begins with is the file's."""
+        if self.bare or not any(line.mark is Mark.KEEP and line.text.strip() for line in self.lines):
+            return None  # no other reading
+        lines = (
+            replace(line, text=f" {line.text}") if line.mark is Mark.KEEP and line.text else line for line in self.lines
+        )
+        return replace(self, lines=tuple(lines), bare=True)
+
     def without_last(self, count: int, *, at_end: bool) -> "PatchHunk":
         return replace(self, lines=self.lines[:-count], at_end=at_end, slack=0)
 

@@ -1,19 +1,21 @@
 """diffContent: one or more pieces of text to search for and what to put in their places.
 
     <<<<<<< SEARCH
-    :start_line:12        optional, with the dashes below it; the number is not needed and not used
-    -------
+    :start_line:12        optional; the number is not needed and not used
+    -------               optional
     the old text
     =======
     the new text
     >>>>>>> REPLACE
 
-Markers stand alone on their lines. Without an ``=======``, the last ``-------`` parts the old text from the new. A
-block that is not whole is refused, never guessed at.
+Markers stand alone on their lines. Without an ``=======``, the last ``-------`` parts the old text from the new. Dashes
+without a number above them may be text themselves: if they stand above the old text in the file, the new text must
+begin with them as well, and else the block is refused. One that is not whole is refused too, never guessed at.
 """
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from toolyard.protocol.edit import Edit
 from toolyard.protocol.envelope import ErrorCode
@@ -23,52 +25,80 @@ _START = re.compile(r"<{7} ?SEARCH[ \t]*")
 _MIDDLE = re.compile(r"={7}[ \t]*")
 _DASHES = re.compile(r"-{7}[ \t]*")
 _END = re.compile(r">{7} ?REPLACE[ \t]*")
-_HINT = re.compile(r":\w+:.*|[ \t]*")  # a line above the dashes, such as ``:start_line:12``
+_HINT = re.compile(r":(?:start|end)_line:[ \t]*\d+[ \t]*")  # a line above the dashes
+_DASHED = re.compile(r"-{7}[ \t]*(?:\n|\Z)")
 
 
-def parse_blocks(text: str) -> list[Edit]:
-    """The edits, in order; raises Failure when there is none or one is not whole."""
-    edits: list[Edit] = []
-    block: list[str] | None = None
+@dataclass(frozen=True, slots=True)
+class Block:
+    old: str
+    new: str
+    number: int = 1
+    dashes: str = ""  # the line above the old text, which may belong to it
+
+    def edit(self, text: str) -> Edit:
+        """What is meant in a file with this text; raises Failure when nobody can say."""
+        whole = f"{self.dashes}\n{self.old}"
+        if not self.dashes or _bare(whole) not in _bare(text):
+            return Edit(self.old, self.new)
+        if not _DASHED.match(self.new):
+            raise _broken(
+                self.number,
+                "begins with '-------', which also stands above the old text in the file",
+                "If it is no text, write ':start_line:1' above it; if it is, give the line before it as well.",
+            )
+        return Edit(whole, self.new)
+
+
+def parse_blocks(text: str) -> list[Block]:
+    """The blocks, in order; raises Failure when there is none or one is not whole."""
+    blocks: list[Block] = []
+    lines: list[str] | None = None
     for line in text.replace("\r\n", "\n").split("\n"):
         if _START.fullmatch(line):
-            if block is not None:
-                raise _broken(len(edits) + 1, "has no '>>>>>>> REPLACE' at its end")
-            block = []
-        elif block is None:
+            if lines is not None:
+                raise _broken(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
+            lines = []
+        elif lines is None:
             if line.strip():
-                raise _broken(len(edits) + 1, f"has {line.strip()[:60]!r} before its '<<<<<<< SEARCH'")
+                raise _broken(len(blocks) + 1, f"has {line.strip()[:60]!r} before its '<<<<<<< SEARCH'")
         elif _END.fullmatch(line):
-            edits.append(_edit(block, len(edits) + 1))
-            block = None
+            blocks.append(_block(lines, len(blocks) + 1))
+            lines = None
         else:
-            block.append(line)
-    if block is not None:
-        raise _broken(len(edits) + 1, "has no '>>>>>>> REPLACE' at its end")
-    if not edits:
+            lines.append(line)
+    if lines is not None:
+        raise _broken(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
+    if not blocks:
         raise _broken(1, "is missing: diffContent has no '<<<<<<< SEARCH'")
-    return edits
+    return blocks
 
 
-def _edit(block: Sequence[str], number: int) -> Edit:
-    middles = [at for at, line in enumerate(block) if _MIDDLE.fullmatch(line)]
-    dashes = [at for at, line in enumerate(block) if _DASHES.fullmatch(line)]
+def _block(lines: Sequence[str], number: int) -> Block:
+    middles = [at for at, line in enumerate(lines) if _MIDDLE.fullmatch(line)]
+    dashes = [at for at, line in enumerate(lines) if _DASHES.fullmatch(line)]
     if len(middles) > 1:
         raise _broken(number, "has more than one line '=======', so nobody can say which one parts it")
     if not middles and not dashes:
         raise _broken(number, "has no line '=======' between the old text and the new")
     middle = middles[0] if middles else dashes[-1]
-    begin = next((at + 1 for at in dashes if at < middle and all(map(_HINT.fullmatch, block[:at]))), 0)
-    old, new = "\n".join(block[begin:middle]), "\n".join(block[middle + 1 :])
+    begin = next((at + 1 for at in dashes[:1] if at < middle and all(map(_HINT.fullmatch, lines[:at]))), 0)
+    old, new = "\n".join(lines[begin:middle]), "\n".join(lines[middle + 1 :])
     if not old.strip():
         raise _broken(number, "has no old text to search for")
-    return Edit(old, new)
+    return Block(old, new, number, lines[0] if begin == 1 else "")
 
 
-def _broken(number: int, why: str) -> Failure:
-    return Failure(
-        ErrorCode.INVALID_PARAM,
-        f"Block {number} of diffContent {why}: nothing was changed.",
-        hint="Write each block as <<<<<<< SEARCH, the old text, =======, the new text, >>>>>>> REPLACE, "
-        "each marker on a line of its own.",
-    )
+def _bare(text: str) -> str:
+    """Lines without blanks at their ends: how a text may be found all the same."""
+    return "\n".join(map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
+
+
+_FORM = (
+    "Write each block as <<<<<<< SEARCH, the old text, =======, the new text, >>>>>>> REPLACE, "
+    "each marker on a line of its own."
+)
+
+
+def _broken(number: int, why: str, hint: str = _FORM) -> Failure:
+    return Failure(ErrorCode.INVALID_PARAM, f"Block {number} of diffContent {why}: nothing was changed.", hint=hint)

@@ -1,13 +1,14 @@
 """UpdateHistory and CreateCanvas: files that VCP's front end knows."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from toolyard.protocol import json_text
-from toolyard.protocol.edit import Edit, Splice, apply
+from toolyard.protocol.edit import Edit, Splice
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
@@ -40,9 +41,9 @@ class Special:
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
                 raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Check the path.")
-            number, splice = _changed_message(before.text, edit, path)
+            number, splices = _changed_message(before.text, edit, path)
             changed_message[:] = [number]
-            return before.spliced((splice,), path)
+            return before.spliced(splices, path)
 
         arguments: JsonObject = {"path": request["path"], "dry_run": False}
         changed = self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)
@@ -50,8 +51,8 @@ class Special:
         return changed.result(done, {"operation": "update", "path": changed.path, "message_index": changed_message[0]})
 
 
-def _changed_message(text: str, edit: Edit, path: str) -> tuple[int, Splice]:
-    """Which message changes, counted from 0, and what to put in the place of its content."""
+def _changed_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice, ...]]:
+    """Which message changes, counted from 0, and what to put into the file."""
     if not edit.old:
         raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
     history = _parsed(text, path)
@@ -64,7 +65,7 @@ def _changed_message(text: str, edit: Edit, path: str) -> tuple[int, Splice]:
                 raise
             missed = missed or failure
             continue
-        return number, _rewritten(text, number, apply(content, match.splices))
+        return number, _in_file(text, number, match.splices)
     raise missed or Failure(
         Reason.NOT_FOUND_IN_FILE, f"'{path}' has no message of the assistant.", hint="Check the file."
     )
@@ -90,11 +91,21 @@ def _assistant(history: list[Any]) -> Iterator[tuple[int, str]]:
                 yield number, content
 
 
-def _rewritten(text: str, number: int, content: str) -> Splice:
-    """The content of one message as JSON, escaped as the old one was."""
+def _in_file(text: str, number: int, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
+    """Splices of the content of one message as splices of the file, escaped as the content is."""
     message = json_text.container(text, json_text.container(text).parts[number].value)
     part = message.parts[message.numbers["content"]]
-    old = text[part.value : part.end]
-    lone = any("\ud800" <= char <= "\udfff" for char in content)
-    escapes = lone or (old.isascii() and "\\u" in old)
-    return Splice(part.value, part.end, json.dumps(content, ensure_ascii=escapes))
+    begin, end = part.value + 1, part.end - 1  # inside the quotes
+    at = [*(char.start() for char in _CHARACTER.finditer(text, begin, end)), end]
+    escaped = text.find("\\u", begin, end) >= 0 and text[begin:end].isascii()
+    return tuple(Splice(at[splice.start], at[splice.end], _as_json(splice.text, escaped=escaped)) for splice in splices)
+
+
+def _as_json(text: str, *, escaped: bool) -> str:
+    lone = any("\ud800" <= char <= "\udfff" for char in text)
+    return json.dumps(text, ensure_ascii=escaped or lone)[1:-1]
+
+
+_CHARACTER = re.compile(  # of a text in JSON: a pair of escapes may be one
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.|[^\\]", re.DOTALL
+)

@@ -4,13 +4,13 @@ import codecs
 from collections.abc import Callable
 from dataclasses import replace
 
-from toolyard.protocol.edit import Edit, Match, Strategy, apply, locate
+from toolyard.protocol.edit import Edit, Match, Strategy, locate
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.tools.change import Changed, FileChanger
-from toolyard.tools.operations.blocks import parse_blocks
+from toolyard.tools.operations.blocks import Block, parse_blocks
 from toolyard.tools.operations.facts import size_in_words
 from toolyard.tools.operations.reading import encoding_name
 from toolyard.tools.operations.request import Request
@@ -98,27 +98,25 @@ class Writing:
         return self._result(changed, done, {"trash_id": kept[0].id})
 
     def apply_diff(self, request: Request) -> Result:
-        edits = _wanted_edits(request)
+        blocks = _wanted_blocks(request)
         strategies: list[Strategy] = []
 
         def compute(before: Document | None, path: str) -> bytes:
             document = _existing(before, path)
-            text = document.text
-            for number, edit in enumerate(edits, 1):
+            for number, block in enumerate(blocks, 1):
                 request.checkpoint()
-                match = located(text, edit, f"Block {number} of {len(edits)}: " if len(edits) > 1 else "")
-                for splice in match.splices:
-                    document.encoded(splice.text, path)  # refused here, before anything is written
-                text = apply(text, match.splices)
+                where = f"Block {number} of {len(blocks)}: " if len(blocks) > 1 else ""
+                match = located(document.text, block.edit(document.text), where)
+                document = Document.known(document.spliced(match.splices, path), document.encoding)
                 strategies.append(match.strategy)
-            return document.whole(text)
+            return document.raw
 
         changed = self._change(request, compute)
-        done = f"Edited '{changed.path}': replaced {len(edits)} place{'s' if len(edits) > 1 else ''}."
+        done = f"Edited '{changed.path}': replaced {len(blocks)} place{'s' if len(blocks) > 1 else ''}."
         forgiven = [strategy.value for strategy in strategies if strategy is not Strategy.EXACT]
         if forgiven:
             done += f" The text was found only by forgiving a difference ({', '.join(forgiven)})."
-        data: JsonObject = {"occurrences": len(edits), "strategy": (forgiven or [Strategy.EXACT.value])[0]}
+        data: JsonObject = {"occurrences": len(blocks), "strategy": (forgiven or [Strategy.EXACT.value])[0]}
         return self._result(changed, done, data)
 
     def _change(self, request: Request, compute: Callable[[Document | None, str], bytes]) -> Changed:
@@ -156,11 +154,11 @@ def in_endings_of(before: str, content: str) -> str:
     return content.replace("\n", "\r\n" if newlines else "\r")
 
 
-def _wanted_edits(request: Request) -> list[Edit]:
+def _wanted_blocks(request: Request) -> list[Block]:
     blocks = request.get("diffContent")
     if blocks is None:
         request.require("searchString", "replaceString")
-        return [Edit(request["searchString"], request["replaceString"])]
+        return [Block(request["searchString"], request["replaceString"])]
     if request.get("searchString") is not None:
         raise Failure(
             ErrorCode.INVALID_PARAM,

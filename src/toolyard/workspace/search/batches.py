@@ -86,10 +86,19 @@ def _size(path: str, folder: int) -> int:
         return 0  # gone, which whoever opens it will say
 
 
+def _are_text(folder: Folder) -> bool:
+    """Whether the files left out can be named to ripgrep, which takes only UTF-8 for that."""
+    try:
+        "".join((folder.below, *folder.ignored)).encode()
+    except UnicodeEncodeError:
+        return not folder.ignored
+    return True
+
+
 def _pieces(folder: Folder, *, whole: bool) -> Iterator[Piece]:
     if not folder.files:
         return
-    whole = whole and len(folder.links) <= _MOST_LINKS
+    whole = whole and len(folder.links) <= _MOST_LINKS and _are_text(folder)
     piece = Piece(folder.below, folder.files, whole, folder.ignored if whole else ())
     if piece.size <= _PIECE_CHARS:
         yield piece

@@ -124,5 +124,6 @@ def _text(raw: bytes) -> str:
 
 def _as_glob(path: bytes) -> bytes:
     """A path as a pattern that matches it. Patterns must be UTF-8: a byte that is none is any one byte."""
-    escaped = _SPECIAL.sub(rb"\\\1", path)
-    return escaped.decode(errors="surrogateescape").encode(errors="replace")
+    escaped = _SPECIAL.sub(rb"\\\1", path).decode(errors="surrogateescape").encode(errors="replace").decode()
+    blank = escaped[-1:] if escaped[-1:].isspace() else ""  # which does not count at the end of a pattern
+    return f"{escaped.removesuffix(blank)}{{{blank}}}".encode() if blank else escaped.encode()

@@ -1,0 +1,110 @@
+"""The files that a call wrote, whole: their text before it and after it.
+
+Taken from what undo keeps and from the files themselves, so only while a file is as the call left it, or as its undoing
+did; of any other nothing is kept any more. At most ``MAX_FILES`` of a call, ``MAX_TEXT`` bytes of each text and
+``MAX_ALL`` of all together; what is over is told by its size. Only looks: nothing is locked or written.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.workspace.changes import Change, Written, checksum
+from toolyard.workspace.document import MAX_BYTES
+from toolyard.workspace.encoding import detect, looks_binary
+from toolyard.workspace.undo_records import UndoRecords, reverse
+from toolyard.workspace.workspace import Workspace
+
+MAX_FILES = 50
+MAX_TEXT = 512 * 1024
+MAX_ALL = 4 * 1024 * 1024
+
+
+class SideState(StrEnum):
+    TEXT = "text"
+    NONE = "none"  # there was no file
+    BINARY = "binary"
+    TOO_LARGE = "too_large"
+    GONE = "gone"  # the file has changed since: nobody has it any more
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    state: SideState
+    bytes: int | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFile:
+    path: str
+    before: Side
+    after: Side
+
+
+_GONE = Side(SideState.GONE)
+_Content: TypeAlias = bytes | Side | None
+
+
+class WholeFiles:
+    def __init__(self, records: UndoRecords, workspace: Workspace, fallbacks: Sequence[str]) -> None:
+        self._records, self._workspace, self._fallbacks = records, workspace, fallbacks
+
+    def of(self, call_id: str) -> list[WholeFile]:
+        """In the order in which they were written first; none when nothing is kept of the call."""
+        changes, undone = self._changes(call_id)
+        left, found = MAX_ALL, list[WholeFile]()
+        for path, old, new in self._contents(changes):
+            before, after = self._side(old, left), self._side(new, left)
+            left -= sum(side.bytes or 0 for side in (before, after) if side.text is not None)
+            found.append(WholeFile(path, after, before) if undone else WholeFile(path, before, after))
+        return found
+
+    def _changes(self, call_id: str) -> tuple[list[Change], bool]:
+        """What a call did; or what its undoing did, and True."""
+        try:
+            return self._records.read(call_id), False
+        except Failure as failure:
+            if failure.code is not ErrorCode.CONFLICT:
+                return [], False
+        try:
+            return self._records.read(reverse(call_id)), True
+        except Failure:
+            return [], False
+
+    def _contents(self, changes: Sequence[Change]) -> Iterator[tuple[str, _Content, _Content]]:
+        writes: dict[str, list[Written]] = {}
+        for change in changes:
+            if isinstance(change, Written):
+                writes.setdefault(change.path, []).append(change)
+        for path, steps in list(writes.items())[:MAX_FILES]:
+            yield path, *self._both(path, steps)
+
+    def _both(self, path: str, steps: Sequence[Written]) -> tuple[_Content, _Content]:
+        try:
+            with self._workspace.target(path) as target:
+                if target.path != path:
+                    return _GONE, _GONE
+                new = old = target.read(MAX_BYTES)
+        except Failure:
+            return _GONE, _GONE
+        for step in reversed(steps):
+            if (None if old is None else checksum(old)) != step.after:
+                return _GONE, _GONE
+            old = step.before(old)
+        return old, new
+
+    def _side(self, content: _Content, left: int) -> Side:
+        if isinstance(content, Side):
+            return content
+        if content is None:
+            return Side(SideState.NONE)
+        if looks_binary(content):
+            return Side(SideState.BINARY, len(content))
+        if len(content) > min(MAX_TEXT, left):
+            return Side(SideState.TOO_LARGE, len(content))
+        encoding = detect(content, whole=True, fallbacks=self._fallbacks)
+        return Side(SideState.TEXT, len(content), encoding.utf8(content[len(encoding.bom) :]).decode())
