@@ -15,7 +15,7 @@ PATIENT: dict[str, Any] = {  # a busy machine is no failure
     "deadline": None,
     "suppress_health_check": [hypothesis.HealthCheck.too_slow],
 }
-hypothesis.settings.register_profile("test", **PATIENT)
+hypothesis.settings.register_profile("test", **PATIENT, max_examples=50)
 hypothesis.settings.register_profile("soak", **PATIENT, max_examples=5000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
 

@@ -27,7 +27,7 @@ ELSEWHERE = {
     "postgres.after-commit": "PostgreSQL, in test_postgres_points",
 }
 AT_THE_START = ("transaction.recovered", "task.readopted")  # reached by the host after the one that died
-ONE_IN = 6
+ONE_IN = 12
 ALWAYS = ("plugin.spawned:1", "task.ended:3", "callback.stored:2")
 MANY = (4, 8, 15, 22, 30, 39, 49, 60, 72, 84)  # further hits of what is reached often
 

@@ -26,6 +26,7 @@ pytestmark = [
 ]
 STDIN = '{"a": "é"}\nsecond line\n'.encode()
 PER_CALL = {"CALL": "first"}
+SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 ANOTHER = Path("/usr/bin/python3")
 TELLING = ("surroundings", "stdin_json", "stdout_unwritable", "exit_functions", "error_chained", "error_own_hook",
            "file_left_open", "object_dies_last", "processes", "asyncio", "local_modules", "native_output")  # fmt: skip
@@ -138,7 +139,7 @@ async def _compare(name: str, python: str, tmp_path: Path) -> None:
             assert await call(children, warm, launch) == expected
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", SHAPES if SOAK else list(SHAPES)[::3])
 async def test_a_python_script_cannot_tell_that_its_interpreter_had_waited(name: str, tmp_path: Path) -> None:
     launch = launch_of(folder_with(tmp_path, "main.py", SHAPES[name]), sys.executable, "main.py", "an", "argument")
     async with starters() as (children, cold, warm):
