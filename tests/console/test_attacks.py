@@ -1,5 +1,6 @@
 """Hostile texts in every place of a conversation: they are shown, and do nothing."""
 
+import base64
 import json
 import os
 from typing import Any
@@ -31,6 +32,7 @@ CARRIED = [attack for attack in ATTACKS if "\ud800" not in attack.text]  # the s
 SAMPLE = CARRIED if SOAK else CARRIED[::5]
 AT_ONCE = 15
 BATCHES = [SAMPLE[at : at + AT_ONCE] for at in range(0, len(SAMPLE), AT_ONCE)]
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 ADDRESS = "https://pictures.example/secret.png?q=1"
 
 
@@ -122,18 +124,33 @@ async def test_a_picture_elsewhere_is_asked_for_once_and_only_after_the_press(
     attachment = {"p": {"type": "image", "content": ADDRESS}}
     whole = json.dumps({"content": "Look: {{image:p}}", "attachments": attachment})
     asked: list[dict[str, str]] = []
+    fetched: list[Any] = []
 
     async def answer(route: Route) -> None:
         asked.append(await route.request.all_headers())
         await route.fulfill(body="a picture", content_type="text/plain")
 
+    async def fetch(route: Route) -> None:
+        """What our own server says of a host that is not there, and then of one that is."""
+        fetched.append(route.request.post_data_json)
+        if len(fetched) == 1:
+            await route.fulfill(status=502, json={"error": {"message": "it is <b>away</b>", "code": "bad_gateway"}})
+        else:
+            await route.fulfill(body=base64.b64decode(DOT), content_type="image/png")
+
     async with visiting(browser, chat.host) as visit:
+        visit.allowed.append("502")
         await visit.context.route("https://pictures.example/**", answer)
+        await visit.context.route("**/v1/reply/media", fetch)
         await visit.go(await chat.keep(whole if form == "structured" else f"Look: ![p]({ADDRESS})"))
         card = replies(visit.page).last.locator(".card.remote")
         await expect(card).to_contain_text(ADDRESS)
-        assert asked == []
+        load = card.get_by_role("button", name="Load once")
+        await expect(load).to_be_visible()
+        assert (asked, fetched) == ([], [])
         assert visit.wrong() == []
+        await load.click()
+        await expect(card.get_by_role("alert")).to_contain_text("it is <b>away</b>")
         async with visit.context.expect_page() as opening:
             await card.get_by_role("button", name="Open pictures.example in a new tab").click()
         opened = await opening.value
@@ -141,4 +158,9 @@ async def test_a_picture_elsewhere_is_asked_for_once_and_only_after_the_press(
         assert len(asked) == 1
         assert "referer" not in asked[0]
         assert await opened.evaluate("window.opener") is None
+        await load.click()
+        picture = card.get_by_role("img", name="From pictures.example")
+        await expect(picture).to_have_js_property("naturalWidth", 1)
+        assert fetched == [{"url": ADDRESS, "kind": "image"}] * 2
+        assert len(asked) == 1
         assert visit.wrong() == []

@@ -26,7 +26,7 @@ EVENTS: Final = frozenset({Scope.APPROVE, Scope.ADMIN})
 
 _EXACT = dict.fromkeys(("/", "/docs", "/docs.css", "/openapi.json", "/v1/session", "/logout", "/ws-ticket"), ANY)
 _EXACT["/ws"] = EVENTS
-_EXACT["/v1/reply/render"] = frozenset({Scope.CHAT, Scope.TOOLS, Scope.ADMIN})
+_EXACT |= dict.fromkeys(("/v1/reply/render", "/v1/reply/media"), frozenset({Scope.CHAT, Scope.TOOLS, Scope.ADMIN}))
 _BELOW = {
     "/v1/chat": Scope.CHAT,
     "/v1/chatvcp": Scope.CHAT,

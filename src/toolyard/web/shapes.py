@@ -69,6 +69,11 @@ class Reply(Closed):
     partial: Annotated[bool, Field(description="It is still being written: what is missing is no fault.")] = False
 
 
+class MediaElsewhere(Closed):
+    url: Annotated[str, Field(max_length=8192, description="As the reply has it; only public addresses are asked.")]
+    kind: Literal["image", "audio", "video"] = "image"
+
+
 class ReplyFault(BaseModel):
     message: str
     line: int

@@ -1,26 +1,48 @@
-/** What a reply names elsewhere. Nothing is asked of that host before a press; then a tab of its own opens it: the
- * page's policy lets no other host into the page itself. */
+/** What a reply names elsewhere. Nothing is asked of that host before a press. Then our own server fetches it once and
+ * checks what it is: the page's policy lets no other host into the page. */
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { ApiError, request } from "../../lib/api";
+import { visible } from "../../lib/visible";
 import { Button } from "../button";
 import { mount } from "./mount";
 import { words } from "./words";
 
+type Kind = "image" | "audio" | "video";
+
 export function drawRemote(block: HTMLElement): void {
   for (const button of block.querySelectorAll<HTMLElement>("button.load[data-src]")) {
-    const address = button.dataset["src"]!;
+    const address = button.dataset["src"]!, kind = button.dataset["kind"];
     const host = document.createElement("span");
     button.replaceWith(host);
-    mount(host, <Elsewhere address={address} />);
+    mount(host, <Elsewhere address={address} kind={kind === "audio" || kind === "video" ? kind : "image"} />);
   }
   for (const button of block.querySelectorAll("button.load")) button.remove();
 }
 
-function Elsewhere({ address }: { address: string }) {
-  const host = URL.canParse(address) ? new URL(address).host : address;
+function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
+  const here = useSignal("");
+  const fault = useSignal("");
+  useEffect(() => () => URL.revokeObjectURL(here.peek()), []);
   const t = words();
+  const host = URL.canParse(address) ? new URL(address).host : address;
+  const load = async () => {
+    fault.value = "";
+    const answer = await request("/v1/reply/media", { body: { url: address, kind } });
+    here.value = URL.createObjectURL(await answer.blob());
+  };
+  const failed = (error: unknown) => (fault.value = error instanceof ApiError ? error.message : String(error));
+  if (here.value) return <span class="loaded"><Shown kind={kind} source={here.value} name={t.from(host)} /></span>;
   return (
     <>
-      <Button sign="link" onClick={() => void window.open(address, "_blank", "noopener,noreferrer")}>{t.openAt(host)}</Button>
-      <span class="faint"> {t.elsewhere}</span>
+      <Button sign="download" onClick={load} onFault={failed}>{t.load}</Button>{" "}
+      <Button sign="link" kind="quiet" onClick={() => void window.open(address, "_blank", "noopener,noreferrer")}>{t.openAt(host)}</Button>
+      {fault.value && <span class="why" role="alert">{t.notLoaded} <span data-given>{visible(fault.value)}</span></span>}
     </>
   );
+}
+
+function Shown({ kind, source, name }: { kind: Kind; source: string; name: string }) {
+  if (kind === "image") return <img src={source} alt={name} />;
+  return kind === "audio" ? <audio controls src={source} aria-label={name} /> : <video controls src={source} aria-label={name} />;
 }

@@ -65,6 +65,17 @@ def media(sheet: Sheet, kind: AttachmentType, source: str, title: str | None, *,
     return body if body.startswith("<img") or not title else f'<span class="title">{shown(title)}</span> {body}'
 
 
+def mime_of(kind: AttachmentType, data: bytes) -> str:
+    """What bytes from elsewhere are, if a page may show them as ``kind``. Raises Refused."""
+    seen = sniff(data[:SNIFF_BYTES])
+    mime = next((mime for mime, all_ in _ALLOWED.items() if mime.startswith(f"{kind}/") and seen in all_), None)
+    if mime is None:
+        raise Refused(Reason.TYPE)
+    if kind is AttachmentType.IMAGE:
+        _bounded(mime, data)
+    return mime
+
+
 def _remote(sheet: Sheet, kind: AttachmentType, href: str, host: str, source: str) -> str:
     button = (
         f'<button type="button" class="load" data-kind="{kind}" data-src="{plain(href)}">{sheet.texts.load}</button>'

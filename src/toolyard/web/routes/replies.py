@@ -1,19 +1,33 @@
-"""``POST /v1/reply/render``: what a model said as HTML, and a structured reply also as Markdown, text or JSON."""
+"""``/v1/reply``: what a model said as HTML, and a structured reply also as Markdown, text or JSON; and pictures in it.
+
+A picture, a sound or a film that stands elsewhere is fetched for a person who asked to see it, once, from public
+addresses only (S-62, S-70): the page itself asks no other server for anything. At most ``_AT_ONCE`` at the same time.
+"""
 
 import asyncio
+from http import HTTPStatus
+from typing import Final
 
 from fastapi import APIRouter, Response
 
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import ReplyError, parse_reply
+from toolyard.protocol.reply import AttachmentType, ReplyError, parse_reply
 from toolyard.web.answers import answer
-from toolyard.web.refusal import bad_request
-from toolyard.web.shapes import Rendered, Reply
+from toolyard.web.refusal import Refusal, bad_request
+from toolyard.web.shapes import MediaElsewhere, Rendered, Reply
+from toolyard.workspace.safe_fetch import SafeFetch
+
+_AT_ONCE = 4
+_FETCH_S = 20.0
+_MEDIA: Final[JsonObject] = {"content": {"image/*": {}, "audio/*": {}, "video/*": {}}}
 
 
-def router() -> APIRouter:
+def router(fetch: SafeFetch | None = None) -> APIRouter:
     routes = APIRouter(prefix="/v1/reply", tags=["replies"])
+    fetcher, turns = fetch or SafeFetch(max_s=_FETCH_S), asyncio.Semaphore(_AT_ONCE)
 
     @routes.post("/render", responses={200: {"model": Rendered}})
     async def render_reply(reply: Reply) -> Response:
@@ -24,7 +38,27 @@ def router() -> APIRouter:
             raise bad_request("'kind' and 'partial' are for HTML: leave them or 'to' out")
         return answer(await asyncio.to_thread(_rendered, reply))
 
+    @routes.post("/media", response_class=Response, responses={200: _MEDIA})
+    async def load_media(wanted: MediaElsewhere) -> Response:
+        """Fetch a picture, a sound or a film that a reply names elsewhere: its bytes, if they are such a thing."""
+        async with turns:
+            mime, content = await asyncio.to_thread(_fetched, fetcher, wanted)
+        return Response(content, media_type=mime, headers={"Content-Disposition": "attachment"})
+
     return routes
+
+
+def _fetched(fetcher: SafeFetch, wanted: MediaElsewhere) -> tuple[str, bytes]:
+    from toolyard.render.html.media import Refused, mime_of
+
+    try:
+        content = fetcher.get(wanted.url, lambda: None).content
+        return mime_of(AttachmentType(wanted.kind), content), content
+    except Refused as refused:
+        raise Refusal(HTTPStatus.BAD_GATEWAY, f"what is there is not {wanted.kind} that can be shown") from refused
+    except Failure as failure:
+        ours = failure.code in (ErrorCode.INVALID_PARAM, ErrorCode.ACCESS_DENIED)
+        raise Refusal(HTTPStatus.BAD_REQUEST if ours else HTTPStatus.BAD_GATEWAY, failure.message) from failure
 
 
 def _drawn(reply: Reply) -> JsonObject:
