@@ -147,6 +147,10 @@ def test_texts_of_equal_lines_are_searched_in_linear_time_and_comparing_them_has
         locate("a" * 20_000, Edit("a", "b"))
     assert attempt("a" * 20_000, Edit("aa", "b", replace_all=True)) == ("b" * 10_000, None)
     assert attempt("a" * 1_000_001, Edit("a", "b", replace_all=True))[1] is Reason.TOO_LARGE
+    with pytest.raises(Failure, match="50 times or more"):
+        locate("a" * 400_000, Edit("a" * 100_000, "b"))
+    one_line = '{"a":1,' * 60_000  # has no line ending: whoever looks for one anew at each place takes minutes
+    assert attempt(one_line, Edit(",", ",\n", replace_all=True)) == (one_line.replace(",", ",\n"), None)
 
 
 def test_an_exact_place_is_taken_even_when_a_forgiving_one_exists_as_well() -> None:

@@ -31,6 +31,13 @@ def edit(yard: BlockingYard, old: str, new: str, **more: Any) -> Envelope:
     return yard.call("Edit", {"path": "a.txt", "old_string": old, "new_string": new, **more})
 
 
+def test_a_large_file_whose_encoding_is_a_guess_is_not_edited(yard: BlockingYard, project: Path) -> None:
+    before = b"foo\n" + b"\xb0\xa1a\n" * 1_100_000
+    (project / "a.txt").write_bytes(before)
+    assert reason(edit(yard, "foo", "bar")) == "TOO_LARGE"
+    assert (project / "a.txt").read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("before", "tool", "arguments"),
     [

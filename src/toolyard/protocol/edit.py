@@ -110,11 +110,11 @@ def _match(text: str, places: list[Splice], edit: Edit, strategy: Strategy) -> M
 def occurrences(text: str, wanted: str) -> list[int]:
     """Every place, overlapping ones too: counting only disjoint ones would call an ambiguous edit unique.
 
-    Not all of them when there are more than ``MOST_COUNTED``.
+    Not all of them when there are more than ``MOST_COUNTED``, or so many of a long text that finding them takes long.
     """
     found: list[int] = []
     at = text.find(wanted)
-    while at >= 0 and len(found) < MOST_COUNTED:
+    while at >= 0 and len(found) < MOST_COUNTED and len(found) * len(wanted) < _MOST_SOUGHT:
         found.append(at)
         at = text.find(wanted, at + 1)
     return found
@@ -229,7 +229,8 @@ def _runs(keys: list[str], wanted: list[str]) -> Iterator[int]:
 def _not_unique(text: str, places: list[Splice]) -> Failure:
     lines = [text.count("\n", 0, place.start) + 1 for place in places[:10]]
     numbers = ", ".join(map(str, lines)) + (", ..." if len(places) > 10 else "")
-    times = f"{len(places)} times{' or more' if len(places) >= MOST_COUNTED else ''}"
+    is_all = len(places) < MOST_COUNTED and len(places) * (places[0].end - places[0].start) < _MOST_SOUGHT
+    times = f"{len(places)} times{'' if is_all else ' or more'}"
     return Failure(
         Reason.NOT_UNIQUE,
         f"old_string stands {times} in the file (in lines {numbers}).",
@@ -299,6 +300,7 @@ def visible(line: str) -> str:
 
 BLANKS = " \t"
 MOST_COUNTED = 10_000  # places of a text that should stand in one
+_MOST_SOUGHT = 5_000_000  # characters: to look for a long text again costs its length
 _MOST_REPLACED = 1_000_000
 _MOST_COMPARED = 200_000  # lines, in all places together
 

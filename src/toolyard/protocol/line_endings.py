@@ -4,6 +4,7 @@ A ``\\r`` alone ends a line only in a text without any ``\\n``; elsewhere it is 
 """
 
 import re
+from bisect import bisect_left
 
 _ENDING = re.compile("\r\n|\n")
 _LONE = re.compile("\r")
@@ -15,6 +16,7 @@ class Endings:
     def __init__(self, text: str) -> None:
         self._text = text
         self._one = _LONE if "\r" in text and "\n" not in text else _ENDING
+        self._all: list[tuple[int, str]] | None = None  # where each stands: looked for once, however many places ask
 
     def given(self, start: int, end: int, new: str) -> str:
         """``new`` with the line endings of the lines that it replaces; a line that stays keeps its own."""
@@ -34,11 +36,12 @@ class Endings:
 
     def _beside(self, start: int, end: int) -> list[str]:
         """How the line ends in which a place stands; at the end of the text, how the line before it does."""
-        text = self._text
-        if after := self._one.search(text, end):
-            return [after[0]]
-        at = text.rfind("\r" if self._one is _LONE else "\n", 0, start)
-        return [] if at < 0 else ["\r\n" if text[at - 1 : at + 1] == "\r\n" else text[at]]
+        if self._all is None:
+            self._all = [(found.start(), found[0]) for found in self._one.finditer(self._text)]
+        at = bisect_left(self._all, (end, ""))
+        if at == len(self._all):
+            at = bisect_left(self._all, (start, "")) - 1
+        return [self._all[at][1]] if at >= 0 else []
 
 
 def _aligned(old: list[str], endings: list[str], new: list[str]) -> list[str]:

@@ -15,6 +15,7 @@ from toolyard.workspace.encoding import Encoding, detect, looks_binary
 from toolyard.workspace.encoding_guess import as_bytes, as_text, keeps_characters
 
 UTF8 = Encoding("utf-8")  # of every new file
+MAX_GUESSED = 4 * 1024 * 1024  # of a file in an unknown encoding: its bytes are looked at one by one
 MAX_BYTES = 64 * 1024 * 1024  # of a file that is edited: it is held in memory, several times over
 
 
@@ -29,6 +30,12 @@ class Document:
         if looks_binary(raw):
             raise Failure(ErrorCode.BINARY_FILE, f"'{path}' is a binary file.", hint="Only text files can be edited.")
         encoding = detect(raw, whole=True, fallbacks=fallbacks)
+        if encoding.guessed and len(raw) > MAX_GUESSED:
+            raise Failure(
+                Reason.TOO_LARGE,
+                f"'{path}' is too large to be edited while its encoding is only a guess ({encoding.name}).",
+                hint="Convert the file to UTF-8 first.",
+            )
         try:
             document = cls.known(raw, encoding)
             sure = encoding.name == "utf-8" and encoding.certain  # valid UTF-8 is the only way to write its text

@@ -7,9 +7,11 @@ looked at as holds ``_ENOUGH`` characters.
 """
 
 import re
+from itertools import islice
 
 CHINESE = ("gb18030", "gbk", "gb2312")
 _ENOUGH = 4096
+_MOST_PIECES = 20_000
 _FEW = 8  # characters: too few for statistics
 _LEAD = 2  # by how many the common characters must be more than all others
 _NO_WORDS = re.compile(  # ASCII, punctuation and symbols: what many languages have
@@ -58,7 +60,7 @@ def may_be_chinese(raw: bytes, name: str) -> bool:
 
 def _words(raw: bytes, name: str) -> str:
     words = ""
-    for piece in _BEYOND_ASCII.finditer(raw):
+    for piece in islice(_BEYOND_ASCII.finditer(raw), _MOST_PIECES):
         words += _NO_WORDS.sub("", piece[0].decode(name, errors="ignore"))
         if len(words) >= _ENOUGH:
             break

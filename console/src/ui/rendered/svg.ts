@@ -13,17 +13,19 @@ const NO_NUMBER = /NaN|undefined|Infinity/;
 const DEEPEST = 80;
 const MOST_NODES = 20_000;
 const MOST_SIGNS = 8_000_000;
+const MOST_COPIES = 50; // one inside another they are drawn once for each way to them
 let count = 0;
 
 /** Whether what came from the frame is a drawing of a bounded size: whatever ran in there may have sent it. */
 export function isDrawing(given: unknown): given is Tree {
   const waiting = [given];
-  let signs = 0;
+  let signs = 0, copies = 0;
   for (let nodes = 0; waiting.length; nodes++) {
     const one = waiting.pop();
     if (nodes > MOST_NODES || signs > MOST_SIGNS) return false;
     if (typeof one === "string") { signs += one.length; continue; }
     if (!Array.isArray(one) || typeof one[0] !== "string" || typeof one[1] !== "object" || one[1] === null || !Array.isArray(one[2]) || one[2].length > MOST_NODES) return false;
+    if (one[0].toLowerCase() === "use" && ++copies > MOST_COPIES) return false;
     for (const value of Object.values(one[1])) signs += String(value).length;
     for (const inner of one[2]) waiting.push(inner);
   }
