@@ -20,6 +20,9 @@ LINES_50_MB = 1_000_000
 LINE = "{:07d} the quick brown fox jumps over the lazy dog\n"
 
 
+IN_TURN, IN_A_ROW = 200, 400
+
+
 class Row(NamedTuple):
     what: str
     ms: float
@@ -126,10 +129,12 @@ def editing(yard: BlockingYard, root: Path) -> list[Row]:
         assert yard.call("MultiEdit", {"path": "many.txt", "edits": edits}).error is None
 
     peer = "bare atomic write with fsync"
-    one, alone = beside(edit, bare, 200)
+    one, alone = beside(edit, bare, IN_TURN)
+    row, lonely = (timed(lambda run, work=work: work(IN_TURN + run), IN_A_ROW) for work in (edit, bare))  # type: ignore[misc]
     thousand, also_alone = beside(many, bare, 15)
     return [
-        Row("Edit, 5,000 lines, durable", one, peer, alone, "400 a second"),
+        Row("Edit, 5,000 lines, in a row", row, peer, lonely, "400 a second"),
+        Row("Edit, in turn with the other", one, peer, alone, ""),
         Row("MultiEdit, 1,000 edits", thousand, peer, also_alone, "under 40 ms"),
     ]
 
