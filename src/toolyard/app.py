@@ -20,6 +20,7 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.engine.stop import Stop
 from toolyard.engine.tasks import Tasks
+from toolyard.engine.unseen import Unseen
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
@@ -81,7 +82,8 @@ class Yard:
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(self.store, clock, mode=config["approval_mode"], owner=self.boot.name, mask=mask)
         built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
-        self._unattended = Unattended(workspace, [tool.spec for tool in built_in])
+        self._unseen = Unseen()
+        self._unattended = Unattended(workspace, [tool.spec for tool in built_in], config.home, clock.now)
         names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
         self.runs = Runs()
         self.plugins = PluginSource(
@@ -141,7 +143,10 @@ class Yard:
     async def settle(self, call: ToolCall) -> Outcome:
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
-        return await self._runner.settle(call)
+        try:
+            return await self._runner.settle(call)
+        finally:
+            self._unseen.over(call.id)
 
     @cached_property
     def schedules(self) -> "Schedules":
@@ -261,13 +266,14 @@ class Yard:
         wanted = call.auto_safe and call.origin is Origin.CHAT and not touches
         ask = Ask(
             call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches,
-            unattended=wanted and await self._is_unattended(call, spec),
+            unattended=wanted and await self._unseen.admits(call.id, partial(self._is_unattended, call, spec)),
         )  # fmt: skip
         return await self.approvals.require(ask, approved=call.approved)
 
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:
         folders = [plugin.folder for plugin in self.plugins.plugins.all]
-        return await in_thread(lambda: self._unattended.covers(spec, call.arguments, folders))
+        guarded = (*folders, *self.mcp.programs(self._workspace.root))
+        return await in_thread(lambda: self._unattended.covers(spec, call.arguments, guarded))
 
 
 def require_dialect(dialect: str) -> None:

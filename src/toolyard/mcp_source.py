@@ -1,9 +1,13 @@
 """The tools of MCP servers for a Yard, found when somebody asks for one: the SDK is loaded by the first call."""
 
-from collections.abc import Callable, Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
+from toolyard.dialects.mcp_config import Declared, fill
 
 if TYPE_CHECKING:
     from toolyard.plugins.launch import Starter
@@ -61,6 +65,28 @@ class McpSource:
             for definition in pin.definitions:
                 yield McpTool(self.servers, entry.name, definition, risk=risk, fingerprint=fingerprint)
 
+    def programs(self, root: Path) -> list[Path]:
+        """The files and folders below ``root`` that a declared server may run."""
+        declared = [entry.declared for entry in self.servers.declarations.all()]
+        return [place for server in declared for place in _programs(server, root, self._config.environ)]
+
     async def close(self) -> None:
         if self._servers is not None:
             await self._servers.close()
+
+
+def _programs(server: Declared, root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+    """Every place below ``root`` that the command of an MCP server may mean, as a path or as a module of Python."""
+
+    def filled(text: str) -> str:
+        with suppress(KeyError):  # such a server does not start
+            text = fill(text, environ)
+        return text.replace("\0", "")
+
+    folder = os.path.join(root, filled(server.cwd))
+    for word in map(filled, ("", server.command, *server.args)):
+        module = word.replace(".", "/")
+        for name in (word, word.rpartition("=")[2], module, f"{module}.py"):
+            place = Path(os.path.realpath(os.path.join(folder, name)))
+            if root in place.parents:
+                yield place

@@ -182,6 +182,28 @@ def test_an_archive_that_is_no_backup_is_refused_with_its_name_and_changes_nothi
 
 
 @pytest.mark.requirement("backup:restore")
+async def test_a_backup_that_was_changed_is_refused_with_its_name_and_the_home_stays(
+    home: Home, tmp_path: Path
+) -> None:
+    await home.fill()
+    before = await everything(home.state)
+    archive = tmp_path / "backup.tar.gz"
+    with closing(sqlite3.connect(home.state)) as db:
+        db.execute("CREATE TRIGGER t AFTER UPDATE ON records BEGIN DELETE FROM events; END")
+    refused = await run(home, "backup", str(archive))
+    assert (refused.returncode, "is no state of Toolyard" in refused.stderr, archive.exists()) == (1, True, False)
+    with closing(sqlite3.connect(home.state)) as db:
+        db.execute("DROP TRIGGER t")
+    assert (await run(home, "backup", str(archive))).returncode == 0
+    content = bytearray(archive.read_bytes())
+    content[len(content) // 2] ^= 1
+    archive.write_bytes(content)
+    refused = await run(home, "restore", "--force", str(archive))
+    assert (refused.returncode, str(archive) in refused.stderr, "bug" in refused.stderr) == (1, True, False)
+    assert await everything(home.state) == before
+
+
+@pytest.mark.requirement("backup:restore")
 def test_there_is_no_backup_of_nothing_and_none_of_what_is_not_there(home: Home, tmp_path: Path) -> None:
     assert "nothing to back up" in home.shell.run("backup", str(tmp_path / "b.tar.gz")).stderr
     assert "does not exist" in home.shell.run("restore", str(tmp_path / "none.tar.gz")).stderr

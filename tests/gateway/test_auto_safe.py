@@ -1,6 +1,8 @@
 """The mode auto-safe: what can be undone runs unasked, and the journal says why; all else asks as before."""
 
 import asyncio
+import json
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from toolyard.protocol.approval import Mode as OwnersMode
 from toolyard.protocol.call import Origin
 from toolyard.protocol.store import Query, Record
 from toolyard.protocol.tool import Risk
+from toolyard.workspace.undo_records import MAX_BYTES, MAX_TOTAL
 
 pytestmark = pytest.mark.requirement("approval:auto-safe")
 SAFE = {"mode": "auto-safe"}
@@ -77,6 +80,9 @@ async def test_a_change_that_can_be_undone_runs_unasked_and_it_is_journalled_why
     [
         (request("Write", path=".github/workflows/ci.yml", content="x"), "protected"),
         (request("Write", path="link/ci.yml", content="x"), "write"),
+        (request("Write", path=".env", content="x"), "write"),
+        (request("Write", path="AGENTS.md", content="x"), "write"),
+        (request("Write", path="bare.git/hooks/update", content="x"), "write"),
         (request("FileOperator", command="RenameFile", sourcePath="link", destinationPath="l"), "write"),
         (request("FileOperator", command="DeleteFile", filePath="folder"), "write"),
         (request("FileOperator", command="WebReadFile", url="http://127.0.0.1:9/x"), "write"),
@@ -100,6 +106,64 @@ async def test_all_else_asks_and_nothing_of_a_mixed_batch_runs_before(tmp_path: 
         assert {path.name for path in project.iterdir()} == {"folder", ".github", "link"}
         assert list((project / ".github").iterdir()) == []
         assert await noted(one) == []
+
+
+async def test_a_batch_that_would_take_away_more_than_the_undo_holds_asks(tmp_path: Path) -> None:
+    count = 34
+    numbered = {"command1": "CopyFile", "sourcePath1": "big", "destinationPath1": "c1"}
+    for number in range(2, count):
+        numbered |= {
+            f"command{number}": "CopyFile",
+            f"sourcePath{number}": "c1",
+            f"destinationPath{number}": f"c{number}",
+        }
+    for number, path in enumerate(["precious", *(f"c{number}" for number in range(1, count))], count):
+        numbered |= {f"command{number}": "EditFile", f"filePath{number}": path, f"content{number}": "x"}
+    async with gateway(tmp_path, script(request("FileOperator", **numbered))) as one:
+        project = tmp_path / "project"
+        (project / "precious").write_text("the only copy")
+        (project / "big").write_text("a line of text\n" * (MAX_BYTES // 32 // 15 + 1))
+        assert await asks_for(one) == ["write"]
+        assert {path.name for path in project.iterdir()} == {"precious", "big"}
+        assert (project / "precious").read_text() == "the only copy"
+
+
+async def test_nothing_runs_unasked_that_could_take_the_undo_of_another_call_away(tmp_path: Path) -> None:
+    first, second = (script(request("Write", path=name, content=name)) for name in ("a", "b"))
+    async with gateway(tmp_path, [*first, *second]) as one:
+        assert await asks_for(one) == []
+        (held,) = (tmp_path / "home" / "undo").iterdir()
+        os.truncate(held, MAX_TOTAL // 2)
+        assert await asks_for(one) == ["write"]
+        assert {path.name for path in (tmp_path / "project").iterdir()} == {"a"}
+        (note,) = await noted(one)
+        assert await one.yard.can_undo(str(note.body["call_id"]))
+
+
+@pytest.mark.parametrize(
+    ("server", "path"),
+    [
+        ({"command": "python3", "args": ["tools/mcp.py"]}, "tools/mcp.py"),
+        ({"command": "python3", "args": ["mcp.py"], "cwd": "tools"}, "tools/mcp.py"),
+        ({"command": "python3", "args": ["-m", "tools.mcp"]}, "tools/mcp.py"),
+        ({"command": "${RUNNER:-./tools/run}"}, "tools/run"),
+        ({"command": "uv", "args": ["run", "--directory=tools", "mcp"]}, "tools/more.py"),
+        ({"command": "node", "args": ["linked.js"], "disabled": True}, "tools/mcp.js"),
+    ],
+)
+async def test_the_program_of_an_mcp_server_is_not_changed_unasked(
+    tmp_path: Path, server: dict[str, Any], path: str
+) -> None:
+    calls = request("Write", path=path, content="x"), request("Write", path="README.txt", content="x")
+    async with gateway(tmp_path, script(*calls)) as one:
+        project = tmp_path / "project"
+        (project / "linked.js").symlink_to("tools/mcp.js")
+        (project / ".mcp.json").write_text(
+            json.dumps({"mcpServers": {"x": server, "all": {"command": "x", "args": ["."]}}})
+        )
+        assert await asks_for(one) == ["write"]
+        assert not (project / path).exists()
+        assert (project / "README.txt").exists()
 
 
 @pytest.mark.requirement("s:S-97")

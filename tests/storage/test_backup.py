@@ -1,19 +1,25 @@
 """What a backup holds, what is refused as one, and a restore that waits for the next start."""
 
+import errno
+import gzip
 import io
 import itertools
 import os
+import shutil
+import sqlite3
 import tarfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.storage import backup
 from toolyard.storage.backup import back_up
 from toolyard.storage.restore import finish, forget, keep, prepare, restore, waiting
 from toolyard.storage.sqlite import SqliteStore
+from toolyard.storage.state_file import check
 
 REG = tarfile.REGTYPE
 
@@ -192,3 +198,194 @@ def test_a_folder_that_nobody_prepared_is_never_put_in_place(home: Path, tmp_pat
         with pytest.raises(StorageError, match="remove it"):
             finish(home, tmp_path / "aside")
     assert (home / "key").read_text() == "ty-old\n"
+
+
+# --- an archive from anywhere ---
+
+
+def block(name: str, kind: bytes = REG, content: bytes = b"", size: int | None = None) -> bytes:
+    """A member as it stands in an archive; ``size`` is what it says of its content."""
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, len(content) if size is None else size
+    head = info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+    return head + content + b"\0" * (-len(content) % tarfile.BLOCKSIZE)
+
+
+def extended(*lines: bytes) -> bytes:
+    """A header of the POSIX kind before a member."""
+    records = (next(b"%d %s" % (n, line) for n in range(len(line), len(line) + 9) if len(b"%d %s" % (n, line)) == n)
+               for line in (b"%s\n" % line for line in lines))  # fmt: skip
+    return block("x", tarfile.XHDTYPE, b"".join(records))
+
+
+def with_holes(size: int) -> bytes:
+    """A file of one block that says to be larger, as GNU tar writes it."""
+    head = bytearray(block("plugins/a/x", tarfile.GNUTYPE_SPARSE))
+    head[386:482], head[482] = bytes(96), 0
+    head[483:495] = b"%011o\0" % size if size >= 0 else b"\xff" + ((1 << 88) + size).to_bytes(11, "big")
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head)
+
+
+END = bytes(2 * tarfile.BLOCKSIZE)
+KEY = block("key", content=b"k" * 40)
+TOOL = block("plugins/a/x", content=b"1")
+HOSTILE = {
+    "a header that is damaged in the middle": KEY + TOOL.replace(b"plugins", b"plugjns", 1) + END,
+    "no end": KEY + TOOL,
+    "an end in the middle": KEY + END + TOOL + END,
+    "more than anybody pads": KEY + END + bytes(2**21),
+    "a header that is cut off": KEY + TOOL[:300],
+    "a large long name": block("x", tarfile.GNUTYPE_LONGNAME, b"key".ljust(2**20, b"\0")) + KEY + END,
+    "a large header": extended(b"comment=" + b"a" * 9000) + KEY + END,
+    "a header with less than nothing": block("x", tarfile.XHDTYPE, size=-512) + KEY + END,
+    "a header for all": block("x", tarfile.XGLTYPE, b"13 comment=a\n") + KEY + END,
+    "many headers": block("x", tarfile.XHDTYPE) * 1500 + KEY + END,
+    "a file with holes": with_holes(2**30) + END,
+    "a file with less than nothing": with_holes(-(2**50)) + TOOL + END,
+    "a map of holes that is none": extended(b"GNU.sparse.map=a,b") + TOOL + END,
+    "holes by number": extended(b"GNU.sparse.size=9999999", b"GNU.sparse.numblocks=1") + TOOL + END,
+    "holes in the content": extended(b"GNU.sparse.major=1", b"GNU.sparse.minor=0", b"GNU.sparse.realsize=99999")
+    + block("plugins/a/x", content=b"1\n0\n0\n")
+    + END,
+    "a real size": extended(b"GNU.sparse.realsize=-5") + TOOL + END,
+    "a negative size": extended(b"size=-5") + TOOL + END,
+    "a name of no text": block("plugins/\udc80") + END,
+}
+
+
+@pytest.mark.requirement("backup:restore")
+@pytest.mark.parametrize("case", HOSTILE)
+def test_an_archive_that_was_made_to_harm_is_refused_at_once_in_words(tmp_path: Path, case: str) -> None:
+    home, archive = tmp_path / "home", tmp_path / "odd.tar.gz"
+    home.mkdir()
+    archive.write_bytes(gzip.compress(HOSTILE[case]))
+    with pytest.raises(StorageError) as told:
+        prepare(archive, home)
+    str(told.value).encode()
+    assert os.listdir(home) == []
+
+
+@pytest.mark.requirement("backup:restore")
+def test_the_members_that_hostile_archives_are_made_of_are_sound_alone(tmp_path: Path) -> None:
+    (tmp_path / "b.tar.gz").write_bytes(gzip.compress(KEY + extended(b"path=plugins/a/y") + TOOL + END))
+    prepared = prepare(tmp_path / "b.tar.gz", tmp_path)
+    assert (prepared.folder / "plugins/a/y").read_bytes() == b"1"
+
+
+@pytest.mark.requirement("backup:restore")
+def test_one_bit_that_was_changed_anywhere_in_a_backup_is_seen(tmp_path: Path) -> None:
+    home, archive = tmp_path / "home", tmp_path / "b.tar.gz"
+    (home / "plugins/Tool").mkdir(parents=True)
+    (home / "plugins/Tool/data").write_bytes(os.urandom(3000))
+    back_up(home, archive)
+    sound = archive.read_bytes()
+    start = sound.index(b"\0", 10) + 1  # what stands before is a name and a time, which nobody reads
+    for at in range(start, len(sound), 41):
+        changed = bytearray(sound)
+        changed[at] ^= 1
+        archive.write_bytes(changed)
+        with pytest.raises(StorageError):
+            prepare(archive, home)
+    archive.write_bytes(sound)
+    prepare(archive, home).discard()
+
+
+@pytest.mark.requirement("backup:restore")
+def test_long_and_chinese_names_and_names_that_are_no_text_come_back(tmp_path: Path) -> None:
+    home, archive = tmp_path / "home", tmp_path / "b.tar.gz"
+    deep = "/".join(["深" * 60] * 10)
+    names = ["长" * 60 + ".txt", "n" * 200, "计算.py", os.fsdecode("工具".encode("gbk")), f"{deep}/x"]
+    odd = os.fsdecode(b"\xb9\xa4")
+    for name in (*(f"plugins/Tool/{name}" for name in names), f"plugins/{odd}/x"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(name, errors="surrogateescape")
+    back_up(home, archive)
+    new = tmp_path / "new"
+    new.mkdir()
+    prepared = prepare(archive, new)
+    assert prepared.contents.plugins == ["Tool", "\ufffd\ufffd"]
+    for name in names:
+        text = (prepared.folder / "plugins/Tool" / name).read_text(errors="surrogateescape")
+        assert text == f"plugins/Tool/{name}"
+
+
+@pytest.mark.requirement("backup:restore")
+def test_a_full_disk_is_told_as_such_and_leaves_nothing(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_up(home, tmp_path / "b.tar.gz")
+    before = sorted(os.listdir(home))
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(StorageUnwritable, match="the disk is full"):
+        prepare(tmp_path / "b.tar.gz", home)
+    assert sorted(os.listdir(home)) == before
+
+
+# --- a state from anywhere ---
+
+STATES = {
+    "a trigger": "CREATE TRIGGER t AFTER UPDATE ON records BEGIN DELETE FROM events; END",
+    "a view": "CREATE VIEW v AS SELECT 1",
+    "an index that computes": "CREATE INDEX i ON records (hex(owner))",
+    "a column that computes": "ALTER TABLE records ADD COLUMN more AS (hex(owner))",
+    "another table": "CREATE TABLE more (a CHECK (length(hex(a)) > 0))",
+    "statistics that compute": "CREATE TABLE more (tbl, idx, stat AS (1)); PRAGMA writable_schema = ON; "
+    "UPDATE sqlite_schema SET name = 'sqlite_stat1', tbl_name = 'sqlite_stat1', "
+    "sql = 'CREATE TABLE sqlite_stat1(tbl, idx, stat AS (1))' WHERE name = 'more'",
+    "no records": "DROP TABLE records",
+    "no search": "DROP TABLE words",
+    "other columns": "DROP TABLE records; CREATE TABLE records (kind TEXT)",
+    "records that are a view": "DROP TABLE records; CREATE VIEW records AS SELECT 1 AS kind",
+    "no format": "PRAGMA user_version = 0",
+    "a format below all": "PRAGMA user_version = -1",
+    "a schema that is no text": "PRAGMA writable_schema = ON; "
+    "UPDATE sqlite_schema SET sql = CAST(x'ff66756c6cff' AS TEXT) WHERE name = 'records'",
+}
+
+
+@pytest.mark.requirement("backup:restore")
+@pytest.mark.parametrize("case", STATES)
+async def test_a_state_with_anything_but_the_tables_of_toolyard_is_refused_before_anything_in_it_runs(
+    tmp_path: Path, case: str
+) -> None:
+    await keep_something(tmp_path, "one")
+    state, archive, home = tmp_path / "state.db", tmp_path / "b.tar.gz", tmp_path / "home"
+    home.mkdir()
+    with closing(sqlite3.connect(state)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        db.executescript(STATES[case])
+        db.commit()
+    archive.write_bytes(tarred(("state.db", REG, state.read_bytes())))
+    with pytest.raises(
+        StorageError, match=r"state\.db in .*b\.tar\.gz (is no state of Toolyard|cannot be read)"
+    ) as told:
+        prepare(archive, home)
+    assert not isinstance(told.value, StorageUnwritable)
+    assert os.listdir(home) == []
+
+
+@pytest.mark.requirement("backup:restore")
+def test_a_state_that_is_empty_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "b.tar.gz").write_bytes(tarred(("state.db", REG, b"")))
+    with pytest.raises(StorageError, match="no such table"):
+        prepare(tmp_path / "b.tar.gz", tmp_path)
+    assert os.listdir(tmp_path) == ["b.tar.gz"]
+
+
+@pytest.mark.requirement("backup:restore")
+async def test_a_state_that_its_owner_let_sqlite_measure_is_sound_and_odd_kinds_are_not_shown(tmp_path: Path) -> None:
+    await keep_something(tmp_path, "one")
+    with closing(sqlite3.connect(tmp_path / "state.db")) as db:
+        db.execute("ANALYZE")
+        db.execute("UPDATE records SET kind = x'00ff'")
+        db.commit()
+    check(tmp_path / "state.db")
+    back_up(tmp_path, tmp_path / "b.tar.gz")
+    prepared = prepare(tmp_path / "b.tar.gz", tmp_path)
+    assert prepared.contents.counts == {"event": 1}

@@ -1,7 +1,12 @@
 """Which changes may run unseen: what can be undone, and leads nowhere that a person guards."""
 
+import os
+import shutil
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,11 +14,12 @@ import pytest
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.tools import apply_patch, edit, file_operator, glob, multi_edit, unattended, write
 from toolyard.tools.unattended import Unattended
+from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("approval:auto-safe", "s:S-15")
 
-
+NOW = datetime(2030, 1, 31, tzinfo=UTC)
 BUILT_IN = {tool.SPEC.name: tool.SPEC for tool in (apply_patch, edit, file_operator, glob, multi_edit, write)}
 PLUGIN = ToolSpec(name="Shell", description="", parameters={"type": "object"}, risk=Risk.EXECUTE)
 
@@ -21,10 +27,38 @@ PLUGIN = ToolSpec(name="Shell", description="", parameters={"type": "object"}, r
 def covers(project: Path, tool: str, **arguments: Any) -> bool:
     workspace = Workspace(project)
     specs = {**BUILT_IN, PLUGIN.name: PLUGIN}
+    judge = Unattended(workspace, specs.values(), project.parent / "home", lambda: NOW)
     try:
-        return Unattended(workspace, specs.values()).covers(specs[tool], arguments, [project / "given" / "Reader"])
+        return judge.covers(specs[tool], arguments, [project / "given" / "Reader", project / "tools" / "mcp.py"])
     finally:
         workspace.close()
+
+
+def batch(*items: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"{key}{number}": value for number, item in enumerate(items, 1) for key, value in item.items()}
+
+
+def copied(source: str, destination: str) -> dict[str, Any]:
+    return {"command": "CopyFile", "sourcePath": source, "destinationPath": destination}
+
+
+def moved(source: str, destination: str) -> dict[str, Any]:
+    return {"command": "MoveFile", "sourcePath": source, "destinationPath": destination}
+
+
+def edited(path: str, content: str = "x") -> dict[str, Any]:
+    return {"command": "EditFile", "filePath": path, "content": content}
+
+
+def appended(path: str, content: str = "x") -> dict[str, Any]:
+    return {"command": "AppendFile", "filePath": path, "content": content}
+
+
+def sized(path: Path, size: int) -> None:
+    """A file that says it has so many bytes, without writing them."""
+    path.parent.mkdir(exist_ok=True)
+    path.touch()
+    os.truncate(path, size)
 
 
 PATCH = "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch\n"
@@ -45,8 +79,6 @@ PATCH = "*** Begin Patch\n*** Update File: {}\n@@\n-a\n+b\n*** End Patch\n"
         ("FileOperator", {"command": "CreateDirectory", "directoryPath": "made"}),
         ("FileOperator", {"command1": "ReadFile", "filePath1": ".git/x", "command2": "WriteFile", "filePath2": "n",
                           "content2": "x"}),
-        ("FileOperator", {"command1": "WriteFile", "filePath1": "n", "content1": "x", "command2": "RenameFile",
-                          "sourcePath2": "n", "destinationPath2": "m"}),
     ],
 )  # fmt: skip
 def test_a_change_to_plain_files_of_the_project_is_covered(project: Path, tool: str, arguments: dict[str, Any]) -> None:
@@ -73,6 +105,8 @@ def test_a_change_to_plain_files_of_the_project_is_covered(project: Path, tool: 
         ("FileOperator", {"command": "WriteFile", "filePath": "hooks/x", "content": ""}),
         ("FileOperator", {"command": "DeleteFile", "filePath": "folder"}),
         ("FileOperator", {"command": "DeleteFile", "filePath": "inside"}),  # a link, which would go itself
+        ("FileOperator", {"command": "DeleteFile", "filePath": "same.txt"}),  # a link to a plain file
+        ("FileOperator", {"command": "MoveFile", "sourcePath": "same.txt", "destinationPath": "folder"}),
         ("FileOperator", {"command": "RenameFile", "sourcePath": "hooks", "destinationPath": "other"}),
         ("FileOperator", {"command": "MoveFile", "sourcePath": "folder", "destinationPath": "other"}),
         ("FileOperator", {"command": "CopyFile", "sourcePath": "a.txt", "destinationPath": "hooks"}),
@@ -97,24 +131,162 @@ def test_whatever_leads_elsewhere_or_cannot_be_put_back_is_not(
     assert not covers(project, tool, **arguments)
 
 
-def test_what_is_too_large_for_the_undo_is_not(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (project / "a.txt").write_text("a" * 100)
-    monkeypatch.setattr(unattended, "MAX_BYTES", 300)
-    one = {"path": "a.txt", "content": ""}
-    assert covers(project, "Write", **one)
-    twice = {"command1": "EditFile", "filePath1": "a.txt", "content1": "", "command2": "EditFile"}
-    assert not covers(project, "FileOperator", **twice, filePath2="a.txt", content2="")
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"{folder}/x" for folder in (".claude", ".cursor", ".codex", ".gemini", ".circleci", ".gitlab", ".idea")),
+        *(f"deep/{folder}/x" for folder in (".devcontainer", ".zed", ".yarn", ".Claude")),
+        *(".env", ".env.local", ".gitlab-ci.yml", ".pre-commit-config.yaml", ".gitattributes", ".gitmodules"),
+        *(".yarnrc.yml", ".yarnrc", "Jenkinsfile", "CLAUDE.md", "AGENTS.md", "deep/agents.md", "GEMINI.md"),
+        *("bare.git/config", "bare.git/hooks/post-update", "agents"),  # the last is a link to one
+    ],
+)
+def test_what_other_programs_run_or_obey_by_themselves_is_not(project: Path, path: str) -> None:
+    (project / "a.txt").write_text("a")
+    (project / "agents").symlink_to("AGENTS.md")
+    assert not covers(project, "Write", path=path, content="x")
+    assert not covers(project, "ApplyPatch", patch=f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n")
+    assert not covers(project, "FileOperator", **copied("a.txt", path))
+    assert covers(project, "Write", path="git.md", content=path)
+
+
+def test_what_lands_in_a_folder_is_judged_by_where_it_lands(project: Path) -> None:
+    for folder in ("tools", "other"):
+        (project / folder).mkdir()
+    (project / "other" / "mcp.py").write_text("x")
+    (project / "other" / "plugins").write_text("x")
+    for change in (copied, moved):
+        assert not covers(project, "FileOperator", **change("other/mcp.py", "tools"))
+        assert not covers(project, "FileOperator", **change("other/mcp.py", "./tools/"))
+        assert not covers(project, "FileOperator", **change("other/plugins", "."))
+        assert covers(project, "FileOperator", **change("other/mcp.py", "."))
+    made = {"command": "CreateDirectory", "directoryPath": "tools"}
+    (project / "tools").rmdir()
+    assert not covers(project, "FileOperator", **batch(made, moved("other/mcp.py", "tools")))
+
+
+def test_what_is_too_large_for_the_undo_is_not(project: Path) -> None:
+    sized(project / "a.txt", MAX_BYTES // 4)
+    sized(project / "b.txt", MAX_BYTES // 4)
+    assert covers(project, "Write", path="a.txt", content="")
+    assert not covers(project, "FileOperator", **batch(edited("a.txt"), edited("b.txt")))
+    assert not covers(project, "Write", path="a.txt", content="x" * (MAX_BYTES // 4))
+    assert not covers(project, "MultiEdit", path="a.txt", edits=[{"old_string": "a", "new_string": "x" * 2**23}])
+    gone = [{"command": "DeleteFile", "filePath": name} for name in ("a.txt", "b.txt")]
+    assert covers(project, "FileOperator", **batch(*gone))  # they go to the trash as they are
+
+
+def test_a_batch_that_replaces_what_it_makes_itself_is_not(project: Path) -> None:
+    (project / "a.txt").write_text("a")
+    (project / "b.txt").write_text("b")
+    made = {"command": "WriteFile", "filePath": "n.txt", "content": "n"}
+    diff = {"command": "ApplyDiff", "filePath": "n.txt", "searchString": "n", "replaceString": "m"}
+    for items in (
+        [made, edited("n.txt")],
+        [made, diff],
+        [made, copied("n.txt", "m.txt")],
+        [made, moved("n.txt", "m.txt")],
+        [copied("a.txt", "n.txt"), edited("n.txt")],
+        [appended("a.txt"), copied("./a.txt", "n.txt")],
+        [appended("a.txt"), edited("a.txt")],
+        [edited("a.txt"), edited("a.txt")],
+        [moved("b.txt", "c.txt"), moved("a.txt", "b.txt"), edited("b.txt")],
+        [{"command": "DeleteFile", "filePath": "b.txt"}, made, moved("n.txt", "b.txt"), edited("b.txt")],
+    ):
+        assert not covers(project, "FileOperator", **batch(*items)), items
+    for items in (
+        [edited("a.txt"), edited("b.txt"), made],
+        [copied("a.txt", "n.txt"), copied("a.txt", "m.txt"), edited("a.txt")],
+        [appended("a.txt"), appended("a.txt"), appended("n.txt"), appended("n.txt")],
+        [moved("a.txt", "c.txt"), moved("b.txt", "a.txt")],
+    ):
+        assert covers(project, "FileOperator", **batch(*items)), items
+
+
+def test_a_batch_that_moves_or_deletes_a_folder_it_makes_itself_is_not(project: Path) -> None:
+    (project / "a.txt").write_text("a")
+    folder = {"command": "CreateDirectory", "directoryPath": "new"}
+    inside = {"command": "WriteFile", "filePath": "new/mcp.py", "content": "x"}
+    for items in (
+        [folder, inside, moved("new", "tools")],
+        [inside, {**moved("new", "tools"), "command": "RenameFile"}],
+        [moved("a.txt", "new/"), {"command": "DeleteFile", "filePath": "new"}],
+        [moved("a.txt", "b.txt"), {**folder, "directoryPath": "a.txt"}, moved("a.txt", "tools")],
+    ):
+        assert not covers(project, "FileOperator", **batch(*items)), items
+        assert covers(project, "FileOperator", **batch(*items[:-1])), items
+
+
+def test_very_many_steps_of_very_long_names_are_too_large_for_the_undo_too(project: Path) -> None:
+    far = "/".join(["\x01" * 250] * 15)
+    made = [{"command": "CreateDirectory", "directoryPath": f"{far}/{number}"} for number in range(400)]
+    assert not covers(project, "FileOperator", **batch(*made))
+    assert covers(project, "FileOperator", **batch(*made[:20]))
+
+
+def test_a_change_that_could_make_the_undo_let_go_of_another_is_not(project: Path) -> None:
+    record = project.parent / "home" / "undo" / "record"
+    sized(project / "a.txt", 1000)
+    record.parent.mkdir(parents=True)
+    for held, expected in ((MAX_TOTAL // 2 - 100_000, True), (MAX_TOTAL // 2 - 500, False), (MAX_TOTAL, False)):
+        sized(record, held)
+        dated(record, NOW)
+        assert covers(project, "Write", path="a.txt", content="x") is expected
+    dated(record, NOW - KEPT - timedelta(hours=1))  # it goes with the next sweep, whatever else is there
+    assert covers(project, "Write", path="a.txt", content="x")
+
+
+def test_nor_is_one_when_the_undo_has_many_files(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unattended, "MAX_FILES", 6)
+    assert MAX_FILES > 6
+    folder = project.parent / "home" / "undo"
+    folder.mkdir(parents=True)
+    for number in range(3):
+        assert covers(project, "Write", path="a.txt", content="x")
+        (folder / str(number)).touch()
+        dated(folder / str(number), NOW)
+    assert not covers(project, "Write", path="a.txt", content="x")
+
+
+def test_nor_is_one_when_the_disk_of_the_home_has_little_space(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sized(project / "a.txt", 2**20)
+    asked_about: list[Path] = []
+
+    def holds(free: int) -> tuple[bool, bool, bool]:
+        def usage(place: Path) -> SimpleNamespace:
+            asked_about.append(place)
+            return SimpleNamespace(free=free)
+
+        monkeypatch.setattr(shutil, "disk_usage", usage)
+        return (
+            covers(project, "Write", path="new.txt", content="x"),
+            covers(project, "FileOperator", command="DeleteFile", filePath="a.txt"),
+            covers(project, "Write", path="a.txt", content="x"),
+        )
+
+    assert holds(0) == (False, False, False)
+    assert holds(2**28 + 2**20) == (True, False, False)
+    assert holds(2**28 + 2**24) == (True, True, False)
+    assert holds(2**28 + 2**26) == (True, True, True)
+    assert set(asked_about) == {project.parent}  # where the home will be
+    (project.parent / "home").mkdir()
+    assert holds(2**30) == (True, True, True)
+    assert asked_about[-1] == project.parent / "home"
 
 
 def test_a_tool_that_only_has_the_name_of_ours_is_not(project: Path) -> None:
     workspace = Workspace(project)
     ours = write.SPEC
     try:
-        judge = Unattended(workspace, [ours])
+        judge = Unattended(workspace, [ours], project.parent / "home", lambda: NOW)
         assert judge.covers(ours, {"path": "a", "content": ""})
         assert not judge.covers(replace(ours), {"path": "a", "content": ""})
     finally:
         workspace.close()
+
+
+def dated(path: Path, when: datetime) -> None:
+    os.utime(path, (when.timestamp(), when.timestamp()))
 
 
 def lay_out(project: Path) -> None:
@@ -128,3 +300,4 @@ def lay_out(project: Path) -> None:
     (project / "inside").symlink_to("folder")
     (project / "outside").symlink_to("/")
     (project / "profile.txt").symlink_to(".bashrc")
+    (project / "same.txt").symlink_to("a.txt")

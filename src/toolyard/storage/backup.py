@@ -3,9 +3,13 @@
 It holds regular files with the names of ``NAMES``, and those below ``plugins/NAME/``; reading takes nothing else
 either. Links, what other programs can make again (``LEFT_OUT``) and what a plugin keeps elsewhere are not in it. The
 state in it is a copy as of one moment, taken while others may write.
+
+Reading takes nothing on trust: a bit that was changed, a header that is damaged and an end that is missing are refused.
 """
 
 import contextlib
+import errno
+import gzip
 import os
 import shutil
 import stat
@@ -14,10 +18,10 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO, Final, NoReturn, Self
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.storage.state_file import STATE, copy
 
 NAMES: Final = (
@@ -30,6 +34,32 @@ MAX_FILES: Final = 50_000
 MAX_BYTES: Final = 16 * 2**30
 _CHUNK = 2**20
 _MAX_PATH = 1000
+_MAX_HEADER = 8192  # of a name of _MAX_PATH characters, whatever they are
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class _Member(tarfile.TarInfo):
+    """A regular file or the header with its long name. Reading anything else could cost memory, disk or time."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        if len(buf) == tarfile.BLOCKSIZE and not any(buf):  # the end
+            return super().frombuf(buf, encoding, errors)
+        try:
+            found = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:  # which tarfile takes for the end, too
+            raise tarfile.ReadError(f"a header is damaged ({error})") from error
+        is_header = found.type in (tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME)
+        if not is_header and found.type not in (tarfile.REGTYPE, tarfile.AREGTYPE):
+            raise tarfile.ReadError(f"{found.name[:100]!r} is no regular file")
+        if found.size < 0 or (is_header and found.size > _MAX_HEADER):
+            raise tarfile.ReadError("a header has an impossible size")
+        return found
+
+    def _sparse(self, *_: object) -> NoReturn:
+        raise tarfile.ReadError("it holds a file with holes")
+
+    _proc_gnusparse_00 = _proc_gnusparse_01 = _proc_gnusparse_10 = _sparse  # which read lists of any length
 
 
 def present(home: Path) -> list[str]:
@@ -70,19 +100,26 @@ def unpack(archive: Path, to: Path) -> list[str]:
     found: dict[str, None] = {}
     files = size = 0
     try:
-        with tarfile.open(archive, "r|gz") as tar:
+        with (
+            needs_room(),
+            gzip.open(archive, "rb") as whole,
+            tarfile.open(fileobj=whole, mode="r|", tarinfo=_Member) as tar,
+        ):
             for member in tar:
                 files, size = files + 1, size + member.size
                 if files > MAX_FILES or size > MAX_BYTES:
                     raise StorageError(f"{archive} holds more than {MAX_FILES} files or {MAX_BYTES >> 30} GiB")
                 name = _top(member)
                 if not name or (name in found and name != PLUGINS):
-                    raise StorageError(f"{archive} is no backup of Toolyard: it holds '{member.name[:100]}'")
+                    raise StorageError(f"{archive} is no backup of Toolyard: it holds {member.name[:100]!r}")
                 _unpack_one(tar, member, to)
                 found[name] = None
+            rest = tar.fileobj.read(_CHUNK)  # to the very end, where the checksum is
+            if len(rest) == _CHUNK or any(rest):
+                raise StorageError(f"{archive} is no backup of Toolyard: it goes on after its end")
     except FileNotFoundError as error:
         raise StorageError(f"{archive} does not exist") from error
-    except (tarfile.TarError, EOFError, zlib.error, OSError) as error:
+    except (tarfile.TarError, EOFError, zlib.error, OSError, ValueError, RecursionError) as error:
         raise StorageError(f"{archive} cannot be read as a backup: {error}") from error
     if not found:
         raise StorageError(f"{archive} is no backup of Toolyard: it is empty")
@@ -95,6 +132,19 @@ def to_disk(path: Path) -> None:
         os.fsync(fd)
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def needs_room() -> Iterator[None]:
+    """A full disk is told as such, whatever is written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        raise StorageUnwritable(
+            "the disk is full: there is no room for what is in the backup; free some space and try again"
+        ) from error
 
 
 @contextlib.contextmanager
@@ -135,7 +185,7 @@ def _add(tar: tarfile.TarFile, name: str, source: Path) -> None:
 
 def _top(member: tarfile.TarInfo) -> str:
     """To what of a home a member belongs; empty when it does not belong in a backup."""
-    if not member.isreg():
+    if not member.isreg() or member.issparse() or member.size < 0:  # a long header may say so too
         return ""
     parts = member.name.split("/")
     if len(parts) == 1:
@@ -148,7 +198,7 @@ def _top(member: tarfile.TarInfo) -> str:
 def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> None:
     content: IO[bytes] | None = tar.extractfile(member)
     if content is None:
-        raise StorageError(f"'{member.name}' of the backup has no content")
+        raise StorageError(f"{member.name[:100]!r} of the backup has no content")
     place = to / PurePosixPath(member.name)
     place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     mode = 0o700 if member.name.startswith(f"{PLUGINS}/") and member.mode & 0o100 else 0o600

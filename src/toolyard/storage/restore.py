@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
-from toolyard.storage.backup import NAMES, PLUGINS, to_disk, unpack
-from toolyard.storage.state_file import SIDE_FILES, STATE, check, counts, disown, fold_in
+from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.storage.backup import NAMES, PLUGINS, needs_room, to_disk, unpack
+from toolyard.storage.state_file import HINT, SIDE_FILES, STATE, check, counts, disown, fold_in
 
 WAITING: Final = ".restore"
 _DRAFT = ".restoring-"
@@ -50,29 +50,26 @@ class Prepared:
 
 
 def draft(home: Path) -> Path:
-    """A new folder in the home, which the next start removes if nobody else does. Raises StorageError."""
+    """A new folder in the home, which the next start removes if nobody else does. Raises StorageUnwritable."""
     try:
         return Path(tempfile.mkdtemp(prefix=_DRAFT, dir=home))
     except OSError as error:
-        raise StorageError(f"{home} cannot be written: {error.strerror}") from error
+        raise StorageUnwritable(f"{home} cannot be written: {error.strerror}") from error
 
 
 def prepare(archive: Path, home: Path) -> Prepared:
-    """Unpack a backup beside the home's own files, and check all of it. Raises StorageError."""
+    """Unpack a backup beside the home's own files, and check all of it. Raises StorageError.
+
+    StorageUnwritable: it may be sound, but there is no room for it.
+    """
     folder = draft(home)
     try:
-        names = unpack(archive, folder)
-        check(folder / STATE)
-        if STATE in names:
-            disown(folder / STATE)
-        with archive.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        plugins = sorted(one.name for one in (folder / PLUGINS).iterdir()) if PLUGINS in names else []
-        size = sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
-        contents = Contents(
-            names=names, plugins=plugins, counts=counts(folder / STATE), size=size, digest=f"sha256:{digest}"
-        )
-        _write(folder, contents)
+        with needs_room():
+            names = unpack(archive, folder)
+            if STATE in names:
+                _take_state(folder / STATE, archive)
+            contents = _seen(archive, folder, names)
+            _write(folder, contents)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
@@ -140,6 +137,30 @@ def restore(archive: Path, home: Path, aside: Path) -> Sequence[str]:
         raise
     finish(home, aside)
     return prepared.contents.names
+
+
+def _take_state(file: Path, archive: Path) -> None:
+    try:
+        check(file)
+        disown(file)
+    except StorageUnwritable:
+        raise
+    except StorageError as error:  # the file is gone when this is read
+        said = str(error).replace(str(file), f"{STATE} in {archive}").removesuffix(f": {HINT}")
+        raise StorageError(said) from error
+
+
+def _seen(archive: Path, folder: Path, names: Sequence[str]) -> Contents:
+    with archive.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    plugins = sorted(_readable(one.name) for one in (folder / PLUGINS).iterdir()) if PLUGINS in names else []
+    size = sum(file.lstat().st_size for file in folder.rglob("*") if file.is_file())
+    return Contents(names=names, plugins=plugins, counts=counts(folder / STATE), size=size, digest=f"sha256:{digest}")
+
+
+def _readable(name: str) -> str:
+    """A file name may have bytes that are no text."""
+    return os.fsencode(name).decode("utf-8", "replace")
 
 
 def _put_aside(home: Path, contents: Contents) -> None:

@@ -1,22 +1,34 @@
 """The state file of a home, from outside: is it whole, how much of it is used, and a consistent copy of it.
 
-Looking and copying never change it, and writers never wait for them.
+Looking and copying never change it, and writers never wait for them. A file may come from anywhere: before a row of it
+is read, it must have the tables and indices of a Toolyard and nothing else, so that nothing in it runs.
 """
 
 import contextlib
+import functools
 import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from toolyard.errors import StorageError
-from toolyard.storage.sqlite_schema import VERSION
+from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.storage.sqlite_schema import SCHEMA, VERSION
 
 STATE: Final = "state.db"
 SIDE_FILES: Final = (f"{STATE}-wal", f"{STATE}-shm")
-_HINT = "put it aside and restore a backup with 'toolyard restore'"
+HINT: Final = "put it aside and restore a backup with 'toolyard restore'"
 _BUSY_S = 5.0
+_COUNTS = """
+SELECT kind, COUNT(*) FROM records WHERE typeof(kind) = 'text' AND length(kind) <= 100
+GROUP BY kind ORDER BY kind LIMIT 100
+"""
+_STATISTICS = frozenset(  # an owner may have let SQLite make them
+    {
+        ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+        ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+    }
+)
 
 
 def used_bytes(file: Path) -> int:
@@ -34,7 +46,7 @@ def counts(file: Path) -> dict[str, int]:
         return {}
     with _reading(file) as db:
         try:
-            found = dict(db.execute("SELECT kind, COUNT(*) FROM records GROUP BY kind ORDER BY kind").fetchall())
+            found = dict(db.execute(_COUNTS).fetchall())
             (events,) = db.execute("SELECT COUNT(*) FROM events").fetchone()
         except sqlite3.OperationalError:
             return {}  # nothing was ever kept in it
@@ -64,12 +76,24 @@ def _examine(db: sqlite3.Connection, file: Path) -> None:
             f"{file} was written by a newer Toolyard (format {version}, this one knows {VERSION}): "
             "use that version, or restore a backup with 'toolyard restore'"
         )
+    if _made_of(db) - _STATISTICS != (_ours() if version == VERSION else frozenset()):
+        raise StorageError(f"{file} is no state of Toolyard: {HINT}")
     (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if said != "ok":
-        raise StorageError(f"{file} is damaged ({' '.join(said.split())}): {_HINT}")
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-    if version and not {"records", "events"} <= tables:
-        raise StorageError(f"{file} is no state of Toolyard: {_HINT}")
+        raise StorageError(f"{file} is damaged ({' '.join(said.split())}): {HINT}")
+
+
+def _made_of(db: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
+    """Everything that the file declares, as it was written, whatever the blanks in it."""
+    found = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return frozenset((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in found)
+
+
+@functools.cache
+def _ours() -> frozenset[tuple[str, ...]]:
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        return _made_of(db)
 
 
 def fold_in(file: Path) -> None:
@@ -83,8 +107,11 @@ def fold_in(file: Path) -> None:
 
 
 def disown(file: Path) -> None:
-    """Nothing in a restored state runs any more: its records have no owner until a host settles them."""
-    with contextlib.closing(sqlite3.connect(file)) as db, db:
+    """Nothing in a restored state runs any more: its records have no owner until a host settles them.
+
+    Only for a file that was checked. Raises StorageError.
+    """
+    with _reading(file) as db, db:
         db.execute("UPDATE records SET owner = '', version = version + 1 WHERE owner <> ''")
 
 
@@ -94,11 +121,12 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
         writable = os.access(file, os.W_OK) and os.access(file.parent, os.W_OK)
         mode = "rw" if writable else "ro"  # only a writer can read what still stands in the log beside the file
         with contextlib.closing(sqlite3.connect(f"{_uri(file)}?mode={mode}", uri=True, timeout=_BUSY_S)) as db:
+            db.execute("PRAGMA trusted_schema = OFF")
             yield db
-    except sqlite3.DatabaseError as error:
-        if "full" in str(error):
-            raise StorageError(f"the disk is full: there is no room for a copy of {file}") from error
-        raise StorageError(f"{file} cannot be read ({error}): {_HINT}") from error
+    except (sqlite3.DatabaseError, UnicodeError) as error:  # a message may quote what is in the file
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+            raise StorageUnwritable(f"the disk is full: there is no room for a copy of {file}") from error
+        raise StorageError(f"{file} cannot be read ({error}): {HINT}") from error
 
 
 def _uri(file: Path) -> str:

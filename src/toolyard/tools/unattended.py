@@ -2,14 +2,27 @@
 
 Judged before a call runs, by where its paths really lead: a link to a protected place is that place. It holds until the
 call is over, also for a batch and for calls beside it, because nothing that runs unseen makes, moves or copies a link:
-what is moved or deleted is a plain file. What stands in a plugin's folder is not let through either: it would run, and
-some plugins run without anybody asking. Whatever is in doubt is not let through.
+what is moved or deleted is a plain file. Whatever is in doubt is not let through.
+
+What other programs run or obey by themselves is not let through either: nobody would have seen it when it runs. These
+are plugins' folders, the programs of MCP servers, and names such as ``.env`` or ``.gitlab-ci.yml``.
+
+That undo will have what it needs is weighed. What a batch replaces, copies, moves or deletes must stand there now, and
+no item before may touch it: so it is known what it is. A call may weigh half of what undo takes of one. With it, what
+undo holds now may come to half of what it holds at most: so no change that runs unseen makes it let go of another, and
+there is room again when old records go, after ``KEPT`` at the latest. The home's disk must have space for several such
+calls. The other halves are for calls that a person allowed meanwhile; those that run unseen take turns
+(``engine.unseen``).
 """
 
+import json
+import os
+import shutil
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolyard.protocol.apply_patch import parse
 from toolyard.protocol.arguments import accept
@@ -19,7 +32,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
 from toolyard.workspace.protected import is_protected
-from toolyard.workspace.undo_records import MAX_BYTES
+from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
 from toolyard.workspace.workspace import Workspace
 
 _TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch", "FileOperator"})
@@ -27,17 +40,45 @@ _WRITES = frozenset({
     "WriteFile", "WriteEscapedFile", "AppendFile", "EditFile", "ApplyDiff", "CopyFile", "CreateDirectory",
 })  # fmt: skip
 _TAKES = frozenset({"MoveFile", "RenameFile", "DeleteFile"})  # what stands at the path is gone from there
+_NEEDS: Final = {
+    "EditFile": "path", "ApplyDiff": "path", "DeleteFile": "path",
+    "CopyFile": "source", "MoveFile": "source", "RenameFile": "source",
+}  # fmt: skip
 _ROOTS = frozenset({"plugin", "plugins"})  # of the project, where a plugin may come to stand
 _PLACES: Final = ("path", "source", "destination")
+_OBEYED = frozenset({
+    ".claude", ".cursor", ".codex", ".gemini", ".windsurf", ".opencode", ".circleci", ".gitlab", ".devcontainer",
+    ".idea", ".zed", ".yarn", ".gitlab-ci.yml", ".pre-commit-config.yaml", ".travis.yml", "azure-pipelines.yml",
+    "bitbucket-pipelines.yml", "jenkinsfile", "lefthook.yml", ".gitattributes", ".gitmodules", ".yarnrc.yml", ".yarnrc",
+    ".devcontainer.json", ".lsp.json", "mcp.json", "opencode.json", "claude.md", "claude.local.md", "agents.md",
+    "gemini.md", ".cursorrules", ".windsurfrules",
+})  # fmt: skip
+_STEP = 512  # bytes of a record, but for its paths
+_NOTED = 12  # bytes of a record for one of a path, which is in it twice and escaped
+_COPIES = 4  # of what is replaced: the record, the trash, the transaction, the file itself
+_AT_ONCE = 8  # calls of a reply
+_SPARE = 256 * 1024 * 1024  # for whatever else is written just then: an edit can make a file grow
+
+
+class _Weight(NamedTuple):
+    """Of a change: the bytes to bring back or to write, and those that go to the trash."""
+
+    replaced: int
+    deleted: int
 
 
 class Unattended:
-    def __init__(self, workspace: Workspace, built_in: Iterable[ToolSpec]) -> None:
-        self._workspace = workspace
+    def __init__(
+        self, workspace: Workspace, built_in: Iterable[ToolSpec], home: Path, now: Callable[[], datetime]
+    ) -> None:
+        self._workspace, self._home, self._now = workspace, home, now
         self._specs = frozenset(spec for spec in built_in if spec.name in _TOOLS)
 
-    def covers(self, spec: ToolSpec, arguments: Mapping[str, Json], plugins: Iterable[Path] = ()) -> bool:
-        """Whether such a call is one of them; each item of a batch must be, or only look. ``plugins`` are folders."""
+    def covers(self, spec: ToolSpec, arguments: Mapping[str, Json], guarded: Iterable[Path] = ()) -> bool:
+        """Whether such a call is one of them; each item of a batch must be, or only look.
+
+        ``guarded``: the real paths of plugins' folders, and of whatever else runs without anybody asking.
+        """
         if spec not in self._specs:  # the very one: another tool may have the same name elsewhere
             return False
         try:
@@ -45,28 +86,49 @@ class Unattended:
             batch = split_batch(arguments, names) if spec.splits_batches else None
             items = [accept(spec, item) for item in batch or [dict(arguments)]]
             changing = [item for item in items if item.get("command") not in spec.reading_commands]
-            guarded = tuple(plugins)
-            replaced = sum(self._weighed(item, guarded) for item in changing)
-        except Failure:
+            places, touched = tuple(guarded), set[str]()
+            weights = [self._weighed(item, places, touched) for item in changing]
+            return self._has_room(sum(one.replaced for one in weights), sum(one.deleted for one in weights))
+        except (Failure, OSError):
             return False
-        return replaced <= MAX_BYTES // 2  # half: a batch may replace what it has just written
 
-    def _weighed(self, wanted: JsonObject, guarded: tuple[Path, ...]) -> int:
-        """The bytes that undoing a change has to bring back; raises Failure when it is none of ours."""
-        command = wanted.get("command")
-        if command is not None and command not in _WRITES | _TAKES:
-            raise _unfit(str(command))
-        weight = 0
-        for path in _places(wanted):
-            real, size = self._real(path)
-            if is_protected({"path": real}) or self._is_of_plugin(real, guarded):
-                raise _unfit(path)
-            weight += 0 if command in _TAKES else size
-        if command in _TAKES:
-            self._require_plain(str(wanted.get("source") or wanted.get("path")))
-        return weight
+    def _weighed(self, wanted: JsonObject, guarded: tuple[Path, ...], touched: set[str]) -> _Weight:
+        """Raises Failure when it is none of ours. ``touched`` by items before; what this one touches is added."""
+        command = str(wanted.get("command") or "")
+        if command and command not in _WRITES | _TAKES:
+            raise _unfit(command)
+        real = {path: self._real(path) for path in _places(wanted)}
+        needed = wanted.get(_NEEDS.get(command, ""))
+        if needed is not None:
+            self._require_known(str(needed), touched, plain=command in _TAKES)
+        for place in (*(where for where, _ in real.values()), *_landings(wanted, real)):
+            if is_protected({"path": place}) or _is_obeyed(place) or self._is_guarded(place, guarded):
+                raise _unfit(place)
+        touched |= {where for path, (where, _) in real.items() if command != "CopyFile" or path != needed}
+        size = sum(size for _, size in real.values())
+        noted = _STEP + sum(_NOTED * len(where.encode(errors="surrogatepass")) for where, _ in real.values())
+        noted += len(json.dumps(wanted))
+        return _Weight(noted, size) if command == "DeleteFile" else _Weight(noted + size, 0)
 
-    def _is_of_plugin(self, real: str, guarded: tuple[Path, ...]) -> bool:
+    def _has_room(self, replaced: int, deleted: int) -> bool:
+        if replaced > MAX_BYTES // 2:
+            return False
+        held = self._held()
+        if sum(held) + replaced > MAX_TOTAL // 2 or len(held) >= MAX_FILES // 2:
+            return False
+        disk = next(place for place in (self._home, *self._home.parents) if place.exists())  # the home comes later
+        return _AT_ONCE * (_COPIES * replaced + deleted) + _SPARE <= shutil.disk_usage(disk).free
+
+    def _held(self) -> list[int]:
+        """The sizes of the files of records that undo holds and will not let go of for their age."""
+        folder, oldest = self._home / "undo", (self._now() - KEPT).timestamp()
+        if not folder.exists():
+            return []
+        with os.scandir(folder) as entries:
+            found = [entry.stat(follow_symlinks=False) for entry in entries]
+        return [info.st_size for info in found if info.st_mtime >= oldest]
+
+    def _is_guarded(self, real: str, guarded: tuple[Path, ...]) -> bool:
         place = self._workspace.root / real
         return real.partition("/")[0].casefold() in _ROOTS or any(place.is_relative_to(folder) for folder in guarded)
 
@@ -85,14 +147,11 @@ class Unattended:
         with self._workspace.target(path) as target:
             return target.path, 0
 
-    def _require_plain(self, path: str) -> None:
-        try:
-            with self._workspace.entry(path, follow=False) as entry:
-                if not stat.S_ISREG(entry.stat.st_mode):
-                    raise _unfit(path)
-        except Failure as failure:
-            if failure.code is not ErrorCode.NOT_FOUND:  # an item before it may be about to make it
-                raise
+    def _require_known(self, path: str, touched: set[str], *, plain: bool) -> None:
+        """A file that stands there now: what an item before makes or changes is not known yet."""
+        with self._workspace.file(path) as file, self._workspace.entry(path, follow=not plain) as entry:
+            if file.path in touched or not stat.S_ISREG(entry.stat.st_mode):
+                raise _unfit(path)
 
 
 def _places(wanted: JsonObject) -> Iterator[str]:
@@ -100,6 +159,18 @@ def _places(wanted: JsonObject) -> Iterator[str]:
     if patch := wanted.get("patch"):
         for change in parse(str(patch)):
             yield from (path for path in (change.path, change.new_path) if path)
+
+
+def _landings(wanted: JsonObject, real: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+    """Where it comes to stand if the destination is a folder, or is one by then."""
+    source, destination = wanted.get("source"), wanted.get("destination")
+    if source is not None and destination is not None:
+        yield f"{real[str(destination)][0]}/{real[str(source)][0].rpartition('/')[2]}".removeprefix("./")
+
+
+def _is_obeyed(real: str) -> bool:
+    parts = real.casefold().split("/")
+    return any(part in _OBEYED or part.endswith(".git") or part.startswith(".env") for part in parts)
 
 
 def _unfit(what: str) -> Failure:

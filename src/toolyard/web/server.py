@@ -71,7 +71,8 @@ class Server:
         self._lock = OwnerLock.take(config.home)
         try:
             self.config = config = brought_back(config, options.clock)
-            stored = stored_key(config.home)  # only the owner of a home makes its key, so it is looked for again
+            stored = stored_key(config.home)  # only the owner of a home makes its key, and a backup may bring another
+            require_safe(options.host, stored, allow_remote=options.allow_remote)
             self.is_first_start = stored is None
             self.key = stored or make_key(config.home)
         except BaseException:

@@ -17,15 +17,18 @@ from fastapi import APIRouter, Request, Response
 
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config
-from toolyard.errors import ConfigError, StorageError
+from toolyard.errors import ConfigError, StorageError, StorageUnwritable
 from toolyard.protocol.json import JsonObject
+from toolyard.storage.backup import needs_room
 from toolyard.storage.restore import Contents, Prepared, draft, forget, keep, prepare, waiting
 from toolyard.web.answers import answer
+from toolyard.web.keys import FILE, stored_key
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.settings_change import read_again
 from toolyard.web.shapes import Done
 from toolyard.web.shapes_admin import BackupConfirmed, BackupShown, BackupWaiting
 
+_MAX_READ = 2**20
 _BODY: JsonObject = {
     "requestBody": {
         "required": True,
@@ -56,7 +59,7 @@ def router(yard: Yard) -> APIRouter:
         """Check the archive in the body as a whole, and show what it would bring back; nothing is changed."""
         place = await asyncio.to_thread(draft, home)
         try:
-            with await asyncio.to_thread((place / "archive").open, "wb") as file:
+            with needs_room(), await asyncio.to_thread((place / "archive").open, "wb") as file:
                 async for chunk in request.stream():
                     await asyncio.to_thread(file.write, chunk)
             prepared = await asyncio.to_thread(_checked, place / "archive", yard.config)
@@ -104,18 +107,27 @@ def _checked(archive: Path, config: Config) -> Prepared:
     """A backup that a server can start with. Reads and writes files; 400 for anything else."""
     try:
         prepared = prepare(archive, config.home)
+    except StorageUnwritable:
+        raise
     except StorageError as error:
-        if "cannot be written" in str(error) or "full" in str(error):
-            raise
         raise bad_request(str(error).replace(str(archive), "the file")) from error
     try:
+        for name in (FILE_NAME, FILE):
+            _bounded(prepared.folder / name)
+        stored_key(prepared.folder)
         settings = prepared.folder / FILE_NAME
         if settings.exists():
             read_again(config, settings.read_text(encoding="utf-8"))
     except (ConfigError, UnicodeDecodeError) as error:
         prepared.discard()
-        raise bad_request(f"a server could not start with the settings in it: {error}") from error
+        said = str(error).replace(f"{prepared.folder}/", "its ")
+        raise bad_request(f"a server could not start with the settings in it: {said}") from error
     return prepared
+
+
+def _bounded(file: Path) -> None:
+    if file.exists() and file.stat().st_size > _MAX_READ:
+        raise ConfigError(f"{file} is larger than {_MAX_READ >> 20} MiB")
 
 
 def _told(contents: Contents) -> dict[str, Any]:
