@@ -22,7 +22,7 @@ class BlockingYard:
         self._yard = Yard(config)
         self._server = server_of(config, own_pid=os.getpid())
         self.tools = self._yard.tools
-        self._loop = uvloop.new_event_loop()  # each step of a call from thread to thread takes half as long
+        self._loop = uvloop.new_event_loop()  # a call goes from thread to thread several times, which takes less on it
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
         self._thread.start()
         self._closed = False

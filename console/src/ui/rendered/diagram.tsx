@@ -84,7 +84,7 @@ function Picture({ drawing: { tree, width }, name }: { drawing: Drawing; name: s
 
 function Failed({ error, source }: { error: NotDrawn; source: string }) {
   const t = words();
-  const why = error.fault === "source" ? error.message.split(EXPECTED)[0]!.trim() : { slow: t.tooSlow(error.message), large: t.tooLarge, frame: t.noFrame }[error.fault];
+  const why = error.fault === "source" ? error.message.split(EXPECTED)[0]!.trim() : { slow: t.tooSlow, large: t.tooLarge, frame: t.noFrame }[error.fault];
   return (
     <div class="failed">
       <p class="card warning" role="note"><strong>{t.diagramFailed}</strong><span class="why">{visible(why)}</span></p>

@@ -1,6 +1,5 @@
-/** The frame that draws diagrams, one at a time. It has no origin and no network; when a diagram takes too long (three
- * seconds, on a slow machine a few more), the frame is thrown away with it. What was drawn is kept for as long as it is
- * likely to be asked for again. */
+/** The frame that draws diagrams, one at a time. It has no origin and no network; when a diagram takes too long, the
+ * frame is thrown away with it. What was drawn is kept for as long as it is likely to be asked for again. */
 import { isDrawing, type Tree } from "./svg";
 
 export interface Drawing { tree: Tree; width: number; height: number }
@@ -13,16 +12,12 @@ interface Answer { id?: number; ready?: true; missing?: true; tree?: unknown; wi
 
 const LONGEST = 50_000;
 const DRAW_MS = 3_000;
-const MOST_MS = 15_000;
-const SLOWER = 3; // a machine that loads the drawing program slowly draws slowly too: it gets so many times as long
 const LOAD_MS = 20_000;
 const KEPT = 80;
 const kept = new Map<string, Promise<Drawing>>();
 const queue: Asked[] = [];
 let frame: HTMLIFrameElement | null = null;
 let ready = false;
-let opened = 0;
-let patience = DRAW_MS;
 let now: Asked | null = null;
 let timer = 0;
 let count = 0;
@@ -52,13 +47,12 @@ function next(): void {
 function post(): void {
   clearTimeout(timer);
   if (!now) return;
-  timer = window.setTimeout(() => give(new NotDrawn("slow", String(Math.round(patience / 1000)))), patience);
+  timer = window.setTimeout(() => give(new NotDrawn("slow")), DRAW_MS);
   frame?.contentWindow?.postMessage({ id: now.id, source: now.source, dark: now.dark }, "*");
 }
 
 function open(): void {
   ready = false;
-  opened = performance.now();
   frame = document.createElement("iframe");
   frame.className = "drawing-frame";
   frame.setAttribute("sandbox", "allow-scripts");
@@ -88,7 +82,6 @@ addEventListener("message", (event: MessageEvent<Answer>) => {
   const said = event.data;
   if (said.ready) {
     ready = true;
-    patience = Math.min(MOST_MS, Math.max(DRAW_MS, SLOWER * (performance.now() - opened)));
     post();
   } else if (said.missing) {
     give(new NotDrawn("frame"));
