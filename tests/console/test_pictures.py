@@ -25,7 +25,7 @@ PAGES = (
         "/settings",
         "/settings?tab=keys",
         "/settings?tab=backup",
-        "/settings?tab=file",
+        "/settings?tab=looks",
         "/status",
         "/welcome",
     ),

@@ -291,6 +291,25 @@ async def test_a_diagram_that_takes_too_long_or_is_too_large_shows_its_source_an
     await asyncio.gather(check("silent"), check("busy"))
 
 
+@pytest.mark.requirement("console:chat:parts", "console:settings")
+async def test_diagrams_and_pictures_elsewhere_are_shown_as_this_browser_wants(browser: Browser, chat: Talking) -> None:
+    path = await chat.keep("```mermaid\ngraph TD\n one --> two\n```\n\n![p](https://pictures.example/p.png)")
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/settings?tab=looks")
+        await visit.page.get_by_label("Diagrams").select_option("As their source")
+        await visit.page.get_by_label("Pictures on other servers").select_option("Never loaded")
+        assert await layout_faults(visit.page) == []
+        await visit.go(path)
+        figure, card = visit.page.locator("figure.mermaid"), visit.page.locator(".card.remote")
+        await expect(figure.locator("pre")).to_contain_text("one --> two")
+        await expect(card.get_by_role("button", name="Open pictures.example in a new tab")).to_be_visible()
+        await expect(card.get_by_role("button", name="Load once")).to_have_count(0)
+        await expect(visit.page.locator("iframe")).to_have_count(0)
+        await figure.get_by_role("tab", name="Diagram").click()
+        await expect(figure.locator("svg[role=img]")).to_contain_text("two")
+        assert visit.wrong() == []
+
+
 @pytest.mark.requirement("console:chat:parts")
 async def test_two_thousand_messages_and_one_of_a_megabyte_open_and_can_be_read_from_the_first(
     browser: Browser, chat: Talking

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { isDark } from "../../lib/theme";
+import { diagrams } from "../../lib/rendering";
 import { visible } from "../../lib/visible";
 import { CopyButton, IconButton } from "../button";
 import { Dialog } from "../dialog";
@@ -30,18 +31,20 @@ type Shown = { state: "drawing" } | { state: "drawn"; drawing: Drawing } | { sta
 function Diagram({ source, kind, title }: { source: string; kind: string; title: string }) {
   const t = words();
   const shown = useSignal<Shown>({ state: "drawing" });
-  const tab = useSignal<"diagram" | "source">("diagram");
+  const tab = useSignal<"diagram" | "source">(diagrams.peek() === "drawn" ? "diagram" : "source");
   const fits = useSignal(false);
   const large = useSignal(false);
   const dark = isDark();
+  const drawn = useRef(false); // from the first time that somebody wants to see it
+  drawn.current ||= tab.value === "diagram";
   useEffect(() => {
-    let wanted = true;
-    drawing(source, dark).then(
+    let wanted = drawn.current;
+    if (wanted) drawing(source, dark).then(
       (drawing) => { if (wanted) shown.value = { state: "drawn", drawing }; },
       (error: NotDrawn) => { if (wanted) { shown.value = { state: "failed", error }; } },
     );
     return () => void (wanted = false);
-  }, [source, dark]);
+  }, [source, dark, drawn.current]);
   const now = shown.value;
   const name = title || t.diagram;
   const download = () => {

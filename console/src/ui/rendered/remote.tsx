@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { ApiError, request } from "../../lib/api";
+import { elsewhere } from "../../lib/rendering";
 import { visible } from "../../lib/visible";
 import { Button } from "../button";
 import { mount } from "./mount";
@@ -35,7 +36,7 @@ function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
   if (here.value) return <span class="loaded"><Shown kind={kind} source={here.value} name={t.from(host)} /></span>;
   return (
     <>
-      <Button sign="download" onClick={load} onFault={failed}>{t.load}</Button>{" "}
+      {elsewhere.value === "offered" && <Button sign="download" onClick={load} onFault={failed}>{t.load}</Button>}{" "}
       <Button sign="link" kind="quiet" onClick={() => void window.open(address, "_blank", "noopener,noreferrer")}>{t.openAt(host)}</Button>
       {fault.value && <span class="why" role="alert">{t.notLoaded} <span data-given>{visible(fault.value)}</span></span>}
     </>
