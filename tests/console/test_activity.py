@@ -316,10 +316,10 @@ async def test_a_change_is_shown_with_its_whole_files_and_undone_while_they_are_
         # What was offered may have become untrue meanwhile: then the server says so, and nothing is written.
         await busy.call("Edit", path="a.txt", old_string="two", new_string="four")
         await page.evaluate(GO, f"/activity?call={await newest(busy, 'Edit')}")
-        await expect(undo).to_be_enabled()
+        await undo.click()
+        await expect(sure).to_contain_text("a.txt")
         file.write_text("mine\n")
         visit.allowed += ["409"]
-        await undo.click()
         await sure.get_by_role("button", name="Undo these changes").click()
         await expect(panel.locator(".fault")).to_contain_text("It could not be undone")
         assert file.read_text() == "mine\n"
