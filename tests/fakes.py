@@ -1,7 +1,11 @@
 """What tests use in place of the real thing: a clock that is moved by hand, a journal that can be read, odd tools."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import random
+import socket
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -9,6 +13,15 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome, Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+
+
+@contextmanager
+def bounded_work(seconds: float = 60) -> Iterator[None]:
+    """What takes about a second in here may take so many, of this process's own work: a machine that is slow or has
+    other work is no failure. What grows with the square or worse would take far longer."""
+    began = time.process_time()
+    yield
+    assert time.process_time() - began < seconds
 
 
 @dataclass
@@ -31,12 +44,14 @@ class FakeClock:
 class ListJournal:
     started_calls: list[ToolCall] = field(default_factory=list)
     finished_calls: list[tuple[ToolCall, Outcome]] = field(default_factory=list)
+    straight: bool = True
 
     async def started(self, call: ToolCall) -> None:
         self.started_calls.append(call)
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> None:
+    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
         self.finished_calls.append((call, outcome))
+        return True
 
 
 TEXT_PARAMETER: JsonObject = {
@@ -57,6 +72,7 @@ class FakeTool:
     risk: Risk = Risk.READ
     timeout_s: float = 60.0
     splits_batches: bool = False
+    straight: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -67,6 +83,7 @@ class FakeTool:
             risk=self.risk,
             timeout_s=self.timeout_s,
             splits_batches=self.splits_batches,
+            straight=self.straight,
         )
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
@@ -92,3 +109,13 @@ class Endless:
         finally:
             self.stopped.set()
         raise AssertionError("unreachable")
+
+
+def free_port() -> int:
+    """A port of this machine that nobody gets by chance until it is used: below those that the system gives away."""
+    for _ in range(1000):
+        port = random.SystemRandom().randrange(12_000, 32_000)
+        with socket.socket() as free, suppress(OSError):
+            free.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("there is no free port")

@@ -1,6 +1,7 @@
 """The Yard for programs without an event loop: the same calls, blocking, from any thread."""
 
 import asyncio
+import ctypes
 import os
 import threading
 from collections.abc import Coroutine, Mapping
@@ -14,11 +15,16 @@ from toolyard.config import Config
 from toolyard.protocol.envelope import Envelope
 from toolyard.web.client import ServerClient, server_of
 
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+_KEPT = 2**24  # bytes that stay with the process when a call has freed them
+_LARGEST = 2**22  # bytes of one piece of them
+
 
 class BlockingYard:
     """Owns a thread that runs the event loop of one Yard. Calls from several threads run at the same time."""
 
     def __init__(self, config: Config) -> None:
+        _keep_memory()
         self._yard = Yard(config)
         self._server = server_of(config, own_pid=os.getpid())
         self.tools = self._yard.tools
@@ -85,3 +91,11 @@ class BlockingYard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _keep_memory() -> None:
+    """What a call on a file frees, the next one needs again; fresh pages of the system cost more than reading it."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # only the GNU library has it
+    if mallopt is not None:
+        mallopt(_M_MMAP_THRESHOLD, _LARGEST)
+        mallopt(_M_TRIM_THRESHOLD, _KEPT)

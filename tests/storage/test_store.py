@@ -86,7 +86,7 @@ async def test_forgotten_events_leave_a_visible_span_and_numbers_go_on(store: St
 
 async def test_waiting_for_the_next_event_ends_when_it_is_there(store: Store) -> None:
     await store.commit([], [event()])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await store.next_event(0)
         waiting = asyncio.ensure_future(store.next_event(1))
         await asyncio.sleep(0)
@@ -166,9 +166,22 @@ async def test_a_record_is_found_by_its_words_of_today_and_not_by_those_it_had(s
         assert await store.count("thing", Query(text=text)) == 1
 
 
+async def test_a_record_is_found_by_its_words_while_somebody_owns_it_and_afterwards(store: Store) -> None:
+    await store.commit([record("a", text="apple pie 苹果派", owner="me"), record("b", text="apple", owner="me")])
+    for owner in ("me", "you", ""):
+        read = await store.get("thing", "a")
+        assert read is not None
+        assert await store.commit([replace(read, owner=owner)])
+        for text in ("pie", "PI app", "苹果"):
+            assert [one.id for one in await store.find("thing", Query(text=text), limit=10)] == ["a"], (owner, text)
+        assert await store.count("thing", Query(text="apple")) == 2
+        assert await store.count("thing", Query(text="pear")) == 0
+        assert await store.count("other", Query(text="apple")) == 0
+
+
 async def test_a_body_that_is_no_json_fails_its_own_commit_and_no_other(store: Store) -> None:
     bad: Any = {"n": {1, 2}}
     with pytest.raises(TypeError):
         await store.commit([record("bad", body=bad)])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         assert await store.commit([record("good")])

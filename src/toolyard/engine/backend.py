@@ -42,15 +42,19 @@ class BackendRecorder:
     def __init__(self, journal: Journal, clock: Clock, *, mask: Mask) -> None:
         self._journal, self._clock, self._mask = journal, clock, mask
 
+    @property
+    def straight(self) -> bool:
+        return self._journal.straight
+
     async def started(self, call: ToolCall) -> None:
         await self._journal.started(call)
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> None:
+    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
         now = self._clock.now().timestamp()
         masked = self._mask.json(_storable(encode(call, outcome, uuid=str(uuid4())), call, outcome))
         body = masked if isinstance(masked, dict) else {}
         record = Record(kind=KIND, id=call.id, state=KEPT, created=now, updated=now, tool=call.tool, body=body)
-        await self._journal.finished(call, outcome, also=[record])
+        return await self._journal.finished(call, outcome, also=[record])
 
 
 class BackendStream:

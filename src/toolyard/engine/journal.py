@@ -36,6 +36,7 @@ STOPPED: Final = (Reason.CANCELLED, Reason.DENIED)
 ENDED: Final = (*(status.value for status in Status), CANCELLED, INTERRUPTED)
 KEPT: Final = "kept"  # the state of a result
 MAX_STORED: Final = 2**20
+CUT: Final[JsonObject] = {"cut": f"more than {MAX_STORED} bytes"}  # instead of the data of a result over it
 _MAX_LATE = 1000  # ends of calls that wait for a store that refuses; older ones are settled at the next start
 _MAX_TASKS = 100  # of one call, that its record names
 _SEARCHED = 2000  # characters of arguments and of the text that a search looks at
@@ -44,19 +45,28 @@ _SEARCHED = 2000  # characters of arguments and of the text that a search looks 
 class Recorder(Protocol):
     """What the runner tells."""
 
+    @property
+    def straight(self) -> bool:
+        """Whether it may be told in any thread, see ``straight``."""
+        ...
+
     async def started(self, call: ToolCall) -> None: ...
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> None: ...
+    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
+        """False when the call does not run, or another end of it was told before: that one holds."""
+        ...
 
 
 class Unrecorded:
     """Keeps nothing."""
 
+    straight = True
+
     async def started(self, call: ToolCall) -> None:
         pass
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> None:
-        pass
+    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:  # noqa: ARG002
+        return True
 
 
 class _Running(NamedTuple):
@@ -75,6 +85,10 @@ class Journal:
         self._open: dict[str, _Running] = {}
         self._late: deque[tuple[_Running, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
 
+    @property
+    def straight(self) -> bool:
+        return self._store.straight
+
     async def started(self, call: ToolCall) -> None:
         try:
             await self._start(call)
@@ -83,23 +97,33 @@ class Journal:
                 raise
             _log.warning("%s is not recorded: %s", call.id, error)
 
-    async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> None:
+    async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> bool:
         """``also`` is stored with it, or not at all. What was done is told to the caller in any case."""
         opened = self._open.pop(call.id, None)
-        if opened is not None:
-            self._late.append((opened, outcome, also))
+        if opened is None:
+            return False
+        if await self._ends((opened, outcome, also)):
             await self._catch_up()
+        return True
 
     async def _catch_up(self) -> None:
-        """Record every end that is not recorded yet: one that met a full disk is tried again with the next."""
-        while self._late:
-            late = self._late.popleft()
+        """Record the ends that are not recorded yet: those that met a full disk."""
+        for _ in range(len(self._late)):
             try:
-                await self._finish(*late)
-            except StorageError as error:
-                self._late.appendleft(late)
-                _log.error("the end of %s is not recorded yet: %s", late[0].record.id, error)
+                late = self._late.popleft()
+            except IndexError:
+                return  # another thread was quicker
+            if not await self._ends(late):
                 return
+
+    async def _ends(self, end: tuple[_Running, Outcome, Sequence[Record]]) -> bool:
+        try:
+            await self._finish(*end)
+        except StorageError as error:
+            self._late.append(end)
+            _log.error("the end of %s is not recorded yet: %s", end[0].record.id, error)
+            return False
+        return True
 
     async def _start(self, call: ToolCall) -> None:
         now = self._now()
@@ -216,7 +240,7 @@ class Journal:
         whole: JsonObject = {"arguments": arguments, "envelope": said}
         size = len(json_bytes(said))
         if size + call.size > MAX_STORED:
-            whole["envelope"] = {**said, "data": {"cut": f"more than {MAX_STORED} bytes"}}
+            whole["envelope"] = {**said, "data": CUT}
             if len(json_bytes(whole)) > MAX_STORED:
                 whole["arguments"] = shorten(whole["arguments"])
         return whole, size

@@ -53,6 +53,10 @@ class Registry:
                 found.setdefault(tool.spec.name, tool)
         return iter(sorted(found.values(), key=lambda tool: tool.spec.name))
 
+    def built_in(self, name: str) -> Tool | None:
+        """One that no source was asked for."""
+        return self._names.get(name)
+
     def get(self, name: str) -> Tool:
         tool = self._names.get(name)
         if tool is None:

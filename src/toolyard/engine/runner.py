@@ -11,6 +11,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,8 @@ from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.stop import Stop
 from toolyard.engine.stopwatch import Stopwatch
+from toolyard.engine.straight import Straight
+from toolyard.errors import StorageError
 from toolyard.protocol.arguments import accept
 from toolyard.protocol.call import ToolCall, require_readable, split_batch, too_large
 from toolyard.protocol.content import Media, Part, Text
@@ -66,18 +69,63 @@ class Runner:
     async def settle(self, call: ToolCall) -> Outcome:
         """Run one call to its end."""
         watch = Stopwatch(self._clock)
-        await self._journal.started(call)
         settled = asyncio.get_running_loop().create_future()
         self._settling.add(settled)
         try:
-            return await self._settle(call, watch)
+            tool = self._straight(call)
+            return await (self._settle(call, watch) if tool is None else self._settle_straight(call, watch, tool))
         finally:
             self._settling.discard(settled)
             settled.set_result(None)
 
-    async def _settle(self, call: ToolCall, watch: Stopwatch) -> Outcome:
+    def _straight(self, call: ToolCall) -> Tool | None:
+        """The tool of a call that has nothing to wait for."""
+        if call.origin in ASKED or not self._journal.straight:
+            return None
         try:
-            outcome = self._told(call, watch, await self._attempt(call, watch))
+            require_readable(call)
+        except Failure:
+            return None  # told when it is settled
+        tool = self._registry.built_in(call.tool)
+        return tool if tool is not None and tool.spec.straight and _items(call, tool) is None else None
+
+    async def _settle_straight(self, call: ToolCall, watch: Stopwatch, tool: Tool) -> Outcome:
+        """In a thread of its own, as far as that keeps to its deadline."""
+        limit = _limit(call, tool)
+        stop = self._running[call.id] = Stop(call.tool, self._clock, limit)
+        run = Straight(self._settle(call, watch, stop))
+        try:
+            if await run.ended(limit, unless=stop.asked):
+                return run.result()
+            if not stop.asked.done():
+                stop.expire()
+            failure = stop.cancelled() if stop.asked.done() else stop.timed_out()
+            return await self._leave(call, watch, failure, run)
+        except asyncio.CancelledError:
+            stop.cancel()
+            with suppress(StorageError):  # nobody waits to hear of it
+                await asyncio.shield(self._leave(call, watch, stop.cancelled(), run))
+            raise
+        finally:
+            del self._running[call.id]
+
+    async def _leave(self, call: ToolCall, watch: Stopwatch, failure: Failure, run: Straight[Outcome]) -> Outcome:
+        """Give a call a moment to end; then it ends without its thread, whose outcome is told to nobody any more."""
+        began = not run.withdraw()
+        if began and await run.ended(_GRACE_S):
+            return run.result()
+        if not began:
+            await self._journal.started(call)
+        outcome = self._told(call, watch, self._failed(call, failure, watch))
+        if not await self._journal.finished(call, outcome) and began and await run.ended(_GRACE_S):
+            return run.result()  # it was told in this very moment
+        return outcome
+
+    async def _settle(self, call: ToolCall, watch: Stopwatch, stop: Stop | None = None) -> Outcome:
+        """``stop`` is that of a straight call, which others look after."""
+        await self._journal.started(call)
+        try:
+            outcome = self._told(call, watch, await self._attempt(call, watch, stop))
         except asyncio.CancelledError:
             cancelled = Stop(call.tool, self._clock, 0).cancelled()
             outcome = self._told(call, watch, self._failed(call, cancelled, watch))
@@ -144,7 +192,7 @@ class Runner:
             batch=tuple(replace(item, outcome=self._masked(item.outcome)) for item in outcome.batch),
         )
 
-    async def _attempt(self, call: ToolCall, watch: Stopwatch) -> Outcome:
+    async def _attempt(self, call: ToolCall, watch: Stopwatch, stop: Stop | None = None) -> Outcome:
         arguments = call.arguments
         try:
             require_readable(call)
@@ -160,7 +208,8 @@ class Runner:
             watch.runs()
             if items is not None:
                 return await self._batch(call, tool, items, watch)
-            result = await self._run(tool, replace(call, arguments=arguments))
+            complete = replace(call, arguments=arguments)
+            result = await (tool.run(complete, stop) if stop else self._run(tool, complete))
             return self._done(call, arguments, result, watch)
         except Failure as failure:
             return replace(self._failed(call, failure, watch), arguments=arguments)
@@ -190,7 +239,7 @@ class Runner:
             del self._running[call.id]
 
     async def _run(self, tool: Tool, call: ToolCall) -> Result:
-        limit = tool.spec.timeout_s if call.timeout_s is None else min(call.timeout_s, tool.spec.timeout_s)
+        limit = _limit(call, tool)
         stop = Stop(call.tool, self._clock, limit)
         self._running[call.id] = stop
         task = asyncio.ensure_future(tool.run(call, stop))
@@ -289,6 +338,10 @@ async def _abandon(task: "asyncio.Future[Result]") -> bool:
         return task.exception() is None
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return False
+
+
+def _limit(call: ToolCall, tool: Tool) -> float:
+    return tool.spec.timeout_s if call.timeout_s is None else min(call.timeout_s, tool.spec.timeout_s)
 
 
 def _items(call: ToolCall, tool: Tool) -> list[JsonObject] | None:

@@ -25,6 +25,10 @@ class Stop:
         if not self.asked.done():
             self.asked.set_result(None)
 
+    def expire(self) -> None:
+        """Let the deadline be over."""
+        self._deadline = self._clock.monotonic()
+
     def cancelled(self) -> Failure:
         return Failure(
             Reason.CANCELLED,

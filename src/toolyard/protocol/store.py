@@ -73,6 +73,11 @@ class Place:
 
 
 class Store(Protocol):
+    @property
+    def straight(self) -> bool:
+        """Whether ``commit`` also works where no event loop runs, without waiting for one."""
+        ...
+
     async def commit(
         self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True
     ) -> bool: ...

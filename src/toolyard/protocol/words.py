@@ -6,6 +6,7 @@ with it.
 """
 
 import re
+from collections.abc import Iterable
 
 MAX_TEXT = 4096  # what follows is not searched
 _RUN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]+|[^\W_]+")
@@ -32,6 +33,12 @@ def wanted(text: str) -> list[str]:
         else:
             found[run] = None
     return list(found)
+
+
+def says(text: str, asked: Iterable[str]) -> bool:
+    """Whether a text has all the words that are ``wanted``."""
+    own = words(text)
+    return all(any(word.startswith(start) for word in own) for start in asked)
 
 
 def _runs(text: str) -> list[str]:

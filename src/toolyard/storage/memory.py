@@ -10,11 +10,13 @@ from dataclasses import replace
 from itertools import islice
 
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
-from toolyard.protocol.words import wanted, words
+from toolyard.protocol.words import says, wanted
 
 
 class MemoryStore:
     """For one event loop."""
+
+    straight = False
 
     def __init__(self) -> None:
         self._records: dict[str, dict[str, Record]] = {}
@@ -102,9 +104,5 @@ def _matches(record: Record, query: Query) -> bool:
         and all(wanted is None or getattr(record, name) == wanted for name, wanted in exact)
         and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
         and (query.since is None or record.created >= query.since)
-        and _says(record.text, wanted(query.text))
+        and (not query.text or says(record.text, wanted(query.text)))
     )
-
-
-def _says(text: str, asked: list[str]) -> bool:
-    return not asked or all(any(word.startswith(start) for word in words(text)) for start in asked)

@@ -30,6 +30,8 @@ _WORD = 500  # the server allows 2046 bytes
 class PostgresStore:
     """For one event loop. Made by ``open``."""
 
+    straight = False
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._bell = Bell(server, CHANNEL)

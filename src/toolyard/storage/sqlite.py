@@ -1,9 +1,10 @@
 """The embedded store: one SQLite file in the home, nothing to install.
 
-One thread writes. It takes all commits that are waiting into one transaction (group commit), each in a savepoint of its
-own, and answers when the whole is on the disk (``synchronous=FULL`` if any of them is lasting, so that a power cut
-loses nothing). Readers have a thread and a connection of their own and never wait for the writer (WAL). Other
-processes may use the same file; they are noticed within ``_POLL_S``.
+One thread writes for the event loop. It takes all commits that are waiting into one transaction (group commit), each in
+a savepoint of its own, and answers when the whole is on the disk (``synchronous=FULL`` if any of them is lasting, so
+that a power cut loses nothing). A thread that runs no event loop writes its own commit, when its turn comes. Readers
+have a thread and a connection of their own and never wait for a writer (WAL). Other processes may use the same file;
+they are noticed within ``_POLL_S``.
 """
 
 import asyncio
@@ -21,7 +22,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
-from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, record_of, remove, where_is
+from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, know_words, record_of, remove, where_is
 from toolyard.storage.sqlite_schema import VERSION, migrate
 
 _BATCH = 500  # commits in one transaction
@@ -34,13 +35,12 @@ T = TypeVar("T")
 @dataclass(frozen=True, slots=True)
 class _Job:
     work: Callable[[sqlite3.Connection], Any]
-    answer: "asyncio.Future[Any]"
     lasting: bool
+    answer: "asyncio.Future[Any] | None" = None  # None: its thread takes it where it is
 
 
 @dataclass(frozen=True, slots=True)
 class _Opened:
-    loop: asyncio.AbstractEventLoop
     writes: sqlite3.Connection
     reads: sqlite3.Connection
     writer: threading.Thread
@@ -48,16 +48,28 @@ class _Opened:
 
 
 class SqliteStore:
-    """For one event loop. The file is opened at the first use, which raises StorageError when that cannot be done."""
+    """For one event loop, and ``commit`` for threads that run none: there it is done at once, between two batches.
+
+    The file is opened at the first use, which raises StorageError when that cannot be done.
+    """
+
+    straight = True
 
     def __init__(self, file: Path) -> None:
         self._file = file
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        self._grown = asyncio.Condition()
+        self._waiting: set[asyncio.Future[None]] = set()  # for the next event
+        self._turn = threading.Lock()  # of whoever writes
         self._opened: _Opened | None = None
         self._closed = False
 
     def open(self) -> "_Opened":
+        if self._opened is not None and not self._closed:
+            return self._opened
+        with self._turn:
+            return self._open()
+
+    def _open(self) -> "_Opened":
         if self._closed:
             raise StorageError(f"{self._file} was closed by this process")
         if self._opened is None:
@@ -68,7 +80,7 @@ class SqliteStore:
             writes, reads = _connect(self._file), _connect(self._file)
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
             reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
-            self._opened = _Opened(asyncio.get_running_loop(), writes, reads, writer, reader)
+            self._opened = _Opened(writes, reads, writer, reader)
             writer.start()
         return self._opened
 
@@ -77,8 +89,7 @@ class SqliteStore:
         told = [(event.type, event.at, json_bytes(event.data)) for event in events]
         won = await self._write(lambda db: commit(db, ready, told), lasting=lasting)
         if won and events:
-            async with self._grown:
-                self._grown.notify_all()
+            self._wake()
         return won
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
@@ -124,36 +135,57 @@ class SqliteStore:
         return await self._write(lambda db: db.execute(sql, {"before": before, "limit": limit}).rowcount)
 
     async def next_event(self, after: int) -> None:
-        while (await self.event_span())[1] <= after:
-            async with self._grown:
-                try:
-                    async with asyncio.timeout(_POLL_S):  # another process may write too
-                        await self._grown.wait()
-                except TimeoutError:
-                    pass
+        while True:
+            waiting = asyncio.get_running_loop().create_future()
+            self._waiting.add(waiting)
+            try:
+                if (await self.event_span())[1] > after:
+                    return
+                await asyncio.wait({waiting}, timeout=_POLL_S)  # another process may write too
+            finally:
+                self._waiting.discard(waiting)
+
+    def _wake(self) -> None:
+        for waiting in list(self._waiting):
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                waiting.get_loop().call_soon_threadsafe(_done, waiting)
 
     async def close(self) -> None:
         """After everything that was asked for is on the disk."""
+        opened = self._opened
         self._closed = True
-        if self._opened is not None:
+        if opened is not None:
             self._jobs.put(None)
-            await self._opened.loop.run_in_executor(self._opened.reader, self._opened.writer.join)
-            self._opened.reader.shutdown()
-            self._opened.reads.close()
-            self._opened.writes.close()
-            self._opened = None
+            await asyncio.get_running_loop().run_in_executor(opened.reader, opened.writer.join)
+            opened.reader.shutdown()
+            opened.reads.close()
+            with self._turn:
+                opened.writes.close()
+                self._opened = None
 
     async def _read(self, work: Callable[[sqlite3.Connection], T]) -> T:
         opened = self.open()
         try:
-            return await opened.loop.run_in_executor(opened.reader, work, opened.reads)
+            return await asyncio.get_running_loop().run_in_executor(opened.reader, work, opened.reads)
         except sqlite3.Error as error:
             raise _fault(self._file, error) from error
 
     async def _write(self, work: Callable[[sqlite3.Connection], T], *, lasting: bool = False) -> T:
-        answer: asyncio.Future[T] = self.open().loop.create_future()
-        self._jobs.put(_Job(work, answer, lasting))
+        try:
+            answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        except RuntimeError:
+            here: T = self._write_here(_Job(work, lasting))
+            return here
+        self.open()
+        self._jobs.put(_Job(work, lasting, answer))
         return await answer
+
+    def _write_here(self, job: _Job) -> Any:
+        with self._turn:
+            (answer,) = self._transact(self._open().writes, [job])
+        if isinstance(answer, StorageError):
+            raise answer
+        return answer
 
     def _write_all(self, db: sqlite3.Connection) -> None:
         """The writer thread: batches until it is told to end."""
@@ -172,7 +204,9 @@ class SqliteStore:
                 if job is not None:
                     self._jobs.put(job)
             if batch:
-                _tell(batch, self._transact(db, batch))
+                with self._turn:
+                    answers = self._transact(db, batch)
+                _tell(batch, answers)
 
     def _transact(self, db: sqlite3.Connection, batch: Sequence[_Job]) -> list[Any]:
         """What each came to: its answer, or the StorageError that undid it."""
@@ -210,17 +244,24 @@ class SqliteStore:
 
 
 def _tell(batch: Sequence[_Job], answers: Sequence[Any]) -> None:
+    told = [(job.answer, answer) for job, answer in zip(batch, answers, strict=True) if job.answer is not None]
+
     def tell() -> None:
-        for job, answer in zip(batch, answers, strict=True):
-            if job.answer.cancelled():
+        for waiting, answer in told:
+            if waiting.cancelled():
                 continue
             if isinstance(answer, StorageError):
-                job.answer.set_exception(answer)
+                waiting.set_exception(answer)
             else:
-                job.answer.set_result(answer)
+                waiting.set_result(answer)
 
     with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits for an answer any more
-        batch[0].answer.get_loop().call_soon_threadsafe(tell)
+        told[0][0].get_loop().call_soon_threadsafe(tell)
+
+
+def _done(waiting: "asyncio.Future[None]") -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 def _connect(file: Path) -> sqlite3.Connection:
@@ -229,6 +270,7 @@ def _connect(file: Path) -> sqlite3.Connection:
         file.chmod(0o600)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA foreign_keys = ON")
+        know_words(db)
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise StorageError(

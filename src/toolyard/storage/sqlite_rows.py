@@ -1,6 +1,7 @@
 """Records and events as rows of the embedded store: how they are written, found and read back.
 
-Everything here runs inside a transaction of whoever calls it.
+The words of a record are indexed when it is at rest. While somebody owns it, it changes soon, and is one of few: then
+they are looked for in its text. Everything here runs inside a transaction of whoever calls it.
 """
 
 import sqlite3
@@ -10,7 +11,7 @@ from typing import Any
 
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
 from toolyard.protocol.store import Query, Record
-from toolyard.protocol.words import wanted, words
+from toolyard.protocol.words import says, wanted, words
 
 COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
 _INSERT = """INSERT OR IGNORE INTO records
@@ -18,6 +19,8 @@ _INSERT = """INSERT OR IGNORE INTO records
     VALUES (?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _UPDATE = "UPDATE records SET state = ?, version = ?, updated = ?, owner = ?, text = ?, body = ?"
 _UPDATE_ALL = f"{_UPDATE}, created = ?, caller = ?, tool = ?, key = ?, due = ?"
+_SAYS = """number IN (SELECT rowid FROM words WHERE words MATCH ? UNION ALL
+    SELECT number FROM records INDEXED BY records_by_owner WHERE kind = ? AND owner <> '' AND says(text, ?))"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,11 @@ class Change:
 
     record: Record
     body: bytes
-    said: str  # the words it is to be found by
+    said: str  # the words it is to be found by in the index
 
     @classmethod
     def of(cls, record: Record) -> "Change":
-        return cls(record, json_bytes(record.body), " ".join(words(record.text)))
+        return cls(record, json_bytes(record.body), "" if record.owner else " ".join(words(record.text)))
 
 
 def commit(db: sqlite3.Connection, changes: Sequence[Change], events: Sequence[tuple[str, float, bytes]]) -> bool:
@@ -88,18 +91,26 @@ def remove(db: sqlite3.Connection, doomed: str, values: Sequence[Any]) -> int:
 
 def where_is(kind: str, query: Query) -> tuple[str, list[Any]]:
     """The condition of a query, and its values."""
-    conditions, values = ["kind = ?"], [kind]
+    conditions: list[str] = ["kind = ?"]
+    values: list[Any] = [kind]
     exact = {"caller": query.caller, "tool": query.tool, "key": query.key, "owner": query.owner}
     bounds = {"due <=": query.due_until, "created >=": query.since}
     given: list[tuple[str, Any]] = [(f"{name} = ?", value) for name, value in exact.items() if value is not None]
     given += [(f"{name} ?", value) for name, value in bounds.items() if value is not None]
-    if asked := wanted(query.text):
-        match = " ".join(f'"{word}"*' for word in asked)
-        given.append(("number IN (SELECT rowid FROM words WHERE words MATCH ?)", match))
     if query.states:
         conditions.append(f"state IN ({','.join('?' * len(query.states))})")
         values += list(query.states)
-    return " AND ".join([*conditions, *(text for text, _ in given)]), [*values, *(value for _, value in given)]
+    conditions += [text for text, _ in given]
+    values += [value for _, value in given]
+    if asked := wanted(query.text):
+        conditions.append(_SAYS)
+        values += [" ".join(f'"{word}"*' for word in asked), kind, " ".join(asked)]
+    return " AND ".join(conditions), values
+
+
+def know_words(db: sqlite3.Connection) -> None:
+    """Teach a connection what the condition of a search needs."""
+    db.create_function("says", 2, lambda text, asked: says(text, asked.split()), deterministic=True)
 
 
 def record_of(kind: str, row: Sequence[Any]) -> Record:

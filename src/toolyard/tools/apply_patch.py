@@ -36,6 +36,7 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     risk=Risk.WRITE,
+    straight=True,
 )
 
 

@@ -37,6 +37,7 @@ SPEC = ToolSpec(
     },
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
+    straight=True,
     splits_batches=True,
 )
 

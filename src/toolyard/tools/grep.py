@@ -95,6 +95,7 @@ SPEC = ToolSpec(
         "required": ["pattern"],
         "additionalProperties": False,
     },
+    straight=True,
     splits_batches=True,
 )
 

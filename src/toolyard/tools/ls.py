@@ -70,6 +70,7 @@ SPEC = ToolSpec(
         },
         "additionalProperties": False,
     },
+    straight=True,
     splits_batches=True,
 )
 

@@ -38,6 +38,7 @@ SPEC = ToolSpec(
     },
     synonyms={"notebook_path": "path", "filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
+    straight=True,
     splits_batches=True,
 )
 _DONE = {EditMode.REPLACE: "Replaced", EditMode.INSERT: "Inserted", EditMode.DELETE: "Deleted"}

@@ -44,6 +44,7 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     synonyms={"filePath": "path", "file_path": "path", "offset": "start_line"},
+    straight=True,
     splits_batches=True,
 )
 

@@ -11,8 +11,15 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run ``work`` in a thread. A cancelled caller waits a moment for the thread, so that nothing is left half done."""
-    thread = asyncio.get_running_loop().run_in_executor(None, copy_context().run, work)
+    """Run ``work`` in a thread; at once where no event loop runs, because that is one.
+
+    A cancelled caller waits a moment for the thread, so that nothing is left half done.
+    """
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    thread = loop.run_in_executor(None, copy_context().run, work)
     try:
         return await asyncio.shield(thread)
     except asyncio.CancelledError:

@@ -1,0 +1,197 @@
+"""Calls with nothing to wait for: settled from start to end in one thread, by the same rules as all others."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.fakes import FakeClock, FakeTool, ListJournal
+from toolyard.engine.journal import Journal
+from toolyard.engine.masking import Mask
+from toolyard.engine.registry import Registry
+from toolyard.engine.runner import Runner
+from toolyard.engine.straight import straight
+from toolyard.errors import StorageError
+from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.envelope import ErrorCode, Status
+from toolyard.protocol.outcome import Outcome, Result
+from toolyard.protocol.store import NewEvent, Query, Record
+from toolyard.protocol.tool import Checkpoint
+from toolyard.storage.sqlite import SqliteStore
+from toolyard.tools.thread import in_thread
+from toolyard.workspace.outputs import Outputs
+from toolyard.workspace.workspace import Workspace
+
+pytestmark = pytest.mark.requirement("runner:one-way")
+WAIT_S = 60.0
+DONE = Result(data={}, text="Done.")
+
+
+@dataclass
+class Threads(ListJournal):
+    """Notes the threads in which it is told."""
+
+    threads: set[int] = field(default_factory=set)
+
+    async def started(self, call: ToolCall) -> None:
+        self.threads.add(threading.get_ident())
+        await super().started(call)
+
+    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
+        self.threads.add(threading.get_ident())
+        return await super().finished(call, outcome)
+
+
+def runner_of(
+    project: Path, journal: ListJournal | Journal, work: Callable[[Checkpoint], Result], timeout_s: float = 60.0
+) -> Runner:
+    async def run(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return await in_thread(lambda: work(checkpoint))
+
+    return Runner(
+        Registry([FakeTool(run, straight=True, timeout_s=timeout_s)]), root=str(project),
+        outputs=Outputs(Workspace(project)), clock=FakeClock(), journal=journal, mask=Mask(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("origin", "is_straight"), [(Origin.PYTHON, True), (Origin.HTTP, True), (Origin.CHAT, False)])
+async def test_a_call_that_nobody_is_asked_about_is_settled_in_one_thread(
+    project: Path, origin: Origin, is_straight: bool
+) -> None:
+    journal, ran_in = Threads(), set[int]()
+
+    def work(checkpoint: Checkpoint) -> Result:
+        ran_in.add(threading.get_ident())
+        return DONE
+
+    outcome = await runner_of(project, journal, work).settle(ToolCall(id="c1", tool="Fake", origin=origin))
+    assert outcome.envelope.status is Status.SUCCESS
+    assert journal.threads == (ran_in if is_straight else {threading.get_ident()})
+    assert threading.get_ident() not in ran_in
+
+
+@pytest.mark.requirement("runner:deadline", "runner:cancel")
+@pytest.mark.parametrize("ends", ["deadline", "cancel"])
+async def test_a_straight_call_stops_at_its_checkpoint_when_its_time_is_over_or_somebody_cancels_it(
+    project: Path, ends: str
+) -> None:
+    journal, begun = ListJournal(), threading.Event()
+
+    def work(checkpoint: Checkpoint) -> Result:
+        begun.set()
+        while True:
+            checkpoint()
+
+    runner = runner_of(project, journal, work, 0.05 if ends == "deadline" else 60.0)
+    settling = asyncio.ensure_future(runner.settle(ToolCall(id="c1", tool="Fake")))
+    if ends == "cancel":
+        assert await asyncio.to_thread(begun.wait, WAIT_S)
+        assert runner.cancel("c1")
+    outcome = await asyncio.wait_for(settling, WAIT_S)
+    assert outcome.envelope.error is not None
+    assert (outcome.envelope.error.code is ErrorCode.TIMEOUT) == (ends == "deadline")
+    assert [told for _, told in journal.finished_calls] == [outcome]
+    assert not runner.cancel("c1")
+
+
+@pytest.mark.requirement("runner:deadline", "runner:journal")
+async def test_a_straight_call_that_ignores_its_deadline_is_left_behind_and_its_end_is_told_once(
+    project: Path, tmp_path: Path
+) -> None:
+    store, release, over = SqliteStore(tmp_path / "state.db"), threading.Event(), threading.Event()
+    journal = Journal(store, FakeClock(), owner="me", mask=Mask())
+
+    def work(checkpoint: Checkpoint) -> Result:
+        release.wait(WAIT_S)
+        over.set()
+        return DONE
+
+    runner = runner_of(project, journal, work, 0.05)
+    outcome = await asyncio.wait_for(runner.settle(ToolCall(id="c1", tool="Fake")), WAIT_S)
+    assert outcome.envelope.error is not None
+    assert outcome.envelope.error.code is ErrorCode.TIMEOUT
+    release.set()
+    assert await asyncio.to_thread(over.wait, WAIT_S)
+    await asyncio.get_running_loop().shutdown_default_executor()
+    (record,) = await journal.page(Query(), limit=10)
+    assert (record.state, record.body["error"]["code"]) == ("error", "TIMEOUT")  # type: ignore[index, call-overload]
+    await store.close()
+
+
+@pytest.mark.requirement("runner:cancel", "runner:journal")
+async def test_a_straight_call_that_is_cancelled_before_a_thread_is_free_ends_at_once_and_never_runs(
+    project: Path,
+) -> None:
+    journal, release, ran = ListJournal(), threading.Event(), threading.Event()
+
+    def work(checkpoint: Checkpoint) -> Result:
+        ran.set()
+        return DONE
+
+    loop, runner = asyncio.get_running_loop(), runner_of(project, journal, work)
+    busy = [loop.run_in_executor(None, release.wait, WAIT_S) for _ in range(64)]
+    settling = asyncio.ensure_future(runner.settle(ToolCall(id="c1", tool="Fake")))
+    await asyncio.sleep(0)
+    assert runner.cancel("c1")
+    outcome = await asyncio.wait_for(settling, WAIT_S)
+    assert outcome.envelope.context["reason"] == "CANCELLED"
+    release.set()
+    await asyncio.gather(*busy)
+    await loop.shutdown_default_executor()
+    assert not ran.is_set()
+    assert [told for _, told in journal.finished_calls] == [outcome]
+
+
+@pytest.mark.requirement("runner:cancel", "runner:journal")
+async def test_what_a_straight_call_has_done_is_journalled_when_nobody_waits_for_it_any_more(project: Path) -> None:
+    journal, begun, release = ListJournal(), threading.Event(), threading.Event()
+
+    def work(checkpoint: Checkpoint) -> Result:
+        begun.set()
+        release.wait(WAIT_S)
+        return DONE
+
+    settling = asyncio.ensure_future(runner_of(project, journal, work).settle(ToolCall(id="c1", tool="Fake")))
+    assert await asyncio.to_thread(begun.wait, WAIT_S)
+    settling.cancel()
+    release.set()
+    with pytest.raises(asyncio.CancelledError):
+        await settling
+    assert [told.envelope.status for _, told in journal.finished_calls] == [Status.SUCCESS]
+
+
+async def test_a_coroutine_that_waits_cannot_go_straight_through() -> None:
+    def run() -> None:
+        straight(waits())
+
+    async def waits() -> None:
+        await asyncio.sleep(0)
+
+    with pytest.raises(RuntimeError, match="waits"):
+        await asyncio.to_thread(run)
+
+
+async def test_threads_and_the_event_loop_commit_side_by_side_and_nothing_is_lost(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+
+    def one(name: str) -> Record:
+        return Record(kind="thing", id=name, state="new", created=1.0, updated=1.0)
+
+    def many(thread: int) -> None:
+        for n in range(20):
+            assert straight(store.commit([one(f"{thread}-{n}")], [NewEvent(type="made", at=1.0, data={})]))
+
+    seen = asyncio.ensure_future(store.next_event(0))
+    threads = [asyncio.to_thread(many, thread) for thread in range(4)]
+    here = [store.commit([one(f"here-{n}")]) for n in range(20)]
+    await asyncio.gather(*threads, *here)
+    await asyncio.wait_for(seen, WAIT_S)
+    assert await store.count("thing", Query()) == 100
+    assert (await store.event_span())[1] == 80
+    assert not await asyncio.to_thread(straight, store.commit([one("here-1")]))  # it is there already
+    await store.close()
+    with pytest.raises(StorageError):
+        await asyncio.to_thread(straight, store.commit([one("late")]))
