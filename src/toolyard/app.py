@@ -18,6 +18,7 @@ from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, boot, is_alive
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
+from toolyard.engine.showing import Showing
 from toolyard.engine.stop import Stop
 from toolyard.engine.tasks import Tasks
 from toolyard.engine.unseen import Unseen
@@ -94,14 +95,13 @@ class Yard:
         self._runner = Runner(
             self.tools,
             root=str(workspace.root),
-            outputs=Outputs(workspace),
             clock=clock,
             journal=BackendRecorder(self.journal, clock, mask=mask) if outside.outlives else self.journal,
             mask=mask,
             permit=self._permit,
             processes=self.runs.take,
-            direction=config["truncation_direction"],
         )
+        self._showing = Showing(Outputs(workspace), clock, mask=mask, direction=config["truncation_direction"])
         self._caller = f"yard:{uuid4().hex}"
         self._closed = False
 
@@ -219,7 +219,7 @@ class Yard:
         """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result."""
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:
-            outcome = self._runner.shown(call, outcome)
+            outcome = self._showing.shown(call, outcome)
         return encode(dialect, call, outcome, uuid=str(uuid4()))
 
     async def close(self) -> None:

@@ -22,8 +22,6 @@ from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.protocol.tool import Checkpoint
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.outputs import Outputs
-from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("runner:one-way")
 WAIT_S = 60.0
@@ -53,7 +51,7 @@ def runner_of(
 
     return Runner(
         Registry([FakeTool(run, straight=True, timeout_s=timeout_s)]), root=str(project),
-        outputs=Outputs(Workspace(project)), clock=FakeClock(), journal=journal, mask=Mask(),
+        clock=FakeClock(), journal=journal, mask=Mask(),
     )  # fmt: skip
 
 

@@ -20,7 +20,6 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.store import Record
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.storage.memory import MemoryStore
-from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("p:P2", "hosts:runner", "hosts:killed-worker")
@@ -57,8 +56,7 @@ class Shop:
 
     def _runner(self) -> Runner:
         tools = Registry([FakeTool(self.work)])
-        outputs = Outputs(self.workspace)
-        return Runner(tools, root="/", outputs=outputs, clock=SystemClock(), journal=Unrecorded(), mask=Mask())
+        return Runner(tools, root="/", clock=SystemClock(), journal=Unrecorded(), mask=Mask())
 
 
 @pytest.fixture

@@ -21,8 +21,6 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome, Result
 from toolyard.protocol.plugin_result import result_of
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.outputs import Outputs
-from toolyard.workspace.workspace import Workspace
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 WAV = b"RIFF\0\0\0\0WAVEfmt "
@@ -52,7 +50,6 @@ async def settled(root: Path, said: dict[str, Any], *warnings: str) -> Outcome:
     runner = Runner(
         Registry([FakeTool(work)]),
         root=str(root),
-        outputs=Outputs(Workspace(root)),
         clock=FakeClock(),
         journal=ListJournal(),
         mask=Mask([]),

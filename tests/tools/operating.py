@@ -18,7 +18,6 @@ from toolyard.protocol.outcome import Outcome
 from toolyard.tools.change import FileChanger
 from toolyard.tools.file_operator import FileOperator
 from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.safe_fetch import SafeFetch
 from toolyard.workspace.transaction import Transactions
@@ -50,7 +49,6 @@ class Operator:
         self.runner = Runner(
             Registry([self.tool]),
             root=str(workspace.root),
-            outputs=Outputs(workspace),
             clock=clock,
             journal=ListJournal(),
             mask=Mask([]),

@@ -19,7 +19,6 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep
-from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.search.ripgrep import find
 from toolyard.workspace.workspace import Workspace
 
@@ -32,7 +31,7 @@ def nowhere() -> None:
 
 
 class Searches:
-    def __init__(self, root: Path, *, find_ripgrep: Callable[[], str | None] = find, time_cap_s: float = 10.0) -> None:
+    def __init__(self, root: Path, *, find_ripgrep: Callable[[], str | None] = find, time_cap_s: float = 60.0) -> None:
         self.workspace = Workspace(root)
         grep = Grep(
             self.workspace, fallback_encodings=["gb18030"], find_ripgrep=find_ripgrep, time_cap_s=time_cap_s
@@ -40,7 +39,6 @@ class Searches:
         self.runner = Runner(
             Registry([Glob(self.workspace, time_cap_s=time_cap_s), grep]),
             root=str(root),
-            outputs=Outputs(self.workspace),
             clock=SystemClock(),
             journal=ListJournal(),
             mask=Mask([]),
@@ -102,7 +100,7 @@ def search_as_nobody(root: Path) -> tuple[Envelope, Envelope]:
         [sys.executable, "-c", _CHILD, str(root), str(NOBODY)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
         cwd=Path(__file__).parents[2],
     )

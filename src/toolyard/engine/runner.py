@@ -8,7 +8,6 @@ A tool that ignores its checkpoint is left behind at the deadline; it cannot hol
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -16,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolyard.engine.approvals import ASKED
+from toolyard.engine.batch import items_of, together
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
@@ -25,15 +25,12 @@ from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.straight import Straight
 from toolyard.errors import StorageError
 from toolyard.protocol.arguments import accept
-from toolyard.protocol.call import ToolCall, require_readable, split_batch, too_large
-from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.call import ToolCall, require_readable, too_large
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.outcome import BatchItem, Course, Outcome, Result
 from toolyard.protocol.tool import Risk, Tool, ToolSpec
-from toolyard.protocol.truncation import Direction, cut, readable, shorten_params, too_long, truncated
-from toolyard.workspace.outputs import Outputs
 
 Permit = Callable[[ToolCall, ToolSpec], Awaitable[object]]
 """Returns when the call may run; raises Failure when it may not."""
@@ -51,17 +48,15 @@ class Runner:
         registry: Registry,
         *,
         root: str,
-        outputs: Outputs,
         clock: Clock,
         journal: Recorder,
         mask: Mask,
         permit: Permit | None = None,
         processes: Processes | None = None,
-        direction: Direction = Direction.HEAD,
     ) -> None:
-        self._registry, self._root, self._outputs, self._clock = registry, root, outputs, clock
+        self._registry, self._root, self._clock = registry, root, clock
         self._permit, self._processes = permit, processes
-        self._journal, self._mask, self._direction = journal, mask, direction
+        self._journal, self._mask = journal, mask
         self._running: dict[str, Stop] = {}
         self._settling: set[asyncio.Future[None]] = set()
         self._batches: dict[str, bool] = {}  # running batches, and whether each was cancelled
@@ -87,7 +82,7 @@ class Runner:
         except Failure:
             return None  # told when it is settled
         tool = self._registry.built_in(call.tool)
-        return tool if tool is not None and tool.spec.straight and _items(call, tool) is None else None
+        return tool if tool is not None and tool.spec.straight and items_of(call, tool) is None else None
 
     async def _settle_straight(self, call: ToolCall, watch: Stopwatch, tool: Tool) -> Outcome:
         """In a thread of its own, as far as that keeps to its deadline."""
@@ -160,44 +155,12 @@ class Runner:
         if ending:
             await asyncio.wait(ending, timeout=_STOP_S)
 
-    def shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
-        """The outcome as a model sees it: no secrets, and long ones cut, with the whole stored first."""
-        outcome = self._masked(outcome)
-        envelope = shorten_params(outcome.envelope)
-        text = readable(outcome)
-        if not too_long(text, skip=envelope.context.get("truncation_skip") is True):
-            return replace(outcome, envelope=envelope)
-        saved, problem = None, ""
-        try:
-            whole = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False, indent=2)
-            saved = self._outputs.save(call.tool, whole, self._clock.now())
-        except OSError as error:
-            problem = error.strerror or str(error)
-        piece = cut(text, self._direction)
-        short = truncated(envelope, piece, self._direction, saved=saved, problem=problem)
-        outcomes = [outcome, *(item.outcome for item in outcome.batch)]
-        media = [part for one in outcomes for part in one.extras.parts if isinstance(part, Media)]
-        parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
-        return replace(outcome, envelope=short, extras=replace(outcome.extras, parts=parts), batch=())
-
-    def _masked(self, outcome: Outcome) -> Outcome:
-        data = self._mask.known(outcome.envelope.data)
-        if data is outcome.envelope.data:  # no secret is known
-            return outcome
-        parts = tuple(Text(self._mask.text(p.text)) if isinstance(p, Text) else p for p in outcome.extras.parts)
-        return replace(
-            outcome,
-            envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}),
-            extras=replace(outcome.extras, parts=parts),
-            batch=tuple(replace(item, outcome=self._masked(item.outcome)) for item in outcome.batch),
-        )
-
     async def _attempt(self, call: ToolCall, watch: Stopwatch, stop: Stop | None = None) -> Outcome:
         arguments = call.arguments
         try:
             require_readable(call)
             tool = self._registry.get(call.tool)
-            items = _items(call, tool)
+            items = items_of(call, tool)
             if items is None and not tool.spec.verbatim:
                 arguments = accept(tool.spec, call.arguments)
             else:
@@ -272,32 +235,14 @@ class Runner:
                 done.append(BatchItem(call=single, outcome=outcome, reads=reads))
         finally:
             del self._batches[call.id]
-        return self._together(call, tuple(done), watch)
+        result, fault = together(done)
+        return replace(self._done(call, call.arguments, result, watch, fault), batch=tuple(done))
 
     async def _item(self, call: ToolCall, *, cancelled: bool) -> Outcome:
         watch = Stopwatch(self._clock)
         if cancelled:
             return self._failed(call, Stop(call.tool, self._clock, 0).cancelled(), watch)
         return await self._attempt(call, watch)
-
-    def _together(self, call: ToolCall, items: tuple[BatchItem, ...], watch: Stopwatch) -> Outcome:
-        envelopes = [item.outcome.envelope for item in items]
-        failed: list[Json] = [
-            {"item": str(number), "code": envelope.error.code.value, "message": envelope.error.message}
-            for number, envelope in enumerate(envelopes, 1)
-            if envelope.error
-        ]
-        good = len(items) - len(failed)
-        numbered = enumerate(envelopes, 1)
-        remarks = [f"({n}) {envelope.text}" for n, envelope in numbered if envelope.status is not Status.SUCCESS]
-        text = " ".join([f"Batch of {len(items)} finished: {good} succeeded, {len(failed)} failed.", *remarks])
-        data: JsonObject = {"results": [envelope.data for envelope in envelopes]}
-        if failed:
-            data["failed_items"] = failed
-        partial = any(envelope.status is not Status.SUCCESS for envelope in envelopes)
-        fault = envelopes[0].error if not good else None
-        outcome = self._done(call, call.arguments, Result(data=data, text=text, partial=partial), watch, fault)
-        return replace(outcome, batch=items)
 
     def _done(
         self, call: ToolCall, arguments: JsonObject, result: Result, watch: Stopwatch, fault: Fault | None = None
@@ -342,13 +287,6 @@ async def _abandon(task: "asyncio.Future[Result]") -> bool:
 
 def _limit(call: ToolCall, tool: Tool) -> float:
     return tool.spec.timeout_s if call.timeout_s is None else min(call.timeout_s, tool.spec.timeout_s)
-
-
-def _items(call: ToolCall, tool: Tool) -> list[JsonObject] | None:
-    """The items of a batch; None when it is a single call."""
-    if not tool.spec.splits_batches or not all(isinstance(name, str) for name in call.arguments):
-        return None  # a name that is no text is refused with the arguments
-    return split_batch(call.arguments, (*tool.spec.parameter_names, *tool.spec.synonyms))
 
 
 def _sentences(message: str, hint: str) -> str:

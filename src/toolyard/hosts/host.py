@@ -27,7 +27,6 @@ from toolyard.hosts.worker import Worker
 from toolyard.plugin_source import Outside
 from toolyard.protocol.tool import Tool
 from toolyard.storage.postgres import PostgresStore
-from toolyard.workspace.outputs import Outputs
 
 GRACE_S = 20.0  # for calls that run when the host is asked to stop
 _BATCH = 32
@@ -133,12 +132,10 @@ class Host:
         return Runner(
             Registry((), self._own),
             root=str(yard._workspace.root),
-            outputs=Outputs(yard._workspace),
             clock=clock,
             journal=Unrecorded(),
             mask=yard.mask,
             processes=yard.runs.take,
-            direction=yard.config["truncation_direction"],
         )
 
 

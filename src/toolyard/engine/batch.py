@@ -1,0 +1,35 @@
+"""A numbered batch: one call that stands for several of the same tool, and their outcomes as one."""
+
+from collections.abc import Sequence
+
+from toolyard.protocol.call import ToolCall, split_batch
+from toolyard.protocol.envelope import Fault, Status
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import BatchItem, Result
+from toolyard.protocol.tool import Tool
+
+
+def items_of(call: ToolCall, tool: Tool) -> list[JsonObject] | None:
+    """The arguments of each; None when it is a single call."""
+    if not tool.spec.splits_batches or not all(isinstance(name, str) for name in call.arguments):
+        return None  # a name that is no text is refused with the arguments
+    return split_batch(call.arguments, (*tool.spec.parameter_names, *tool.spec.synonyms))
+
+
+def together(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
+    """What the whole came to; a fault only when none of them succeeded."""
+    envelopes = [item.outcome.envelope for item in items]
+    failed: list[Json] = [
+        {"item": str(number), "code": envelope.error.code.value, "message": envelope.error.message}
+        for number, envelope in enumerate(envelopes, 1)
+        if envelope.error
+    ]
+    good = len(items) - len(failed)
+    numbered = enumerate(envelopes, 1)
+    remarks = [f"({n}) {envelope.text}" for n, envelope in numbered if envelope.status is not Status.SUCCESS]
+    text = " ".join([f"Batch of {len(items)} finished: {good} succeeded, {len(failed)} failed.", *remarks])
+    data: JsonObject = {"results": [envelope.data for envelope in envelopes]}
+    if failed:
+        data["failed_items"] = failed
+    partial = any(envelope.status is not Status.SUCCESS for envelope in envelopes)
+    return Result(data=data, text=text, partial=partial), None if good else envelopes[0].error
