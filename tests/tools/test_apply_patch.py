@@ -18,7 +18,7 @@ from toolyard.config import load
 from toolyard.protocol.envelope import Envelope, Status
 
 STEP = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 3  # of the moments at which a process dies
-WAIT_S = 30
+WAIT_S = 120
 TWO_FILES = """*** Begin Patch
 *** Update File: a.txt
 @@

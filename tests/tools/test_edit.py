@@ -103,6 +103,24 @@ def test_replace_all_replaces_and_counts_every_place(project: Path, yard: Blocki
     assert ((project / "a.txt").read_text(), envelope.data["occurrences"]) == ("xx y xx z xx", 3)
 
 
+@pytest.mark.requirement("edit:replace-all")
+@pytest.mark.parametrize(
+    ("before", "after", "left"),
+    [
+        (b"a\nb\r\na\r\nb\n", b"X\r\na\r\nb\n", 1),
+        (b"a\nb\r\na\nb\n", b"X\r\nX\n", 0),
+        (b"a\r\nb\n\na\r\nb\r\n", b"X\n\nX\r\n", 0),
+    ],
+)
+def test_replace_all_says_how_many_places_it_left_for_their_line_endings(
+    project: Path, yard: BlockingYard, before: bytes, after: bytes, left: int
+) -> None:
+    (project / "a.txt").write_bytes(before)
+    envelope = yard.call("Edit", {"path": "a.txt", "old_string": "a\nb", "new_string": "X", "replace_all": True})
+    assert (project / "a.txt").read_bytes() == after
+    assert (f"Not replaced: {left} more" in envelope.text) == bool(left)
+
+
 @pytest.mark.requirement("edit:refused")
 @pytest.mark.parametrize(("old", "new", "why"), [("a", "b", "NOT_UNIQUE"), ("c", "c", "NO_CHANGE")])
 def test_an_edit_that_is_not_clear_is_refused(project: Path, yard: BlockingYard, old: str, new: str, why: str) -> None:

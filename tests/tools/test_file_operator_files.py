@@ -191,6 +191,17 @@ async def test_options_that_mean_nothing_are_refused(op: Operator, options: Any)
     assert "options" in envelope.text
 
 
+@pytest.mark.requirement("s:S-18", "fileoperator:lists")
+async def test_a_search_that_finds_nothing_says_what_is_special_in_its_pattern(project: Path, op: Operator) -> None:
+    put(project, {"a.txt": "", "{b}.txt": ""})
+    assert "Braces" in (await op("SearchFiles", searchPath=".", pattern="{a,c}.txt")).text
+    assert "Braces" not in (await op("SearchFiles", searchPath=".", pattern="{b}.txt")).text
+    for pattern in ("[a.txt", "a.txt\\"):
+        envelope = await op("SearchFiles", searchPath=".", pattern=pattern)
+        assert said(envelope)[0] == "INVALID_PARAM"
+        assert "not complete" in envelope.text
+
+
 @pytest.mark.requirement("s:S-18", "s:S-12", "fileoperator:lists")
 async def test_a_search_never_leaves_its_folder(project: Path, op: Operator, tmp_path: Path) -> None:
     """C16: VCP joins ``../../`` to the path and follows links."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.fakes import bounded_work
 from tests.tools.searches import (
     LONG,
     VECTORS,
@@ -31,6 +32,7 @@ from toolyard.protocol.truncation import MAX_BYTES
 from toolyard.tools.readers.page import MAX_LINE_CHARS
 from toolyard.workspace.search import batches, child
 from toolyard.workspace.search import found as found_module
+from toolyard.workspace.search.patience import Patience
 
 ENGINES = pytest.mark.parametrize("engine", ["ripgrep", "python"])
 SCOPES: dict[str, dict[str, bool]] = {
@@ -505,10 +507,9 @@ def test_a_pattern_that_is_none_is_refused_with_the_engines_own_words(project: P
 def test_patterns_without_measure_are_refused_at_once(project: Path) -> None:
     put(project, {"a.txt": "a\n"})
     searches = Searches(project)
-    started = time.monotonic()
-    for pattern in ("a" * 10_000_000, "(a{1000}){1000}{1000}", "a\0b"):
-        assert code(searches.grep(pattern)) is ErrorCode.INVALID_PARAM
-    assert time.monotonic() - started < 5
+    with bounded_work():
+        for pattern in ("a" * 10_000_000, "(a{1000}){1000}{1000}", "a\0b"):
+            assert code(searches.grep(pattern)) is ErrorCode.INVALID_PARAM
 
 
 @pytest.mark.requirement("s:S-19")
@@ -517,9 +518,8 @@ def test_patterns_without_measure_are_refused_at_once(project: Path) -> None:
 def test_an_exponential_pattern_ends_within_its_limit(project: Path, engine: str, pattern: str) -> None:
     put(project, {"a.txt": "a" * 40 + "!\n", "b.txt": "nothing\n"})
     searches = with_engine(project, engine, time_cap_s=1.0)
-    started = time.monotonic()
-    found = searches.grep(pattern)
-    assert time.monotonic() - started < 3
+    with bounded_work():  # to its end it would take hours
+        found = searches.grep(pattern)
     if found.error is not None:
         assert found.error.code is ErrorCode.TIMEOUT
     elif engine == "ripgrep" and "?=" in pattern:
@@ -537,7 +537,7 @@ async def test_other_calls_go_on_while_a_pattern_never_ends(project: Path) -> No
         await asyncio.sleep(0.01)
         beats += 1
     assert (await endless).envelope.error.code is ErrorCode.TIMEOUT
-    assert beats > 20
+    assert beats > 3
 
 
 def fake_ripgrep(folder: Path, script: str) -> str:
@@ -551,7 +551,7 @@ def fake_ripgrep(folder: Path, script: str) -> str:
 def ended(folder: Path) -> bool:
     """Whether nothing of the program's process group is alive; who is dead may still wait for its parent."""
     group = (folder / "pid").read_text().strip()
-    for _ in range(100):
+    for _ in range(1000):
         listing = subprocess.run(["ps", "-A", "-o", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
         if not [line for line in listing.split("\n") if line.split()[:1] == [group] and "Z" not in line]:
             return True
@@ -567,9 +567,25 @@ _ONE = (
 
 @pytest.mark.requirement("r:R97")
 @pytest.mark.parametrize("found_before", [True, False])
-def test_at_the_time_cap_the_search_ends_with_what_it_found(project: Path, tmp_path: Path, found_before: bool) -> None:
+def test_at_the_time_cap_the_search_ends_with_what_it_found(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, found_before: bool
+) -> None:
     put(project, {"a.txt": "TODO\n"})
-    program = fake_ripgrep(tmp_path, f"{_ONE if found_before else ''}\nsleep 60 & sleep 60")
+    ready = tmp_path / "ready"
+    program = fake_ripgrep(tmp_path, f"{_ONE if found_before else ''}\necho yes > {ready}\nsleep 600 & sleep 600")
+    enters = Patience.__enter__
+
+    def when_it_runs(self: Patience) -> Patience:
+        """Its time begins when the program is at work, however long that takes to start."""
+
+        def begin() -> None:
+            _wait_for(ready)
+            enters(self)
+
+        threading.Thread(target=begin, daemon=True).start()
+        return self
+
+    monkeypatch.setattr(Patience, "__enter__", when_it_runs)
     found = Searches(project, find_ripgrep=lambda: program, time_cap_s=0.5).grep("TODO")
     if found_before:
         assert (found.status, places(found), found.data["truncated"]) == (Status.PARTIAL, [("a.txt", 1)], True)
@@ -617,12 +633,12 @@ def _wait_for(file: Path) -> None:
 @pytest.mark.requirement("runner:cancel", "r:R97")
 async def test_a_cancelled_search_leaves_no_process_behind(project: Path, tmp_path: Path) -> None:
     put(project, {"a.txt": "TODO\n"})
-    program = fake_ripgrep(tmp_path, "sleep 60 & sleep 60")
+    program = fake_ripgrep(tmp_path, "sleep 600 & sleep 600")
     searches = Searches(project, find_ripgrep=lambda: program)
     running = await searches.start_grep("TODO")
     await asyncio.to_thread(_wait_for, tmp_path / "pid")
     assert searches.runner.cancel("c1")
-    outcome = await asyncio.wait_for(running, 5)
+    outcome = await asyncio.wait_for(running, 60)
     assert outcome.envelope.context["reason"] == "CANCELLED"
     assert ended(tmp_path)
 

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolyard.protocol.edit import Edit, apply, locate
+from toolyard.protocol.edit import Edit, apply
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.locate import locate
 from toolyard.tools import many_edits
 from toolyard.tools.many_edits import MANY, EditedText
 

@@ -237,7 +237,7 @@ def test_bytes_that_are_no_text_are_shown_and_make_the_answer_partial(
 
 
 @pytest.mark.requirement("read:unsupported-encoding", "envelope:text")
-@pytest.mark.parametrize("name", ["nonsense", "hex", "idna", "undefined"])
+@pytest.mark.parametrize("name", ["nonsense", "hex", "idna", "undefined", "unicode_escape"])
 def test_an_encoding_that_cannot_be_read_is_refused(yard: BlockingYard, project: Path, name: str) -> None:
     put(project, {"a": "x\n", "nb.ipynb": '{"cells": []}'})
     for path in ("a", "nb.ipynb"):

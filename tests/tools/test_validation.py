@@ -1,7 +1,6 @@
 """Validators: the right place in every language, nothing on good files, and no file that harms them."""
 
 import re
-import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes import bounded_work
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.tools.validation import MAX_BYTES, MAX_FINDINGS, MAX_SECONDS, Finding, Severity, Validation, validate
@@ -285,11 +285,11 @@ def test_a_nul_is_a_finding_and_half_characters_harm_nobody(language: str) -> No
 
 
 @pytest.mark.parametrize(("language", "shape"), _hostile())
-def test_a_file_made_to_harm_is_done_with_in_time(language: str, shape: str) -> None:
+def test_a_file_made_to_harm_is_done_with_in_time(language: str, shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolyard.tools.validation.child.MAX_SECONDS", MAX_SECONDS)
     text = HOSTILE[shape](100_000)[:MAX_BYTES]
-    began = time.monotonic()
-    found = validate(NAMES[language], text)
-    assert time.monotonic() - began < 4 * MAX_SECONDS  # the machine may have other work
+    with bounded_work():
+        found = validate(NAMES[language], text)
     assert len(found.findings) <= MAX_FINDINGS
     assert all(len(finding.message) <= 250 for finding in found.findings)
 
@@ -378,8 +378,9 @@ def test_a_reader_of_scripts_that_crashes_fails_or_hangs_takes_nothing_with_it(
     assert re.search(why, validate("a.js", "").skipped or "", re.DOTALL)
 
 
-def test_a_grammar_that_never_ends_is_stopped() -> None:
+def test_a_grammar_that_never_ends_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by fuzzing tree-sitter-typescript 0.23.2: in our own process it would hold all threads, for ever."""
+    monkeypatch.setattr("toolyard.tools.validation.child.MAX_SECONDS", MAX_SECONDS)
     found = validate("a.tsx", "'\np<a>([t)e()\n}")
     assert found.findings or found.skipped == f"its checker needed more than {MAX_SECONDS:g} s"
 
@@ -392,9 +393,7 @@ def test_a_program_that_checks_is_killed_when_its_call_ends() -> None:
         if failure:
             raise failure
 
-    began = time.monotonic()
-    assert validate("a.js", "a extends b?c:" * 70_000, third_time).skipped == "late"
-    assert time.monotonic() - began < MAX_SECONDS
+    assert validate("a.js", "a extends b?c:" * 70_000, third_time).skipped == "late"  # it would take a minute
 
 
 def test_a_checker_that_breaks_spoils_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

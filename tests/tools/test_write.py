@@ -21,7 +21,7 @@ from toolyard.protocol.envelope import Envelope, Status
 NEEDS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give files to another user")
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 RACES = 300 if SOAK else 50  # writes into a folder that is swapped meanwhile
-WAIT_S = 30
+WAIT_S = 120
 
 
 def said(envelope: Envelope) -> tuple[str | None, Any]:

@@ -20,7 +20,7 @@ from toolyard.errors import UsageError
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.workspace import transaction
 
-WAIT_S = 30
+WAIT_S = 120
 
 
 def said(envelope: Envelope) -> tuple[str | None, Any]:
@@ -251,7 +251,7 @@ def test_a_yard_says_so_when_it_is_used_after_a_fork(project: Path, yard: Blocki
     yard.call("LS")
     child = os.fork()
     if child == 0:  # pragma: no cover
-        signal.alarm(10)
+        signal.alarm(60)
         try:
             yard.call("LS")
         except RuntimeError:

@@ -49,7 +49,7 @@ def call_as_nobody(project: Path, *calls: tuple[str, dict[str, Any]]) -> list[di
         [sys.executable, "-c", _CHILD, str(project), str(project.parent / "home"), json.dumps(calls), str(NOBODY)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -294,13 +294,13 @@ def test_a_name_that_is_no_text_keeps_its_bytes(project: Path, arranger: Arrange
 def test_no_descriptor_is_left_open(project: Path, arranger: Arranger) -> None:
     put(project, {"a.txt": "a", "sub/x": "x"})
     arranger.copy("a.txt", "first.txt", never)  # which leaves a record for the next one
-    before = len(os.listdir("/dev/fd"))
+    before = set(os.listdir("/dev/fd"))
     arranger.copy("a.txt", "new/b.txt", never)
     arranger.move("new", "sub", never)
     arranger.make_folder("x/y/z")
     for source in ("missing", "../x", "sub/../.."):
         refused(arranger.move, source, "sub", never)
-    assert len(os.listdir("/dev/fd")) == before
+    assert set(os.listdir("/dev/fd")) <= before
 
 
 @pytest.mark.requirement("fileoperator:copy-move")

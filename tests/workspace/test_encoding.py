@@ -23,8 +23,9 @@ BOMS = {
     "utf-32-be": codecs.BOM_UTF32_BE,
 }
 CHINESE = "你好，世界。今天天气很好。\n"
-NO_TEXT = {"base64_codec", "bz2_codec", "hex_codec", "quopri_codec", "rot_13", "uu_codec", "zlib_codec"}
-NO_FILE = {"aliases", "idna", "mbcs", "oem", "punycode", "undefined", "unicode_escape"}
+PACKED = {"base64_codec", "bz2_codec", "hex_codec", "quopri_codec", "rot_13", "uu_codec", "zlib_codec"}
+NO_TEXT = {*PACKED, "raw_unicode_escape", "unicode_escape"}
+NO_FILE = {"aliases", "idna", "mbcs", "oem", "punycode", "undefined"}
 TEXT_NAMES = sorted({module.name for module in pkgutil.iter_modules(encodings.__path__)} - NO_TEXT - NO_FILE)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import toolyard
-from toolyard.workspace import workspace
+from toolyard.workspace import path_walk
 
 
 @pytest.mark.requirement("path:every-kernel")
@@ -39,7 +39,7 @@ def test_the_path_rules_are_the_same_without_descriptors_that_only_linux_has(
 
     with_linux = answers()
     plain = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    monkeypatch.setattr(workspace, "_STEP", plain)
+    monkeypatch.setattr(path_walk, "_STEP", plain)
     assert answers() == with_linux
     assert with_linux == [
         "1\tx",

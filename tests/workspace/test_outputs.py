@@ -95,7 +95,7 @@ def test_results_of_one_second_from_many_threads_and_yards_are_all_kept(project:
     gate = threading.Barrier(4)
 
     def save(number: int) -> str:
-        gate.wait(20)
+        gate.wait(60)
         return Outputs(workspaces[number % 4]).save("LS", str(number), NOW)
 
     with ThreadPoolExecutor(4) as pool:
@@ -131,16 +131,17 @@ def test_a_folder_that_is_not_ours_is_not_used(
         (project / "tool-output").symlink_to(elsewhere)
     else:
         (project / "tool-output").write_text("mine")
-    before = len(os.listdir("/dev/fd"))
+    before = set(os.listdir("/dev/fd"))
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
         outputs.save("LS", "whole", NOW)
-    assert (list(elsewhere.iterdir()), len(os.listdir("/dev/fd"))) == ([], before)
+    assert list(elsewhere.iterdir()) == []
+    assert set(os.listdir("/dev/fd")) <= before
 
 
 @pytest.mark.requirement("saved:first")
 def test_a_result_that_does_not_fit_on_the_disk_leaves_nothing_behind(outputs: Outputs, project: Path) -> None:
     outputs.save("LS", "first", NOW)
-    before = len(os.listdir("/dev/fd"))
+    before = set(os.listdir("/dev/fd"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
@@ -151,7 +152,7 @@ def test_a_result_that_does_not_fit_on_the_disk_leaves_nothing_behind(outputs: O
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)
     assert stored(project) == {"tool_20261115_093005_LS.json": "first"}
-    assert len(os.listdir("/dev/fd")) == before
+    assert set(os.listdir("/dev/fd")) <= before
 
 
 @pytest.mark.requirement("saved:exclusive")

@@ -100,10 +100,10 @@ def test_a_program_gets_nothing_of_our_environment(folder: int, monkeypatch: pyt
 
 @pytest.mark.requirement("r:R97", "runner:cancel")
 def test_a_stopped_program_is_gone_before_stop_returns(folder: int) -> None:
-    child = Child(["/bin/sh", "-c", "sleep 60 & echo $!; sleep 60"], folder)
+    child = Child(["/bin/sh", "-c", "sleep 600 & echo $!; sleep 600"], folder)
     inner = int(next(iter(child.output(lambda: None, lambda _: None))))
     child.stop()
-    for _ in range(100):
+    for _ in range(1000):
         state = subprocess.run(["ps", "-o", "stat=", "-p", str(inner)], capture_output=True, text=True, check=False)
         if state.stdout.strip() in ("", "Z", "ZN", "Z+"):
             return
@@ -115,18 +115,22 @@ def test_a_stopped_program_is_gone_before_stop_returns(folder: int) -> None:
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way here to limit another process")
 def test_a_program_cannot_take_all_the_memory(folder: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(child_module, "MAX_MEMORY", 64 * 1024 * 1024)
-    grow = "import time; time.sleep(0.3); x = bytearray(500_000_000); print('took it')"
-    child = Child([sys.executable, "-I", "-S", "-c", grow], folder)
+    grow = "import sys; sys.stdin.read(); x = bytearray(500_000_000); print('took it')"
+    read, write = os.pipe()
+    child = Child([sys.executable, "-I", "-S", "-c", grow], folder, stdin=read)
+    os.close(read)
+    os.close(write)  # it has its limit by now
     assert output(child) == b""
 
 
 @pytest.mark.requirement("r:R97")
 def test_patience_ends_and_passes_on_a_cancel() -> None:
-    with Patience(0.05, lambda: None) as patience:
-        patience.check()
-        time.sleep(0.2)
+    with Patience(0.01, lambda: None) as patience:
+        assert patience._over.wait(60)
         with pytest.raises(TimeUp):
             patience.check()
+    with Patience(60, lambda: None) as patience:
+        patience.check()
 
     def cancelled() -> None:
         raise asyncio.CancelledError

@@ -9,16 +9,16 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.workspace.vectors import put
-from toolyard.workspace.ignore import Ignores
+from toolyard.workspace.ignore import Ignores, bytewise
 from toolyard.workspace.search.fileglob import FileGlob
 from toolyard.workspace.search.sieve import Sieve
 from toolyard.workspace.search.walk import Folder, Walk
 from toolyard.workspace.wildcard import compile_path, matches
 
-NAMES = st.text("ab.~", min_size=1, max_size=4).filter(lambda name: name.strip(".") != "")
+NAMES = st.text("ab.~é", min_size=1, max_size=4).filter(lambda name: name.strip(".") != "")
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(tuple)
 PATTERNS = st.text("ab.~*?/[]!-", min_size=1, max_size=8)
-LINES = st.lists(st.text("ab.~*?/[]!\\", min_size=1, max_size=8), max_size=8)
+LINES = st.lists(st.text("ab.~é*?/[]!\\", min_size=1, max_size=8), max_size=8)
 
 
 def found_by(glob: FileGlob, path: Sequence[str]) -> bool:
@@ -61,6 +61,7 @@ def test_following_a_pattern_folder_by_folder_gives_what_the_whole_path_gives(
 @example(rules=[(0, ["**/a/*"])], path=("b", "a", "b"), is_folder=False)
 @example(rules=[(0, ["*.a", "!b.a"])], path=("b.a",), is_folder=False)
 @example(rules=[(0, ["*.[ab]"])], path=("a.b",), is_folder=False)
+@example(rules=[(0, ["é/?.??"])], path=("é", "a.é"), is_folder=False)
 @example(rules=[(0, ["*~"]), (1, ["!a~"])], path=("b", "a~"), is_folder=True)
 @example(rules=[(0, [f"*.{'a' * number}" for number in range(1, 40)])], path=("x.aa",), is_folder=False)
 def test_the_sieve_decides_as_the_rules_do(
@@ -71,7 +72,7 @@ def test_the_sieve_decides_as_the_rules_do(
         if depth < len(path):
             ignores = ignores.with_lines(lines, depth)
     sieve = Sieve.of(ignores).for_folder(path[:-1])
-    name = path[-1]
+    name = bytewise(path[-1])
     let_through = not (
         name[0] == "."
         or name in sieve.exact
@@ -108,7 +109,7 @@ def test_a_walk_that_is_left_in_the_middle_closes_what_it_opened(project: Path) 
     walk = iter(Walk(fd, (), FileGlob(hidden=False), rules=None, hidden=False, pause=lambda: None))
     for _ in range(4):
         next(walk)
-    assert len(os.listdir("/dev/fd")) > len(before)
+    assert set(os.listdir("/dev/fd")) - before
     walk.close()  # type: ignore[attr-defined]
-    assert set(os.listdir("/dev/fd")) == before
+    assert set(os.listdir("/dev/fd")) <= before
     os.close(fd)

@@ -25,12 +25,13 @@ from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace.faults import os_failure
-from toolyard.workspace.workspace import Workspace, _Walk
+from toolyard.workspace.path_walk import PathWalk
+from toolyard.workspace.workspace import Workspace
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 RACES = 1000 if SOAK else 60  # reads of a path that is swapped meanwhile
 MET = 20 if SOAK else 3  # of them, at least, on each side of the race
-WAIT_S = 20.0
+WAIT_S = 60.0
 SECRET = "the secret outside"
 
 DENIED, MISSING, INVALID = ErrorCode.ACCESS_DENIED, ErrorCode.NOT_FOUND, ErrorCode.INVALID_PARAM
@@ -197,8 +198,8 @@ def trapped(project: Path, outside: Path) -> Path:
     return project
 
 
-def descriptors() -> int:
-    return len(os.listdir("/dev/fd"))
+def descriptors() -> set[str]:
+    return set(os.listdir("/dev/fd"))
 
 
 @pytest.mark.requirement("s:S-10", "s:S-11", "s:S-12", "code:outside-root", "envelope:text")
@@ -371,12 +372,15 @@ def test_links_are_listed_as_links_whatever_they_point_to(yard: BlockingYard, tr
 SWAP = """
 import os, sys
 real, kept, target = sys.argv[1:]
+give_way = getattr(os, "sched_yield", os.getpid)  # with one processor for both, the reader is to see either side
 print("ready", flush=True)
 while True:
     os.rename(real, kept)
     os.symlink(target, real)
+    give_way()
     os.unlink(real)
     os.rename(kept, real)
+    give_way()
 """
 
 
@@ -418,17 +422,17 @@ class Moment:
     """Makes a change between the look at a name and the step that follows it."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, name: bytes, change: Callable[[], object]) -> None:
-        look = _Walk._mode
+        look = PathWalk._mode
         self.met = False
 
-        def look_and_change(walk: _Walk, looked_at: bytes) -> int:
+        def look_and_change(walk: PathWalk, looked_at: bytes) -> int:
             mode = look(walk, looked_at)
             if looked_at == name and not self.met:
                 self.met = True
                 change()
             return mode
 
-        monkeypatch.setattr(_Walk, "_mode", look_and_change)
+        monkeypatch.setattr(PathWalk, "_mode", look_and_change)
 
 
 def swap_for_link(path: Path, target: Path) -> None:
@@ -678,7 +682,7 @@ def test_no_call_leaves_a_descriptor_open(yard: BlockingYard, trapped: Path) -> 
     before = descriptors()
     for _ in range(3):
         everything()
-    assert descriptors() == before
+    assert descriptors() <= before
 
 
 @pytest.mark.requirement("s:S-16")

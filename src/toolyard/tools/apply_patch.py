@@ -20,8 +20,8 @@ from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked_targets
 from toolyard.workspace.names import printable
+from toolyard.workspace.target import Target
 from toolyard.workspace.undo import Content
-from toolyard.workspace.workspace import Target
 
 SPEC = ToolSpec(
     name="ApplyPatch",

@@ -25,8 +25,9 @@ from toolyard.workspace.locks import locked_targets
 from toolyard.workspace.names import printable
 from toolyard.workspace.protected import require_open
 from toolyard.workspace.reads import Reads
+from toolyard.workspace.target import Target
 from toolyard.workspace.undo import Content, Undo
-from toolyard.workspace.workspace import Target, Workspace
+from toolyard.workspace.workspace import Workspace
 
 DRY_RUN: JsonObject = {"type": "boolean", "default": False, "description": "Show what would change; write nothing."}
 EXPECTED_HASH: JsonObject = {

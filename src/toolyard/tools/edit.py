@@ -5,10 +5,11 @@ from typing import Any
 
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.edit import Edit as TextEdit
-from toolyard.protocol.edit import Match, locate
+from toolyard.protocol.edit import Match
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
@@ -65,6 +66,8 @@ class Edit(ChangingTool):
         done = f"Edited '{changed.path}': replaced {count} place{'s' if count > 1 else ''}."
         if match.strategy != "exact":
             done += f" The text was found only by forgiving a difference ({match.strategy})."
+        if match.left:
+            done += f" Not replaced: {match.left} more, where old_string stands with other line endings."
         return changed.result(done, {"occurrences": count, "strategy": match.strategy.value})
 
 

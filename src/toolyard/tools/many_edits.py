@@ -11,7 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from toolyard.protocol.edit import Edit, Splice, apply, cuts, locate, occurrences
+from toolyard.protocol.edit import Edit, Splice, apply
+from toolyard.protocol.locate import locate
+from toolyard.protocol.occurrences import cuts, occurrences
 
 MANY = 100  # edits for which the notes cost less than looking for each, whatever the size of the text
 _MOST_NOTED = 4 * 1024 * 1024  # characters of a text, whose lines are then held one by one

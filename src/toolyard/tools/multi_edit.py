@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.edit import Edit, locate
+from toolyard.protocol.edit import Edit
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
@@ -84,7 +85,8 @@ class MultiEdit(ChangingTool):
             "was_new_file": changed.before is None,
             "summary": summary,
         }
-        return changed.result(f"Made {len(edits)} edits in '{changed.path}'.", data)
+        count = f"{len(edits)} edit{'s' if len(edits) > 1 else ''}"
+        return changed.result(f"Made {count} in '{changed.path}'.", data)
 
 
 def _made(edited: EditedText, edit: Edit, number: int, total: int) -> tuple[str, ...]:

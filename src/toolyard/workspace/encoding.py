@@ -54,6 +54,8 @@ def named(name: str, sample: bytes, *, whole: bool) -> Encoding:
     try:
         info = codecs.lookup(name)
         Encoding(info.name).utf8(b"a")  # codecs such as hex or idna are no encodings of text files and fail here
+        if info.name.endswith("escape"):  # a notation of Python, which writes a newline as two letters
+            raise LookupError
     except (LookupError, ValueError, TypeError):
         raise Failure(
             Reason.UNSUPPORTED_ENCODING,

@@ -2,6 +2,8 @@
 
 import errno
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -38,3 +40,12 @@ def os_failure(error: OSError, path: str) -> Failure:
                 f"'{path}': {error.strerror or error}.",
                 hint="Try again; if it stays, look at the disk or file system.",
             )
+
+
+@contextmanager
+def mapped(path: str) -> Iterator[None]:
+    """Errors of the system about ``path`` as Failures."""
+    try:
+        yield
+    except OSError as error:
+        raise os_failure(error, path) from error

@@ -2,6 +2,7 @@
 
 Rules of a deeper folder come after those of the folders above it, and the last rule that matches decides. A folder that
 is left out is not entered, so a rule inside it can bring nothing back. Our own stored outputs are always left out.
+Git counts by bytes: a ``?`` is one byte of a name, not one character, so rules and names are compared ``bytewise``.
 """
 
 import os
@@ -30,7 +31,7 @@ class Ignores:
     layers: tuple[tuple[int, tuple[_Rule, ...]], ...] = ()
 
     def with_lines(self, lines: Iterable[str], depth: int) -> "Ignores":
-        rules = tuple(rule for rule in map(_parse, lines) if rule)
+        rules = tuple(rule for rule in map(_parse, map(bytewise, lines)) if rule)
         return Ignores((*self.layers, (depth, rules))) if rules else self
 
     def leave_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
@@ -38,12 +39,18 @@ class Ignores:
         return path == (OUTPUT_FOLDER,) or self.match(path, is_folder=is_folder)
 
     def match(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
+        path = tuple(map(bytewise, path))
         for depth, rules in reversed(self.layers):
             below = path[depth:]
             for rule in reversed(rules):
                 if (is_folder or not rule.folders_only) and matches(rule.segments, below):
                     return not rule.negated
         return False
+
+
+def bytewise(name: str) -> str:
+    """A name or a rule with one character for each of its bytes."""
+    return name if name.isascii() else name.encode(errors="surrogateescape").decode("latin-1")
 
 
 def read_rules(folder: int) -> list[str]:

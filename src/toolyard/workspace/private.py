@@ -6,6 +6,9 @@ It holds what makes writes safe and, in its settings, a key. No tool enters it: 
 import os
 from pathlib import Path
 
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+
 _homes: set[str] = set()
 
 
@@ -19,6 +22,14 @@ def keep_private(home: Path, root: Path) -> None:
 def is_private(folder: int) -> bool:
     """Whether an open folder is such a home."""
     return bool(_homes) and any(_same(home, folder) for home in _homes)
+
+
+def not_entered(path: str) -> Failure:
+    return Failure(
+        ErrorCode.ACCESS_DENIED,
+        f"'{path}' is in Toolyard's own home, which no tool enters.",
+        hint="Use the command line to look at settings and state.",
+    )
 
 
 def _same(home: str, folder: int) -> bool:

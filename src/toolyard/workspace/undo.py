@@ -24,11 +24,12 @@ from toolyard.workspace.changes import Change, Deleted, Folder, Moved, Restored,
 from toolyard.workspace.document import MAX_BYTES
 from toolyard.workspace.locks import locked, locked_targets
 from toolyard.workspace.replace import already_exists
+from toolyard.workspace.target import Target
 from toolyard.workspace.transaction import Transactions, Write
 from toolyard.workspace.trash import Trash
 from toolyard.workspace.undo_records import UndoRecords, reverse
 from toolyard.workspace.whole_files import WholeFile, WholeFiles
-from toolyard.workspace.workspace import Entry, Target, Workspace
+from toolyard.workspace.workspace import Entry, Workspace
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ _BINARY = ("GIT binary patch", "Binary files ")
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
 _TWO_QUOTED = re.compile(rf"({_QUOTED}) ({_QUOTED})")
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)")
+_NO_TEXT = re.compile("[\udc80-\udcff]")
 _ESCAPES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 _PREFIXES = (("a/", "b/"), ("i/", "w/"), ("c/", "i/"), ("c/", "w/"), ("o/", "w/"), ("old/", "new/"), ("orig/", "new/"))
 _NOWHERE = "/dev/null"
@@ -45,19 +46,20 @@ def header_of(rows: Sequence[Row], at: int) -> tuple[Header, int]:
     while git and at < len(rows):
         if rows[at].text.startswith(_BINARY):
             raise malformed(rows[at], "a binary patch cannot be applied to text.", "Write the file by other means.")
-        known = _KNOWN.fullmatch(rows[at].text.rstrip())
+        known = _KNOWN.fullmatch(rows[at].text)
         if known is None:
             break
-        said[known[1]] = known[2]
+        said[known[1]] = known[2] if known[1].startswith("rename") else known[2].rstrip()
         at += 1
     sides = None
     if at + 1 < len(rows) and rows[at].text.startswith("--- ") and rows[at + 1].text.startswith("+++ "):
         sides = _name(rows[at].text[4:]), _name(rows[at + 1].text[4:])
         at += 2
     _require_possible(row, said)
-    path = said.get("rename from") or _path(row, sides, _git_path(row.text) if git else None)
-    operation = _operation(said, sides)
-    return Header(row, operation, _unquoted(path), _new_path(said), _note(said)), at
+    path = _moved(said, "rename from") or _path(row, sides, _git_path(row.text) if git else None)
+    operation, new_path = _operation(said, sides), _moved(said, "rename to")
+    _require_text(row, new_path or (path if operation is Operation.CREATE else ""))
+    return Header(row, operation, _shown(path), new_path, _note(said)), at
 
 
 def _require_possible(row: Row, said: dict[str, str]) -> None:
@@ -70,6 +72,11 @@ def _require_possible(row: Row, said: dict[str, str]) -> None:
             raise malformed(row, f"mode {mode} is not that of a file with text.", "Make links by other means.")
 
 
+def _require_text(row: Row, name: str) -> None:
+    if _shown(name) != name:
+        raise malformed(row, "the new name is not UTF-8.", "Choose a name that is, and change the header.")
+
+
 def _operation(said: dict[str, str], sides: tuple[str, str] | None) -> Operation:
     old, new = sides or ("", "")
     if "new file mode" in said or old == _NOWHERE:
@@ -79,8 +86,8 @@ def _operation(said: dict[str, str], sides: tuple[str, str] | None) -> Operation
     return Operation.MOVE if "rename to" in said else Operation.UPDATE
 
 
-def _new_path(said: dict[str, str]) -> str | None:
-    return _unquoted(said["rename to"]) if "rename to" in said else None
+def _moved(said: dict[str, str], which: str) -> str | None:
+    return _unquoted(said[which]) if which in said else None
 
 
 def _note(said: dict[str, str]) -> str:
@@ -114,24 +121,37 @@ def _common(old: str, new: str) -> str | None:
 
 def _git_path(text: str) -> str | None:
     """The path of ``diff --git a/x b/x``: two names of the same length, so the blank between them is in the middle."""
-    names = text.removeprefix("diff --git ").rstrip()
-    if quoted := _TWO_QUOTED.fullmatch(names):
+    names = text.removeprefix("diff --git ")
+    if quoted := _TWO_QUOTED.fullmatch(names.rstrip()):
         return _common(_unquoted(quoted[1]), _unquoted(quoted[2]))
+    return _twin(names) or _twin(names.rstrip())  # a blank at the end may be part of the name
+
+
+def _twin(names: str) -> str | None:
     middle = len(names) // 2
     return _common(names[:middle], names[middle + 1 :]) if names[middle : middle + 1] == " " else None
 
 
 def _name(written: str) -> str:
-    """A path without the time that may follow a tab."""
+    """A path without the time that may follow a tab; git writes the tab alone when there are blanks in the name."""
     quoted = re.match(_QUOTED, written)
-    return _unquoted(quoted[0]) if quoted else written.partition("\t")[0].rstrip()
+    if quoted:
+        return _unquoted(quoted[0])
+    name, tab, _ = written.partition("\t")
+    return name if tab else name.rstrip()
 
 
 def _unquoted(name: str) -> str:
+    """A name as git quotes it, with lone surrogates for bytes that are no text."""
     if not re.fullmatch(_QUOTED, name):
         return name
     raw = _ESCAPE.sub(lambda found: _byte(found[1]), name[1:-1].encode(errors="surrogatepass"))
-    return raw.decode(errors="replace")
+    return raw.decode(errors="surrogateescape")
+
+
+def _shown(name: str) -> str:
+    """With such bytes written ``\\xe9``, as everywhere."""
+    return _NO_TEXT.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", name)
 
 
 def _byte(escape: bytes) -> bytes:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from toolyard.protocol.edit import ALIKE, BLANKS, Strategy, indent, reindented
+from toolyard.protocol.edit import Strategy
+from toolyard.protocol.forgiven import ALIKE, BLANKS, indent, reindented
 from toolyard.protocol.patching.text import Mark, PatchHunk, PatchLine
 
 

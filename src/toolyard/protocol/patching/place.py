@@ -1,8 +1,8 @@
 """Where the hunks of a patch stand in the text they are for.
 
 Each hunk is looked for exactly; only when it stands nowhere are differences of format forgiven, in the steps of
-``protocol.edit`` and never more. A place is taken when it is the only one: because the lines stand once, because the
-patch numbers the line, because an anchor (``@@ def f():``) leaves one, or because of the order of the hunks. Else
+``protocol.forgiven`` and never more. A place is taken when it is the only one: because the lines stand once, because
+the patch numbers the line, because an anchor (``@@ def f():``) leaves one, or because of the order of the hunks. Else
 nothing is chosen. The work is bounded: lines that repeat without end are refused, not tried out.
 """
 
@@ -10,8 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from toolyard.protocol.edit import indent
 from toolyard.protocol.failure import Reason
+from toolyard.protocol.forgiven import indent
 from toolyard.protocol.patching.lines import (
     EXACT,
     LEVELS,

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from toolyard.protocol.edit import Nearest, nearest_lines, visible
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.nearest import Nearest, nearest_lines, visible
 from toolyard.protocol.patching.lines import View
 from toolyard.protocol.patching.order import Unplaced
 from toolyard.protocol.patching.place import Site

@@ -2,7 +2,7 @@
 
 Each folder is opened relative to the one above it and never through a link, so a search never leaves the project. What
 .gitignore leaves out is not searched unless ``includeIgnored`` asks for it; hidden names need ``includeHidden``, or a
-part of the pattern that begins with a dot and matches them.
+part of the pattern that begins with a dot and matches them. Braces are text (S-18).
 """
 
 import json
@@ -22,6 +22,7 @@ from toolyard.tools.operations.request import Request
 from toolyard.workspace.ignore import Ignores, read_rules
 from toolyard.workspace.names import to_text
 from toolyard.workspace.private import is_private
+from toolyard.workspace.search.fileglob import INCOMPLETE, is_complete
 from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches
 from toolyard.workspace.workspace import Workspace
 
@@ -51,6 +52,8 @@ class Searching:
         text = f"Search results for '{pattern}' in '{where}' ({len(shown)} of {len(found)})."
         if truncated:
             text += " Truncated: narrow the pattern or the folder."
+        if not found and "{" in pattern:
+            text += " Braces in a pattern are text: search once for each of their choices."
         if search.left_out:
             text += f" Not searched: {search.left_out} hidden or ignored (includeHidden, includeIgnored)."
         if search.unreadable:
@@ -192,7 +195,10 @@ def _compiled(pattern: str, options: Options) -> tuple[Segment, ...]:
             "'pattern' must not be absolute or contain '..': a search stays below its folder.",
             hint="Say where to search with searchPath.",
         )
-    return compile_path(f"**/{pattern if options.case_sensitive else pattern.lower()}")
+    compiled = compile_path(f"**/{pattern if options.case_sensitive else pattern.lower()}")
+    if not is_complete(compiled):
+        raise Failure(ErrorCode.INVALID_PARAM, f"'pattern' {INCOMPLETE}.", hint="Write [[] for the bracket itself.")
+    return compiled
 
 
 def _dotted(pattern: str) -> tuple["re.Pattern[str]", ...]:

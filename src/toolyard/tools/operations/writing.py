@@ -4,10 +4,11 @@ import codecs
 from collections.abc import Callable
 from dataclasses import replace
 
-from toolyard.protocol.edit import Edit, Match, Strategy, locate
+from toolyard.protocol.edit import Edit, Match, Strategy
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.tools.change import Changed, FileChanger
 from toolyard.tools.operations.blocks import Block, parse_blocks

@@ -22,6 +22,8 @@ MAX_GROUPS = 5
 MAX_NESTING = 2
 MAX_CHOICES = 200  # patterns that all braces together may stand for
 
+INCOMPLETE = "is not complete: a [ without its ], or a backslash at the end"
+
 State: TypeAlias = frozenset[tuple[int, int]]  # which segments of which choices may match next
 
 _TOKEN = re.compile(r"\\.|\[[!^]?\]?(?:\[:\w+:\]|[^\]])*\]|[^\\\[{},]+|.", re.DOTALL)
@@ -56,8 +58,8 @@ class FileGlob:
         if why is not None:
             raise _invalid(parameter, why)
         glob = cls(pattern, hidden=hidden)
-        if any(segment and segment.pattern == _IMPOSSIBLE for choice in glob._choices for segment in choice):
-            raise _invalid(parameter, "is not complete: a [ without its ], or a backslash at the end")
+        if not all(map(is_complete, glob._choices)):
+            raise _invalid(parameter, INCOMPLETE)
         return glob
 
     def enter(self, state: State, name: str) -> State | None:
@@ -148,6 +150,11 @@ def _expand(pattern: str) -> list[str]:
         else:
             now = [start + sign for start in now]
     return now
+
+
+def is_complete(segments: tuple[Segment, ...]) -> bool:
+    """Whether a pattern can match anything at all."""
+    return not any(segment and segment.pattern == _IMPOSSIBLE for segment in segments)
 
 
 def _problem(pattern: str) -> str | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from toolyard.workspace.ignore import Ignores
+from toolyard.workspace.ignore import Ignores, bytewise
 from toolyard.workspace.search.fileglob import plain
 from toolyard.workspace.wildcard import Segment, matches
 
@@ -55,7 +55,10 @@ class _Placed:
 
 @dataclass(slots=True)
 class Sieve:
-    """Rules by the names they may match. A name without a dot in front that no table knows is let through."""
+    """Rules by the names they may match. A name without a dot in front that no table knows is let through.
+
+    The tables know names as ``bytewise`` gives them.
+    """
 
     exact: dict[str, list[_Placed]] = field(default_factory=dict)  # one name
     tails: tuple[str, ...] = ()  # names that end so
@@ -79,6 +82,7 @@ class Sieve:
         return sieve._ready()
 
     def for_folder(self, folder: tuple[str, ...]) -> "Sieve":
+        folder = tuple(map(bytewise, folder)) if self._anchored else folder
         near = [placed for placed in self._anchored if placed.may_match_in(folder)]
         if not near:
             return self
@@ -91,6 +95,7 @@ class Sieve:
 
     def leaves_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
         """Whether the rules leave out ``path``, one of the folder's entries."""
+        path = tuple(map(bytewise, path))
         best: _Placed | None = None
         for placed in self._that_may_match(path[-1]):
             counts = (best is None or placed.order > best.order) and (is_folder or not placed.rule.folders_only)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER, Ignores, read_rules
+from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER, Ignores, bytewise, read_rules
 from toolyard.workspace.private import is_private
 from toolyard.workspace.search.fileglob import FileGlob, NameTest, State
 from toolyard.workspace.search.sieve import Sieve
@@ -151,10 +151,10 @@ class Walk:
                 if self._hides(place, entry, test) or self._ignores(place, entry, sieve, found):
                     continue
             elif (
-                name in exact
-                or name.endswith(tails)
-                or (endings and name.rpartition(".")[2] in endings)
-                or (other is not None and other(name))
+                (raw := name if name.isascii() else bytewise(name)) in exact
+                or raw.endswith(tails)
+                or (endings and raw.rpartition(".")[2] in endings)
+                or (other is not None and other(raw))
             ) and self._ignores(place, entry, sieve, found):
                 continue
             matches = every or name.endswith(suffixes) or (regex is not None and regex(name))

@@ -1,0 +1,133 @@
+"""The differences of format that are forgiven when a text stands nowhere as it is written.
+
+First line endings, which are all ``\\n`` in the texts given here; then blanks at the ends of lines; Unicode punctuation
+that looks alike; one and the same indentation before every line. The words themselves are never guessed. The time is
+linear in the text, up to ``_MOST_COMPARED`` lines compared word by word.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import accumulate
+
+from toolyard.protocol.edit import Edit, Splice, Strategy
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.occurrences import everywhere
+
+BLANKS = " \t"
+_MOST_COMPARED = 200_000  # lines, in all places together
+
+_WIDE = "，：；！？（）［］｛｝"  # what a Chinese keyboard gives for the ASCII ones
+ALIKE = dict(zip(map(ord, _WIDE), ",:;!?()[]{}", strict=True)) | {
+    ord(other): plain
+    for plain, others in {
+        "'": "‘’‚‛′＇",
+        '"': "“”„‟″＂",
+        "-": "‐‑‒–—―−－",
+        " ": "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000",
+    }.items()
+    for other in others
+}
+
+
+def indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip(BLANKS))]
+
+
+def _margin(lines: list[str]) -> str | None:
+    return min((indent(line) for line in lines if line.strip(BLANKS)), key=len, default=None)
+
+
+def _look_alike(text: str, edit: Edit) -> Iterator[Splice]:
+    if edit.old.strip():
+        yield from (
+            Splice(place.start, place.end, edit.new)
+            for place in everywhere(text.translate(ALIKE), replace(edit, old=edit.old.translate(ALIKE)))
+        )
+
+
+def _by_lines(key: Callable[[str], str]) -> Callable[[str, Edit], Iterator[Splice]]:
+    """Whole lines that are equal under ``key``."""
+
+    def search(text: str, edit: Edit) -> Iterator[Splice]:
+        for start, end, _ in _windows(text, edit.old, key):
+            yield Splice(start, end, edit.new)
+
+    return search
+
+
+def _indented(text: str, edit: Edit) -> Iterator[Splice]:
+    """Whole lines that differ by one indentation, which the new text then gets or loses as well."""
+    wanted, compared = edit.old.split("\n"), 0
+    for start, end, lines in _windows(text, edit.old, lambda line: line.strip(BLANKS).translate(ALIKE)):
+        compared += len(wanted)
+        if compared > _MOST_COMPARED:
+            raise Failure(
+                Reason.TOO_LARGE,
+                "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
+                hint="Copy the text exactly as it stands in the file, or give less of it.",
+            )
+        new = reindented(wanted, lines(), edit.new)
+        if new is not None:
+            yield Splice(start, end, new)
+
+
+def reindented(wanted: list[str], found: list[str], new: str) -> str | None:
+    """``new`` moved as ``found`` is moved against ``wanted``; None when not one indentation alone is the difference."""
+    if _margin(new.split("\n")) != _margin(wanted):
+        return None  # the new text does not stand where the old one was thought to stand: no telling what is meant
+    shifts = {(indent(line), indent(real)) for line, real in zip(wanted, found, strict=True) if line.strip(BLANKS)}
+    before, after = min(shifts)
+    more, less = after.removesuffix(before), before.removesuffix(after)
+    if len(more) + len(before) == len(after):
+        fits = all(real == more + line for line, real in shifts)
+        return "\n".join(more + line if line.strip(BLANKS) else line for line in new.split("\n")) if fits else None
+    if len(less) + len(after) != len(before) or any(line != less + real for line, real in shifts):
+        return None
+    lines = new.split("\n")
+    if any(line.strip(BLANKS) and not line.startswith(less) for line in lines):
+        return None
+    return "\n".join(line.removeprefix(less) for line in lines)
+
+
+def _windows(text: str, wanted: str, key: Callable[[str], str]) -> Iterator[tuple[int, int, Callable[[], list[str]]]]:
+    """Runs of whole lines whose keys are those of ``wanted``; never for a text of blanks alone."""
+    if not wanted.strip():
+        return
+    lines = text.split("\n")
+    targets = list(map(key, wanted.split("\n")))
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    open_end = wanted.endswith("\n")  # then the last target is empty: the place ends where the next line begins
+    count = len(targets) - open_end
+    for at in _runs(list(map(key, lines)), targets[:count]):
+        last = at + count
+        if not open_end:
+            yield starts[at], starts[last] - 1, lambda at=at, last=last: lines[at:last]  # type: ignore[misc]
+        elif last < len(lines):
+            yield starts[at], starts[last], lambda at=at, last=last: [*lines[at:last], ""]  # type: ignore[misc]
+
+
+def _runs(keys: list[str], wanted: list[str]) -> Iterator[int]:
+    """Where ``wanted`` stands in ``keys``, overlapping ones too, in linear time (Knuth, Morris and Pratt)."""
+    back, held = [0], 0  # how much of the beginning still fits when the next one does not
+    for one in wanted[1:]:
+        while held and one != wanted[held]:
+            held = back[held - 1]
+        held += one == wanted[held]
+        back.append(held)
+    held = 0
+    for at, one in enumerate(keys):
+        while held and one != wanted[held]:
+            held = back[held - 1]
+        held += one == wanted[held]
+        if held == len(wanted):
+            yield at + 1 - held
+            held = back[held - 1]
+
+
+SEARCHES: tuple[tuple[Strategy, Callable[[str, Edit], Iterator[Splice]]], ...] = (
+    (Strategy.LINE_ENDINGS, everywhere),
+    (Strategy.TRAILING_BLANKS, _by_lines(lambda line: line.rstrip(BLANKS))),
+    (Strategy.PUNCTUATION, _look_alike),
+    (Strategy.PUNCTUATION, _by_lines(lambda line: line.rstrip(BLANKS).translate(ALIKE))),
+    (Strategy.INDENTATION, _indented),
+)

@@ -1,0 +1,105 @@
+"""Where an edit applies in a text, and what it writes there.
+
+The text to replace is looked for exactly. Only when it stands nowhere are differences of format forgiven, one step
+after the other. What is forgiven must still fit in one place only, and is named. A ``\\r`` alone ends a line only in a
+text without any ``\\n``. The time is linear in the text.
+"""
+
+import re
+from bisect import bisect_left
+from dataclasses import replace
+
+from toolyard.protocol.edit import Edit, Match, Splice, Strategy
+from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.forgiven import SEARCHES
+from toolyard.protocol.line_endings import Endings
+from toolyard.protocol.nearest import nearest_lines
+from toolyard.protocol.occurrences import are_all, everywhere
+
+
+def locate(text: str, edit: Edit) -> Match:
+    """The splices of one edit; raises Failure when the text is not there, not unique, or would not change."""
+    if edit.old == edit.new:
+        raise Failure(Reason.NO_CHANGE, "old_string and new_string are the same: nothing would change.")
+    exact = list(everywhere(text, edit))
+    if exact:
+        match = _match(text, exact, edit, Strategy.EXACT)
+        return replace(match, left=_left(text, edit, len(match.splices))) if edit.replace_all else match
+    plain = _Plain(text)
+    folded = Edit(plain.fold(edit.old), plain.fold(edit.new), edit.replace_all)
+    for strategy, search in SEARCHES:
+        found = [
+            Splice(plain.real(place.start), plain.real(place.end), place.text) for place in search(plain.text, folded)
+        ]
+        if found:
+            return _match(text, found, edit, strategy)
+    raise _not_found(plain.text, folded.old)
+
+
+class _Plain:
+    """A text with all line endings as ``\\n``, and the way back to where things stand in the real one."""
+
+    def __init__(self, text: str) -> None:
+        self._lone = "\r" in text and "\n" not in text  # a file of old Macintosh lines
+        self.text = self.fold(text)
+        pairs = (match.start() for match in re.finditer("\r\n", text))
+        self._pairs = [position - number for number, position in enumerate(pairs)]  # where they stand in the plain text
+
+    def fold(self, text: str) -> str:
+        plain = text.replace("\r\n", "\n")
+        return plain.replace("\r", "\n") if self._lone else plain
+
+    def real(self, index: int) -> int:
+        return index + bisect_left(self._pairs, index)
+
+
+def _match(text: str, places: list[Splice], edit: Edit, strategy: Strategy) -> Match:
+    if len(places) > 1 and not edit.replace_all:
+        raise _not_unique(text, places)
+    endings = Endings(text) if "\n" in edit.new else None
+    chosen: list[Splice] = []
+    for place in places:
+        if not chosen or place.start >= chosen[-1].end:  # "aa" stands twice in "aaa" but can be replaced only once
+            chosen.append(
+                Splice(place.start, place.end, endings.given(place.start, place.end, place.text)) if endings else place
+            )
+    if all(text[splice.start : splice.end] == splice.text for splice in chosen):
+        raise Failure(Reason.NO_CHANGE, "The text already reads like new_string: nothing would change.")
+    return Match(tuple(chosen), strategy)
+
+
+def _left(text: str, edit: Edit, found: int) -> int:
+    if "\n" not in edit.old or "\r\n" not in text:
+        return 0
+    alike = text.replace("\r\n", "\n").count(edit.old.replace("\r\n", "\n"))
+    return max(0, alike - found)
+
+
+def _not_unique(text: str, places: list[Splice]) -> Failure:
+    newline = "\n" if "\n" in text else "\r"
+    lines = [text.count(newline, 0, place.start) + 1 for place in places[:10]]
+    numbers = ", ".join(map(str, lines)) + (", ..." if len(places) > 10 else "")
+    is_all = are_all(len(places), places[0].end - places[0].start)
+    times = f"{len(places)} times{'' if is_all else ' or more'}"
+    return Failure(
+        Reason.NOT_UNIQUE,
+        f"old_string stands {times} in the file (in lines {numbers}).",
+        hint="Give more of the text around the one you mean, or set replace_all.",
+        data={"occurrences": len(places), "lines": list(lines)},
+    )
+
+
+def _not_found(text: str, wanted: str) -> Failure:
+    near = nearest_lines(text, wanted)
+    if near is None:
+        return Failure(
+            Reason.NOT_FOUND_IN_FILE,
+            "old_string does not stand in the file, nor anything like it.",
+            hint="Read the file and copy the text exactly.",
+        )
+    return Failure(
+        Reason.NOT_FOUND_IN_FILE,
+        f"old_string does not stand in the file. The nearest lines are {near.first}-{near.last}; {near.difference}",
+        hint="Copy the text exactly as it stands there (· is a space, → a tab).",
+        data={"nearest": {"first_line": near.first, "last_line": near.last, "lines": list(near.shown)}},
+    )

@@ -1,0 +1,201 @@
+"""One path on its way down from the root, one component at a time.
+
+Each step is opened relative to the descriptor of the step before, never through a link. A link is read and its target
+walked the same way; whatever leads outside is ACCESS_DENIED. What is swapped for something else between a look and a
+step is looked at again, a bounded number of times (S-10..S-16).
+"""
+
+import errno
+import os
+import stat
+
+from toolyard.protocol.arguments import nearest
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.workspace.faults import INSPECT
+from toolyard.workspace.names import same, to_text
+from toolyard.workspace.opening import FOLDER
+from toolyard.workspace.private import is_private, not_entered
+
+_MAX_LINKS = 40  # as many as Linux follows
+_MAX_RACES = 16  # a component that keeps changing its kind while we look is not worth more tries
+_NEIGHBOURS = 1000  # names looked at for "did you mean"
+_STEP = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)
+
+
+class PathWalk:
+    """One path on its way down: the folders entered so far, each held open."""
+
+    def __init__(self, root: int, root_names: tuple[bytes, ...], path: str) -> None:
+        self._root, self._root_names, self._path = root, root_names, path
+        self._fds: list[int] = []
+        self.steps: list[bytes] = []
+        self._links = self._races = 0
+        self._pending: list[bytes] = []  # components still to walk, the next one last
+        try:
+            self._begin()
+        except Failure:
+            self.close()
+            raise
+
+    def _begin(self) -> None:
+        if "\0" in self._path:
+            raise Failure(ErrorCode.INVALID_PARAM, "The path holds a NUL character.", hint="Send the path without it.")
+        self._push(self._path.encode())
+
+    @property
+    def fd(self) -> int:
+        return self._fds[-1] if self._fds else self._root
+
+    def close(self) -> None:
+        """Harmless when done twice."""
+        self._back_to_root()
+        if self._root >= 0:
+            os.close(self._root)
+            self._root = -1
+
+    def _back_to_root(self) -> None:
+        while self._fds:
+            os.close(self._fds.pop())
+        self.steps.clear()
+
+    def to_the_end(self) -> tuple[bytes, int]:
+        """Walk all components but the last, whose name and mode are returned; it may be a folder but is no link."""
+        name, mode = self.to_the_place()
+        if mode is None:
+            raise self.missing(name)
+        return name, mode
+
+    def to_the_place(self, *, follow: bool = True) -> tuple[bytes, int | None]:
+        """The same for a way that may not exist yet: it ends at the first name that is missing, with no mode.
+
+        Unless ``follow``, a link at its very end is not walked.
+        """
+        while self._pending:
+            name = self._pending.pop()
+            if name == b"..":
+                self._up()
+                continue
+            name, mode = self._look(name)
+            if mode is None:
+                return name, None
+            if stat.S_ISLNK(mode) and (follow or self._pending):
+                self._follow(name)
+            elif not self._pending:
+                return name, mode
+            elif stat.S_ISDIR(mode):
+                self._enter(name)
+            else:
+                raise self._absent(f": '{to_text(name)}' is not a folder.")
+        return b".", stat.S_IFDIR
+
+    def _push(self, path: bytes) -> None:
+        if path.startswith(b"/"):
+            path = self._beneath(path)
+            self._back_to_root()
+        self._pending.extend(reversed(steps_of(path)))
+
+    def _beneath(self, path: bytes) -> bytes:
+        wanted = steps_of(path)
+        for root in self._root_names:
+            steps = steps_of(root)
+            if wanted[: len(steps)] == steps:
+                return b"/".join(wanted[len(steps) :])
+        raise self._outside()
+
+    def _up(self) -> None:
+        if not self._fds:
+            raise self._outside()
+        self.leave()
+
+    def leave(self) -> bytes:
+        """Go back to the folder above; returns the name of the one left."""
+        os.close(self._fds.pop())
+        return self.steps.pop()
+
+    @property
+    def ahead(self) -> list[bytes]:
+        """The components not walked yet."""
+        return self._pending[::-1]
+
+    def _look(self, name: bytes) -> tuple[bytes, int | None]:
+        """The name on disk, which may be written with other bytes, and what it is; no mode when nothing is there."""
+        try:
+            return name, self._mode(name)
+        except OSError as error:
+            if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
+                raise
+            found = same(name, self._names())
+            if found is None and error.errno == errno.ENOENT:
+                return name, None
+            if found is None:
+                raise
+        return found, self._mode(found)
+
+    def _mode(self, name: bytes) -> int:
+        return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode
+
+    def _follow(self, name: bytes) -> None:
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            raise self._absent(": its links form a loop.")
+        try:
+            target = os.readlink(name, dir_fd=self.fd)
+        except OSError as error:
+            self._look_again(name, error, errno.EINVAL)
+        else:
+            self._push(target)
+
+    def _enter(self, name: bytes) -> None:
+        try:
+            fd = os.open(name, _STEP, dir_fd=self.fd)
+        except OSError as error:
+            self._look_again(name, error, errno.ENOTDIR, errno.ELOOP)
+        else:
+            self._fds.append(fd)
+            self.steps.append(name)
+            if is_private(fd):
+                raise not_entered(self._path)
+
+    def _look_again(self, name: bytes, error: OSError, *swapped: int) -> None:
+        """Go back to ``name`` when ``error`` says that it was swapped for something else since we looked."""
+        self._races += 1
+        if error.errno not in swapped or self._races > _MAX_RACES:
+            raise error
+        self._pending.append(name)
+
+    def _outside(self) -> Failure:
+        return Failure(
+            ErrorCode.ACCESS_DENIED,
+            f"'{self._path}' leads outside the project.",
+            hint="Use a path inside the project, relative to its root.",
+        )
+
+    def missing(self, name: bytes) -> Failure:
+        guess = nearest(to_text(name), map(to_text, self._names()[:_NEIGHBOURS]))
+        where = "/".join(map(to_text, self.steps))
+        return self._absent(f". Did you mean '{where + '/' if where else ''}{guess}'?" if guess else ".")
+
+    def _absent(self, why: str) -> Failure:
+        """A way that ends here, unless it was on its way out: then it does not matter what is missing."""
+        depth = len(self.steps) + 1
+        for step in reversed(self._pending):
+            depth += -1 if step == b".." else 1
+            if depth < 0:
+                return self._outside()
+        return Failure(ErrorCode.NOT_FOUND, f"'{self._path}' does not exist{why}", hint=INSPECT)
+
+    def _names(self) -> list[bytes]:
+        """All names in the folder reached so far, as far as we may see them."""
+        try:
+            own = os.open(b".", FOLDER, dir_fd=self.fd)
+        except PermissionError:
+            return []
+        try:
+            return [os.fsencode(name) for name in os.listdir(own)]
+        finally:
+            os.close(own)
+
+
+def steps_of(path: bytes) -> list[bytes]:
+    return [step for step in path.split(b"/") if step not in (b"", b".")]
