@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from toolyard.config import load
-from toolyard.errors import ConfigError
+from toolyard.errors import ConfigError, UsageError
 from toolyard.protocol.truncation import Direction
 from toolyard.settings import SETTINGS
 
@@ -31,6 +31,13 @@ def test_the_home_is_the_one_named_else_toolyard_home_else_the_data_folder(
     monkeypatch.setenv("TOOLYARD_HOME", str(tmp_path / "own"))
     assert load(project).home == tmp_path / "own"
     assert load(project, tmp_path / "named").home == tmp_path / "named"
+
+
+@pytest.mark.requirement("cli:home")
+def test_a_home_that_is_a_file_is_refused_in_words(project: Path, tmp_path: Path) -> None:
+    (tmp_path / "home").write_text("x")
+    with pytest.raises(UsageError, match=r"the home '.*home' is not a folder: name one with --home"):
+        load(project, tmp_path / "home")
 
 
 @pytest.mark.requirement("cli:config:show")

@@ -72,6 +72,8 @@ def load(
     if not folder.is_dir():
         raise UsageError(f"the project '{project}' is not a folder: name one with --project")
     place = Path(home).absolute() if home else _default_home(os.environ).absolute()
+    if place.exists() and not place.is_dir():
+        raise UsageError(f"the home '{place}' is not a folder: name one with --home")
     file = place / FILE_NAME
     written, text, problems = _read(file, text)
     values: dict[str, Any] = {}
@@ -98,14 +100,27 @@ def load(
 
 def _host_variables(file: Path) -> Mapping[str, str]:
     """No setting is read from there: it holds what a host of plugins shares with them."""
-    if not file.exists():
+    text = _text(file)
+    if not text:
         return {}
     from toolyard.plugins.config_env import parse
 
+    return parse(text).values
+
+
+def _text(file: Path) -> str:
+    """Empty without a file. Windows' editors begin one with a mark, which is no part of it. Raises ConfigError."""
     try:
-        return parse(file.read_text(encoding="utf-8")).values
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
+        raw = file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from error
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{file}, line {line}: this is not UTF-8: save the file in that encoding") from error
 
 
 def _system_zone(environ: Mapping[str, str]) -> str:
@@ -132,14 +147,12 @@ def _default_home(environ: Mapping[str, str]) -> Path:
 def _read(file: Path, given: str | None) -> tuple[dict[str, Any], str, list[str]]:
     """What the file sets, its text, and what is wrong with it as a whole."""
     try:
-        text = file.read_text(encoding="utf-8") if given is None else given
+        text = _text(file) if given is None else given.removeprefix("\ufeff")
         written = tomllib.loads(text)
-    except (FileNotFoundError, NotADirectoryError):
-        return {}, "", []
     except tomllib.TOMLDecodeError as error:
         return {}, "", [f"{file}: {error}: correct the line, it is not valid TOML"]
-    except (OSError, UnicodeDecodeError) as error:
-        return {}, "", [f"{file}: cannot be read: {error}"]
+    except ConfigError as error:
+        return {}, "", [str(error)]
     known = {setting.name for setting in SETTINGS}
     unknown = [key for key in written if key not in known]
     problems = [f"{_place(file, text, key)}: unknown setting '{key}': {_nearest(key, known)}" for key in unknown]

@@ -24,7 +24,7 @@ from toolyard.storage.sqlite import SqliteStore
 
 KINDS = ("call", "result", "task", "schedule", "approval", "rule")
 WRITER = """
-import asyncio, itertools, sys
+import asyncio, sys
 from pathlib import Path
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Record
@@ -32,10 +32,11 @@ from toolyard.storage.sqlite import SqliteStore
 
 async def main():
     store = SqliteStore(Path(sys.argv[1]))
-    for n in itertools.count():
+    for n in range(int(sys.argv[2])):
         made = [Record(kind=kind, id=f"w{n}", state="success", created=n, updated=n) for kind in ("call", "result")]
         assert await store.commit(made, [NewEvent(type="call.finished", at=n)])
         print(n, flush=True)
+    await asyncio.sleep(600)
 
 asyncio.run(main())
 """
@@ -118,11 +119,11 @@ async def test_what_ran_when_the_backup_was_made_is_interrupted_after_a_restore(
 async def test_a_backup_while_another_process_writes_is_of_one_moment(home: Home, tmp_path: Path) -> None:
     await home.fill()
     writer = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", WRITER, str(home.state), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        sys.executable, "-c", WRITER, str(home.state), "1000000", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert writer.stdout is not None
     for number in range(3):
-        lines = [await asyncio.wait_for(writer.stdout.readline(), 30) for _ in range(20)]
+        lines = [await asyncio.wait_for(writer.stdout.readline(), 60) for _ in range(20)]
         assert (await run(home, "backup", str(tmp_path / f"{number}.tar.gz"))).returncode == 0
         await run(home, "restore", str(tmp_path / f"{number}.tar.gz"), "--home", str(tmp_path / f"home{number}"))
         store = SqliteStore(tmp_path / f"home{number}" / "state.db")
@@ -288,7 +289,7 @@ def test_a_state_that_cannot_be_written_is_named_and_reading_goes_on_without_it(
     with shared_project() as project:
         home = project.parent / "home"
         command = [sys.executable, "-c", READ_ONLY, str(project), str(home)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
         home.chmod(0o700)
     assert (done.returncode, done.stdout) == (0, "success\n")
     assert f"{home / 'state.db'} cannot be written" in done.stderr
@@ -298,11 +299,11 @@ def test_a_state_that_cannot_be_written_is_named_and_reading_goes_on_without_it(
 async def test_a_log_cut_short_leaves_every_whole_commit_before_the_cut(home: Home) -> None:
     await home.fill()
     killed = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", WRITER, str(home.state), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        sys.executable, "-c", WRITER, str(home.state), "30", stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     assert killed.stdout is not None
     for _ in range(30):
-        await asyncio.wait_for(killed.stdout.readline(), 30)
+        await asyncio.wait_for(killed.stdout.readline(), 60)
     killed.kill()
     await killed.communicate()
     log = home.state.with_name("state.db-wal")

@@ -13,7 +13,7 @@ import pytest
 from toolyard.settings import SETTINGS
 
 TOOLYARD = [sys.executable, "-m", "toolyard"]
-WAIT_S = 30
+WAIT_S = 120
 NAMES = [
     "ApplyPatch",
     "Edit",

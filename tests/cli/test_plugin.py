@@ -7,6 +7,7 @@ import select
 import shutil
 import signal
 import subprocess
+import time
 from pathlib import Path
 from typing import Any
 
@@ -426,6 +427,10 @@ def test_a_call_that_waits_for_a_task_is_stopped_with_it(shell: Shell, number: s
     assert (call.returncode, envelope["status"], envelope["context"]["reason"]) == (1, "error", "CANCELLED")
     assert [task["state"] for task in shell.json("task", "list", "--json")] == ["cancelled"]
     child = int((_home(shell) / "plugin-data/Film/pid").read_text())
+    for _ in range(WAIT_S * 100):  # who is dead may still wait for its parent
+        if not Path(f"/proc/{child}").exists():
+            break
+        time.sleep(0.01)
     with pytest.raises(ProcessLookupError):
         os.kill(child, 0)
 

@@ -43,7 +43,7 @@ def shell(project: Path, tmp_path: Path) -> Shell:
     (project / "你好.txt").write_text("hello\n")
     for name, code in (("Film", FILM), ("Slow", SLOW)):
         kind = "asynchronous" if name == "Film" else "synchronous"
-        folder = make_plugin(tmp_path / "given", name, pluginType=kind, communication={"timeout": 60_000})
+        folder = make_plugin(tmp_path / "given", name, pluginType=kind, communication={"timeout": 600_000})
         (folder / "main.py").write_text(code)
     return Shell(project, tmp_path)
 

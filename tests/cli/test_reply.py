@@ -18,7 +18,7 @@ from toolyard.protocol.reply import AttachmentType, Reply, parse_reply
 
 def run(*words: str, cwd: Path, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     command = [sys.executable, "-m", "toolyard", "reply", *words]
-    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, timeout=30, check=False)
+    return subprocess.run(command, cwd=cwd, input=stdin, capture_output=True, timeout=180, check=False)
 
 
 @pytest.mark.requirement("reply:parse")
@@ -120,7 +120,7 @@ def on_a_terminal(file: str, *, cwd: Path, **environment: str) -> str:
         command = [sys.executable, "-m", "toolyard", "reply", "render", file]
         kept = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
         env = {**kept, "COLUMNS": "30", **environment}
-        subprocess.run(command, cwd=cwd, stdout=theirs, stdin=subprocess.DEVNULL, env=env, timeout=30, check=True)
+        subprocess.run(command, cwd=cwd, stdout=theirs, stdin=subprocess.DEVNULL, env=env, timeout=180, check=True)
         return os.read(mine, 10_000).decode().replace("\r\n", "\n")
     finally:
         os.close(mine)
@@ -164,5 +164,5 @@ def test_the_page_shows_what_is_really_printed(tmp_path: Path) -> None:
 @pytest.mark.requirement("reply:render")
 def test_reading_a_reply_loads_nothing_that_renders(tmp_path: Path) -> None:
     code = "import sys, toolyard.cli.reply; print(sorted({'rich', 'markdown_it', 'nh3'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=180, check=True)
     assert done.stdout == b"[]\n"

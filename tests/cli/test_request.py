@@ -19,7 +19,7 @@ REPLY = (
 
 def run(*words: str, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
     command = [sys.executable, "-m", "toolyard", "request", "parse", *words]
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=30)
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, timeout=180)
 
 
 def test_a_file_and_stdin_give_what_python_gives(tmp_path: Path) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from tests.fakes import FakeClock
 from toolyard.app import Yard
+from toolyard.cli import toolyard
 from toolyard.config import HOST_FILE, load
 from toolyard.errors import ConfigError, UsageError
 from toolyard.importing.report import Report
@@ -199,7 +201,7 @@ def test_the_hosts_file_gives_variables_to_plugins_and_no_settings(home: Home, m
     assert (config.environ["VarHttpUrl"], config.environ["VarUser"]) == ("http://a.example", "environment")
     assert config["port"] == 6005
     (home.home / HOST_FILE).write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match=r"host\.env: cannot be read"):
+    with pytest.raises(ConfigError, match=r"host\.env, line 1: this is not UTF-8"):
         load(home.project, home.home)
 
 
@@ -242,10 +244,58 @@ async def test_a_dry_run_says_the_same_and_writes_nothing(install: Path, home: H
         assert await yard.tasks.page(Query(), limit=10) == []
 
 
+@pytest.mark.parametrize(
+    ("files", "advice"),
+    [
+        ({"main.js": "const fs = require('fs').promises\nconst a = require('axios')\n// require('old')\n"}, "axios"),
+        ({"main.mjs": "import x from '@a/b/c'\nimport 'dotenv/config'\nimport y from './own.js'\n"}, "@a/b dotenv"),
+        ({"main.js": "require('node:path'); require('./own')\n"}, None),
+        ({"main.js": "require('axios')\n", "package.json": "{}"}, ""),
+    ],
+)
+async def test_a_plugin_that_lived_on_packages_of_the_host_is_told_what_to_install(
+    install: Path, home: Home, files: dict[str, str], advice: str | None
+) -> None:
+    for name, text in files.items():
+        (install / "Plugin/Off" / name).write_text(text)
+    report = await home.take(install, dry=True)
+    why = next(item.why for item in report.took if item.name == "OffTool")
+    told = "" if advice is None else f"; run '{f'npm install {advice}'.strip()}' in its folder"
+    assert why == f"disabled, as it was there{told}"
+
+
+async def test_a_plugin_with_requirements_is_told_how_to_install_them(install: Path, home: Home) -> None:
+    (install / "Plugin/Echo/requirements.txt").write_text("sympy\n")
+    report = await home.take(install, dry=True)
+    why = next(item.why for item in report.took if item.name == "EchoTool")
+    assert ".venv/bin/pip install -r requirements.txt" in why
+
+
+async def test_a_variable_is_named_by_a_whole_word_only_and_what_the_host_sets_is_left(
+    install: Path, home: Home
+) -> None:
+    more = "VarHttp=http://x\nVar.Http.Url=1\nPROJECT_BASE_PATH=/there\n"
+    (install / "config.env").write_text(CONFIG + more)
+    (install / "Plugin/Echo/echo.py").write_text(f"{ECHO}# Var.Http.Url, PROJECT_BASE_PATH\n")
+    took, left = names(await home.take(install, dry=True))
+    assert {"VarHttpUrl", "Var.Http.Url"} <= took
+    assert "no plugin" in left["VarHttp"]
+    assert "sets it itself" in left["PROJECT_BASE_PATH"]
+
+
+def test_the_report_says_a_reason_once_for_all_that_share_it(install: Path, home: Home) -> None:
+    (install / "config.env").write_text("VarOne=1\nVarTwo=2\nVarThree=3\n")
+    where = ["--project", str(home.project), "--home", str(home.home)]
+    done = CliRunner().invoke(toolyard, [*where, "import", "vcp", str(install), "--dry-run"])
+    assert "  variable  VarOne, VarTwo, VarThree: no plugin that was taken names it\n" in done.output
+
+
 def test_the_command_reports_as_json_and_refuses_other_folders(install: Path, home: Home) -> None:
     common = ["--project", str(home.project), "--home", str(home.home), "--json", "--trust"]
     command = [sys.executable, "-m", "toolyard", *common, "import", "vcp"]
-    done = subprocess.run([*command, str(install), "--dry-run"], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [*command, str(install), "--dry-run"], capture_output=True, text=True, timeout=180, check=True
+    )
     report = json.loads(done.stdout)
     assert {"what": "plugin", "name": "EchoTool", "why": ""} in report["took"]
     assert report["dry_run"] is True

@@ -51,7 +51,9 @@ async def over_http(yard: Yard) -> AsyncIterator[str]:
         yard, lambda request: f"key:{request.headers.get('x-test-key', 'none')}", lambda _: True, refresh=True
     )
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(mounted.app, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        mounted.app, log_config=None, lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=600
+    )
     server = uvicorn.Server(config)
     server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
     async with mounted.lifespan():
@@ -78,7 +80,7 @@ class User:
 
 async def calls(yard: Yard, state: str, *, some: bool) -> None:
     """Until there are calls in a state, or none."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             _, seq = await yard.store.event_span()
             if bool(await yard.journal.page(Query(states=(state,)), limit=1)) is some:
@@ -86,7 +88,7 @@ async def calls(yard: Yard, state: str, *, some: bool) -> None:
             await yard.store.next_event(seq)
 
 
-async def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
+async def eventually(holds: Callable[[], bool], *, within_s: float = 120) -> None:
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0.01)

@@ -164,7 +164,10 @@ async def serve(place: Path, listener: socket.socket) -> None:
         server = McpServer(yard, lambda _: "key:suite", beat_s=0.05)
         Fixtures(server)
         app = server.sdk.streamable_http_app()
-        web = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="off", timeout_graceful_shutdown=1))
+        config = uvicorn.Config(
+            app, log_config=None, lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=600
+        )
+        web = uvicorn.Server(config)
         async with server.sdk.session_manager.run(), server.running(refresh=False):
             await web.serve([listener])
 

@@ -19,7 +19,7 @@ class Typed:
     def __call__(self, *words: str) -> "subprocess.CompletedProcess[str]":
         command = [sys.executable, "-m", "toolyard", "--project", str(self.project), "--home", str(self.home), *words]
         return subprocess.run(
-            command, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False
+            command, capture_output=True, text=True, timeout=180, stdin=subprocess.DEVNULL, check=False
         )
 
 
@@ -78,3 +78,12 @@ def test_a_mistake_is_said_and_nothing_is_written(typed: Typed, words: tuple[str
     assert done.returncode == 2
     assert problem in done.stderr
     assert not (typed.home / "mcp.json").exists()
+
+
+@pytest.mark.requirement("mcp:client")
+def test_a_server_that_cannot_start_stays_written_down_and_that_is_said(typed: Typed) -> None:
+    failed = typed("mcp", "add", "tiny", "--yes", "--", "no-such-program")
+    assert failed.returncode == 1
+    assert "there is no program 'no-such-program'" in failed.stderr
+    assert "'toolyard mcp allow tiny' tries again, 'toolyard mcp remove tiny' forgets it" in failed.stderr
+    assert typed("mcp", "remove", "tiny").returncode == 0

@@ -262,7 +262,7 @@ async def test_toolyard_itself_works_as_a_server_over_stdio(place: Place, tmp_pa
     (other / "a.txt").write_text("from afar\n")
     started = stdio(other, tmp_path / "other-home")
     place.write({"far": {"command": started.command, "args": started.args, "env": {"PATH": os.environ["PATH"]}}})
-    async with asyncio.timeout(60), place.yard() as yard:
+    async with asyncio.timeout(180), place.yard() as yard:
         await allow(yard, "far")
         outcome = await yard.settle(yard.request("mcp__far__Read", {"path": "a.txt"}))
     assert outcome.envelope.data["content"] == "1\tfrom afar"
@@ -273,7 +273,7 @@ async def test_a_server_at_an_address_works_with_its_headers(place: Place, tmp_p
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.txt").write_text("from afar\n")
-    async with asyncio.timeout(60), Yard(load(other, tmp_path / "other-home")) as far, over_http(far) as url:
+    async with asyncio.timeout(180), Yard(load(other, tmp_path / "other-home")) as far, over_http(far) as url:
         place.write({"far": {"type": "http", "url": url, "headers": {"X-Test-Key": "mine"}}})
         async with place.yard() as yard:
             await allow(yard, "far")
@@ -287,7 +287,7 @@ async def test_a_server_at_an_address_works_with_its_headers(place: Place, tmp_p
 
 async def test_an_address_that_nobody_answers_is_a_clear_failure(place: Place) -> None:
     place.write({"tiny": {"url": "http://127.0.0.1:9/mcp"}})
-    async with asyncio.timeout(60), place.yard() as yard:
+    async with asyncio.timeout(180), place.yard() as yard:
         with pytest.raises(Failure, match="tiny did not start"):
             await allow(yard)
 

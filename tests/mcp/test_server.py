@@ -186,7 +186,7 @@ async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugi
         await client.list_tools()
         async with client.listen(tools_list_changed=True) as events:
             plugin(plugins, "Other", ECHO)
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(180):
                 assert type(await anext(aiter(events))).__name__ == "ToolsListChanged"
 
 
@@ -218,7 +218,7 @@ async def test_a_task_is_a_receipt_and_a_resource(project: Path, home: Path, plu
     async with connected(project, home, plugins=(plugins,)) as (client, yard):
         result = await client.call_tool("Later", {})
         (link,) = [part for part in result.content if part.type == "resource_link"]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(180):
             await yard.tasks.wait(link.name)
         (content,) = (await client.read_resource(link.uri)).contents
     assert isinstance(content, TextResourceContents)
@@ -229,7 +229,7 @@ async def test_a_task_is_a_receipt_and_a_resource(project: Path, home: Path, plu
 async def test_a_client_starts_it_over_stdio(project: Path, home: Path, mode: str) -> None:
     (project / "a.txt").write_text("one\n")
     user = User()
-    async with asyncio.timeout(60), Client(stdio(project, home), mode=mode, elicitation_callback=user) as client:
+    async with asyncio.timeout(180), Client(stdio(project, home), mode=mode, elicitation_callback=user) as client:
         assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
         read = await client.call_tool("Read", {"path": "a.txt"})
         written = await client.call_tool("Write", {"path": "b.txt", "content": "x"})
@@ -243,7 +243,7 @@ async def test_a_client_starts_it_over_stdio(project: Path, home: Path, mode: st
 async def test_a_client_reaches_it_over_http(project: Path, home: Path, mode: str) -> None:
     (project / "a.txt").write_text("one\n")
     user = User()
-    async with asyncio.timeout(60), Yard(load(project, home)) as yard, over_http(yard) as url:
+    async with asyncio.timeout(180), Yard(load(project, home)) as yard, over_http(yard) as url:
         async with Client(url, mode=mode, elicitation_callback=user) as client:
             assert "Read" in {tool.name for tool in (await client.list_tools()).tools}
             read = await client.call_tool("Read", {"path": "a.txt"})

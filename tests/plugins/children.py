@@ -64,7 +64,7 @@ class Keeper:
     def alive(self) -> list[int]:
         return marked(self.mark)
 
-    async def all_gone(self, within_s: float = 5.0) -> bool:
+    async def all_gone(self, within_s: float = 60) -> bool:
         return await until(lambda: not self.alive(), within_s)
 
 
@@ -103,7 +103,7 @@ def gone(pid: int) -> bool:
         return not Path(f"/proc/{pid}").exists()
 
 
-async def until(condition: Callable[[], bool], within_s: float = 5.0) -> bool:
+async def until(condition: Callable[[], bool], within_s: float = 60) -> bool:
     """Whether a condition comes true in time."""
     loop = asyncio.get_running_loop()
     end = loop.time() + within_s

@@ -22,7 +22,7 @@ def manifest_text(name: str, **more: Any) -> str:
         "description": "A plugin of the tests.",
         "pluginType": "synchronous",
         "entryPoint": {"type": "python", "command": "python main.py"},
-        "communication": {"protocol": "stdio", "timeout": 5000},
+        "communication": {"protocol": "stdio", "timeout": 60_000},
         "capabilities": {"invocationCommands": [{"commandIdentifier": "Go", "description": "Goes."}]},
     }
     return json.dumps({**fields, **more}, indent=2)

@@ -2,13 +2,13 @@
 
 import asyncio
 import json
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.fakes import free_port
 from tests.plugins.yards import PluginYard, eventually
 from toolyard.app import Yard
 from toolyard.config import load
@@ -32,7 +32,7 @@ def call_back(body, task="job-1", plugin=os.environ["PLUGIN_NAME_FOR_CALLBACK"])
     url = os.environ["CALLBACK_BASE_URL"] + "/" + plugin + "/" + task
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -49,7 +49,7 @@ async def host(tmp_path: Path) -> AsyncIterator[PluginYard]:
 
 
 def add(host: PluginYard, code: str, **more: Any) -> Path:
-    more.setdefault("communication", {"protocol": "stdio", "timeout": 60000})
+    more.setdefault("communication", {"protocol": "stdio", "timeout": 600_000})
     return host.add("Slow", START + code, pluginType="asynchronous", **more)
 
 
@@ -57,7 +57,7 @@ async def ended(host: PluginYard, outcome: Outcome) -> Task:
     tasks = outcome.envelope.data["tasks"]
     assert isinstance(tasks, list)
     assert isinstance(tasks[0], dict)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         return await host.yard.tasks.wait(str(tasks[0]["id"]))
 
 
@@ -80,7 +80,7 @@ async def test_the_receipt_is_the_first_object_also_when_it_is_printed_over_many
         'indent=2), flush=True)\nprint(\'{"status":"error","error":"late"}\', flush=True)\nwait_for(\'go\')\n'
     )
     folder = add(host, code)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         outcome = await host.call("Slow")
     assert outcome.envelope.status is Status.SUCCESS
     (folder / "go").touch()
@@ -116,7 +116,10 @@ async def test_a_callback_that_is_faster_than_the_receipt_counts(host: PluginYar
 
 
 @pytest.mark.requirement("r:R50", "r:R51", "r:R52", "s:S-01", "s:S-02")
-async def test_duplicate_different_unknown_and_forged_callbacks_are_told_so(host: PluginYard) -> None:
+async def test_duplicate_different_unknown_and_forged_callbacks_are_told_so(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 600.0)  # it goes on after its callback
     folder = add(
         host,
         f"receipt()\ncodes = [call_back({DONE!r}), call_back({DONE!r}), call_back({{'other': 1}}),"
@@ -163,7 +166,7 @@ async def test_a_process_that_ends_without_callback_fails_its_task(
 async def test_a_plugin_that_gives_no_receipt_is_stopped(host: PluginYard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asynchronous, "RECEIPT_S", 0.4)
     add(host, "time.sleep(600)")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         envelope = (await host.call("Slow")).envelope
     assert envelope.error is not None
     assert envelope.error.code is ErrorCode.TIMEOUT
@@ -210,7 +213,7 @@ async def test_progress_on_stderr_is_told_with_the_task(host: PluginYard) -> Non
         events = await host.yard.store.events(0, limit=100)
         return any(event.type == "task.progress" and event.data["done"] == 0.4 for event in events)
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await told():
             await host.yard.store.next_event((await host.yard.store.event_span())[1])
     (folder / "go").touch()
@@ -259,7 +262,7 @@ async def test_several_tasks_of_one_call_each_end_by_their_own_callback(host: Pl
     first, second = await host.yard.tasks.get("Slow::a"), await host.yard.tasks.get("Slow::b")
     assert first is not None
     assert second is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert (await host.yard.tasks.wait(first.id)).state is TaskState.SUCCEEDED
         assert (await host.yard.tasks.wait(second.id)).state is TaskState.FAILED
 
@@ -269,9 +272,7 @@ class Restarting:
 
     def __init__(self, place: Path) -> None:
         self.plugins = PluginYard(place)
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = free_port()
 
     async def base(self) -> str:
         return f"http://127.0.0.1:{self.port}/plugin-callback/~"
@@ -299,7 +300,7 @@ async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the
         listener = CallbackListener(second.plugins._admits, second.plugins._takes)
         await listener.open(host.port)
         (folder / "go").touch()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             task = await second.tasks.wait(report.left[0].id)
         assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
         await listener.close()
@@ -319,7 +320,8 @@ async def test_the_total_limit_of_an_adopted_child_still_holds(tmp_path: Path) -
     async with host.start() as second:
         report = await second.recover(lambda owner: owner == second.boot.name)
         await second.plugins.adopt(report.left)
-        async with asyncio.timeout(20):
-            task = await second.tasks.wait(report.left[0].id)
+        (task,) = await second.tasks.page(Query(), limit=2)
+        async with asyncio.timeout(60):
+            task = await second.tasks.wait(task.id)
         assert task.state is TaskState.TIMED_OUT
         await eventually(lambda: started(pid) == 0)

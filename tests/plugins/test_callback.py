@@ -1,6 +1,7 @@
 """The loopback listener for callbacks, over real sockets."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from http import HTTPStatus
@@ -30,7 +31,7 @@ class Listening:
         """What is answered to these very bytes."""
         reader, writer = await asyncio.open_connection("127.0.0.1", int(self.base.split(":")[2].split("/")[0]))
         writer.write(raw)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             answer = await reader.read()
         writer.close()
         head, _, body = answer.partition(b"\r\n\r\n")
@@ -106,6 +107,23 @@ async def test_a_body_that_never_comes_meets_the_limit(listening: Listening, mon
     monkeypatch.setattr("toolyard.plugins.callback._BODY_S", 0.2)
     head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{".encode()
     assert (await listening.send(head))[0] == 408
+
+
+@pytest.mark.requirement("callback:listener", "task:readopted")
+async def test_a_caller_without_an_answer_is_cut_off_when_the_listener_closes(listening: Listening) -> None:
+    port = int(listening.base.split(":")[2].split("/")[0])
+    halves = [f"POST {PATH} HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{{".encode(), b""]
+    talks = [await asyncio.open_connection("127.0.0.1", port) for _ in halves]
+    for (_, writer), half in zip(talks, halves, strict=True):
+        writer.write(half)
+    async with asyncio.timeout(60):
+        while len(listening.listener._talks) < len(talks):  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(0)
+        await listening.listener.close()
+        for reader, writer in talks:
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b""
+            writer.close()
 
 
 @pytest.mark.requirement("callback:listener")

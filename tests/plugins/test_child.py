@@ -2,9 +2,9 @@
 
 import asyncio
 import json
+import os
 import shutil
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 
@@ -67,7 +67,8 @@ async def test_a_cancelled_run_returns_at_once_and_the_child_is_killed_behind_it
     run = asyncio.create_task(zoo.run(program, stderr=ring))
     assert await until(lambda: bool(zoo.alive()) and (bool(ring.total) or program == "sleeps_forever.py"))
     run.cancel()
-    await asyncio.wait({run}, timeout=0.15)
+    for _ in range(10):  # rounds of the loop, in which no time passes: it waits for nothing
+        await asyncio.sleep(0)
     assert run.cancelled()
     assert await zoo.all_gone()
 
@@ -82,7 +83,7 @@ async def test_a_child_gets_sigterm_first_and_may_end_by_itself(zoo: Keeper) -> 
 
 @pytest.mark.requirement("r:R13", "p:P4")
 async def test_a_background_process_that_holds_stdout_delays_the_answer_by_the_drain_only(zoo: Keeper) -> None:
-    ended = await asyncio.wait_for(zoo.run("leaves_stdout_open.py", drain_s=0.1), 10)
+    ended = await asyncio.wait_for(zoo.run("leaves_stdout_open.py", drain_s=0.1), 60)
     assert verdict("Held", ended)["result"] == "done"
     assert await zoo.all_gone()
 
@@ -263,11 +264,8 @@ async def test_of_300_calls_at_32_in_parallel_no_answer_is_lost(zoo: Keeper) -> 
 @pytest.mark.skipif(not LINUX, reason="needs /proc")
 @pytest.mark.requirement("p:P5")
 async def test_no_descriptor_is_left_open(zoo: Keeper) -> None:
-    def open_now() -> int:
-        return len(list(Path("/proc/self/fd").iterdir()))
-
     await zoo.run("echo.sh")
-    before = open_now()
+    before = set(os.listdir("/proc/self/fd"))
     for _ in range(20):
         await zoo.run("echo.sh")
-    assert open_now() <= before + 1
+    assert await until(lambda: set(os.listdir("/proc/self/fd")) <= before)  # a sweep may be reading

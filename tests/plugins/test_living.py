@@ -13,7 +13,7 @@ from toolyard.plugins.verdict import verdict
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.manifest import Limits
 
-BOUND_S = 20
+BOUND_S = 60
 
 
 @pytest.fixture

@@ -11,11 +11,12 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.plugins.children import LINUX, Keeper, failure_of, gone, keeper, marked, until, written
-from toolyard.plugins import census
+from toolyard.plugins import census, tree
 from toolyard.plugins.verdict import verdict
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.manifest import Limits
@@ -59,23 +60,30 @@ def _zombies() -> set[str]:
 
 
 @pytest.mark.requirement("r:R12", "p:P4")
-async def test_50_processes_that_hide_are_gone_after_the_call(zoo: Keeper) -> None:
-    others = _zombies()
+async def test_50_processes_that_hide_are_gone_after_the_call(zoo: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    others, hunt, escaped = _zombies(), zoo.children._hunt, list[int]()
+
+    def watched(dead: set[int]) -> Any:
+        escaped.extend(zoo.alive() if dead else ())
+        return hunt(dead)
+
+    monkeypatch.setattr(zoo.children, "_hunt", watched)
     assert verdict("Scatter", await zoo.run("scatters.py"))["result"] == "scattered"
-    assert len(zoo.alive()) > 0  # they did escape the group
     assert await zoo.all_gone()
+    assert escaped  # from the group, which was killed before
     assert await until(lambda: _zombies() <= others)
 
 
 @pytest.mark.requirement("r:R12", "p:P4")
-async def test_closing_kills_what_is_left_at_once() -> None:
+async def test_closing_kills_what_is_left_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_SWEEP_S", 600.0)
     others = _zombies()
     async with keeper() as zoo:
         await zoo.run("scatters.py")
+        hidden = len(zoo.alive())
         run = asyncio.create_task(zoo.run("sleeps_forever.py"))
-        assert await until(lambda: len(zoo.alive()) > 0)
+        assert await until(lambda: len(zoo.alive()) > hidden > 0)
         run.cancel()
-        assert len(zoo.alive()) > 1
     assert zoo.alive() == []
     assert _zombies() <= others
 
@@ -86,7 +94,7 @@ async def test_a_fork_bomb_is_stopped_while_other_calls_go_on(zoo: Keeper) -> No
     assert await until(lambda: len(zoo.alive()) > 20)
     async with keeper() as other:
         assert verdict("Echo", await other.run("echo.sh", stdin=b'"fine"'))["result"] == "fine"
-    failure = failure_of(verdict, "Bomb", await asyncio.wait_for(bomb, 20))
+    failure = failure_of(verdict, "Bomb", await asyncio.wait_for(bomb, 60))
     assert failure.reason is Reason.CRASHED
     assert "more than 40 processes" in failure.message
     assert await zoo.all_gone()
@@ -113,7 +121,7 @@ async def test_a_process_keeps_its_number_through_fork_session_and_exec(zoo: Kee
         seen[:] = zoo.alive()  # one look: between two of them the plugin may fork or end
         return len(seen) == 1 and zoo.children.number_of(seen[0]) == 0
 
-    assert await until(only_the_hidden_one, 30)
+    assert await until(only_the_hidden_one)
     (hidden,) = seen
     ours = zoo.children.numbers
     assert {member.number >> 32 for member in census.members(ours.prefix) if member.pid == hidden} == {
@@ -145,7 +153,7 @@ async def test_the_host_does_not_wait_for_children_that_are_not_of_its_calls(zoo
     stranger = await asyncio.create_subprocess_exec("/bin/sh", "-c", "exit 7")
     await zoo.run("scatters.py")
     assert await zoo.all_gone()
-    assert await asyncio.wait_for(stranger.wait(), 10) == 7
+    assert await asyncio.wait_for(stranger.wait(), 60) == 7
 
 
 @pytest.mark.requirement("r:R02", "platform:macos")
@@ -155,10 +163,10 @@ async def test_the_host_does_not_wait_for_children_that_are_not_of_its_calls(zoo
 async def test_when_the_host_is_killed_its_children_die(words: list[str], many: int) -> None:
     mark = f"ZOO_MARK={uuid.uuid4().hex}"
     async with _host(mark, *words) as host:
-        assert await until(lambda: len(marked(mark)) > many, 20)
+        assert await until(lambda: len(marked(mark)) > many)
         host.kill()
         await host.wait()
-        assert await until(lambda: not marked(mark), 2.0)
+        assert await until(lambda: not marked(mark))
 
 
 @pytest.mark.requirement("r:R02")
@@ -166,7 +174,7 @@ async def test_when_the_host_is_killed_a_child_after_its_receipt_lives_on() -> N
     mark = f"ZOO_MARK={uuid.uuid4().hex}"
     async with _host(mark, "receipt", "receipt_then_works.py") as host:
         assert host.stdout
-        said = json.loads(await asyncio.wait_for(host.stdout.readline(), 20))
+        said = json.loads(await asyncio.wait_for(host.stdout.readline(), 60))
         host.kill()
         await host.wait()
         before = written(said["pid"])

@@ -67,21 +67,24 @@ async def on_standby(children: Children, warm: WarmStarter, launch: Launch) -> N
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_server_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "IDLE_S", 2.0)
+    monkeypatch.setattr(servers, "IDLE_S", 8.0)
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, echo(tmp_path))
         (pid,) = warm.servers.pids
-        assert await until(lambda: not warm.servers.pids and is_dead(pid), 20)
+        monkeypatch.setattr(servers, "IDLE_S", 0.1)  # from the next look on
+        assert await until(lambda: not warm.servers.pids and is_dead(pid))
         assert (await call(children, warm, echo(tmp_path)))[0] == 0
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_standby_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(standby, "IDLE_S", 2.0)
+    monkeypatch.setattr(standby, "IDLE_S", 8.0)
     async with starters() as (children, _, warm):
         await on_standby(children, warm, echo(tmp_path))
         pids = warm.standbys.pids
-        assert await until(lambda: not warm.standbys.pids and all(map(is_dead, pids)), 20)
+        assert pids
+        monkeypatch.setattr(standby, "IDLE_S", 0.1)  # from the next look on
+        assert await until(lambda: not warm.standbys.pids and all(map(is_dead, pids)))
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
@@ -159,7 +162,7 @@ async def test_nothing_is_left_when_the_host_is_killed(tmp_path: Path) -> None:
     assert not any(map(is_dead, pids))
     host.kill()
     await host.wait()
-    assert await until(lambda: all(map(is_dead, pids)), 10)
+    assert await until(lambda: all(map(is_dead, pids)))
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
@@ -266,11 +269,11 @@ async def test_a_server_that_dies_takes_no_running_call_with_it(tmp_path: Path) 
 
 @pytest.mark.requirement("plugin:warm:fallback")
 async def test_a_server_that_does_not_answer_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_server, "_FORK_S", 0.2)
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, echo(tmp_path))
         (server,) = warm.servers.pids
         os.kill(server, signal.SIGSTOP)
+        monkeypatch.setattr(fork_server, "_FORK_S", 0.2)
         for _ in range(3):  # the first ones find children that were forked ahead
             child = await warm.spawn(echo(tmp_path), PER_CALL)
             if "fork_main" not in about(child.pid, "cmdline"):
@@ -329,7 +332,7 @@ async def test_packages_that_do_not_survive_a_fork_are_not_forked(reason: str, t
 
 @pytest.mark.requirement("plugin:warm:fallback")
 async def test_an_import_that_takes_for_ever_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fork_server, "_READY_S", 1.0)
+    monkeypatch.setattr(fork_server, "_READY_S", 4.0)  # by then it says hello
     launch = launch_of(folder_with(tmp_path, "main.py", "import slow"), sys.executable, "main.py")
     launch = replace(launch, environment={**launch.environment, "PYTHONPATH": str(tmp_path / "site-packages")})
     (tmp_path / "site-packages").mkdir()
@@ -337,7 +340,7 @@ async def test_an_import_that_takes_for_ever_is_given_up(tmp_path: Path, monkeyp
     async with starters() as (children, _, warm):
         child = await warm.spawn(launch, PER_CALL)
         (server,) = warm.servers.pids
-        assert await until(lambda: is_dead(server) and not warm.servers.pids, 20)
+        assert await until(lambda: is_dead(server) and not warm.servers.pids)
         assert warm.servers.unfit(warm.key(launch, PER_CALL))
         await children.stop(child, 0.0)
     close_pipes(child)
@@ -410,6 +413,6 @@ async def test_the_zoo_behaves_the_same_when_forked(name: str, tmp_path: Path) -
     async with starters() as (children, cold, warm):
         expected = await ends(cold)
         assert await ends(warm) == expected
-        assert await until(lambda: bool(warm.servers.spares), 30)
+        assert await until(lambda: bool(warm.servers.spares))
         warm.cold = Refuses()
         assert await ends(warm) == expected

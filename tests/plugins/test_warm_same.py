@@ -87,14 +87,14 @@ async def stand_by(children: Children, warm: WarmStarter, launch: Launch) -> Non
     """Until an interpreter waits at the gate for the next call."""
     await call(children, warm, launch)
     key = warm.key(launch, PER_CALL)
-    assert await until(lambda: warm.standbys.ready(key) > 0, 30)
+    assert await until(lambda: warm.standbys.ready(key) > 0)
 
 
 async def make_warm(children: Children, warm: WarmStarter, launch: Launch) -> bool:
     """The first call starts cold; then wait for what it has made. Whether that is a fork server."""
     await call(children, warm, launch)
     key = warm.key(launch, PER_CALL)
-    assert await until(lambda: warm.servers.is_ready(key) or bool(warm.servers.unfit(key)), 30)
+    assert await until(lambda: warm.servers.is_ready(key) or bool(warm.servers.unfit(key)))
     if not warm.servers.is_ready(key):
         await stand_by(children, warm, launch)
     return warm.servers.is_ready(key)

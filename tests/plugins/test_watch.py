@@ -13,7 +13,7 @@ from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.watch import matters, watch
 
 NEVER_S = 600.0
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 class Watched:

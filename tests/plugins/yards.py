@@ -52,7 +52,7 @@ class PluginYard:
             await self._yard.close()
 
 
-async def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
+async def eventually(holds: Callable[[], bool], *, within_s: float = 120) -> None:
     """Look again and again until it holds: what other processes do, nobody tells."""
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110

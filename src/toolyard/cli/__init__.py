@@ -48,6 +48,17 @@ class _Lazy(click.Group):
         command: click.Command = importlib.import_module(_COMMANDS[name][0]).command
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from toolyard.protocol.arguments import nearest
+
+            guess = nearest(args[0], list(_COMMANDS))
+            hint = f" Did you mean '{guess}'?" if guess else ""
+            ctx.fail(f"No such command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in _COMMANDS.items()])

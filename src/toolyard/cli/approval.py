@@ -5,7 +5,7 @@ import json
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
 from toolyard.cli.table import Row, print_rows, state_cell
@@ -18,7 +18,7 @@ from toolyard.protocol.store import Record
 _BY = "cli"
 
 
-@click.group("approval", short_help="Answer calls that wait for approval, and keep rules.")
+@click.group("approval", cls=Verbs, short_help="Answer calls that wait for approval, and keep rules.")
 @common_options
 def command(common: Common) -> None:
     """Calls that wait for a person's word, and the rules that answer by themselves."""
@@ -53,7 +53,7 @@ def deny(common: Common, id_: str, always: bool, reason: str) -> None:
     _answer(common, id_, allowed=False, always=always, reason=reason)
 
 
-@command.group("rules", invoke_without_command=True)
+@command.group("rules", cls=Verbs, invoke_without_command=True)
 @common_options
 def rules(common: Common) -> None:
     """The rules that hold; a rule that denies beats one that allows."""

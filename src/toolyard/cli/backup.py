@@ -17,7 +17,10 @@ def command(common: Common, file: Path) -> None:
 
     It works while a server runs. FILE must not exist.
     """
-    home = common.config().home
+    config = common.config()
+    home = config.home
+    if config["database"] and not common.quiet:
+        click.echo("The state is in PostgreSQL, and not in this backup: back it up with its own tools.", err=True)
     names = back_up(home, file.absolute())
     if common.json:
         print_json({"file": str(file), "home": str(home), "files": names, "bytes": file.stat().st_size})

@@ -155,11 +155,14 @@ def _once(pairs: list[tuple[str, Json]]) -> JsonObject:
 
 
 def _text(source: str) -> tuple[str, str]:
-    if source == "-":
-        return "the text on stdin", sys.stdin.read()
-    if not source.startswith("@"):
+    """Where it stands, and the text; editors of Windows begin a file with a mark, which is no part of it."""
+    if source != "-" and not source.startswith("@"):
         return "--args", source
+    where = "the text on stdin" if source == "-" else f"'{source[1:]}'"
     try:
-        return source[1:], Path(source[1:]).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read '{source[1:]}': {error}") from error
+        raw = sys.stdin.buffer.read() if source == "-" else Path(source[1:]).read_bytes()
+        return where, raw.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"cannot read {where}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{where} is not UTF-8 from byte {error.start + 1} on: save it in that encoding") from error

@@ -17,6 +17,7 @@ import click
 from toolyard.cli.chat_screen import Screen
 from toolyard.cli.chat_talk import Talk, talk_of
 from toolyard.cli.options import Common, common_options
+from toolyard.cli.table import cut, one_line
 from toolyard.protocol.json import JsonObject
 
 _LOOK_S = 0.3  # how often a running call is looked at for an approval it waits for
@@ -45,14 +46,12 @@ def command(common: Common, model: str, url: str, key: str) -> None:
 
 async def _chat(common: Common, model: str, url: str, key: str) -> int:
     config = common.config()
-    talk = talk_of(config, url=url, key=key)
-    try:
-        return await _Conversation(talk, Screen(config.environ), model).hold(quiet=common.quiet)
-    except (aiohttp.ClientError, OSError) as error:
-        click.echo(f"toolyard: cannot reach {talk.place}: {error}", err=True)
-        return _UNREACHABLE
-    finally:
-        await talk.close()
+    async with talk_of(config, url=url, key=key) as talk:
+        try:
+            return await _Conversation(talk, Screen(config.environ), model).hold(quiet=common.quiet)
+        except (aiohttp.ClientError, OSError) as error:
+            click.echo(f"toolyard: cannot reach {talk.place}: {error}", err=True)
+            return _UNREACHABLE
 
 
 class _Lines:
@@ -130,7 +129,7 @@ class _Conversation:
                     click.echo(f"{'*' if name == self._model else ' '} {name}")
             case ["/tools"]:
                 for name, text in await self._talk.tools():
-                    click.echo(f"{name:<18} {text.strip().partition(chr(10))[0][:100]}")
+                    click.echo(f"{name:<18} {cut(one_line(text.strip().partition(chr(10))[0]), 100)}")
             case ["/new"]:
                 self._messages = []
             case ["/help"]:

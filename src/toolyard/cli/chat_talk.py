@@ -1,6 +1,7 @@
 """Whom ``toolyard chat`` talks to: the server that runs on this home, or a Yard in this very process."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -9,8 +10,10 @@ import orjson
 
 from toolyard.app import Yard
 from toolyard.config import Config
+from toolyard.errors import ToolyardError, UsageError
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.sse import Events, data_of
+from toolyard.hosts.yard import open_yard
 from toolyard.protocol.approval import State
 from toolyard.protocol.json import JsonObject
 from toolyard.web.keys import stored_key
@@ -38,19 +41,23 @@ class Talk(Protocol):
 
     async def tools(self) -> list[tuple[str, str]]: ...
 
-    async def close(self) -> None: ...
 
-
-def talk_of(config: Config, *, url: str = "", key: str = "") -> Talk:
+@asynccontextmanager
+async def talk_of(config: Config, *, url: str = "", key: str = "") -> AsyncIterator[Talk]:
     """The server that is named; else the one that runs on this home; else one's own Yard."""
     here = presence_of(config.home)
     if not url and here is not None and here.is_alive:
         url, key = here.url, key or stored_key(config.home) or ""
-    return Remote(url, key) if url else Local(config)
+    async with AsyncExitStack() as around:
+        talk = Remote(url, key) if url else Local(await around.enter_async_context(open_yard(config, serves=False)))
+        around.push_async_callback(talk.close)
+        yield talk
 
 
 class Remote:
     def __init__(self, url: str, key: str) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise UsageError(f"'{url}' is not the address of a server: write it like http://127.0.0.1:6005")
         self.place, self._url = url, url.rstrip("/").removesuffix("/v1")
         self._session = aiohttp.ClientSession(
             headers={"Authorization": f"Bearer {key}"}, timeout=aiohttp.ClientTimeout(total=None, sock_connect=10)
@@ -84,7 +91,10 @@ class Remote:
         await self._ask("POST", f"/v1/approvals/{approval}/{'allow' if allowed else 'deny'}", {})
 
     async def models(self) -> list[str]:
-        return [str(one["id"]) for one in _listed(await self._ask("GET", "/v1/models"))]
+        found = await self._ask("GET", "/v1/models")
+        if isinstance(error := found.get("error"), dict) and error.get("code") == "unauthorized":
+            raise ToolyardError(f"{self.place} wants another key: name with --key what 'config show --key' shows there")
+        return [str(one["id"]) for one in _listed(found)]
 
     async def tools(self) -> list[tuple[str, str]]:
         return [(str(one["name"]), str(one["description"])) for one in _listed(await self._ask("GET", "/v1/tools"))]
@@ -98,11 +108,11 @@ class Remote:
 
 
 class Local:
-    def __init__(self, config: Config) -> None:
+    def __init__(self, yard: Yard) -> None:
         self.place = "this process (no server is running)"
-        self._yard = Yard(config)
+        self._yard = yard
         self._chat = make_chat(self._yard, mask=self._yard.mask)
-        self._caller = f"cli:{config.project.resolve()}"
+        self._caller = f"cli:{yard.config.project.resolve()}"
         self._id = f"cli-{uuid4().hex}"
 
     async def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
@@ -133,7 +143,6 @@ class Local:
 
     async def close(self) -> None:
         await self._chat.close()
-        await self._yard.close()
 
 
 def _chunks(events: list[bytes]) -> list[JsonObject]:

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
@@ -12,7 +12,7 @@ from toolyard.errors import ToolyardError
 from toolyard.settings import SETTINGS, Setting
 
 
-@click.group("config", short_help="Show or check the settings.")
+@click.group("config", cls=Verbs, short_help="Show or check the settings.")
 @common_options
 def command(common: Common) -> None:
     """Show or check the settings."""

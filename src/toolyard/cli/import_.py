@@ -2,20 +2,21 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from toolyard.app import Yard
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
+from toolyard.hosts.yard import open_yard
 from toolyard.importing.report import Item, Report
 from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import VcpImport
 from toolyard.plugins.archive_entries import shown
 
 
-@click.group("import", short_help="Take over plugins and state of another host.")
+@click.group("import", cls=Verbs, short_help="Take over plugins and state of another host.")
 @common_options
 def command(common: Common) -> None:
     """Take over plugins and state of another host."""
@@ -39,14 +40,14 @@ def vcp(common: Common, folder: str, dry_run: bool) -> None:
 
 
 async def _import(common: Common, source: VcpInstall, *, dry: bool) -> Report:
-    async with Yard(common.config()) as yard:
+    async with open_yard(common.config(), serves=False) as yard:
         return await VcpImport(yard, source, dry=dry, trust=common.trust).run()
 
 
 def _print(report: Report, *, dry: bool) -> None:
     for title, items in (("Would take" if dry else "Took", report.took), ("Left", report.left)):
         click.echo(f"{title} {len(items)}:")
-        print_table([_row(item) for item in items], indent="  ")
+        print_table(_rows(items), indent="  ")
     if report.shared_keys:
         click.echo("\nThese plugins name variables that their manifests do not: to share them, add to config.toml")
         click.echo("[shared_keys]")
@@ -54,5 +55,9 @@ def _print(report: Report, *, dry: bool) -> None:
             click.echo(f"{json.dumps(plugin, ensure_ascii=False)} = {json.dumps(names)}")
 
 
-def _row(item: Item) -> tuple[str, str, str]:
-    return item.what.value, shown(item.name), shown(item.why)
+def _rows(items: Sequence[Item]) -> list[tuple[str, str]]:
+    """One for each reason, with all that it is the reason of: an install has hundreds of variables."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        names.setdefault((item.what.value, shown(item.why)), []).append(shown(item.name))
+    return [(what, f"{', '.join(named)}{': ' if why else ''}{why}") for (what, why), named in names.items()]

@@ -7,7 +7,7 @@ import signal
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_one, print_page, unknown
 from toolyard.cli.table import Row, one_line, state_cell
@@ -21,7 +21,7 @@ _HEADS = ("ID", "STATE", "TOOL", "CALLER", "STARTED", "MS", "TEXT")
 _LAST = 10  # events that a tail begins with
 
 
-@click.group("journal", short_help="Look at calls and events; undo what a call wrote.")
+@click.group("journal", cls=Verbs, short_help="Look at calls and events; undo what a call wrote.")
 @common_options
 def command(common: Common) -> None:
     """The journal: every call with its result, and every event."""

@@ -7,7 +7,7 @@ import click
 
 from toolyard.app import Yard
 from toolyard.cli.mcp_review import print_review
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.dialects.mcp_config import KEY, Declared, read
 from toolyard.engine.clock import SystemClock
@@ -18,7 +18,7 @@ from toolyard.plugins.mcp.review import described, review_data
 from toolyard.protocol.failure import Failure
 
 
-@click.group("mcp", short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
+@click.group("mcp", cls=Verbs, short_help="Offer the tools to MCP clients, and use the tools of MCP servers.")
 @common_options
 def command(common: Common) -> None:
     """Offer the tools to MCP clients, and use the tools of MCP servers."""
@@ -32,11 +32,9 @@ def serve(common: Common) -> None:
     Calls that write, run programs or reach the network ask first: in the client, if it can, else with 'toolyard
     approval'. --project says whose files the tools see.
     """
-    from toolyard.mcp.stdio import serve as serve_stdio
-
     if sys.stdin.isatty() and not common.quiet:
         click.echo("Waiting for an MCP client on stdin; clients start this command themselves.", err=True)
-    asyncio.run(serve_stdio(common.config()))
+    asyncio.run(_serve(common))
 
 
 @command.command("list")
@@ -98,6 +96,14 @@ def remove(common: Common, name: str) -> None:
     asyncio.run(_remove(common, name))
 
 
+async def _serve(common: Common) -> None:
+    from toolyard.hosts.yard import open_yard
+    from toolyard.mcp.stdio import serve as serve_stdio
+
+    async with open_yard(common.config(), serves=False) as yard:
+        await serve_stdio(yard)
+
+
 async def _list(common: Common) -> None:
     async with Yard(common.config()) as yard:
         servers = yard.mcp.servers
@@ -128,7 +134,13 @@ async def _add(common: Common, declared: Declared, *, yes: bool) -> None:
         if before is not None and before.scope is Scope.HOME:
             raise UsageError(f"there is an MCP server called {declared.name} already: remove it first")
         yard.mcp.servers.declarations.add(declared)
-        await _review(yard, common, declared.name, yes=yes)
+        try:
+            await _review(yard, common, declared.name, yes=yes)
+        except ToolyardError as error:
+            next_ = (
+                f"'toolyard mcp allow {declared.name}' tries again, 'toolyard mcp remove {declared.name}' forgets it"
+            )
+            raise type(error)(f"{error}\nIt stays written down: {next_}") from error
 
 
 async def _allow(common: Common, name: str, *, yes: bool) -> None:

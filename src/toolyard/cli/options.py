@@ -10,6 +10,8 @@ import click
 
 from toolyard.config import Config, load
 
+_WHOLE = 1000  # characters of a sentence
+
 
 @dataclass(frozen=True, slots=True)
 class Common:
@@ -23,6 +25,15 @@ class Common:
 
     def config(self) -> Config:
         return load(self.project, self.home, plugin_folders=self.plugins, trusts_given=self.trust)
+
+
+class Verbs(click.Group):
+    """A group whose help has the first sentence of each of its commands, whole."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        commands = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.get_short_help_str(_WHOLE)) for name, command in commands])
 
 
 _OPTIONS = (

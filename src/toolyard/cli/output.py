@@ -2,11 +2,12 @@
 
 import json
 import shutil
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 import click
+
+from toolyard.cli.table import width, wrapped
 
 
 def json_text(value: Any) -> str:
@@ -19,10 +20,11 @@ def print_json(value: Any) -> None:
 
 def print_table(rows: Sequence[Sequence[str]], *, indent: str = "") -> None:
     """Columns side by side; the last one is wrapped to the terminal."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
-    before = len(indent) + sum(width + 2 for width in widths)
+    widths = [max(width(row[column]) for row in rows) for column in range(len(rows[0]) - 1)] if rows else []
+    before = len(indent) + sum(wide + 2 for wide in widths)
     room = max(20, shutil.get_terminal_size((100, 24)).columns - before)
     for row in rows:
-        lead = indent + "".join(f"{cell:<{width}}  " for cell, width in zip(row[:-1], widths, strict=True))
-        for number, line in enumerate(textwrap.wrap(row[-1], room) or [""]):
+        cells = zip(row[:-1], widths, strict=True)
+        lead = indent + "".join(cell + " " * (wide - width(cell) + 2) for cell, wide in cells)
+        for number, line in enumerate(wrapped(row[-1], room)):
             click.echo((lead if number == 0 else " " * before) + line)

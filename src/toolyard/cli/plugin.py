@@ -6,7 +6,7 @@ import sys
 import click
 
 from toolyard.app import Yard
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.cli.plugin_author import lint_, new, test
 from toolyard.cli.plugin_review import print_review
@@ -21,7 +21,7 @@ from toolyard.plugins.plugin import Origin, Plugin, State
 from toolyard.plugins.review import described, type_of
 
 
-@click.group("plugin", invoke_without_command=True, short_help="Write, review, install and list plugins.")
+@click.group("plugin", cls=Verbs, invoke_without_command=True, short_help="Write, review, install and list plugins.")
 @common_options
 def command(common: Common) -> None:
     """Write, review, install and list plugins."""

@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
 from toolyard.protocol.replies.prompt import Language, prompt
@@ -21,7 +21,7 @@ _language = click.option(
 )
 
 
-@click.group("reply", short_help="Read the structured replies of models, or ask for them.")
+@click.group("reply", cls=Verbs, short_help="Read the structured replies of models, or ask for them.")
 @common_options
 def command(common: Common) -> None:
     """Read the structured replies of models, or ask for them."""

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
 from toolyard.protocol.markers import parse_requests
 
 
-@click.group("request", short_help="Find the tool requests in a model's text.")
+@click.group("request", cls=Verbs, short_help="Find the tool requests in a model's text.")
 @common_options
 def command(common: Common) -> None:
     """Find the tool requests in a model's text."""

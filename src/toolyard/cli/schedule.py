@@ -7,7 +7,7 @@ import click
 
 from toolyard.app import Yard
 from toolyard.cli.call import from_pairs, request_of
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
 from toolyard.cli.table import Row, state_cell
@@ -22,7 +22,7 @@ from toolyard.protocol.json import JsonObject
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
 
 
-@click.group("schedule", short_help="List, add, cancel or run scheduled calls.")
+@click.group("schedule", cls=Verbs, short_help="List, add, cancel or run scheduled calls.")
 @common_options
 def command(common: Common) -> None:
     """Calls that run later, once or again and again."""

@@ -1,5 +1,6 @@
 """Tables for people: columns that stay straight with wide characters, and nothing that drives the terminal."""
 
+import re
 import shutil
 import sys
 import unicodedata
@@ -9,6 +10,10 @@ from dataclasses import dataclass
 import click
 
 _GAP = "  "
+_BLANK = re.compile(r"\s")
+_WIDE = r"\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003fffd"
+_CLOSING = "，。、；：？！）」』】》〉”’…"  # never at the beginning of a line
+_PIECES = re.compile(rf"(?:[{_WIDE}]|[^\s{_WIDE}]+)[{_CLOSING}]* *")
 _LEAST = 10
 
 
@@ -73,6 +78,21 @@ def cut(text: str, room: int) -> str:
             break
         taken.append(char)
     return "".join(taken) + "…"
+
+
+def wrapped(text: str, room: int) -> list[str]:
+    """A text in lines that fit, at least one: broken at blanks and between wide characters, words only if they must."""
+    lines, line = [], ""
+    for piece in _PIECES.findall(_BLANK.sub(" ", text).strip()):
+        if line and width(line + piece.rstrip()) > room:
+            lines.append(line.rstrip())
+            line = ""
+        line += piece
+        while width(line.rstrip()) > room:
+            fits = next(at for at in range(len(line), 0, -1) if width(line[:at]) <= room or at == 1)
+            lines.append(line[:fits])
+            line = line[fits:]
+    return [*lines, line.rstrip()]
 
 
 def _line(texts: Sequence[str], widths: Sequence[int], room: int | None, colours: Sequence[str | None] = ()) -> str:

@@ -9,7 +9,7 @@ import click
 from toolyard.app import Yard
 from toolyard.cli.call import Request
 from toolyard.cli.detach import detached, printed
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_one, print_page, say, unknown
 from toolyard.cli.table import Row, state_cell
@@ -22,7 +22,7 @@ _HEADS = ("ID", "STATE", "PLUGIN", "STARTED", "WHAT")
 _PAGE = 500
 
 
-@click.group("task", short_help="List, show, cancel or retry tasks.")
+@click.group("task", cls=Verbs, short_help="List, show, cancel or retry tasks.")
 @common_options
 def command(common: Common) -> None:
     """Tasks: work of asynchronous plugins that goes on after its call."""

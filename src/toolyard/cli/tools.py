@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from toolyard.cli.options import Common, common_options
+from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.cli.tools_export import export_
 from toolyard.errors import ToolyardError
@@ -17,7 +17,7 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_json import shown_spec
 
 
-@click.group("tools", invoke_without_command=True, short_help="List the tools, or show one.")
+@click.group("tools", cls=Verbs, invoke_without_command=True, short_help="List the tools, or show one.")
 @common_options
 def command(common: Common) -> None:
     """List the tools, or show one."""

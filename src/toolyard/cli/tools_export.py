@@ -4,11 +4,11 @@ import asyncio
 
 import click
 
-from toolyard.app import Yard
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json
 from toolyard.dialects.specs import Format, export
 from toolyard.errors import ToolyardError
+from toolyard.hosts.yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
 
@@ -40,7 +40,7 @@ def export_(common: Common, names: tuple[str, ...], format_: str) -> None:
 
 
 async def _specs(common: Common, names: tuple[str, ...]) -> list[ToolSpec]:
-    async with Yard(common.config()) as yard:
+    async with open_yard(common.config(), serves=False) as yard:
         try:
             return [yard.tools.get(name).spec for name in names] or [tool.spec for tool in yard.tools]
         except Failure as failure:

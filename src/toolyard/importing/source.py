@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,15 @@ from toolyard.protocol.json import Json
 
 _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 10_000
+_WORD = re.compile(r"\w+")
+_PACKAGE = r"""['"]((?:@[\w.-]+/)?[a-z0-9][\w.-]*(?:/[\w./-]*)?)['"]"""
+_ASKED = re.compile(rf"(?m)^(?!\s*(?://|\*)).*?\b(?:require\(\s*|import\(\s*|from\s+|import\s+){_PACKAGE}")
+_NODE_OWN = frozenset({
+    "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
+    "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net",
+    "os", "path", "perf_hooks", "process", "punycode", "querystring", "readline", "repl", "stream", "string_decoder",
+    "sys", "timers", "tls", "tty", "url", "util", "v8", "vm", "wasi", "worker_threads", "zlib",
+})  # fmt: skip
 
 
 class VcpInstall:
@@ -52,9 +62,9 @@ class VcpInstall:
                 yield path.name, _json(raw)
 
 
-def words_in(folder: Path) -> str:
-    """The sources of a plugin as one text, to see which variables they name."""
-    texts: list[str] = []
+def words_in(folder: Path) -> frozenset[str]:
+    """Every word in the sources of a plugin, to see which variables they name."""
+    words: set[str] = set()
     size = 0
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if name not in ("node_modules", ".git", ".venv", "venv", "__pycache__")]
@@ -62,8 +72,24 @@ def words_in(folder: Path) -> str:
             if name.endswith((".js", ".mjs", ".cjs", ".ts", ".py", ".sh", ".json")) and size < _MAX_BYTES:
                 raw = _bytes(Path(place, name)) or b""
                 size += len(raw)
-                texts.append(raw.decode("utf-8", "replace"))
-    return "\n".join(texts)
+                words.update(_WORD.findall(raw.decode("utf-8", "replace")))
+    return frozenset(words)
+
+
+def packages_in(folder: Path) -> list[str]:
+    """The npm packages that the scripts of a plugin ask for by name; Node's own modules are none."""
+    found: set[str] = set()
+    for path in _entries(folder):
+        if path.suffix in (".js", ".mjs", ".cjs"):
+            asked = _ASKED.findall((_bytes(path) or b"").decode("utf-8", "replace"))
+            found |= {"/".join(name.split("/")[: 2 if name.startswith("@") else 1]) for name in asked}
+    return sorted(name for name in found if name not in _NODE_OWN)
+
+
+def names(words: frozenset[str], variable: str) -> bool:
+    """Whether a plugin of these words names a variable; of one like ``A.B`` it must have each part."""
+    parts = _WORD.findall(variable)
+    return bool(parts) and words.issuperset(parts)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -5,7 +5,6 @@ repeated. Plugins need a review afterwards, unless the owner says that all of th
 written at all.
 """
 
-import re
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,8 @@ from toolyard.dialects.vcp_install import CONFIG, RESULTS, Timed, approval_rules
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.importing.report import Report, What
-from toolyard.importing.source import VcpInstall, words_in
-from toolyard.plugins.environment import HOST_KEYS, looks_secret, per_call
+from toolyard.importing.source import VcpInstall, names, packages_in, words_in
+from toolyard.plugins.environment import DECIDED, HOST_KEYS, looks_secret, per_call
 from toolyard.plugins.install import install
 from toolyard.plugins.plugin_files import read_files, signature_of
 from toolyard.protocol.approval import Effect, Mode
@@ -96,9 +95,7 @@ class VcpImport:
             if (installed.folder / CONFIG).exists():
                 (installed.folder / CONFIG).chmod(stat.S_IRUSR | stat.S_IWUSR)
             said += [f"{name} did not come along: install it again" for name in installed.left_out]
-        if manifest.command_line.split(" ")[0] == "node" and not (folder / "node_modules").exists():
-            said.append("it may use packages of VCPToolBox's own node_modules: run npm install in its folder")
-        report.take(What.PLUGIN, manifest.name, "; ".join(said))
+        report.take(What.PLUGIN, manifest.name, "; ".join([*said, *_dependencies(folder)]))
         return True
 
     def _allow(self, names: set[str]) -> None:
@@ -119,20 +116,22 @@ class VcpImport:
         variables, problems = self.source.variables()
         for problem in problems:
             report.leave(What.FILE, CONFIG, problem)
-        texts = {manifest.name: (manifest, words_in(folder)) for folder, manifest in manifests.items()}
+        sources = {manifest.name: (manifest, words_in(folder)) for folder, manifest in manifests.items()}
         kept: dict[str, str] = {}
         for name, value in variables.items():
-            users = [plugin for plugin, (_, text) in texts.items() if re.search(rf"\b{re.escape(name)}\b", text)]
+            users = [plugin for plugin, (_, words) in sources.items() if names(words, name)]
             if name.lower() in HOST_KEYS or looks_secret(name) or "@" in value.partition("://")[2].partition("/")[0]:
                 hint = f": write it into the {CONFIG} of {', '.join(users)}" if users else ""
                 report.leave(What.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
+            elif name in DECIDED:
+                report.leave(What.VARIABLE, name, "Toolyard sets it itself")
             elif not users:
                 report.leave(What.VARIABLE, name, "no plugin that was taken names it")
             else:
                 kept[name] = value
                 report.take(What.VARIABLE, name, f"for {', '.join(users)}")
                 for plugin in users:
-                    if name not in {key.name for key in texts[plugin][0].config}:
+                    if name not in {key.name for key in sources[plugin][0].config}:
                         report.shared_keys.setdefault(plugin, []).append(name)
         if kept and not self.dry:
             _write_variables(self.yard.config.home / HOST_FILE, kept)
@@ -214,6 +213,18 @@ class VcpImport:
             message="It was taken over from VCPToolBox.",
         )  # fmt: skip
         await self.yard.store.commit([task.to_record()])
+
+
+def _dependencies(folder: Path) -> list[str]:
+    """How to get what a plugin found in VCPToolBox's own packages, or what it names itself."""
+    found = []
+    if (folder / "requirements.txt").exists():
+        found.append("run 'python3 -m venv .venv && .venv/bin/pip install -r requirements.txt' in its folder")
+    if (folder / "package.json").exists():
+        found.append("run 'npm install' in its folder")
+    elif packages := packages_in(folder):
+        found.append(f"run 'npm install {' '.join(packages)}' in its folder")
+    return found
 
 
 def _write_variables(path: Path, values: dict[str, str]) -> None:

@@ -67,28 +67,37 @@ class CallbackListener:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{PATH}~"
 
     async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
+        """Whoever has no answer yet is cut off, and may call the next listener."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
             for talk in self._talks:
                 talk.cancel()
             await asyncio.gather(*self._talks, return_exceptions=True)
-            self._server = None
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         talk = asyncio.current_task()
         if talk is not None:
             self._talks.add(talk)
             talk.add_done_callback(self._talks.discard)
-        async with self._room:
-            conversation = _Conversation(reader, writer)
-            try:
-                async with asyncio.timeout(_BODY_S):
-                    answered = await self._answer(conversation)
-            except TimeoutError:
-                answered = Answered(HTTPStatus.REQUEST_TIMEOUT, _error("the request took too long"))
-            except (h11.RemoteProtocolError, ConnectionError) as error:
-                answered = Answered(HTTPStatus.BAD_REQUEST, _error(f"not a valid HTTP request: {error}"))
-            await conversation.finish(answered)
+        try:
+            if self._server is not None:  # else it came in the moment of the end
+                async with self._room:
+                    await self._talk(_Conversation(reader, writer))
+        except asyncio.CancelledError:
+            pass  # by ``close``, which waits for it
+        finally:
+            writer.transport.abort()  # nobody else would close what was cut off
+
+    async def _talk(self, conversation: "_Conversation") -> None:
+        try:
+            async with asyncio.timeout(_BODY_S):
+                answered = await self._answer(conversation)
+        except TimeoutError:
+            answered = Answered(HTTPStatus.REQUEST_TIMEOUT, _error("the request took too long"))
+        except (h11.RemoteProtocolError, ConnectionError) as error:
+            answered = Answered(HTTPStatus.BAD_REQUEST, _error(f"not a valid HTTP request: {error}"))
+        await conversation.finish(answered)
 
     async def _answer(self, conversation: "_Conversation") -> Answered:
         request = await conversation.request()

@@ -20,7 +20,7 @@ from toolyard.protocol.manifest import Manifest, PluginType
 
 FILE = "cases.json"
 MAX_CASES = 200
-_MAX_BYTES = 2**20
+MAX_BYTES = 2**20
 _SHOWN = 300  # characters of an answer that a failed case shows
 
 
@@ -67,7 +67,7 @@ def _from_examples(manifest: Manifest) -> Iterator[Case]:
 def _written(folder: Path) -> tuple[list[Case], list[Problem]]:
     try:
         with (folder / FILE).open("rb") as file:
-            value: Json = json.loads(file.read(_MAX_BYTES))
+            value: Json = json.loads(file.read(MAX_BYTES))
     except FileNotFoundError:
         return [], []
     except (OSError, ValueError, RecursionError) as error:

@@ -19,6 +19,7 @@ from toolyard.plugins.host import PluginHost
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.timeout import run_limit
+from toolyard.plugins.verdict import failure_of
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.static_value import static_value
@@ -141,9 +142,7 @@ class StaticValues:
         finally:
             self._host.log(plugin.name, "static", ring)
         if ended.too_large or ended.signal is not None or ended.exit_code:
-            raise Failure(
-                Reason.CRASHED, f"{plugin.name} ended with {ended.exit_code or ended.signal}: {ring.last(200)}"
-            )
+            raise failure_of(plugin.name, ended)
         return ended.stdout_head.decode("utf-8", "replace")
 
     def _plugins(self) -> Iterator[tuple[Plugin, Manifest]]:

@@ -36,27 +36,32 @@ _SIGNALS = {
 
 def verdict(plugin: str, ended: Ended) -> JsonObject:
     """The object the plugin answered with; what is odd about it is in ``ended.warnings``. Raises Failure."""
+    if ended.said is None or ended.too_large:
+        raise failure_of(plugin, ended)
+    broken = ended.bad_utf8_at is not None and ended.said["status"] == "success"
+    return {**ended.said, "status": "partial"} if broken else ended.said
+
+
+def failure_of(plugin: str, ended: Ended) -> Failure:
+    """Why a plugin has ended without what it was to say."""
     if ended.too_large:
         most = ended.limits.stdout_bytes
-        raise _failure(
+        return _failure(
             Reason.OUTPUT_TOO_LARGE,
             f"{plugin} printed more than {_size(most)} and was stopped.",
             "Ask for less, or have the plugin write a file and answer with its path.",
             ended,
         )
-    if ended.said is not None:
-        broken = ended.bad_utf8_at is not None and ended.said["status"] == "success"
-        return {**ended.said, "status": "partial"} if broken else ended.said
     if ended.overrun:
-        raise _failure(
+        return _failure(
             Reason.CRASHED,
             f"{plugin} started more than {ended.limits.processes} processes and was stopped.",
             "Have it start fewer, or raise limits.processes.",
             ended,
         )
     if ended.signal is not None:
-        raise _signalled(plugin, ended.signal, ended)
-    raise _missing(plugin, ended) or _wordless(plugin, ended)
+        return _signalled(plugin, ended.signal, ended)
+    return _missing(plugin, ended) or _wordless(plugin, ended)
 
 
 def _signalled(plugin: str, number: int, ended: Ended) -> Failure:

@@ -1,0 +1,9 @@
+"""What tests of MCP share."""
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server is a process of its own, which may start slowly on a busy machine."""
+    monkeypatch.setattr("toolyard.plugins.mcp.connection.START_S", 120.0)
