@@ -8,8 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolyard.protocol.edit import Edit, Splice, Strategy, apply, cuts, locate, nearest_lines, visible
+from toolyard.protocol.edit import Edit, Splice, Strategy, apply
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.locate import locate
+from toolyard.protocol.nearest import nearest_lines, visible
+from toolyard.protocol.occurrences import cuts
 
 pytestmark = pytest.mark.requirement("edit:matching")
 VECTORS: list[dict[str, Any]] = json.loads(
@@ -77,6 +80,13 @@ def test_what_is_not_format_is_not_forgiven(text: str, old: str, why: Reason) ->
     assert attempt(text, Edit(old, "NEW")) == (None, why)
 
 
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
+def test_a_text_that_stands_twice_is_refused_with_the_numbers_of_its_lines(newline: str) -> None:
+    with pytest.raises(Failure) as caught:
+        locate(newline.join(["a", "b", "x", "a"]), Edit("a", "c"))
+    assert caught.value.data["lines"] == [1, 4]
+
+
 @pytest.mark.parametrize(
     ("text", "edit", "wanted"),
     [
@@ -86,8 +96,9 @@ def test_what_is_not_format_is_not_forgiven(text: str, old: str, why: Reason) ->
         ("a\r\nb\r\nc\r\n", Edit("\n", "\n\n", replace_all=True), "a\r\n\r\nb\r\n\r\nc\r\n\r\n"),
         ("a\r\nb\r\n", Edit("a\r", "X"), None),
         ("a\r\nb\nc", Edit("\nc", "\nd"), "a\r\nb\nd"),
+        ("a\r\n\n\nb\n\n", Edit("\n\n", "X", replace_all=True), "a\r\nXbX"),
     ],
-    ids=["begins", "joins", "joins-all", "doubles-all", "ends", "mixed"],
+    ids=["begins", "joins", "joins-all", "doubles-all", "ends", "mixed", "hides"],
 )
 def test_no_edit_cuts_a_line_ending_in_two(text: str, edit: Edit, wanted: str | None) -> None:
     assert attempt(text, edit)[0] == wanted

@@ -97,9 +97,15 @@ def test_backslashes_mean_what_their_writer_meant(written: str, meant: str | Non
     assert decode(written, {}) == (written if meant is None else meant)
 
 
-@pytest.mark.parametrize("end", ["\\", "\\u", "\\u00e"])
+@pytest.mark.parametrize("end", ["\\", "\\u", "\\u00e", "\\ud83d", "\\ud83d\\", "\\uD83D\\ude0"])
 def test_half_an_escape_at_a_cut_end_is_dropped(end: str) -> None:
     assert without_cut_escape("a\\\\" + end) == "a\\\\"
+    assert without_cut_escape("\\ud83d\\ude00 \\u00e9") == "\\ud83d\\ude00 \\u00e9"
+
+
+def test_many_words_without_quotes_on_one_line_are_read_in_one_pass() -> None:
+    """Fifty thousand of them: anything quadratic would take minutes."""
+    assert read("{" + '"a": x y\r' * 50_000 + "}").value == {"a": "x y"}
 
 
 def test_depth_is_bounded_without_recursion() -> None:

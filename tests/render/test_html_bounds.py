@@ -1,10 +1,10 @@
 """However large or deep a reply is, its HTML has bounds: in time, in size, in depth."""
 
-import time
 from importlib import import_module
 
 import pytest
 
+from tests.fakes import bounded_work
 from tests.render.elements import Element, faults, root
 from toolyard.protocol.replies.values import MAX_BYTES
 from toolyard.protocol.reply import Attachment, Reply, ReplyError
@@ -14,13 +14,11 @@ from toolyard.render.html.bracket import FEW, openings
 pytestmark = pytest.mark.requirement("reply:inert")
 
 MAX_TEXT = 200_000
-PATIENCE = 60.0  # seconds for what takes about one; what takes time with a square would take hours
 
 
 def drawn(reply: Reply | ReplyError, most: int = 20_000_000) -> Element:
-    before = time.monotonic()
-    html = to_html(reply)
-    assert time.monotonic() - before < PATIENCE
+    with bounded_work():  # of about one second; what takes time with a square would take hours
+        html = to_html(reply)
     assert len(html) < most
     assert faults(html) == []
     return root(html)

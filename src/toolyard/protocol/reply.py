@@ -7,6 +7,8 @@ that can be read but is not right, such as one with a placeholder without its at
 At most 2 MiB, 200 levels, 64 attachments of 1 MiB each.
 """
 
+import re
+
 from toolyard.protocol.replies.escapes import Repairs, without_surrogates
 from toolyard.protocol.replies.fields import reply_of
 from toolyard.protocol.replies.find import Found, find, unescaped
@@ -39,7 +41,8 @@ __all__ = [
     "parse_reply",
 ]
 
-_NARROW = str.maketrans("｛｝［］＂", '{}[]"')
+_NARROW = str.maketrans("｛｝［］", "{}[]")
+_STRING_OR_WIDE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|＂[^＂]*+＂?+|“[^”]*+”?+|[｛｝［］]', re.DOTALL)
 _MAX_ENCODINGS = 3  # JSON in a string in a string is the most that has been seen
 
 
@@ -80,7 +83,7 @@ def _search(text: str, repairs: Repairs) -> Found | None:
         if isinstance(value, dict) and "content" in map(str.lower, value):
             return Found(value, len(text) - len(text.lstrip(NOTHING)), tuple(odd))
         text = without_surrogates(text, repairs)
-        found = None if isinstance(value, str) else find(text) or _find_wide(text, repairs)
+        found = None if isinstance(value, str) else _find(text, repairs)
         inner = value if isinstance(value, str) else unescaped(text) if found is None else None
         if inner is None:
             return found
@@ -89,11 +92,18 @@ def _search(text: str, repairs: Repairs) -> Found | None:
     return None
 
 
-def _find_wide(text: str, repairs: Repairs) -> Found | None:
-    """The object of a text whose very braces are full-width ones."""
-    found = find(text.translate(_NARROW)) if "｛" in text else None
-    if found is not None:
-        repairs[Repair.FULL_WIDTH] = None
+def _narrow(part: re.Match[str]) -> str:
+    return part[0].translate(_NARROW) if len(part[0]) == 1 else part[0]
+
+
+def _find(text: str, repairs: Repairs) -> Found | None:
+    """The object of a text, also of one whose very brackets are full-width ones; those in its strings stay."""
+    found = find(text)
+    if ("｛" in text or "｝" in text or "］" in text) and (found is None or Repair.TRUNCATED in found.repairs):
+        wide = find(_STRING_OR_WIDE.sub(_narrow, text))
+        if wide is not None and (found is None or Repair.TRUNCATED not in wide.repairs):
+            repairs[Repair.FULL_WIDTH] = None
+            return wide
     return found
 
 

@@ -8,7 +8,7 @@ as it is known, without a word about what is missing. Time in proportion to the 
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from toolyard.protocol.replies.prompt import Language
@@ -104,7 +104,7 @@ def _drawn_reply(text: str, language: Language, *, apart: bool, partial: bool) -
         reply, writing = _so_far(text, {} if isinstance(reply, ReplyError) else reply.attachments)
     if isinstance(reply, ReplyError):
         return Drawn(Kind.REPLY, to_html(reply, language), error=reply)
-    shown = replace(reply, think=None) if apart else reply
+    shown = reply._replace(think=None) if apart else reply
     return Drawn(Kind.REPLY, to_html(shown, language, partial=partial, writing=writing), reply.think or "")
 
 
@@ -118,7 +118,7 @@ def _so_far(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str]:
         id_: read[id_] if id_ in read and not isinstance(read[id_].content, str) else one
         for id_, one in seen.attachments.items()
     }
-    reply = replace(seen, content=_known(seen.content), attachments=attachments, repairs=())
+    reply = seen._replace(content=_known(seen.content), attachments=attachments, repairs=())
     return reply, next(reversed([*attachments]), "")
 
 

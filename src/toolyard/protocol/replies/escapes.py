@@ -34,7 +34,7 @@ _ODD = re.compile(
     rf"""\\\\ | \\u{_HIGH}\\u{_LOW} | \\(?:
       (?P<surrogate> u(?:{_HIGH}|{_LOW}) )
     | (?P<latex> {_LATEX} )
-    | (?P<code> x{_HEX}{{2}} | u\{{{_HEX}{{1,6}}\}} )
+    | (?P<code> x{_HEX}{{2}} | u\{{{_HEX}{{1,6}}\}} | U00{_HEX}{{6}} )
     | (?P<bad> (?!["\\/bfnrtu]|\Z) (?: \r?\n | . ) | u(?!{_HEX}{{4}}) )
     )""",
     re.VERBOSE | re.DOTALL,
@@ -52,7 +52,8 @@ _READ = {  # the same in a text that was read already, by its control characters
 _COMMON, _RARE = tuple(_READ.items()), tuple((sign, pattern) for sign, pattern in _READ.items() if sign != "\n")
 _LONG = 4 * 1024
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_CUT = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")
+_HALF = rf"\\(?:u{_HEX}{{0,3}})?"  # the beginning of an escape
+_CUT = re.compile(rf"(?<!\\)((?:\\\\)*)(?:\\u{_HIGH}(?:{_HALF})?|{_HALF})\Z")
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
 
@@ -72,7 +73,7 @@ def mend(text: str, repairs: Repairs) -> str:
             return r"\ufffd"
         repairs[Repair.LATEX if match["latex"] else Repair.ESCAPES] = None
         if match["code"]:
-            return _character(int(match["code"].strip("xu{}"), 16))
+            return _character(int(match["code"].strip("xuU{}"), 16))
         return _bad(match[0])
 
     return _ODD.sub(mended, text)

@@ -7,6 +7,7 @@ import orjson
 
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.replies.placeholders import placeholder_problems
+from toolyard.protocol.replies.strict import strictly
 from toolyard.protocol.replies.values import (
     MAX_ATTACHMENT_BYTES,
     MAX_ATTACHMENTS,
@@ -20,13 +21,14 @@ from toolyard.protocol.replies.values import (
     Reply,
 )
 
+_OWN = frozenset({"type", "content", "language", "title"})
 DATA = frozenset({AttachmentType.TABLE, AttachmentType.CHART})  # whose content may be more than text
 
 
 def reply_of(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) -> Reply | tuple[str, Fault]:
     """The reply, or why there is none. ``think`` is what stood in tags, for a reply without a think of its own."""
     problems: list[Problem] = []
-    fields = _folded(value, "the reply", problems)
+    fields = _raised(_folded(value, "the reply", problems))
     content = fields.get("content")
     if content is None:
         return 'The reply has no "content".', Fault.NO_CONTENT
@@ -54,6 +56,17 @@ def _folded(value: JsonObject, where: str, problems: list[Problem], id_: str | N
     return folded
 
 
+def _raised(fields: JsonObject) -> JsonObject:
+    """The same, with a content and a think that stand among the attachments, after a brace that was forgotten."""
+    given = fields.get("attachments")
+    if not isinstance(given, dict):
+        return fields
+    lost = {
+        name: given[name] for name in ("content", "think") if name not in fields and isinstance(given.get(name), str)
+    }
+    return {**fields, **lost, "attachments": {id_: one for id_, one in given.items() if id_ not in lost}}
+
+
 def _attachments(fields: JsonObject, problems: list[Problem]) -> Iterator[tuple[str, Attachment]]:
     given = _entries(fields, problems)
     if len(given) > MAX_ATTACHMENTS:
@@ -68,8 +81,11 @@ def _attachments(fields: JsonObject, problems: list[Problem]) -> Iterator[tuple[
 def _entries(fields: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
     given = fields.get("attachments", {})
     if isinstance(given, dict):
-        return list(given.items())
+        return _apart(given, problems)
     problems.append(Problem(ProblemCode.WRONG_TYPE, f'"attachments" must be an object and is {_name(given)}.'))
+    if isinstance(given, str):
+        given = _decoded(given)
+        return _apart(given, problems) if isinstance(given, dict) else []
     if not isinstance(given, list):
         return []
     entries: list[tuple[str, Json]] = []
@@ -77,6 +93,27 @@ def _entries(fields: JsonObject, problems: list[Problem]) -> list[tuple[str, Jso
         names = {key.lower(): inner for key, inner in item.items()} if isinstance(item, dict) else {}
         entries.append((str(names.get("id", len(entries) + 1)), item))
     return entries
+
+
+def _apart(given: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
+    """The attachments, with those that stand in another one, after a brace that was forgotten."""
+    entries, known = list(given.items()), {*_OWN, *given}
+    for id_, value in entries:  # grows while it is gone through
+        for name, one in value.items() if isinstance(value, dict) and len(entries) <= MAX_ATTACHMENTS else ():
+            if isinstance(one, dict) and name not in known and {"type", "content"} <= {*map(str.lower, one)}:
+                message = f'The attachment "{name}" stands inside "{id_}": taken as one of its own.'
+                problems.append(Problem(ProblemCode.WRONG_TYPE, message, name))
+                entries.append((name, one))
+                known.add(name)
+    return entries
+
+
+def _decoded(text: str) -> Json:
+    """What is written as JSON in a text; nothing when it is not."""
+    try:
+        return strictly(text, {})
+    except ValueError:
+        return None
 
 
 def _attachment(id_: str, value: Json, problems: list[Problem]) -> Attachment | None:

@@ -6,17 +6,17 @@ the other, and a brace that begins none is left behind.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.replies.escapes import decode, suspicious
 from toolyard.protocol.replies.lenient_json import Reader, closed_too_soon
 from toolyard.protocol.replies.quotes import KEY_AHEAD
 from toolyard.protocol.replies.reading import Reading
 from toolyard.protocol.replies.strict import NOTHING, strict_at
-from toolyard.protocol.replies.values import Repair
+from toolyard.protocol.replies.values import TYPES, Repair
 
-_BLANKS = r"(?:\s++|\ufeff|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
+_BLANKS = r"(?:[\s,，]++|\ufeff|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
 _OWN = r"(?:think|content|attachments)"
 _TAG = r"<\s{0,9}+(?P<end>/?)\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>"
 _ANY_OBJECT = re.compile(rf"{_TAG}|\{{{_BLANKS}(?:{KEY_AHEAD}|[^\W\d][\w$-]{{0,100}}+\s*+[:：])", re.IGNORECASE)
@@ -54,14 +54,15 @@ def find(text: str) -> Found | None:
         chosen = _with_content(again := _scan(text, _ANY_OBJECT, tags=False))
         scan = again if chosen else scan
     if chosen is None:
-        chosen = _with_content(inner := _scan(text, _OWN_OBJECT))
+        chosen = _with_content(inner := _scan(text, _OWN_OBJECT), attached=False)
         scan = inner if chosen else scan
+    if chosen is None:
+        chosen = next(filter(None, map(_wrapped, scan.readings)), None)
     if chosen is None and (start := _BRACELESS.match(text)):
         chosen = Reader(text).read(start.end(), brace=False)
         scan = _Scan((chosen,))
-    if chosen is not None:
-        return _found(text, scan, chosen)
-    return Found(scan.readings[0].value, scan.readings[0].start) if scan.readings else None
+    chosen = chosen or next(iter(scan.readings), None)
+    return _found(text, scan, chosen) if chosen else None
 
 
 def unescaped(text: str) -> str | None:
@@ -110,9 +111,32 @@ def _strict_at(text: str, start: int) -> Reading | None:
     return Reading(strict[0], start, strict[1], complete=True, repairs=())
 
 
-def _with_content(scan: _Scan) -> Reading | None:
+def _with_content(scan: _Scan, *, attached: bool = True) -> Reading | None:
+    """The first reading with a content that is one, and whole if there is such; ``attached`` takes attachments too."""
     those = [reading for reading in scan.readings if "content" in map(str.lower, reading.value)]
-    return next((reading for reading in those if reading.complete), those[0] if those else None)
+    those = [reading for reading in those if attached or not _is_attachment(reading.value)]
+    return min(those, key=lambda reading: (not _says(reading.value), not reading.complete), default=None)
+
+
+def _wrapped(reading: Reading) -> Reading | None:
+    """The object with a content inside another one, as in the answer of a provider; attachments are none."""
+    pending: list[Json] = [reading.value]
+    for item in pending:
+        if isinstance(item, list):
+            pending += item
+        elif isinstance(item, dict) and not _is_attachment(item):
+            if _says(item):
+                return replace(reading, value=item, repairs=(*reading.repairs, Repair.TEXT_AROUND))
+            pending += [inside for key, inside in item.items() if key.lower() != "attachments"]
+    return None
+
+
+def _says(value: JsonObject) -> bool:
+    return any(key.strip().lower() == "content" and item and isinstance(item, str) for key, item in value.items())
+
+
+def _is_attachment(value: JsonObject) -> bool:
+    return any(key.lower() == "type" and isinstance(item, str) and item.lower() in TYPES for key, item in value.items())
 
 
 def _found(text: str, scan: _Scan, chosen: Reading) -> Found:
@@ -132,7 +156,7 @@ def _found(text: str, scan: _Scan, chosen: Reading) -> Found:
             value |= more
             have |= set(map(str.lower, more))
             repairs[Repair.SEVERAL_OBJECTS] = None
-    return Found(value, chosen.start, tuple(repairs), scan.think)
+    return Found(value, chosen.start, tuple(repairs), scan.think or None)
 
 
 _FIELDS = frozenset({"think", "attachments"})

@@ -9,7 +9,7 @@ import re
 
 from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
 from toolyard.protocol.replies.escapes import Repairs, decode
-from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, lost_brackets
+from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, SEPARATORS, lost_brackets
 from toolyard.protocol.replies.reading import Frame, Reading, TooDeep
 from toolyard.protocol.replies.scalars import bare_word, scalar
 from toolyard.protocol.replies.strings import Place, String, Strings
@@ -76,7 +76,7 @@ class Reader:
 
     def _step(self, at: int) -> int:
         char, frame = self.text[at], self._stack[-1]
-        if char in ",，;":
+        if char in SEPARATORS:
             return self._comma(at, frame)
         if char in "}]":
             return self._close(at, frame)
@@ -88,7 +88,7 @@ class Reader:
 
     def _comma(self, at: int, frame: Frame) -> int:
         if self.text[at] != ",":
-            self.repairs[Repair.FULL_WIDTH if self.text[at] == "，" else Repair.MISSING_COMMA] = None
+            self.repairs[Repair.MISSING_COMMA if self.text[at] == ";" else Repair.FULL_WIDTH] = None
         if frame.key is not None:
             self.repairs[Repair.STRAY_TEXT] = None
             frame.put(None)
@@ -160,7 +160,8 @@ class Reader:
         """Whether a key that holds a colon lost its last quote: ``{"key:"value"}`` or ``{"key: value}``."""
         if string.is_cut:
             return lost_brackets(self.text[at:], len(self._stack)) > 0
-        return colon == string.end - 1 and _COLON.match(self.text, after) is None
+        between = self.text[colon : string.end - 1]
+        return not between.strip(" \t\r\n{[") and len(between) < MAX_DEPTH and _COLON.match(self.text, after) is None
 
     def _opens_value(self, at: int) -> bool:
         """Whether a text begins at ``at``, and no key: then the word before it is a key without its colon."""
@@ -231,6 +232,8 @@ class Reader:
         end_of_text = at + len(word) >= len(self.text)
         if word.strip() in _ELLIPSES or (end_of_text and word.rstrip() in _SIGNS):
             self.repairs[Repair.STRAY_TEXT] = None
+            if frame.key is not None and not end_of_text:
+                frame.put(None)
             return at + len(word)
         value = scalar(word.rstrip(), self.repairs, cut=end_of_text)
         quote = _TO_QUOTE.match(self.text, at)

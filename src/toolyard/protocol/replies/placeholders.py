@@ -13,6 +13,9 @@ from toolyard.protocol.replies.values import TYPES, Attachment, Problem, Problem
 # A pattern that begins with one certain character is looked for much faster than one that begins with two.
 _PLACEHOLDER = re.compile(r"\{(?=\{)\{[ \t]{0,8}([A-Za-z]{1,32})[ \t]{0,8}[:：](?!\s*+\})([^{}\n]{1,200}+)\}\}")
 _FENCES = {mark: re.compile(rf"({mark}(?={mark}{mark}){mark}+)(.*)") for mark in "`~"}
+_LEAD = re.compile(r"[ \t]*+(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t]))[ \t]*+)*+")
+_LONGEST_LEAD = 64
+_DEEPEST = 3
 _BLANK_LINE = re.compile(r"\n[ \t\r]*+(?=\n)")
 _TICKS = re.compile(r"`+")
 _FEW = 100
@@ -38,11 +41,16 @@ def placeholder_problems(content: str, attachments: Mapping[str, Attachment]) ->
     problems: dict[tuple[str, str], Problem] = {}
     used: set[str] = set()
     for match in _outside_code(content):
-        type_, id_ = match[1].lower(), match[2].strip()
+        type_, id_ = match.groups()
         attachment = attachments.get(id_)
+        if attachment is None or attachment.type != type_:
+            type_, id_ = type_.lower(), id_.strip()
+            attachment = attachments.get(id_)
         used.add(id_)
         if attachment is None or attachment.type != type_:
             problems.setdefault((type_, id_), _problem(type_, id_, attachment))
+    if not problems and len(used) == len(attachments):
+        return []
     unused = [
         Problem(ProblemCode.UNUSED_ATTACHMENT, f'The attachment "{id_}" is not used in the content.', id_)
         for id_ in attachments
@@ -63,7 +71,7 @@ def _problem(type_: str, id_: str, attachment: Attachment | None) -> Problem:
 
 def _outside_code(content: str) -> list[re.Match[str]]:
     matches = _matches(content)
-    if not matches:
+    if not matches or ("`" not in content and "~" not in content):
         return matches
     end = _end_of_paragraph(content, matches[-1].end(), len(content))
     if content.find("`", 0, end) < 0 and content.find("~", 0, end) < 0:
@@ -92,39 +100,40 @@ def _matches(content: str) -> list[re.Match[str]]:
 
 def _code(content: str, end: int) -> Iterator[tuple[int, int]]:
     """Where code begins before ``end``: fences, closed or not, inline code of paragraphs with braces; in order."""
-    opened: re.Match[str] | None = None
+    opened: tuple[re.Match[str], str] | None = None
     text = 0  # where the text since the last fence begins
-    for match in _fences(content, end):
+    for match, lead in _fences(content, end):
         run, info = match[1], match[2]
         if opened:
-            if run.startswith(opened[1]) and not info.strip():
-                yield opened.start(), match.end()
+            if run.startswith(opened[0][1]) and not info.strip() and _may_end(lead, opened[1]):
+                yield opened[0].start(), match.end()
                 opened, text = None, match.end()
         elif not (run[0] == "`" and "`" in info):
             yield from _inline_code(content, text, match.start())
-            opened = match
+            opened = match, lead
     if opened:
-        yield opened.start(), len(content)
+        yield opened[0].start(), len(content)
     else:
         yield from _inline_code(content, text, end)
 
 
-def _fences(content: str, end: int) -> list[re.Match[str]]:
-    """Every run that begins a line, indented by three blanks at most."""
+def _fences(content: str, end: int) -> list[tuple[re.Match[str], str]]:
+    """Every run that begins a line, with what stands before it: blanks, the marks of lists and quotes."""
     marks = [pattern for mark, pattern in _FENCES.items() if mark in content]
     found = [match for pattern in marks for match in pattern.finditer(content, 0, end)]
-    begins = [match for match in found if _margin(content, match.start()) <= _DEEPEST]
-    return sorted(begins, key=lambda match: match.start())
+    led = [(match, _before(content, match.start())) for match in found]
+    return sorted(((match, lead) for match, lead in led if _LEAD.fullmatch(lead)), key=lambda item: item[0].start())
 
 
-_DEEPEST = 3
+def _may_end(lead: str, opened: str) -> bool:
+    """A fence ends behind blanks and marks of quotes only, and not much deeper than it began."""
+    return not lead.strip(" \t>") and len(lead) <= (_DEEPEST if len(opened) <= _DEEPEST else len(opened) + _DEEPEST)
 
 
-def _margin(content: str, at: int) -> int:
-    """How many blanks stand before ``at`` on its line; more than ``_DEEPEST`` when other things do."""
-    line = content.rfind("\n", max(0, at - _DEEPEST - 1), at) + 1
-    before = content[line if line or at <= _DEEPEST else at - _DEEPEST - 1 : at]
-    return len(before) if not before.strip(" ") else _DEEPEST + 1
+def _before(content: str, at: int) -> str:
+    """What stands before ``at`` on its line, or as much of it as tells that no fence begins here."""
+    first = max(0, at - _LONGEST_LEAD)
+    return content[content.rfind("\n", first, at) + 1 or first : at]
 
 
 def _inline_code(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:

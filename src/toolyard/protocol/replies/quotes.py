@@ -7,6 +7,7 @@ belongs to the text. ``inner`` says that one did: from then on less is taken for
 
 import re
 
+SEPARATORS = ",，;；、"
 PAIRS = {
     '"': re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL),
     "'": re.compile(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL),
@@ -15,6 +16,7 @@ PAIRS = {
     "”": re.compile(r"[^”\"\\]*+(?:\\.[^”\"\\]*+)*+", re.DOTALL),
     "‘": re.compile(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
     "’": re.compile(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
+    "„": re.compile(r"[^“”\"\\]*+(?:\\.[^“”\"\\]*+)*+", re.DOTALL),
     "＂": re.compile(r"[^＂\"\\]*+(?:\\.[^＂\"\\]*+)*+", re.DOTALL),
 }
 """What a string may begin with, and all that comes before the next quote that could end it."""
@@ -25,8 +27,8 @@ INNER = re.compile(
 """The same for ``"`` once one belonged to the text: passes over those that ``closes`` and the others would not take."""
 
 KEY_AHEAD = (
-    r"""(?:""[^"\\\n]{1,200}+""|"[^"\\\n]{0,200}+"|'[^'\\\n]{0,200}+'"""
-    r"""|[“”][^“”\n]{0,200}+[“”]|[‘’][^‘’\n]{0,200}+[‘’])\s*+[:：]"""
+    r"""(?:""[^"\\\n]{1,200}+""|"[^"\\\n]{0,200}+"|''[^'\\\n]{1,200}+''|'[^'\\\n]{0,200}+'"""
+    r"""|[“”„][^“”\n]{0,200}+[“”]|[‘’][^‘’\n]{0,200}+[‘’]|＂[^＂\n]{0,200}+＂)\s*+[:：]"""
 )
 _KEY = re.compile(KEY_AHEAD)
 _CUT_KEY = re.compile(r"[\"'“](?:[\w$][^\"'“”\n]{0,200}+)?+[\"'”]?\s*+\Z")
@@ -36,11 +38,15 @@ _BARE_KEY_AND_VALUE = re.compile(rf"{_WORD}\s*+(?:[\"'“{{\[\d]|-\d|(?:true|fal
 _WORD_AND_KEY = re.compile(rf"\w{{1,60}}+\s++{KEY_AHEAD}")
 _OWN = "(?:think|content|attachments|type|language|title)"
 _OWN_KEY = re.compile(rf'"{_OWN}"\s*+[:：]', re.IGNORECASE)
+_SLIPPED_KEY = re.compile(rf'"{_OWN}(?:[:：]|"\s*+=|"\s)\s*+["{{\[]', re.IGNORECASE)  # without its quote or colon
 _OWN_LETTERS = frozenset("tclaTCLA")
 _OWN_BARE_KEY = re.compile(rf"{_OWN}\s*+[:：]", re.IGNORECASE)
 _BLANKS = re.compile(r"\s*+")
 _COMMENT = re.compile(r"//|/\*|\#")
 _WHOLE_COMMENT = re.compile(r"/\*|(?://|\#)[^\n]{0,500}+(?:\n\s*+(?:[\]}\"',/#]|\Z)|\Z)")
+_SURE_COMMENT = re.compile(
+    r"/\*(?:[^*]|\*(?!/)){0,500}+\*/\s*+[,，}\]]|(?://|\#)[^\n\"]{0,500}+\n\s*+(?:[\]}\"',/#]|\Z)"
+)
 _END = re.compile(r"[\]}]\s*+(?:[}\]]|[,，]\s*+[\"'“{\[]|\Z|`{3}|~{3}|</|//|/\*)|[\]}][ \t]*+\r?\n")
 _STRAY = re.compile(rf"[^\"'“”{{}}\[\]:：\n]{{1,200}}?(?=(?:[,，]\s*+{KEY_AHEAD})|[}}\]])")
 _LAST_FENCE = re.compile(r"`{3,}\s*+\Z")
@@ -56,20 +62,22 @@ def closes(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bool) 
     """Whether the quote at ``quote`` ends a value in an object or an array (``inside``, its bracket)."""
     if text[quote + 1 : quote + 2].isalnum():
         return False
-    at = _skip(text, quote + 1)
+    at = skip(text, quote + 1)
     if at >= len(text):
         return True
     char = text[at]
     if inner and char.isalnum() and char not in _OWN_LETTERS and "\n" not in text[quote:at]:
         return False
-    if char in ",，;":
+    if char in SEPARATORS:
         return _begins_entry(text, quote, at, inside, inner=inner, bare_keys=bare_keys)
     if char in "}]":
         fits = char == _OPENS[inside]
         return (fits and not inner) or ((fits or not inner) and _END.match(text, at) is not None)
-    if _COMMENT.match(text, at) or text.startswith("```", at):
-        fence = _LAST_FENCE.match(text, at) is not None
-        return at > quote + 1 or fence or (not inner and _WHOLE_COMMENT.match(text, at) is not None)
+    if text.startswith("```", at):
+        return at > quote + 1 or _LAST_FENCE.match(text, at) is not None
+    if _COMMENT.match(text, at):
+        comment = _SURE_COMMENT if inner else _WHOLE_COMMENT
+        return (not inner and at > quote + 1) or comment.match(text, at) is not None
     if char == "+":
         return _PLUS.match(text, at) is not None
     if inside == "[" and _begins_item(text, at, next_to=at == quote + 1, inner=inner):
@@ -77,6 +85,12 @@ def closes(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bool) 
     if inside == "{" and _is_key(text, at, bare_keys=(bare_keys or not inner) and "\n" in text[quote:at]):
         return True
     return not inner and at > quote + 1 and _ends_after_stray(text, at)
+
+
+def skip(text: str, at: int) -> int:
+    """Where the blanks at ``at`` end."""
+    match = _BLANKS.match(text, at)
+    return match.end() if match else at
 
 
 def next_without_quote(text: str, start: int, quote: int, inside: str, *, inner: bool) -> bool:
@@ -123,7 +137,7 @@ def _begins_item(text: str, at: int, *, next_to: bool, inner: bool) -> bool:
 
 
 def _begins_entry(text: str, quote: int, comma: int, inside: str, *, inner: bool, bare_keys: bool) -> bool:
-    at = _skip(text, comma + 1)
+    at = skip(text, comma + 1)
     if at >= len(text) or text[at] in "}],，" or text.startswith("...", at) or _COMMENT.match(text, at):
         return True
     if inside == "[":
@@ -135,10 +149,6 @@ def _begins_entry(text: str, quote: int, comma: int, inside: str, *, inner: bool
 
 def _is_key(text: str, at: int, *, bare_keys: bool) -> bool:
     if text[at] in PAIRS:
-        return (_KEY.match(text, at) or _CUT_KEY.match(text, at)) is not None
+        keys = (_KEY, _CUT_KEY, _SLIPPED_KEY)
+        return any(key.match(text, at) for key in keys)
     return (_OWN_BARE_KEY.match(text, at) or (bare_keys and _BARE_KEY.match(text, at)) or None) is not None
-
-
-def _skip(text: str, at: int) -> int:
-    match = _BLANKS.match(text, at)
-    return match.end() if match else at

@@ -14,9 +14,9 @@ from toolyard.protocol.replies.values import Repair
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _LOOSE_NUMBER = re.compile(r"[+-]?(?=\.?[0-9])(?:0|[1-9][0-9_]{0,300})?(?:\.[0-9_]{0,300})?(?:[eE][+-]?[0-9]{0,3})?")
-_BARE = re.compile(r"(?:[^,，;}\]\n{]++|\{(?!\s{0,20}\")(?:[^{}\n]{0,500}+\})?+)++")
-_COMMENT = re.compile(r"\s(?://|\#|/\*)|/\*")
-_KEY_INSIDE = re.compile(rf"\s(?={KEY_AHEAD})")
+_BARE = re.compile(  # one that looked further than its own end would make many of them quadratic
+    rf"(?:[^,，;}}\]{{\s/]++|[^\S\n](?!//|\#|/\*|{KEY_AHEAD})|/(?!\*)|\{{(?!\s{{0,20}}\")(?:[^{{}}\n]{{0,500}}+\}})?+)++"
+)
 _CALL = re.compile(r"[A-Za-z_]\w{0,40}\(\s{0,20}(?:\"([^\"\\\n]{0,300})\"|([^\"'(),\s]{1,40}))\s{0,20}\)")
 _WORDS: dict[str, Json] = {
     "true": True, "false": False, "null": None, "none": None, "undefined": None, "nil": None, "nan": None,
@@ -28,10 +28,7 @@ _STRICT_WORDS = frozenset({"true", "false", "null"})
 def bare_word(text: str, at: int) -> str:
     """What stands at ``at`` without quotes, up to a comma, a bracket, a comment or the next key."""
     match = _BARE.match(text, at)
-    word = match[0] if match else text[at]
-    for end in (_COMMENT.search(word), _KEY_INSIDE.search(word)):
-        word = word[: end.start()] if end else word
-    return word
+    return match[0] if match else text[at]
 
 
 def scalar(word: str, repairs: Repairs, *, cut: bool = False) -> Json:

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json
 from toolyard.protocol.replies.escapes import spell_latex, suspicious
 from toolyard.protocol.replies.fields import DATA, size_of
 from toolyard.protocol.replies.placeholders import placeholder_problems
@@ -18,7 +18,6 @@ from toolyard.protocol.replies.values import MAX_ATTACHMENT_BYTES, MAX_ATTACHMEN
 
 _NAMES = frozenset({"think", "content", "attachments"})
 _FIELDS = frozenset({"type", "content", "language", "title"})
-_NO_ATTACHMENTS: JsonObject = {}
 _TEXTS_ONLY = {str}
 _SURELY_SMALL = MAX_ATTACHMENT_BYTES // 4  # characters, of four bytes at most
 _FEW = 500
@@ -35,13 +34,14 @@ def straight(text: str) -> Reply | None:
     content, think = value.get("content"), value.get("think")
     texts: list[Any] = [content] if think is None else [content, think]
     data: list[Json] = []
-    attachments = _attachments(value.get("attachments", _NO_ATTACHMENTS), texts, data)
+    attachments = _attachments(value["attachments"], texts, data) if "attachments" in value else {}
     if not content or attachments is None or {*map(type, texts)} != _TEXTS_ONLY:
         return None
     if not _is_harmless(text, value, data) if data else spell_latex(texts):
         return None
-    problems = placeholder_problems(content, attachments) if attachments or "{" in content else ()
-    return Reply(content, think, attachments, tuple(problems))
+    if not attachments and "{" not in content:
+        return Reply(content, think)
+    return Reply(content, think, attachments, tuple(placeholder_problems(content, attachments)))
 
 
 def _attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[str, Attachment] | None:

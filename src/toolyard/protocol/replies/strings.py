@@ -8,11 +8,14 @@ import re
 from dataclasses import dataclass
 
 from toolyard.protocol.replies.escapes import Repairs, decode, without_cut_escape
-from toolyard.protocol.replies.quotes import INNER, PAIRS, closes, lost_brackets, next_without_quote
+from toolyard.protocol.replies.quotes import INNER, PAIRS, closes, lost_brackets, next_without_quote, skip
+from toolyard.protocol.replies.strict import strict_at
 from toolyard.protocol.replies.values import Repair
 
 _LAST_FENCE = re.compile(r"\s*+(?:`{3,}|~{3,})\s*\Z")
 _DOUBLED = re.compile(r"([\"'])\1(?=[\w+-])")  # quotes written twice, as in CSV
+_JSON = re.compile(r'((?:\s|\\n)*+)(?:\{(?:\s|\\n)*+"[^"\\\n]{0,200}+"\s*+:|\[(?:\s|\\n)*+["{\[])')
+_MAX_FAILURES = 8  # of the strict reader: each costs time in proportion to the whole text
 _PLUS = re.compile(r"\s*+\+\s*+(?=[\"'])")
 
 
@@ -38,6 +41,7 @@ class Strings:
     def __init__(self, text: str) -> None:
         self._text = text
         self._last_quote = text.rfind('"')
+        self._tries = _MAX_FAILURES
 
     def key(self, at: int, repairs: Repairs) -> String:
         """The key at ``at``: its first quote ends it."""
@@ -72,7 +76,10 @@ class Strings:
         if triple >= 0:
             repairs[Repair.QUOTES] = None
             return String(decode(text[at + 3 : triple], repairs), triple + 3)
-        start, twice = self._begin(at, repairs)
+        whole = self._json(at + 1, place, repairs) if mark == '"' else None
+        if whole is not None:
+            return whole
+        start, twice = self._begin(at, repairs) if not self._begins_quoted(at, place) else (at + 1, False)
         run, position, inner = PAIRS[mark], start, 0
         while True:
             quote = self._run(run, position)
@@ -88,12 +95,43 @@ class Strings:
             repairs[Repair.INNER_QUOTES] = None
             run, position, inner = INNER if mark == '"' else run, quote + 1, inner + 1
 
+    def _json(self, start: int, place: Place, repairs: Repairs) -> String | None:
+        """The string at ``start`` if all of it is JSON whose own quotes are not escaped; its newlines may be."""
+        begin = _JSON.match(self._text, start) if self._tries > 0 else None
+        if begin is None:
+            return None
+        end = self._end_of_json(self._text, begin.end(1), place)
+        if end is not None:
+            body = self._text[start:end]
+            repairs |= dict.fromkeys([Repair.INNER_QUOTES, *([Repair.RAW_CONTROL] if "\n" in body else [])])
+            return String(body, end + 1)
+        self._tries -= 1
+        blanked = self._text[:start] + self._text[start:].replace("\\n", "  ")
+        end = self._end_of_json(blanked, begin.end(1), place)
+        if end is None:
+            return None
+        repairs[Repair.INNER_QUOTES] = None
+        return String(decode(self._text[start:end], repairs), end + 1)
+
+    def _end_of_json(self, text: str, begin: int, place: Place) -> int | None:
+        """The quote after the JSON that begins there, if it ends a string."""
+        found = strict_at(text, begin)
+        end = skip(text, found[1]) if found else len(text)
+        return end if self._text[end : end + 1] == '"' and self.ends(end, place) else None
+
     def _begin(self, at: int, repairs: Repairs) -> tuple[int, bool]:
         """Where the inside begins, and whether the quotes are written twice."""
         twice = _DOUBLED.match(self._text, at) is not None
         if self._text[at] != '"' or twice:
             repairs[Repair.QUOTES] = None
         return at + 1 + twice, twice
+
+    def _begins_quoted(self, at: int, place: Place) -> bool:
+        """Whether two quotes are no doubled one: the text itself begins with a quoted word, ``""Yes" is short"``."""
+        if not self._text.startswith('""', at) or not _DOUBLED.match(self._text, at):
+            return False
+        quote = self._run(PAIRS['"'], at + 2)
+        return quote >= 0 and not self.ends(self._behind(quote, twice=True) - 1, place)
 
     def _behind(self, quote: int, *, twice: bool) -> int:
         return quote + 1 + (twice and self._text.startswith(self._text[quote], quote + 1))

@@ -145,6 +145,8 @@ class Prose:
                 return marker.start(1), marker
             if _QUOTE.match(text, self._line) or self._opens_fence(text):
                 self._count(text, self._line)
+                if self._fence and self._fence.sort == "`" and self._fence.length in self._spans:
+                    self._toggle(self._fence.length)  # backticks that were opened in a sentence end like a fence
                 self._end_paragraph()
                 self._counted = text.find("\n", lively) + 1 or len(text)
                 return self._counted, None
