@@ -36,7 +36,7 @@ async def talked(one: Gateway, *, may_approve: bool = True, **more: Any) -> int:
 async def refused_all(one: Gateway, turn: "asyncio.Task[Any]") -> list[Record]:
     """Every approval that the turn asks for, each answered with a no."""
     seen: list[Record] = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not turn.done():
             for record in await one.yard.approvals.page(("pending",), limit=50):
                 seen.append(record)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import resource
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -23,7 +22,7 @@ SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 @pytest.fixture(autouse=True)
 async def bounded() -> AsyncIterator[None]:
     """Nothing here may hang."""
-    async with asyncio.timeout(300 if SOAK else 60):
+    async with asyncio.timeout(300 if SOAK else 180):
         yield
 
 
@@ -196,6 +195,22 @@ async def test_a_whole_answer_to_a_request_for_a_stream_is_streamed(tmp_path: Pa
         )  # fmt: skip
 
 
+async def rounds_of_the_loop(seconds: float) -> int:
+    """How often the event loop wakes while nothing is to be done. Who spins wakes it thousands of times."""
+    selector: Any = asyncio.get_running_loop()._selector  # type: ignore[attr-defined]
+    select, rounds = selector.select, 0
+
+    def counted(timeout: float | None = None) -> Any:
+        nonlocal rounds
+        rounds += 1
+        return select(timeout)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(selector, "select", counted)
+        await asyncio.sleep(seconds)
+    return rounds
+
+
 @pytest.mark.requirement("r:R74", "r:R74b", "r:R70")
 @pytest.mark.parametrize(
     "event", [b"data: {broken\n\n", b"data: [1]\n\n", b'data: {"error": {"message": "overloaded"}}\n\n']
@@ -204,10 +219,8 @@ async def test_an_error_in_mid_stream_is_one_error_and_the_end(tmp_path: Path, e
     async with gateway(tmp_path, [Script([*streamed(BLOCK)[:-2], event], then="hang")]) as one:
         heard = await one.streamed()
         assert (len(heard.errors), heard.finishes, heard.done, one.ran) == (1, [], 0, [])
-        spent = resource.getrusage(resource.RUSAGE_SELF).ru_utime
-        await asyncio.sleep(0.2)
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_utime - spent < 0.15
-        async with asyncio.timeout(5):
+        assert await rounds_of_the_loop(0.2) < 100  # nobody spins
+        async with asyncio.timeout(60):
             await one.upstream.gone.wait()
 
 
@@ -218,12 +231,13 @@ def test_the_limits_are_those_that_are_promised() -> None:
 
 @pytest.mark.requirement("r:R75")
 async def test_a_silent_provider_meets_the_limit(tmp_path: Path) -> None:
-    quick = replace(QUICK, first_byte_s=0.2, idle_s=0.2, whole_s=0.2)
-    async with gateway(tmp_path / "first", [Script(late_s=30)], limits=quick) as one:
+    quick = replace(QUICK, first_byte_s=0.2, whole_s=0.2)
+    async with gateway(tmp_path / "first", [Script(late_s=300)], limits=quick) as one:
         for stream in (True, False):
             run = await one.chat.complete(asked("Hi", stream=stream), caller=ME)
             assert (run.status, json.loads(run.body)["error"]["code"]) == (504, "upstream_timeout")
-        assert len(one.upstream.bodies) == 2
+        assert len(one.upstream.bodies) <= 2  # none was sent again
+    quick = replace(QUICK, idle_s=0.2)
     async with gateway(tmp_path / "idle", [Script(streamed("Hi. " * 5)[:3], then="hang")], limits=quick) as one:
         heard = await one.streamed()
         assert (heard.errors[0]["code"], heard.done) == ("upstream_timeout", 0)
@@ -249,7 +263,7 @@ async def test_an_address_that_takes_no_connection_meets_the_limit(tmp_path: Pat
             second.setblocking(False)
             second.connect_ex(address)
             url = f"http://127.0.0.1:{address[1]}"
-            limits = replace(QUICK, connect_s=0.3, tries=1)
+            limits = replace(QUICK, connect_s=0.3, first_byte_s=5, tries=1)
             async with gateway(tmp_path, [], settings={"upstream_url": url}, limits=limits) as one:
                 run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
     assert (run.status, json.loads(run.body)["error"]["code"]) in (

@@ -34,7 +34,7 @@ async def test_all_streams_end_well_and_those_with_tools_run_theirs(tmp_path: Pa
                 async with session.post(url, json=asked(text, stream=True)) as response:
                     return Heard.of(await response.read())
 
-            async with asyncio.timeout(240):
+            async with asyncio.timeout(600):
                 heard = await asyncio.gather(*map(chat, range(CHATS)))
         assert {(tuple(one.finishes), one.done, len(one.errors)) for one in heard} == {(("stop",), 1, 0)}
         assert all(one.text.endswith("here is the end of it.") for one in heard)

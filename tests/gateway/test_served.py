@@ -68,6 +68,7 @@ async def test_the_terminal_finds_the_server_of_its_home(tmp_path: Path) -> None
         await shown.until("Hello from the provider.")
         shown.type("write a file\n")
         await shown.until("Write waits for your approval")
+        await shown.until("[y/N]")
         shown.type("y\n")
         await shown.until("✓ Write")
     assert (tmp_path / "project/tour/hello.md").exists()
@@ -88,7 +89,7 @@ async def test_another_provider_answers_once_the_settings_name_it_and_a_chat_tha
 
     async with server(tmp_path, old) as running, provider(replies("The new one.")) as new:
         headers = {"Authorization": f"Bearer {running.key}"}
-        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(30):
+        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(60):
 
             async def chat(model: str, *, stream: bool) -> str:
                 body = {"model": model, "messages": HI, "stream": stream}

@@ -76,22 +76,23 @@ async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_pa
         assert (heard.finishes, heard.done, heard.errors) == (["stop"], 1, [])
 
     hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    async with asyncio.timeout(120), metered(tmp_path) as (session, meter):
+    async with asyncio.timeout(600), metered(tmp_path) as (session, meter):
         await chat(session, 0)
         first = await meter()
         stalls = []
         for _ in range(ROUNDS):
             await asyncio.gather(*(chat(session, number) for number in range(CHATS)))
-            stalls.append((await meter())["work_ms"])
+            told = await meter()
+            stalls.append(told["work_ms"] / told["slow"])
         accept = {"Accept": "application/json, text/event-stream"}
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
         async with session.post("/mcp", json=body, headers=accept) as response:
             assert response.status == 200
             await response.read()
         loading = await meter()
-    assert first["work_ms"] < LIMIT_MS  # what talks to providers is loaded beside the loop
+    assert first["work_ms"] / first["slow"] < LIMIT_MS  # what talks to providers is loaded beside the loop
     assert statistics.median(stalls) < LIMIT_MS  # of several: the machine may have others to serve
-    assert loading["work_ms"] < LIMIT_MS
+    assert loading["work_ms"] / loading["slow"] < LIMIT_MS
 
 
 @pytest.mark.requirement("chat:completions")
@@ -104,7 +105,7 @@ async def test_steps_are_taken_in_order_and_only_so_many_in_one_round_of_the_loo
 
     tasks = [asyncio.create_task(step(number)) for number in range(3 * AT_ONCE)]
     seen = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(taken) < 3 * AT_ONCE - 1:
             before = len(taken)
             await asyncio.sleep(0)
@@ -114,5 +115,5 @@ async def test_steps_are_taken_in_order_and_only_so_many_in_one_round_of_the_loo
         await asyncio.gather(*tasks, return_exceptions=True)
     assert max(seen) <= AT_ONCE
     assert taken == [number for number in range(3 * AT_ONCE) if number != AT_ONCE + 1]
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await step(-1)

@@ -10,6 +10,8 @@ import pytest
 
 from tests.gateway.serving import ME, Gateway, Heard, gateway
 from tests.gateway.upstream import replies
+from toolyard.gateway.fair import AT_ONCE
+from toolyard.gateway.tour import Tour
 from toolyard.gateway.tour_script import script
 from toolyard.protocol.approval import Mode, State
 from toolyard.protocol.reply import Reply, parse_reply
@@ -41,6 +43,28 @@ async def test_without_a_provider_it_answers_and_is_listed(tmp_path: Path) -> No
         assert [model["id"] for model in await one.chat.models()] == ["scripted", "tour"]
 
 
+async def test_very_many_who_listen_at_once_take_turns() -> None:
+    tour, body = Tour(lambda: NOW), b'{"messages": [{"role": "user", "content": "Hello"}]}'
+    answers = [await tour.ask(body, stream=True, retry=False) for _ in range(3 * AT_ONCE)]
+    heard = 0
+
+    async def listen(number: int) -> None:
+        nonlocal heard
+        while await answers[number].events():
+            heard += 1
+
+    tasks = [asyncio.create_task(listen(number)) for number in range(len(answers))]
+    seen = list[int]()
+    async with asyncio.timeout(60):
+        while not all(task.done() for task in tasks):
+            before = heard
+            await asyncio.sleep(0)
+            seen.append(heard - before)
+        await asyncio.gather(*tasks)
+    assert 0 < max(seen) <= AT_ONCE
+    assert heard % len(answers) == 0
+
+
 async def test_it_really_calls_tools(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     (tmp_path / "project/notes.md").write_text("# Notes\n")
@@ -61,7 +85,7 @@ async def test_it_really_calls_tools(tmp_path: Path) -> None:
 async def test_it_asks_for_approval_before_it_writes(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("x"), settings={**ALONE, "approval_mode": Mode.ASK}) as one:
         asking = asyncio.create_task(ask(one, "Write a file"))
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not (pending := await one.yard.approvals.page((State.PENDING,), limit=1)):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert not (tmp_path / "project/tour").exists()

@@ -189,7 +189,7 @@ async def test_calls_of_one_reply_run_together_and_results_keep_their_order(tmp_
     blocks = "\n".join(request("Meet", text=str(number)) for number in (1, 2, 3))
     async with gateway(tmp_path, replies(blocks, "Done.")) as one:
         one.yard.tools.add(FakeTool(meet, name="Meet"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             heard = await one.streamed()
         result = one.upstream.bodies[1]["messages"][-1]["content"]
     assert [result.index(f"Met {number}.") for number in (1, 2, 3)] == sorted(
@@ -279,7 +279,7 @@ async def test_fire_and_forget_is_not_waited_for(tmp_path: Path) -> None:
     lone = request("Wait").replace("tool_name", "archery:「始」no_reply「末」,\ntool_name")
     async with gateway(tmp_path, replies(f"{lone}\nStarted.")) as one:
         one.yard.tools.add(FakeTool(wait, name="Wait"))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             heard = await one.streamed()
             assert heard.finishes == ["stop"]
             assert len(one.upstream.bodies) == 1

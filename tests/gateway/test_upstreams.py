@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.gateway.serving import ME, asked, gateway
-from tests.gateway.upstream import Script, provider, replies, says
+from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load
 from toolyard.errors import ConfigError
 from toolyard.gateway.faults import ChatFailed
@@ -90,6 +90,35 @@ async def test_several_providers_have_their_own_keys_and_models(tmp_path: Path) 
                 assert bodies[-1]["model"] == asked_for
             assert (set(second.keys), set(one.upstream.keys)) == ({"Bearer sk-second"}, {"Bearer sk-the-key"})
             assert [model["id"] for model in await one.chat.models()] == ["scripted", "special", "tour"]
+
+
+_ERROR = b'data: {"error": {"message": "out of memory"}}\n\n'
+
+
+@pytest.mark.parametrize(
+    ("script", "stream", "error"),
+    [
+        (Script(streamed("Hello.")[:2], then="cut"), True, "broke off in the middle"),
+        (Script(streamed("Hello.")[:2]), True, "broke off in the middle"),
+        (Script([streamed("Hello.")[0], _ERROR]), True, "out of memory"),
+        (Script([b'{"choices": ['], kind="application/json", then="cut"), False, "broke off in the middle"),
+        (Script([b"{}"], kind="application/json"), False, "no chat completion"),
+    ],
+    ids=["cut", "ended", "error", "whole-cut", "whole-empty"],
+)
+async def test_an_answer_that_fails_after_it_began_is_the_last_error_of_its_provider(
+    tmp_path: Path, script: Script, stream: bool, error: str
+) -> None:
+    async with gateway(tmp_path, [says("Fine.", stream=stream), script]) as one:
+        ask = one.streamed if stream else one.whole
+        await ask()
+        assert (one.chat.contacts()[""].failed, one.chat.contacts()[""].error) == (None, "")
+        await ask()
+        contact = one.chat.contacts()[""]
+        assert error in contact.error
+        assert contact.failed is not None
+        assert contact.answered is not None
+        assert contact.failed >= contact.answered
 
 
 async def test_connections_are_used_again(tmp_path: Path) -> None:

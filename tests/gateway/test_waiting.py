@@ -23,7 +23,7 @@ async def test_the_client_sees_it_and_the_answer_counts(tmp_path: Path, show: st
     async with server(tmp_path, replies(WRITE, "That is all.")) as running:
         headers = {"Authorization": f"Bearer {running.key}"}
         body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": "Hi"}]}
-        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(30):
+        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(60):
             asked = session.post("/v1/chat/completions", json=body, headers={"X-Toolyard-Show": show})
             async with asked as response:
                 heard = b""
@@ -58,7 +58,7 @@ async def test_what_a_person_says_who_refuses_reaches_the_model_and_whoever_sees
     async with server(tmp_path, model) as running:
         headers = {"Authorization": f"Bearer {running.key}", "X-Toolyard-Show": show}
         body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": "Hi"}]}
-        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(30):
+        async with aiohttp.ClientSession(running.url, headers=headers) as session, asyncio.timeout(60):
 
             async def chat() -> str:
                 async with session.post("/v1/chat/completions", json=body) as response:

@@ -78,7 +78,7 @@ class RunningServer:
         """What is answered to these very bytes."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         writer.write(data)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             head = await reader.readuntil(b"\r\n\r\n")
         writer.close()
         return int(head.split()[1]), head
@@ -95,10 +95,10 @@ async def serving(place: Path, options: Options | None = None, settings: str = "
     given = place / "given"
     given.mkdir(exist_ok=True)
     config = load(project, home, plugin_folders=[given], trusts_given=True)
-    server = Server(config, options or Options(port=0, grace_s=2.0))
+    server = Server(config, options or Options(port=0, grace_s=2.0, ping_s=600.0))
     await server.start()
     try:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(30)) as client:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(180)) as client:
             yield RunningServer(server, client, project, home)
     finally:
         await server.stop()

@@ -38,14 +38,14 @@ class Process:
     async def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         headers = {"Authorization": f"Bearer {self.key}"}
         async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(60)) as client,
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(180)) as client,
             client.request(method, self.url + path, json=body, headers=headers) as response,
         ):
             return response.status, await response.json()
 
     async def ended(self) -> tuple[int, str]:
         """The exit code and the log."""
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(180):
             _, log = await self.process.communicate()
         return self.process.returncode or 0, log.decode()
 
@@ -61,7 +61,7 @@ async def run(place: Path, *words: str, project: Path | None = None) -> tuple[in
     process = await asyncio.create_subprocess_exec(
         *arguments(place, *words, project=project), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(180):
         out, err = await process.communicate()
     return process.returncode or 0, out.decode(), err.decode()
 
@@ -76,7 +76,7 @@ async def started(place: Path, *words: str) -> AsyncIterator[Process]:
     assert process.stdout is not None
     lines: list[str] = []
     try:
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(180):
             while not lines or not lines[-1].startswith("Sign in"):
                 line = (await process.stdout.readline()).decode().strip()
                 assert line, "the server has ended"

@@ -325,6 +325,26 @@ async def test_a_browser_without_a_session_is_led_to_the_login_page(running_serv
     assert (found.status, b'href="/login?next=%2F"' in found.body) == (401, True)
 
 
+@pytest.mark.requirement("s:S-40", "s:S-52", "console:root")
+async def test_a_mistyped_address_gives_every_key_the_same_page_and_opens_nothing(
+    running_server: RunningServer,
+) -> None:
+    browser = {"Accept": "text/html,application/xhtml+xml"}
+    owners = await running_server.get("/actvity", headers=browser)
+    assert (owners.status, owners.headers["Content-Type"]) == (404, "text/html; charset=utf-8")
+    for scope in Scope:
+        key = running_server.make_key(scope)
+        for path in ("/actvity", "/keys", "/docs/v1", "/login/x", "/..%2fkey"):
+            found = await running_server.get(path, key=key, headers=browser)
+            assert (path, found.status, found.body) == (path, 404, owners.body)
+    key = running_server.make_key(Scope.CHAT)
+    for path in ("/metrics", "/v1/keys", "/v1/nothing", "/v1/tools"):
+        assert (path, (await running_server.get(path, key=key, headers=browser)).status) == (path, 403)
+    assert (await running_server.get("/actvity", key=key)).status == 403
+    assert (await running_server.request("POST", "/actvity", key=key, headers=browser)).status == 403
+    assert (await running_server.get("/actvity", key=None, headers=browser)).status == 401
+
+
 @pytest.mark.requirement("s:S-40")
 async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
     """What is left out of the OpenAPI is left out on purpose."""

@@ -28,14 +28,14 @@ async def asking(
     """A call of a chat that waits for its approval, and the ids of all that wait then, the newest first."""
     call = running.yard.request(tool, arguments, caller="key:owner", origin=Origin.CHAT)
     waiting = asyncio.create_task(running.yard.settle(replace(call, chat=chat)))
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while len(found := (await running.get("/v1/approvals?state=pending")).json["data"]) < count:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     return waiting, [one["id"] for one in found]
 
 
 async def ended(waiting: "asyncio.Task[Outcome]") -> Outcome:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         return await waiting
 
 
@@ -85,7 +85,7 @@ async def test_only_a_key_that_may_approve_chats_in_the_mode_auto_safe(running_s
         assert (refused.status, refused.json["error"]["code"]) == (403, "forbidden")
     assert (await running_server.get("/v1/calls")).json["data"] == []
     key = running_server.make_key(Scope.CHAT, Scope.APPROVE)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert (await running_server.post("/v1/chat/completions", asked, key=key)).status == 200
     assert (running_server.project / "tour" / "hello.md").exists()
     (call,) = (await running_server.get("/v1/calls")).json["data"]
@@ -125,7 +125,7 @@ async def test_a_rule_for_a_chat_holds_in_that_chat_alone(running_server: Runnin
     free = running_server.yard.request(
         "Write", {"path": "b.txt", "content": ""}, caller="key:owner", origin=Origin.CHAT
     )
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         assert (await running_server.yard.settle(replace(free, chat="talk"))).envelope.error is None
     (rule,) = (await running_server.get("/v1/approvals/rules")).json["data"]
     assert (rule["chat"], rule["hits"], rule["last_used"] is not None) == ("talk", 1, True)
@@ -215,7 +215,7 @@ async def test_a_rule_is_previewed_on_the_calls_that_were_made(running_server: R
 
 async def test_the_approval_of_a_chat_says_what_the_user_asked_for(tmp_path: Path) -> None:
     write = request("Write", path="new.txt", content="x")
-    async with chatting(tmp_path, replies(f"I write.\n{write}\n", "That is all.")) as running, asyncio.timeout(30):
+    async with chatting(tmp_path, replies(f"I write.\n{write}\n", "That is all.")) as running, asyncio.timeout(60):
         headers = {"Authorization": f"Bearer {running.key}"}
         body = {"model": "m", "messages": [{"role": "user", "content": "Please write it."}]}
         async with aiohttp.ClientSession(running.url, headers=headers) as session:

@@ -136,13 +136,20 @@ async def test_a_body_that_is_no_sound_json_is_refused(
 
 @pytest.mark.requirement("r:R56")
 async def test_a_body_that_never_ends_meets_the_limits(tmp_path: Path) -> None:
-    async with serving(tmp_path, Options(port=0, body_s=0.3)) as running:
+    def head(running: RunningServer, one: Expecting) -> str:
+        return f"POST {one.path()} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Type: application/json\r\n"
+
+    async with serving(tmp_path / "hasty", Options(port=0, body_s=0.3)) as running:
         one = await expecting(running)
-        head = f"POST {one.path()} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Type: application/json\r\n"
-        assert (await running.raw(f"{head}Content-Length: 9\r\n\r\n{{".encode()))[0] == 408
+        assert (await running.raw(f"{head(running, one)}Content-Length: 9\r\n\r\n{{".encode()))[0] == 408
+        assert await one.state() == (TaskState.WAITING, 0)
+    async with serving(tmp_path) as running:
+        one = await expecting(running)
         chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
-        assert (await running.raw(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 9))[0] == 413
-        assert (await running.raw(f"{head}Content-Length: {50 * 2**20}\r\n\r\n".encode()))[0] == 413
+        assert (await running.raw(f"{head(running, one)}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 9))[
+            0
+        ] == 413
+        assert (await running.raw(f"{head(running, one)}Content-Length: {50 * 2**20}\r\n\r\n".encode()))[0] == 413
         assert await one.state() == (TaskState.WAITING, 0)
 
 

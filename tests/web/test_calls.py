@@ -29,7 +29,7 @@ async def test_a_call_shows_its_approval_its_chat_and_its_times(running_server: 
         "FileOperator", {"command": "WriteFile", "filePath": "a.txt", "content": "x"}, origin=Origin.CHAT
     )
     waiting = asyncio.create_task(running_server.yard.settle(replace(call, chat="talk")))
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while not (found := (await running_server.get("/v1/approvals?state=pending")).json["data"]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         await running_server.post(f"/v1/approvals/{found[0]['id']}/allow")
@@ -227,7 +227,7 @@ async def test_a_call_of_an_asynchronous_plugin_tells_of_its_first_process_and_o
         called = await running.post("/v1/tools/Video", {"prompt": "a cat"})
         id_, task_id = called.headers["X-Call-Id"], called.headers["X-Call-Tasks"]
         assert (await running.get("/v1/calls")).json["data"][0]["tasks"] == [task_id]
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             assert (await running.yard.tasks.wait(task_id)).state is TaskState.SUCCEEDED
         found = (await running.get(f"/v1/calls/{id_}")).json
         assert found["process"]["argv"][-1].endswith("main.py")

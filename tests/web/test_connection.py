@@ -1,10 +1,13 @@
-"""How answers leave: what is written together goes out together."""
+"""How answers leave, what is written together goes out together; and how a client does."""
 
 import asyncio
 
 import pytest
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
-from toolyard.web.connection import MAX_HELD, Gathered
+from tests.gateway.serving import serve
+from toolyard.web.connection import MAX_HELD, Departure, Gathered
 
 pytestmark = pytest.mark.requirement("chat:completions")
 
@@ -54,3 +57,40 @@ async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> Non
     assert gathered.get_extra_info("peername") == ("127.0.0.1", 1)
     await asyncio.sleep(0)
     assert len(noted.done) == 3
+
+
+def test_who_asks_is_told_once_that_a_client_has_left_also_when_it_had_before() -> None:
+    told = list[str]()
+    departure = Departure()
+    departure.then(lambda: told.append("first"))
+    departure.then(None)
+    departure.then(lambda: told.append("second"))
+    assert told == []
+    departure.happens()
+    assert told == ["second"]
+    departure.then(lambda: told.append("late"))
+    assert told == ["second", "late"]
+
+
+async def test_requests_that_come_before_the_answer_to_the_first_are_answered_in_order() -> None:
+    first = asyncio.Event()
+    paths = list[str]()
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        paths.append(scope["path"])
+        if scope["path"] == "/0":
+            await first.wait()
+        await Response(f"{scope['path']}\n")(scope, receive, send)
+
+    async with asyncio.timeout(60), serve(app) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(url.rpartition(":")[2]))
+        asked = [f"GET /{number} HTTP/1.1\r\nHost: x\r\n\r\n" for number in range(3)]
+        writer.write("".join([*asked, "GET /end HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"]).encode())
+        while not paths:  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(0.005)
+        first.set()
+        answered = (await reader.read()).decode()
+        writer.close()
+        await writer.wait_closed()
+    assert [line for line in answered.splitlines() if line.startswith("/")] == ["/0", "/1", "/2", "/end"]
+    assert paths == ["/0", "/1", "/2", "/end"]

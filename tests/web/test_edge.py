@@ -236,7 +236,7 @@ class StuckDisk(io.StringIO):
 
     def write(self, text: str) -> int:
         self.reached.set()
-        self.free.wait(30)
+        self.free.wait(180)
         return super().write(text)
 
 
@@ -249,7 +249,7 @@ async def test_a_stuck_log_disk_drops_the_oldest_lines_and_holds_up_no_call(runn
     logger.addHandler(log)
     logger.setLevel(logging.INFO)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             for _ in range(20):
                 assert (await running_server.get("/v1/tools")).status == 200
         assert log.dropped >= 10
@@ -267,7 +267,7 @@ async def test_a_stuck_log_disk_drops_the_oldest_lines_and_holds_up_no_call(runn
 async def test_a_head_that_never_ends_is_closed_by_its_size(running_server: RunningServer) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
     writer.write(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\nX: ".encode())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         try:
             while not reader.at_eof() and not reader._buffer:  # type: ignore[attr-defined]
                 writer.write(b"x" * 4096)
@@ -289,7 +289,7 @@ async def test_a_head_that_does_not_come_is_closed_after_its_time(
     monkeypatch.setattr(BoundedHttp, "head_s", 0.2)
     reader, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
     writer.write(begun)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         assert (await reader.read()).startswith(b"HTTP/1.1 408")
     writer.close()
 
@@ -298,16 +298,16 @@ async def test_a_head_that_does_not_come_is_closed_after_its_time(
 async def test_the_second_request_of_a_connection_has_a_time_and_a_size_too(
     running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(BoundedHttp, "head_s", 0.2)
     reader, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
     whole = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\n\r\n".encode()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         for _ in range(3):
             writer.write(whole)
             head = await reader.readuntil(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 200")
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
             await reader.readexactly(int(length.split(b":")[1]))
+        monkeypatch.setattr(BoundedHttp, "head_s", 0.2)
         writer.write(b"GET /hea")
         assert (await reader.read()).startswith(b"HTTP/1.1 408")
     writer.close()
@@ -325,7 +325,7 @@ async def test_a_client_that_leaves_before_its_body_is_whole_is_no_bug(
         f"Authorization: Bearer {running_server.key}\r\nContent-Type: application/json\r\n\r\n{{".encode()
     )
     await writer.drain()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not running_server.server.drain.running:  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0.005)
         writer.close()

@@ -149,7 +149,7 @@ async def test_an_mcp_client_makes_rules_for_everybody_only_with_a_key_that_may(
 
     async def write(path: str, key: str) -> None:
         headers = {"Authorization": f"Bearer {key}"}
-        async with asyncio.timeout(60), httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        async with asyncio.timeout(180), httpx2.AsyncClient(headers=headers, timeout=120) as http:
             transport = streamable_http_client(f"{running_server.url}/mcp", http_client=http)
             async with Client(transport, mode=mode, elicitation_callback=user) as client:
                 assert not (await client.call_tool("Write", {"path": path, "content": "x"})).is_error

@@ -25,7 +25,7 @@ async def pending(one: RunningServer) -> list[dict[str, Any]]:
 
 
 async def until_asked(one: RunningServer) -> str:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (found := await pending(one)):  # noqa: ASYNC110 it is asked over HTTP
             await asyncio.sleep(0.01)
     return str(found[0]["id"])
@@ -55,7 +55,7 @@ async def test_neither_the_user_nor_the_model_nor_a_tool_result_approves_anythin
         assert [waits["id"] for waits in await pending(one)] == [id_]
         assert not (one.project / "evil.txt").exists()
         assert (await one.post(f"/v1/approvals/{id_}/deny", {"reason": "no"})).status == 200
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert (await chat).status == 200
         assert not (one.project / "evil.txt").exists()
         assert (await one.get("/v1/approvals/rules")).json["data"] == []

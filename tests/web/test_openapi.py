@@ -65,7 +65,7 @@ def sent_as_it_is(_: object, value: object) -> bytes:
 
 def operations(server: Server) -> Iterator[Any]:
     headers = {"Authorization": f"Bearer {server.key}"}
-    document = requests.get(f"{server.url}/openapi.json", headers=headers, timeout=30).json()
+    document = requests.get(f"{server.url}/openapi.json", headers=headers, timeout=60).json()
     for found in schemathesis.openapi.from_dict(document).get_all_operations():
         assert isinstance(found, Ok), found
         yield found.ok()
@@ -86,7 +86,7 @@ def is_true(server: Server, session: requests.Session, operation: Any) -> None:
     @given(case=operation.as_strategy())
     def answered(case: Any) -> None:
         server.access.failures._tries.clear()  # made-up credentials are not what is tested here
-        response = case.call(base_url=server.url, session=session, headers=headers, allow_redirects=False)
+        response = case.call(base_url=server.url, session=session, headers=headers, allow_redirects=False, timeout=60)
         case.validate_response(response, checks=own)
         assert response.status_code != 401 or operation.path in HAVE_THEIR_OWN_KEYS
 

@@ -106,7 +106,7 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
 
     async def shown(condition: str) -> dict[str, Any]:
         """As it is listed, once it is in that condition."""
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 _, seq = await store.event_span()
                 (listed,) = (await running_server.get("/v1/schedules")).json["data"]
@@ -135,7 +135,7 @@ async def test_a_time_is_understood_as_people_type_it(tmp_path: Path) -> None:
 @pytest.mark.requirement("console:schedule", "schedule:run")
 async def test_a_schedule_made_in_a_chat_leads_back_to_it(running_server: RunningServer) -> None:
     asked = {"model": "tour", "messages": [{"role": "user", "content": "schedule"}]}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await running_server.post("/v1/chat/completions", asked, headers={"X-Toolyard-Chat": "tea"})
     (made,) = (await running_server.get("/v1/schedules")).json["data"]
     assert (made["chat"], made["origin"]) == ("tea", "chat")

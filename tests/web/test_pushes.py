@@ -18,7 +18,7 @@ OPEN = "vcp_channels = true"
 
 async def pushes(running: RunningServer, id_: str, count: int) -> list[dict[str, Any]]:
     """As the task shows them, once there are so many."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             _, seq = await running.yard.store.event_span()
             found: list[dict[str, Any]] = (await running.get(f"/v1/tasks/{id_}")).json["pushes"]
@@ -28,8 +28,9 @@ async def pushes(running: RunningServer, id_: str, count: int) -> list[dict[str,
 
 
 async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
-    tmp_path: Path, add_plugin: Callable[..., Path]
+    tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("toolyard.web.pushes.TAKEN_S", 60.0)
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
     async with serving(tmp_path, settings=OPEN) as running:
         one = await expecting(running)
@@ -54,7 +55,7 @@ async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
                 (False, 1),
                 (True, 1),
             ]
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while running.server.feed.followers:  # noqa: ASYNC110 nobody tells when a client has left
                 await asyncio.sleep(0.01)
         await running.post(f"{path}/push")

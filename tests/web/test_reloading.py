@@ -19,7 +19,7 @@ GOOD = 'approval_mode = "auto"\n'
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not condition():  # noqa: ASYNC110 the server does not tell the tests
             await asyncio.sleep(0.01)
 
@@ -92,7 +92,7 @@ async def test_a_file_that_is_still_being_written_is_read_when_nobody_writes_any
     monkeypatch.setattr(reloading, "_digest", lambda _: next(looks).encode())
     monkeypatch.setattr(reloading, "load", read)
     running = asyncio.create_task(Reloading(load(tmp_path, tmp_path), {}).run())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await ended.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
@@ -142,7 +142,7 @@ async def test_folders_that_the_owner_trusts_and_keys_that_are_shared_hold_witho
             return str((await one.post("/v1/tools/Shows", {"command": "Go"})).json["text"])
 
         async def soon(text: str) -> None:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while text not in await shown():  # noqa: ASYNC110 the server does not tell the tests
                     await asyncio.sleep(0.05)
 

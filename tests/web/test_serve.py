@@ -20,10 +20,11 @@ from toolyard.web.listening import MOST_FILES
 from toolyard.web.server import Options, Server
 
 SLEEPY = """
-import json, sys, time
-said = json.load(sys.stdin)
+import json, os, sys, time
+json.load(sys.stdin)
 open("started", "w").close()
-time.sleep(float(said["seconds"]))
+while not os.path.exists("go"):
+    time.sleep(0.01)
 print(json.dumps({"status": "success", "result": "slept"}))
 """
 
@@ -33,7 +34,8 @@ json.load(sys.stdin)
 print(json.dumps({"status": "success", "result": "{{VCP_ASYNC_RESULT::Slow::s-1}}"}), flush=True)
 sys.stderr.write("PROGRESS 0.5 half way\\n")
 sys.stderr.flush()
-time.sleep(1)
+while not os.path.exists("go"):
+    time.sleep(0.01)
 url = f"{os.environ['CALLBACK_BASE_URL']}/Slow/s-1"
 body = json.dumps({"status": "Succeed", "message": "the film is ready"}).encode()
 urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"}))
@@ -51,7 +53,7 @@ def with_plugins(place: Path) -> tuple[str, ...]:
 
 
 async def exists(file: Path) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not file.exists():  # noqa: ASYNC110, ASYNC240 another process makes it
             await asyncio.sleep(0.01)
 
@@ -110,6 +112,7 @@ async def test_the_port_of_the_settings_is_taken_and_one_in_use_is_named(tmp_pat
         code, _, err = await run(tmp_path, "serve")
     assert code == 1
     assert "cannot listen on 127.0.0.1" in err
+    assert "name another with --port" in err
     assert not (tmp_path / "home" / "server.json").exists()
 
 
@@ -155,15 +158,16 @@ async def test_other_processes_find_the_server_while_it_runs(tmp_path: Path) -> 
 async def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path) -> None:
     folder = add_plugin(tmp_path, "Sleepy", SLEEPY)
     async with started(tmp_path, *with_plugins(tmp_path)) as server:
-        running = asyncio.create_task(server.request("POST", "/v1/tools/Sleepy", {"seconds": "1.5"}))
+        running = asyncio.create_task(server.request("POST", "/v1/tools/Sleepy", {}))
         await exists(folder / "started")
         server.signal(signal.SIGTERM)
         status = 200
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while status == 200:
                 status, _ = await server.request("GET", "/v1/tools")
         assert status == 503
         assert (await server.request("GET", "/readyz"))[0] == 503
+        (folder / "go").touch()
         _, envelope = await running
         assert envelope["status"] == "success"
         assert (await server.ended())[0] == 0
@@ -174,14 +178,14 @@ async def test_sigterm_waits_for_what_runs_and_takes_nothing_new(tmp_path: Path)
 async def test_a_second_signal_stops_at_once_and_leaves_every_row_settled(tmp_path: Path) -> None:
     folder = add_plugin(tmp_path, "Sleepy", SLEEPY)
     async with started(tmp_path, *with_plugins(tmp_path)) as server:
-        running = asyncio.create_task(server.request("POST", "/v1/tools/Sleepy", {"seconds": "3600"}))
+        running = asyncio.create_task(server.request("POST", "/v1/tools/Sleepy", {}))
         await exists(folder / "started")
         server.signal(signal.SIGTERM)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (await server.request("GET", "/readyz"))[0] == 200:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         server.signal(signal.SIGTERM)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             _, envelope = await running
         assert envelope["context"]["reason"] == "CANCELLED"
         assert (await server.ended())[0] == 0
@@ -238,11 +242,16 @@ async def test_the_server_runs_the_call_and_not_the_command(tmp_path: Path) -> N
 
 @pytest.mark.requirement("cli:through-server")
 async def test_a_task_is_waited_for_through_the_server_unless_it_is_let_go(tmp_path: Path) -> None:
-    add_plugin(tmp_path, "Slow", ASYNC, pluginType="asynchronous")
+    folder = add_plugin(tmp_path, "Slow", ASYNC, pluginType="asynchronous")
     async with started(tmp_path, *with_plugins(tmp_path)):
-        code, out, err = await run(tmp_path, "call", "Slow")
-        assert (code, "the film is ready" in json.loads(out)["text"]) == (0, True)
-        assert "half way" in err
+        pipe = asyncio.subprocess.PIPE
+        waits = await asyncio.create_subprocess_exec(*arguments(tmp_path, "call", "Slow"), stdout=pipe, stderr=pipe)
+        assert waits.stderr is not None
+        async with asyncio.timeout(60):
+            await waits.stderr.readuntil(b"half way")
+            (folder / "go").touch()
+            out = (await waits.communicate())[0].decode()
+        assert (waits.returncode, "the film is ready" in json.loads(out)["text"]) == (0, True)
         code, out, _ = await run(tmp_path, "call", "Slow", "--detach")
         receipt = json.loads(out)
         assert (code, receipt["data"]["tasks"][0]["task_id"]) == (0, "s-1")
@@ -315,11 +324,11 @@ async def test_ctrl_c_cancels_the_call_at_the_server_and_its_result_is_printed(t
     folder = add_plugin(tmp_path, "Sleepy", SLEEPY)
     async with started(tmp_path, *with_plugins(tmp_path)):
         calling = await asyncio.create_subprocess_exec(
-            *arguments(tmp_path, "call", "Sleepy", "seconds=3600"), stdout=asyncio.subprocess.PIPE
+            *arguments(tmp_path, "call", "Sleepy"), stdout=asyncio.subprocess.PIPE
         )
         await exists(folder / "started")
         calling.send_signal(signal.SIGINT)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             out, _ = await calling.communicate()
         assert (calling.returncode, json.loads(out)["context"]["reason"]) == (1, "CANCELLED")
 

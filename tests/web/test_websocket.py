@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -34,13 +35,13 @@ SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 async def following(running: RunningServer, path: str = "/ws", **more: Any) -> AsyncIterator[ClientConnection]:
     headers = {"Authorization": f"Bearer {more.pop('key', running.key)}"} if "key" not in more or more["key"] else {}
     more.pop("key", None)
-    more.setdefault("additional_headers", headers)
+    more = {"additional_headers": headers, "open_timeout": 60, "ping_interval": None, **more}
     async with connect(running.url.replace("http", "ws") + path, compression=None, **more) as connection:
         yield connection
 
 
 async def hear(connection: ClientConnection, count: int) -> list[dict[str, Any]]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         return [json.loads(await connection.recv()) for _ in range(count)]
 
 
@@ -135,7 +136,7 @@ async def test_events_that_nobody_could_read_in_time_are_a_gap_for_those_who_fol
     await store.forget_events(1.0, limit=7)
     running = asyncio.create_task(feed.run())
     messages = feed.follow(Follower(0))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         told = [await anext(messages) for _ in range(4)]
     assert [(one.type, one.seq) for one in told] == [("gap", 7), ("x", 8), ("x", 9), ("x", 10)]
     await messages.aclose()
@@ -167,8 +168,9 @@ async def test_a_cursor_is_good_after_a_restart(tmp_path: Path) -> None:
 @pytest.mark.requirement("r:R84", "r:R03")
 async def test_clients_are_told_that_the_server_restarts(tmp_path: Path) -> None:
     async with serving(tmp_path) as running:
+        headers = {"Authorization": f"Bearer {running.key}"}
         connection = await connect(
-            f"{running.url.replace('http', 'ws')}/ws", additional_headers={"Authorization": f"Bearer {running.key}"}
+            f"{running.url.replace('http', 'ws')}/ws", additional_headers=headers, open_timeout=60
         )
     assert await closed_with(connection) == 1012
 
@@ -185,7 +187,7 @@ async def test_a_client_that_does_not_read_is_dropped_and_others_hear_everything
         assert heard == list(range(1, total + 1))
         stuck.transport.resume_reading()
         last = 0
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             async for message in _until_closed(stuck):
                 last = json.loads(message)["seq"]
         assert stuck.close_code == 1013
@@ -203,7 +205,7 @@ async def test_the_feed_keeps_no_more_than_its_bounds(clock: FakeClock) -> None:
     running = asyncio.create_task(feed.run())
     for size in (0, 500):
         await store.commit([], [NewEvent(type="x", at=0.0, data={"pad": "x" * size}) for _ in range(30)])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while feed._last < await feed.newest():  # noqa: ASYNC110
                 await asyncio.sleep(0)
         assert len(feed._recent) <= 10
@@ -211,7 +213,7 @@ async def test_the_feed_keeps_no_more_than_its_bounds(clock: FakeClock) -> None:
     slow = Follower(await feed.newest(), caught_up=True)
     feed._followers.add(slow)
     await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(11)])
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await slow.dropped.wait()
     running.cancel()
 
@@ -225,7 +227,7 @@ async def test_a_client_that_answers_no_ping_is_dead(tmp_path: Path) -> None:
             "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
             "Sec-WebSocket-Version: 13\r\n\r\n".encode()
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await reader.readuntil(b"\r\n\r\n")
             ping = await reader.readexactly(2)
             assert ping[0] == 0x89
@@ -233,8 +235,8 @@ async def test_a_client_that_answers_no_ping_is_dead(tmp_path: Path) -> None:
             while running.server.feed.followers:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         writer.close()
-        async with following(running) as alive:  # answers its pings, and lives
-            await asyncio.wait_for(await alive.ping(), 10)
+    async with serving(tmp_path, Options(port=0, ping_s=5)) as running, following(running) as alive:
+        await asyncio.wait_for(await alive.ping(), 60)
 
 
 @pytest.mark.requirement("r:R81")
@@ -250,11 +252,10 @@ async def test_many_clients_hear_everything_and_nobody_waits(running_server: Run
 
     async def watch() -> None:
         nonlocal longest
-        loop = asyncio.get_running_loop()
         while not ended.is_set():
-            before = loop.time()
+            before = time.thread_time()  # its own work: what a busy machine takes away is not the server's
             await asyncio.sleep(0.01)
-            longest = max(longest, loop.time() - before)
+            longest = max(longest, time.thread_time() - before)
 
     async def listen(ready: asyncio.Semaphore) -> int:
         async with following(running_server, max_queue=None) as connection:
@@ -376,7 +377,7 @@ async def test_the_log_has_no_key_of_a_vcp_address(tmp_path: Path, caplog: pytes
     async with serving(tmp_path, settings="vcp_channels = true") as running:
         async with following(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection:
             await hear(connection, 1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not any(record.message == "websocket" for record in caplog.records):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         own = [record for record in caplog.records if not record.name.startswith("websockets.client")]
@@ -404,7 +405,7 @@ async def test_vcp_log_clients_hear_of_calls_and_answer_approvals(tmp_path: Path
             assert (request["data"]["requestId"], request["data"]["toolName"]) == (id_, "Write")
             answer = {"type": "tool_approval_response", "data": {"requestId": id_, "approved": True}}
             await connection.send(json.dumps(answer))
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(60):
                 assert (await waiting).envelope.error is None
 
 

@@ -4,10 +4,10 @@ It is idle when no whole event came for that time, however many bytes did.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
+from toolyard.gateway.chunks import as_events
 from toolyard.gateway.fair import Fair
 from toolyard.gateway.faults import cut_off, too_slow, unreadable
 from toolyard.gateway.sse import Events
@@ -32,10 +32,8 @@ class Limits:
 class Answer(Protocol):
     """An answer that has begun, with status 200."""
 
-    streamed: bool  # as events; else as one JSON body
-
-    def batches(self) -> AsyncGenerator[list[bytes], None]:
-        """The events as they come, several at a time. Raises ChatFailed."""
+    async def events(self) -> list[bytes]:
+        """The next events, as many as there are; none at the end. Raises ChatFailed."""
         ...
 
     async def whole(self) -> bytes: ...
@@ -46,26 +44,28 @@ class Answer(Protocol):
 
 
 class HttpAnswer:
+    __slots__ = ("_events", "_fair", "_limits", "_name", "_patience", "_response")
+
     def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: Fair) -> None:
         self._name, self._response, self._limits, self._fair = name, response, limits, fair
-        self.streamed = response.content_type == "text/event-stream"
+        self._events = Events()
+        self._patience = limits.first_byte_s
 
-    async def batches(self) -> AsyncGenerator[list[bytes], None]:
-        events, loop = Events(), asyncio.get_running_loop()
-        limit = self._limits.first_byte_s
-        deadline = loop.time() + limit
-        while data := await self._some(deadline, limit):
+    async def events(self) -> list[bytes]:
+        if self._response.content_type != "text/event-stream":
+            return as_events(self._name, await self.whole())
+        deadline = asyncio.get_running_loop().time() + self._patience
+        while data := await self._some(deadline):
+            await self._fair.step()  # before it grows: of very many, most wait here
             try:
-                found = events.feed(data)
+                found = self._events.feed(data)
             except ValueError as error:
                 raise unreadable(self._name, f"sent nonsense: {error}") from error
             if found:
-                await self._fair.step()
-                yield found
-                limit = self._limits.idle_s
-                deadline = loop.time() + limit
-        if rest := events.finish():
-            yield [rest]
+                self._patience = self._limits.idle_s
+                return found
+        rest = self._events.finish()
+        return [rest] if rest else []
 
     async def whole(self) -> bytes:
         content = self._response.content
@@ -94,7 +94,7 @@ class HttpAnswer:
         else:
             self._response.close()
 
-    async def _some(self, deadline: float, limit: float) -> bytes:
+    async def _some(self, deadline: float) -> bytes:
         """The next bytes; none at the end."""
         import aiohttp
 
@@ -106,6 +106,6 @@ class HttpAnswer:
             async with asyncio.timeout_at(deadline):
                 return await content.readany()
         except TimeoutError as error:
-            raise too_slow(self._name, f"fell silent for {limit:g} s") from error
+            raise too_slow(self._name, f"fell silent for {self._patience:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise cut_off(self._name, str(error)) from error

@@ -20,7 +20,10 @@ class Contact:
 
 
 class Watched:
-    """A provider whose contact is noted: an answer that has begun counts, and so does a list of its models."""
+    """A provider whose contact is noted: an answer that has begun counts, and so does a list of its models.
+
+    An answer that breaks off later is a failure as well.
+    """
 
     def __init__(self, upstream: Upstream, now: Callable[[], datetime]) -> None:
         self.name, self._upstream, self._now = upstream.name, upstream, now
@@ -30,7 +33,7 @@ class Watched:
         try:
             answer = await self._upstream.ask(body, stream=stream, retry=retry)
         except ChatFailed as failed:
-            self._failed(failed)
+            self.failed(failed)
             raise
         self._answered()
         return answer
@@ -39,10 +42,14 @@ class Watched:
         try:
             found = await self._upstream.models()
         except ChatFailed as failed:
-            self._failed(failed)
+            self.failed(failed)
             raise
         self._answered()
         return found
+
+    def failed(self, failed: ChatFailed) -> None:
+        error = failed.fault.message[:_LONGEST]
+        self.contact = Contact(answered=self.contact.answered, failed=self._now().timestamp(), error=error)
 
     async def close(self) -> None:
         await self._upstream.close()
@@ -50,7 +57,3 @@ class Watched:
     def _answered(self) -> None:
         last = self.contact
         self.contact = Contact(answered=self._now().timestamp(), failed=last.failed, error=last.error)
-
-    def _failed(self, failed: ChatFailed) -> None:
-        error = failed.fault.message[:_LONGEST]
-        self.contact = Contact(answered=self.contact.answered, failed=self._now().timestamp(), error=error)

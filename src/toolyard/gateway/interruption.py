@@ -1,8 +1,7 @@
 """Stopping a turn from outside: whatever it is waiting for ends at once, and it can still say goodbye."""
 
 import asyncio
-import contextlib
-from collections.abc import Iterator
+from types import TracebackType
 
 
 class Interrupted(Exception):
@@ -10,6 +9,8 @@ class Interrupted(Exception):
 
 
 class Interruption:
+    __slots__ = ("_waiting", "asked")
+
     def __init__(self) -> None:
         self.asked = False
         self._waiting: asyncio.Task[object] | None = None
@@ -21,17 +22,18 @@ class Interruption:
             return False
         return self._waiting.cancel()
 
-    @contextlib.contextmanager
-    def stops(self) -> Iterator[None]:
+    def stops(self) -> "Interruption":
         """Around each wait that may be stopped. Raises Interrupted; a cancellation by others stays one."""
+        return self
+
+    def __enter__(self) -> None:
         if self.asked:
             raise Interrupted
-        self._waiting = task = asyncio.current_task()
-        try:
-            yield
-        except asyncio.CancelledError:
-            if self.asked and task is not None and task.uncancel() == 0:
-                raise Interrupted from None
-            raise
-        finally:
-            self._waiting = None
+        self._waiting = asyncio.current_task()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        task, self._waiting = self._waiting, None
+        if isinstance(error, asyncio.CancelledError) and self.asked and task is not None and task.uncancel() == 0:
+            raise Interrupted from None

@@ -18,6 +18,7 @@ from toolyard.protocol.json import Json, JsonObject
 
 MAX_CALLS: Final = 32
 _MAX_SEEN = 2000  # characters of arguments that cannot be read
+_NONE: frozenset[str] = frozenset()  # of most requests, so they share it
 CUT: Final = "length"  # the finish reason of a reply that was not allowed to go on
 
 
@@ -29,7 +30,7 @@ def client_tools(body: JsonObject) -> frozenset[str]:
             inner = tool.get(key) if key and isinstance(tool, dict) else tool
             if isinstance(inner, dict) and isinstance(inner.get("name"), str):
                 names.append(str(inner["name"]))
-    return frozenset(names)
+    return frozenset(names) if names else _NONE
 
 
 def name_of(call: JsonObject) -> str:

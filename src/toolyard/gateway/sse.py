@@ -17,6 +17,8 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 class Events:
     """Whole events, without the empty line behind them."""
 
+    __slots__ = ("_has_cr", "_rest")
+
     def __init__(self) -> None:
         self._rest = b""
         self._has_cr = False

@@ -7,13 +7,15 @@ Chinese.
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Final
 
 import orjson
 
 from toolyard.gateway.answer import Answer
+from toolyard.gateway.fair import Fair
+from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.tour_script import Said, script
 from toolyard.gateway.vcp import PAYLOAD
@@ -28,8 +30,9 @@ class Tour:
 
     def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0) -> None:
         self._now, self._pause_s = now, pause_s
+        self._fair = Fair()
 
-    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:  # noqa: ARG002 it never fails
+    async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:  # noqa: ARG002 it can do both, and never fails
         request = orjson.loads(body)
         messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
         said = script(_heard(messages), _results(messages), _before(messages), self._now())
@@ -42,27 +45,37 @@ class Tour:
         counts = isinstance(request.get("stream_options"), dict) and bool(
             request["stream_options"].get("include_usage")
         )
-        return _Spoken(said, usage, streamed=stream, counts=counts, pause_s=self._pause_s)
+        return _Spoken(said, usage, self._fair, counts=counts, pause_s=self._pause_s)
 
     async def models(self) -> list[JsonObject]:
         return [{"id": self.name, "object": "model", "created": _CREATED, "owned_by": "toolyard"}]
+
+    def failed(self, failed: ChatFailed) -> None:
+        """It never does."""
 
     async def close(self) -> None:
         """There is nothing to let go of."""
 
 
 class _Spoken:
-    def __init__(self, said: Said, usage: JsonObject, *, streamed: bool, counts: bool, pause_s: float) -> None:
-        self._said, self._usage, self.streamed, self._counts, self._pause_s = said, usage, streamed, counts, pause_s
+    def __init__(self, said: Said, usage: JsonObject, fair: Fair, *, counts: bool, pause_s: float) -> None:
+        self._said, self._usage, self._fair, self._counts, self._pause_s = said, usage, fair, counts, pause_s
+        self._told = self._batches()
+        self._begun = False
 
-    async def batches(self) -> AsyncGenerator[list[bytes], None]:
+    async def events(self) -> list[bytes]:
+        if self._begun:
+            await asyncio.sleep(self._pause_s)
+        self._begun = True
+        await self._fair.step()  # very many pauses may end at the same moment
+        return next(self._told, [])
+
+    def _batches(self) -> Iterator[list[bytes]]:
         yield [_event({"role": "assistant", "content": ""})]
         for piece in _PIECE.findall(self._said.thought):
             yield [_event({"reasoning_content": piece})]
-            await asyncio.sleep(self._pause_s)
         for piece in _PIECE.findall(self._said.text):
             yield [_event({"content": piece})]
-            await asyncio.sleep(self._pause_s)
         last = [_event({}, "stop")]
         if self._counts:
             last.append(

@@ -16,7 +16,7 @@ from toolyard.gateway import native, requests
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.ask import Ask
 from toolyard.gateway.bounds import Bounds
-from toolyard.gateway.chunks import Head, as_events
+from toolyard.gateway.chunks import Head
 from toolyard.gateway.faults import ChatFailed, cut_off
 from toolyard.gateway.feedback import answered
 from toolyard.gateway.host import Tools, Waiting
@@ -67,6 +67,10 @@ class Turn:
     def upstream_name(self) -> str:
         return self._upstream.name
 
+    def failed(self, failed: ChatFailed) -> None:
+        """What the provider sent is no answer, or not the whole of one."""
+        self._upstream.failed(failed)
+
     def interrupt(self) -> None:
         if not self.interruption.ask():
             self.close()  # nobody waits for it, because the client is slow
@@ -80,9 +84,10 @@ class Turn:
         try:
             while True:
                 reply = self._reply()
-                async with aclosing(self._passed(reply)) as passed:
-                    async for piece in passed:
-                        yield piece
+                while piece := await self._passed(reply):
+                    yield piece
+                if rest := reply.end():
+                    yield rest
                 jobs = self._jobs(reply)
                 if not jobs:
                     yield reply.closing() + DONE
@@ -102,6 +107,7 @@ class Turn:
                 self.head.usage = reply.spent()
                 await self._again(reply, results)
         except ChatFailed as failed:
+            self.failed(failed)
             fault = failed.fault.masked(self._tools.mask)
             self.record.failed(fault.message)
             yield fault.event()
@@ -119,35 +125,22 @@ class Turn:
             self.head, view, name=self._upstream.name, number=self.round, clients=self._clients, looks=self.ask.looks
         )
 
-    async def _passed(self, reply: Reply) -> AsyncGenerator[bytes, None]:
-        """What the client sees of one reply while it comes. Raises ChatFailed unless it ends as it should."""
+    async def _passed(self, reply: Reply) -> bytes:
+        """The next that the client sees of a reply; empty at its end. Raises ChatFailed unless it ends as it should."""
         try:
-            async with aclosing(self._batches()) as batches:
-                while not reply.done:
-                    with self.interruption.stops():
-                        events = await anext(batches, None)
-                    if events is None:
-                        break
-                    if piece := reply.take(events):
-                        yield piece
+            while not reply.done:
+                with self.interruption.stops():
+                    events = await self.answer.events()
+                if not events:
+                    break
+                if piece := reply.take(events):
+                    return piece
         except ChatFailed:
             if not reply.ended:
                 raise
         if not reply.ended:
             raise cut_off(self._upstream.name)
-        if rest := reply.end():
-            yield rest
-
-    async def _batches(self) -> AsyncGenerator[list[bytes], None]:
-        answer = self._answer
-        if answer is None:
-            raise RuntimeError("a turn is opened first")
-        if answer.streamed:
-            async with aclosing(answer.batches()) as batches:
-                async for batch in batches:
-                    yield batch
-            return
-        yield as_events(self._upstream.name, await answer.whole())
+        return b""
 
     def _jobs(self, reply: Reply) -> list[Job]:
         """What this reply asks of us; nothing when it hands over to the client."""

@@ -42,6 +42,10 @@ class Upstream(Protocol):
         """Raises ChatFailed."""
         ...
 
+    def failed(self, failed: ChatFailed) -> None:
+        """Hear that an answer of its came to nothing after it had begun."""
+        ...
+
     async def close(self) -> None: ...
 
 
@@ -85,6 +89,9 @@ class HttpUpstream:
             raise unreachable(self.name, str(error) or type(error).__name__) from error
         listed = said.get("data") if isinstance(said, dict) else None
         return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+
+    def failed(self, failed: ChatFailed) -> None:
+        """It keeps no books."""
 
     async def close(self) -> None:
         if self._session is not None:

@@ -22,6 +22,9 @@ async def whole_answer(turn: Turn) -> bytes:
         while (answer := await told.round()) is None:
             pass
         return answer
+    except ChatFailed as failed:
+        turn.failed(failed)
+        raise
     except Interrupted:
         await turn.stop_work()
         turn.record.failed("interrupted")

@@ -69,14 +69,14 @@ class Work:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._room: asyncio.Semaphore | None = None
-        self._background: set[asyncio.Task[Ran]] = set()
+        self._background: list[asyncio.Task[Ran]] = []
 
     async def do(self, jobs: list[Job], listen: Listener) -> list[Ran]:
         tasks = [asyncio.create_task(self._one(job, listen)) for job in jobs if not job.forgets]
         for job in jobs:
             if job.forgets:
-                self._background.add(task := asyncio.create_task(self._one(job, listen)))
-                task.add_done_callback(self._background.discard)
+                self._background.append(task := asyncio.create_task(self._one(job, listen)))
+                task.add_done_callback(self._background.remove)
         waited = iter(tasks)
         try:
             return [_started(job) if job.forgets else await next(waited) for job in jobs]
@@ -86,7 +86,7 @@ class Work:
 
     async def stop(self) -> None:
         """Also end what was started and not waited for."""
-        await _end(list(self._background))
+        await _end([*self._background])
 
     async def _one(self, job: Job, listen: Listener) -> Ran:
         self._room = self._room or asyncio.Semaphore(AT_ONCE)

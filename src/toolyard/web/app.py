@@ -21,9 +21,9 @@ from toolyard.web.access import Access
 from toolyard.web.answers import answer
 from toolyard.web.bodies import BODY_S
 from toolyard.web.drain import Drain
-from toolyard.web.edge import REQUEST, Edge
+from toolyard.web.edge import HEAD, REQUEST, Edge
 from toolyard.web.feed import Feed
-from toolyard.web.head import Neighbourhood
+from toolyard.web.head import Head, Neighbourhood
 from toolyard.web.metrics import Metrics
 from toolyard.web.pushes import Pushes
 from toolyard.web.refusal import bug, error_body, problems
@@ -41,6 +41,7 @@ from toolyard.web.routes import (
     keys,
     mcp_servers,
     pages,
+    plugin_cases,
     plugin_install,
     plugins,
     replies,
@@ -54,6 +55,7 @@ from toolyard.web.routes import (
     tasks,
     tools,
 )
+from toolyard.web.scope import is_nowhere
 from toolyard.web.shapes import ErrorBody
 
 _STATUS = {
@@ -95,6 +97,7 @@ def make_app(yard: Yard, parts: Parts) -> Edge:
         clock=parts.clock,
         cookie=parts.cookie,
         body_s=parts.body_s,
+        nowhere=pages.nowhere,
     )
 
 
@@ -116,6 +119,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         tools.router(yard),
         plugin_install.router(yard),
         plugins.router(yard),
+        plugin_cases.router(yard),
         mcp_servers.router(yard, parts.clock),
         settings.router(yard, parts.reloading),
         setup.router(yard, parts.reloading, parts.clock),
@@ -132,7 +136,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         conversations.router(chats),
         callbacks.router(yard, metrics),
         keys.router(access.keys, parts.clock),
-        sessions.router(access, parts.cookie, parts.version),
+        sessions.router(access, parts.feed, parts.cookie, parts.version),
         health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, parts.pushes),
         pages.router(app),
@@ -151,7 +155,8 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
 def _answer_errors(app: FastAPI, drain: Drain) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         status, message, code, headers = _told(error)
-        if pages.is_lost(request, status):
+        head = request.scope.get(HEAD)
+        if status == HTTPStatus.NOT_FOUND and isinstance(head, Head) and head.wants_page and is_nowhere(head.path):
             return await pages.nowhere()
         if isinstance(error, StorageError):
             drain.storage_fault = message

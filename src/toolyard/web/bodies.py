@@ -59,32 +59,33 @@ def too_large(most: int) -> Refusal:
     return Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, message, headers={"Connection": "close"})
 
 
-def bounded(receive: Receive, most: int, seconds: float) -> Receive:
+class Bounded:
     """The same body, but an end to it: at ``most`` bytes, or when it is not there after ``seconds``."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + seconds
-    seen, ended = 0, False
 
-    async def receive_some() -> Message:
-        nonlocal seen, ended
-        if ended:
-            return await receive()
+    __slots__ = ("_deadline", "_ended", "_most", "_receive", "_seconds", "_seen")
+
+    def __init__(self, receive: Receive, most: int, seconds: float) -> None:
+        self._receive, self._most, self._seconds = receive, most, seconds
+        self._deadline = asyncio.get_running_loop().time() + seconds
+        self._seen, self._ended = 0, False
+
+    async def __call__(self) -> Message:
+        if self._ended:
+            return await self._receive()
         try:
-            async with asyncio.timeout_at(deadline):
-                message = await receive()
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
         except TimeoutError as error:
             raise Refusal(
                 HTTPStatus.REQUEST_TIMEOUT,
-                f"the body did not arrive within {seconds:g} s",
+                f"the body did not arrive within {self._seconds:g} s",
                 headers={"Connection": "close"},
             ) from error
-        seen += len(message.get("body", b""))
-        ended = not message.get("more_body", False)
-        if seen > most:
-            raise too_large(most)
+        self._seen += len(message.get("body", b""))
+        self._ended = not message.get("more_body", False)
+        if self._seen > self._most:
+            raise too_large(self._most)
         return message
-
-    return receive_some
 
 
 def _kinds(path: str) -> tuple[str, ...]:

@@ -1,8 +1,6 @@
 """Whether the server takes work, and how much of it is under way, so that it can end."""
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Final
 
@@ -12,6 +10,8 @@ GRACE_S: Final = 20.0
 
 
 class Drain:
+    """Around each request that runs: ``with drain:``."""
+
     def __init__(self) -> None:
         self.ending = False
         self.storage_fault = ""  # why the last write failed; empty: it did not
@@ -28,16 +28,15 @@ class Drain:
         """Why no new work is taken; empty: it is."""
         return "the server is ending" if self.ending else self.storage_fault
 
-    @contextmanager
-    def request(self) -> Iterator[None]:
+    def __enter__(self) -> None:
+        """A request begins."""
         self._running += 1
         self._idle.clear()
-        try:
-            yield
-        finally:
-            self._running -= 1
-            if not self._running:
-                self._idle.set()
+
+    def __exit__(self, *_: object) -> None:
+        self._running -= 1
+        if not self._running:
+            self._idle.set()
 
     def require_open(self) -> None:
         if self.ending:

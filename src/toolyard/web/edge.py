@@ -8,6 +8,7 @@ Requests that come in one burst take turns, so that none of them stops everythin
 
 import logging
 import random
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote, unquote
@@ -19,12 +20,12 @@ from starlette.types import Scope as AsgiScope
 from toolyard.engine.clock import Clock
 from toolyard.gateway.fair import Fair
 from toolyard.web.access import Access, Visitor, same
-from toolyard.web.bodies import BODY_S, bounded, limit_of, patience_of, require_sound_body
+from toolyard.web.bodies import BODY_S, Bounded, limit_of, patience_of, require_sound_body
 from toolyard.web.drain import Drain
 from toolyard.web.head import Head, Neighbourhood, is_guest, read_head, require_host, require_origin
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, bug, error_body
-from toolyard.web.scope import CALLBACK, VCP_CHANNELS, is_open, needed
+from toolyard.web.scope import CALLBACK, VCP_CHANNELS, is_nowhere, is_open, needed
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -60,11 +61,13 @@ class Edge:
         metrics: Metrics,
         clock: Clock,
         cookie: str,
+        nowhere: Callable[[], Awaitable[ASGIApp]],
         body_s: float = BODY_S,
     ) -> None:
         self._app, self._access, self._drain, self._fair = app, access, drain, Fair()
         self.near = near  # the owner may change it while the server runs
         self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
+        self._nowhere = nowhere  # the page of every address that there is not
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -78,14 +81,14 @@ class Edge:
         answer = _Answer(send, head, self.near)
         scope[REQUEST] = answer.id
         started = self._clock.monotonic()
-        with self._drain.request():
+        with self._drain:
             try:
-                self._admit(scope, head)
+                app = self._app if self._admit(scope, head) else await self._nowhere()
                 if head.method == "OPTIONS" and is_guest(head, self.near):
                     await answer.preflight()
                 else:
                     patience = patience_of(head.path, self._body_s)
-                    await self._app(scope, bounded(receive, limit_of(head.path), patience), answer.send)
+                    await app(scope, Bounded(receive, limit_of(head.path), patience), answer.send)
             except Refusal as refusal:
                 await answer.refuse(refusal)
             except ClientDisconnect:
@@ -117,20 +120,22 @@ class Edge:
         seconds = self._clock.monotonic() - started
         _log.info("websocket", extra={"fields": _told(head, request, status, route, seconds)})
 
-    def _admit(self, scope: AsgiScope, head: Head) -> None:
-        """Raises Refusal, or leaves in ``scope`` who it is."""
+    def _admit(self, scope: AsgiScope, head: Head) -> bool:
+        """Whether there is a way in; leaves in ``scope`` who it is. Raises Refusal."""
         require_host(head, self.near)
         require_origin(head, self.near)
         scope[HEAD] = head
         if is_open(head.path):
             if not head.path.startswith(CALLBACK):  # its route looks at the token first
                 require_sound_body(head)
-            return
+            return True
         self._drain.require_open()
         if head.method == "OPTIONS" and is_guest(head, self.near):
-            return
+            return True
         visitor = self._visitor(head)
         if not visitor.may(needed(head.path)):
+            if head.wants_page and is_nowhere(head.path):
+                return False  # no route is asked: one that no rule names stays closed
             scopes = ", ".join(sorted(needed(head.path)))
             raise Refusal(HTTPStatus.FORBIDDEN, f"this key may not do that: it takes the scope {scopes}")
         changes = head.method != "WEBSOCKET" and not head.is_safe
@@ -138,6 +143,7 @@ class Edge:
             raise Refusal(HTTPStatus.FORBIDDEN, "send the session's token as X-CSRF-Token: see GET /v1/session")
         require_sound_body(head)
         scope[VISITOR] = visitor
+        return True
 
     def _visitor(self, head: Head) -> Visitor:
         kind, _, key = head.get("authorization").partition(" ")
@@ -155,6 +161,8 @@ class Edge:
 
 class _Answer:
     """One answer on its way out."""
+
+    __slots__ = ("_head", "_near", "_send", "id", "status")
 
     def __init__(self, send: Send, head: Head, near: Neighbourhood) -> None:
         self._send, self._head, self._near = send, head, near

@@ -1,7 +1,7 @@
 """The head of a request: everything about it but its body, read once and judged before the body is."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from ipaddress import ip_address, ip_network
 from urllib.parse import parse_qsl
@@ -11,6 +11,7 @@ from starlette.types import Scope as AsgiScope
 from toolyard.web.refusal import Refusal
 
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_SCHEMES = {"ws": "http", "wss": "https"}
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -43,12 +44,14 @@ class Head:
     method: str
     path: str
     query: str
-    headers: dict[str, str]  # by their small names; one that comes twice is joined with a comma
+    headers: Sequence[tuple[bytes, bytes]]  # with small names, as they came: most of them nobody asks for
     address: str
     scheme: str
 
     def get(self, name: str) -> str:
-        return self.headers.get(name, "")
+        """One that comes twice is joined with a comma."""
+        wanted = name.encode("latin-1")
+        return ", ".join([value.decode("latin-1") for one, value in self.headers if one == wanted])
 
     def asked(self, name: str) -> str:
         return next((value for key, value in parse_qsl(self.query) if key == name), "")
@@ -69,26 +72,24 @@ class Head:
     def is_safe(self) -> bool:
         return self.method in SAFE
 
+    @property
+    def wants_page(self) -> bool:
+        """Whether a person looks at the answer, in a browser."""
+        return self.method == "GET" and "text/html" in self.get("accept")
+
 
 def read_head(scope: AsgiScope, near: Neighbourhood) -> Head:
-    headers: dict[str, str] = {}
-    for raw, value in scope["headers"]:
-        name, text = raw.decode("latin-1"), value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {text}" if name in headers else text
     websocket = scope["type"] == "websocket"
-    address: str = (scope.get("client") or ("", 0))[0]
     scheme: str = scope["scheme"]
-    if near.proxies and near.trusts(address):
-        scheme = headers.get("x-forwarded-proto", scheme).strip().lower()
-        address = _forwarded(headers.get("x-forwarded-for", ""), near) or address
-    return Head(
+    head = Head(
         method="WEBSOCKET" if websocket else scope["method"],
         path=scope["path"],
         query=scope["query_string"].decode("latin-1"),
-        headers=headers,
-        address=address,
-        scheme={"ws": "http", "wss": "https"}.get(scheme, scheme),
+        headers=scope["headers"],
+        address=(scope.get("client") or ("", 0))[0],
+        scheme=_SCHEMES.get(scheme, scheme),
     )
+    return _behind_proxy(head, near) if near.proxies and near.trusts(head.address) else head
 
 
 def require_host(head: Head, near: Neighbourhood) -> None:
@@ -114,6 +115,13 @@ def require_origin(head: Head, near: Neighbourhood) -> None:
 def is_guest(head: Head, near: Neighbourhood) -> bool:
     """Whether it comes from a page of another origin that the owner has allowed."""
     return head.get("origin") in near.origins
+
+
+def _behind_proxy(head: Head, near: Neighbourhood) -> Head:
+    """As the client sent it to a proxy that is trusted."""
+    scheme = head.get("x-forwarded-proto").strip().lower() or head.scheme
+    address = _forwarded(head.get("x-forwarded-for"), near) or head.address
+    return replace(head, scheme=_SCHEMES.get(scheme, scheme), address=address)
 
 
 def _forwarded(header: str, near: Neighbourhood) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
 import resource
 import socket
@@ -75,7 +76,8 @@ def listen(host: str, port: int) -> socket.socket:
         listening.setblocking(False)
     except OSError as error:
         listening.close()
-        raise ToolyardError(f"cannot listen on {host} port {port}: {error.strerror or error}") from error
+        other = "; end what listens there, or name another with --port" if error.errno == errno.EADDRINUSE else ""
+        raise ToolyardError(f"cannot listen on {host} port {port}: {error.strerror or error}{other}") from error
     return listening
 
 

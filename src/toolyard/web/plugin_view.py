@@ -11,6 +11,7 @@ from toolyard.app import Yard
 from toolyard.errors import ToolyardError
 from toolyard.plugins.environment import Source, data_folder
 from toolyard.plugins.lint import has_hidden_characters, lint
+from toolyard.plugins.new_case import is_kept_here
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.plugin_settings import PluginSetting
@@ -71,6 +72,7 @@ def whole(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "lint": problem_data(lint(plugin, remarks)),
         "review": review_of(yard, plugin),
         "config": settings(yard, plugin),
+        "takes_tests": is_kept_here(plugin, project=yard.config.project, home=yard.config.home),
     }
 
 

@@ -1,7 +1,7 @@
 """An answer of a chat on its way to the client.
 
 A stream sends a comment every ``KEEP_ALIVE_S`` seconds while nothing else is sent. When the client leaves, the making
-of the answer is cancelled at once, but not before ``WATCH_S``.
+of the answer is cancelled at once.
 """
 
 import asyncio
@@ -14,9 +14,9 @@ from starlette.types import Receive, Scope, Send
 
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.sse import KEEP_ALIVE
+from toolyard.web.connection import DEPARTURE, Departure
 
 KEEP_ALIVE_S: Final = 5.0
-WATCH_S: Final = 0.05  # nobody looks whether a client has left before this: most answers are made by then
 CHAT: Final = "X-Toolyard-Chat"
 _STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
 _JSON = (b"content-type", b"application/json")
@@ -26,39 +26,36 @@ class Running(Response):
     """An answer that is made while it is sent, and no longer than somebody is there to read it."""
 
     background = None
+    __slots__ = ("_ending", "_gone", "_run", "_sending")
 
     def __init__(self, run: ChatRun | Coroutine[Any, Any, ChatRun]) -> None:  # it has no headers before it is made
         self._run = run
+        self._sending: asyncio.Task[object] | None = None
+        self._gone = False
         self._ending = False  # from here on the server itself says that the connection is over
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 as ASGI has it
-        sending = asyncio.current_task()
-        gone = False
-
-        async def watch() -> None:
-            nonlocal gone
-            while (await receive())["type"] != "http.disconnect":
-                pass
-            if sending is not None and not self._ending:
-                gone = True
-                sending.cancel()
-
-        watching: list[asyncio.Task[None]] = []
-        timer = asyncio.get_running_loop().call_later(
-            WATCH_S, lambda: watching.append(asyncio.create_task(watch(), name="toolyard-watch"))
-        )
+        self._sending = sending = asyncio.current_task()
+        departure: Departure = scope[DEPARTURE]
+        departure.then(self._leave)
         try:
             await self._send(send)
         except asyncio.CancelledError:
-            if not gone or (sending is not None and sending.uncancel() > 0):
+            if not self._gone or (sending is not None and sending.uncancel() > 0):
                 raise
         finally:
-            timer.cancel()
-            for task in watching:
-                task.cancel()
+            departure.then(None)
+
+    def _leave(self) -> None:
+        if self._sending is not None and not self._ending:
+            self._gone = True
+            self._sending.cancel()
 
     async def _send(self, send: Send) -> None:
-        run: ChatRun = self._run if isinstance(self._run, ChatRun) else await self._run
+        run = self._run
+        del self._run  # a coroutine that has ended is still as large as all that it needed
+        if not isinstance(run, ChatRun):
+            run = await run
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in run.headers.items()]
         if run.id:
             headers.append((CHAT.lower().encode(), run.id.encode()))
@@ -83,6 +80,8 @@ class Running(Response):
 
 class _KeepAlive:
     """Says something now and then while there is nothing to say."""
+
+    __slots__ = ("_last", "_loop", "_saying", "_send", "_timer")
 
     def __init__(self, send: Send) -> None:
         self._send = send

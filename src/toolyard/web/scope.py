@@ -26,6 +26,7 @@ EVENTS: Final = frozenset({Scope.APPROVE, Scope.ADMIN})
 
 _EXACT = dict.fromkeys(("/", "/docs", "/docs.css", "/openapi.json", "/v1/session", "/logout", "/ws-ticket"), ANY)
 _EXACT["/ws"] = EVENTS
+_EXACT["/metrics"] = frozenset({Scope.ADMIN})
 _EXACT |= dict.fromkeys(("/v1/reply/render", "/v1/reply/media"), frozenset({Scope.CHAT, Scope.TOOLS, Scope.ADMIN}))
 _BELOW = {
     "/v1/chat": Scope.CHAT,
@@ -48,6 +49,15 @@ _BELOW = {
 
 def needed(path: str) -> frozenset[Scope]:
     """The scopes of which one is enough for ``path``; ``admin`` always is."""
+    return _ruled(path) or frozenset({Scope.ADMIN})
+
+
+def is_nowhere(path: str) -> bool:
+    """Whether a person who came here mistyped an address: no rule names it, and no program asks there."""
+    return _ruled(path) is None and not path.startswith("/v1/")
+
+
+def _ruled(path: str) -> frozenset[Scope] | None:
     if path in _EXACT:
         return _EXACT[path]
     if path.startswith(VCP_CHANNELS):
@@ -55,7 +65,7 @@ def needed(path: str) -> frozenset[Scope]:
     if path.startswith("/console/") or f"/{path.split('/')[1]}" in CONSOLE_PAGES:
         return ANY
     found = next((scope for place, scope in _BELOW.items() if path == place or path.startswith(f"{place}/")), None)
-    return frozenset({Scope.ADMIN} if found is None else {found, Scope.ADMIN})
+    return None if found is None else frozenset({found, Scope.ADMIN})
 
 
 def is_open(path: str) -> bool:

@@ -36,7 +36,7 @@ class Change:
 def stored_text(config: Config) -> str:
     """What ``config.toml`` holds now. Raises ConfigError."""
     try:
-        return (config.home / FILE_NAME).read_text(encoding="utf-8")
+        return (config.home / FILE_NAME).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

@@ -112,6 +112,7 @@ class Session(BaseModel):
     key: str
     scopes: list[Scope]
     csrf: Annotated[str, Field(description="What X-CSRF-Token has to be; empty when a key was sent.")]
+    cursor: Annotated[int | None, Field(description="The newest event now; null for a key that may not hear events.")]
 
 
 class Ticket(BaseModel):

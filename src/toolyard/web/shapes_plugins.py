@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from toolyard.plugins.new_case import MAX_NAME
 from toolyard.web.shapes import Closed, Open, ToolShown
 
 
@@ -112,12 +113,27 @@ class PluginShown(PluginRow):
     review: PluginReview | None
     config: list[PluginSettingShown]
     docs: list[PluginDoc]
+    takes_tests: Annotated[bool, Field(description="Whether its folder is one where Toolyard writes tests.")]
 
 
 class Allowed(Closed):
     fingerprint: Annotated[
         str, Field(min_length=1, max_length=200, description="`review.fingerprint` as it was shown.")
     ]
+
+
+class NewCase(Closed):
+    call: Annotated[str, Field(min_length=1, max_length=200, description="The id of a call that the plugin answered.")]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME)]
+    text_contains: Annotated[
+        str, Field(max_length=2000, description="What the answer must say: words of this one. Empty asks for none.")
+    ] = ""
+
+
+class CaseSaved(BaseModel):
+    name: Annotated[str, Field(description="The name it got.")]
+    file: Annotated[str, Field(description="Where it stands.")]
+    case: Annotated[dict[str, Any], Field(description="As it was written.")]
 
 
 class PluginValues(Closed):

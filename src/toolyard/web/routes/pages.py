@@ -39,7 +39,6 @@ _KINDS: Final = {
     ".json": "application/json",
     ".woff2": "font/woff2",
 }
-_NOT_FOR_PEOPLE: Final = ("/v1/", "/console/", "/mcp")
 _PACKED: Final = frozenset((".html", ".js", ".css", ".svg", ".json"))
 _PAGE: JsonObject = {"text/html": {"schema": {"type": "string"}}}
 _STYLE = """body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:60rem;padding:0 1rem;color:#1b1b1b}
@@ -88,14 +87,8 @@ def router(app: FastAPI) -> APIRouter:
     return routes
 
 
-def is_lost(request: Request, status: int) -> bool:
-    """Whether a person has come to an address that there is not, rather than a program that asks for something."""
-    is_page = request.method == "GET" and "text/html" in request.headers.get("accept", "")
-    return status == HTTPStatus.NOT_FOUND and is_page and not request.url.path.startswith(_NOT_FOR_PEOPLE)
-
-
 async def nowhere() -> Response:
-    """The console, which says that it has no such page and leads home."""
+    """The console, which says that it has no such page and leads home; the same for every address and every key."""
     found = await asyncio.to_thread(_read, "index.html")
     return Response(found.plain, HTTPStatus.NOT_FOUND, {"cache-control": "no-store"}, found.kind)
 

@@ -51,7 +51,7 @@ def _add_looking(routes: APIRouter, yard: Yard) -> None:
     @routes.get("/{name}", responses={200: {"model": PluginShown}})
     async def show_plugin(name: str, folder: Folder = "", lang: Language = Language.ENGLISH) -> Response:
         """One plugin: what it runs, what a model reads of it, its settings and what is wrong with it."""
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         shown = plugin_view.whole(yard, plugin)
         docs = await asyncio.to_thread(plugin_view.documents, plugin.folder, lang)
         return _told(yard, shown | {"docs": docs})
@@ -63,7 +63,7 @@ def _add_looking(routes: APIRouter, yard: Yard) -> None:
         after: Annotated[int, Query(ge=0, le=2**53, description="`next` of the answer before.")] = 0,
     ) -> Response:
         """What it printed on stderr, and on stdout beside its answers, since this server runs; oldest first."""
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         return answer(_log(yard.plugins.host.logs.get(plugin.name) or StderrLog(), after, yard.mask.text))
 
 
@@ -72,7 +72,7 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
     async def allow_plugin(name: str, said: Allowed, folder: Folder = "") -> Response:
         """Let exactly what was reviewed run; 409 when it has changed since it was shown."""
         yard.plugins.plugins.refresh()
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         reviewed = yard.plugins.review(plugin)
         if reviewed.review.digest != said.fingerprint:
             raise Refusal(HTTPStatus.CONFLICT, f"{plugin.name} has changed since it was shown: look at it again")
@@ -83,7 +83,7 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
     @routes.post("/{name}/enable", responses={200: {"model": PluginRow}})
     async def enable_plugin(name: str, folder: Folder = "") -> Response:
         """Let a disabled plugin run again; 409 when it stays disabled because its manifest is named so."""
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         await asyncio.to_thread(yard.plugins.plugins.enable, plugin)
         yard.plugins.plugins.refresh()
         now = _again(yard, plugin)
@@ -94,7 +94,7 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
     @routes.post("/{name}/disable", responses={200: {"model": PluginRow}})
     async def disable_plugin(name: str, folder: Folder = "") -> Response:
         """Keep a plugin from running; what runs goes on, and its files are not touched."""
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         await asyncio.to_thread(yard.plugins.plugins.disable, plugin)
         yard.plugins.plugins.refresh()
         return _now(yard, plugin)
@@ -102,14 +102,14 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
     @routes.post("/{name}/reload", responses={200: {"model": PluginRow}})
     async def reload_plugin(name: str, folder: Folder = "") -> Response:
         """Read its files again, whether they seem to have changed or not."""
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         yard.plugins.plugins.refresh(plugin.folder)
         return _now(yard, plugin)
 
     @routes.delete("/{name}", responses={200: {"model": Done}})
     async def remove_plugin(name: str, folder: Folder = "") -> Response:
         """Take an installed plugin out of the home; its files are kept aside, and so is its data."""
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         kept = await asyncio.to_thread(yard.plugins.remove, plugin)
         yard.plugins.plugins.refresh()
         return answer({"ok": True, "kept": str(kept) if kept else None})
@@ -117,7 +117,7 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
     @routes.put("/{name}/config", responses={200: {"model": PluginConfigured}})
     async def configure_plugin(name: str, said: PluginValues, folder: Folder = "") -> Response:
         """Set or take out single keys of its `config.env`; the rest of the file stays as it is."""
-        plugin = _named(yard, name, folder)
+        plugin = named(yard, name, folder)
         await asyncio.to_thread(write_settings, plugin, said.values)
         yard.plugins.plugins.refresh()
         now = _again(yard, plugin)
@@ -138,7 +138,8 @@ def _again(yard: Yard, before: Plugin) -> Plugin:
     return next((one for one in yard.plugins.plugins.all if one.folder == before.folder), before)
 
 
-def _named(yard: Yard, name: str, folder: str) -> Plugin:
+def named(yard: Yard, name: str, folder: str) -> Plugin:
+    """The plugin of that name, or of that name in that folder; Refusal when there is none."""
     plugins = yard.plugins.plugins
     found = plugins.get(name)
     if folder:

@@ -18,8 +18,10 @@ from toolyard.protocol.json import JsonObject
 from toolyard.web.access import TICKET_S, Access
 from toolyard.web.answers import Who, answer
 from toolyard.web.edge import HEAD
+from toolyard.web.feed import Feed
 from toolyard.web.head import Head
 from toolyard.web.refusal import Refusal
+from toolyard.web.scope import EVENTS
 from toolyard.web.sessions import SESSION_S
 from toolyard.web.shapes import Done, Session, Ticket
 
@@ -62,7 +64,7 @@ _TEXTS = {
 }
 
 
-def router(access: Access, cookie: str, version: str) -> APIRouter:
+def router(access: Access, feed: Feed, cookie: str, version: str) -> APIRouter:
     routes = APIRouter(tags=["sessions"])
 
     @routes.get("/login.css", include_in_schema=False)
@@ -109,7 +111,8 @@ def router(access: Access, cookie: str, version: str) -> APIRouter:
     @routes.get("/v1/session", responses={200: {"model": Session}})
     async def show_session(who: Who) -> Response:
         """Who is asking, and the token that a browser's session needs to change anything."""
-        return answer({"key": who.key_id, "scopes": sorted(who.scopes), "csrf": who.csrf})
+        cursor = await feed.newest() if who.may(EVENTS) else None
+        return answer({"key": who.key_id, "scopes": sorted(who.scopes), "csrf": who.csrf, "cursor": cursor})
 
     @routes.post("/ws-ticket", responses={200: {"model": Ticket}})
     async def make_ticket(who: Who) -> Response:
