@@ -29,7 +29,7 @@ function App() {
   const Page = PAGES[page];
   return (
     <Shell>
-      <Guard key={page}>{Page ? <Page /> : <Empty sign="warning" title={words().noPage} action={<Button onClick={() => go("/chat")}>{words().home}</Button>}>{words().noPageText}</Empty>}</Guard>
+      <Guard key={page}>{Page ? <Page /> : <div class="page"><Empty sign="search" title={words().noPage} action={<Button kind="primary" onClick={() => go("/chat")}>{words().home}</Button>}>{words().noPageText}</Empty></div>}</Guard>
     </Shell>
   );
 }

@@ -11,7 +11,7 @@ import { running, waiting } from "./lib/pulse";
 import { place } from "./lib/router";
 import { help, palette, PAGES } from "./lib/shortcuts";
 import { isDark, wear } from "./lib/theme";
-import { toasts } from "./lib/toast";
+import { close, toasts } from "./lib/toast";
 import { IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
 import { Icon, type Sign } from "./ui/icon";
@@ -42,7 +42,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       <Banner />
       <main id="main" tabIndex={-1}>{children}</main>
       <BottomBar page={page} />
-      <div class="toasts" role="status">{toasts.value.map((one) => <div key={one.id} class={`toast ${one.tone}`}>{one.text}</div>)}</div>
+      <div class="toasts" role="status">{toasts.value.map((one) => <div key={one.id} class={`toast ${one.tone}`}>{one.text}{one.tone === "bad" && <IconButton label={t.dismiss} sign="close" onClick={() => close(one)} />}</div>)}</div>
       <div class="hush" role="alert">{waiting.value.length > 0 ? t.asks(waiting.value[0]!.tool, waiting.value.length) : ""}</div>
       {palette.value && <Palette />}
       {help.value && <Help />}

@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 
 PLUGINS = Path(__file__).parent.parent.parent / "plugins"
-START_S = 30
+START_S = 90
 ZONE = "Asia/Shanghai"
 
 

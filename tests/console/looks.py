@@ -4,6 +4,7 @@ Each check returns the faults that it has found, as sentences.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,18 +12,25 @@ from typing import Any, cast
 
 from playwright.async_api import Page
 
-_LOOKS = 20
+_LOOKS = 60
 
 
-async def layout_faults(page: Page, *, phone: bool = False) -> list[str]:
-    """Those that stay: what is still being laid out may look wrong for a moment."""
+async def _lasting(look: Callable[[], Awaitable[list[str]]]) -> list[str]:
+    """The faults that stay: what is still being laid out may look wrong for a moment."""
     found: list[str] = []
     for _ in range(_LOOKS):
-        found = cast("list[str]", await page.evaluate(_script("layout.js"), phone))
+        found = await look()
         if not found:
             break
         await asyncio.sleep(0.1)
     return found
+
+
+async def layout_faults(page: Page, *, phone: bool = False) -> list[str]:
+    async def look() -> list[str]:
+        return cast("list[str]", await page.evaluate(_script("layout.js"), phone))
+
+    return await _lasting(look)
 
 
 @cache
@@ -42,13 +50,17 @@ def _axe() -> str:
 async def access_faults(page: Page) -> list[str]:
     """What axe calls serious or critical."""
     await page.evaluate(f"() => {{ if (!window.axe) {{ {_axe()} }} }}")
-    found: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-    return [
-        f"{rule['id']} ({rule['impact']}): {node['html'][:160]} — {' '.join(node['failureSummary'].split())[:240]}"
-        for rule in found["violations"]
-        if rule["impact"] in ("serious", "critical")
-        for node in rule["nodes"][:5]
-    ]
+
+    async def look() -> list[str]:
+        found: dict[str, Any] = await page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [
+            f"{rule['id']} ({rule['impact']}): {node['html'][:160]} — {' '.join(node['failureSummary'].split())[:240]}"
+            for rule in found["violations"]
+            if rule["impact"] in ("serious", "critical")
+            for node in rule["nodes"][:5]
+        ]
+
+    return await _lasting(look)
 
 
 async def own_texts(page: Page) -> list[str]:

@@ -168,7 +168,7 @@ class Desk:
         """Until it asks."""
         before = len(await self.pending())
         running = self.model.ask(self.host, word, tool, said=said, **arguments)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(START_S):
             while len(await self.pending()) == before:  # noqa: ASYNC110 another process tells only when it is asked
                 await asyncio.sleep(0.02)
         return running
@@ -190,7 +190,7 @@ async def _told(host: Host, text: str, chat: str) -> str:
     headers = {"Authorization": f"Bearer {host.key}", "X-Toolyard-Chat": chat}
     body = {"model": "scripted", "stream": True, "messages": [{"role": "user", "content": text}]}
     async with (
-        asyncio.timeout(2 * START_S),
+        asyncio.timeout(4 * START_S),  # it waits for a person
         aiohttp.ClientSession(headers=headers) as client,
         client.post(f"{host.url}/v1/chat/completions", json=body) as response,
     ):

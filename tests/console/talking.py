@@ -22,7 +22,7 @@ from toolyard.gateway.vcp import PAYLOAD
 
 KEY = "sk-canary-77d1c0"
 _CLIPBOARD = """async () => {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 2400; tries++) {
     const text = await navigator.clipboard.readText();
     if (text) return text;
     await new Promise((wake) => setTimeout(wake, 25));
@@ -70,13 +70,13 @@ async def talking(folder: Path, *options: str) -> AsyncIterator[Talking]:
             yield Talking(host, upstream, scripts)
 
 
-SLOW = "import time\ntime.sleep(60)\n"
+SLOW = "import time\ntime.sleep(300)\n"
 
 
 @asynccontextmanager
 async def chatting(folder: Path) -> AsyncIterator[Talking]:
-    """One that also has a tool, Slow, which takes a minute."""
-    long = {"protocol": "stdio", "timeout": 60_000}
+    """One that also has a tool, Slow, which takes minutes."""
+    long = {"protocol": "stdio", "timeout": 300_000}
     async with talking(folder, *write_plugin(folder / "given", "Slow", SLOW, communication=long, risk="read")) as one:
         yield one
 
@@ -164,7 +164,7 @@ async def drawn(reply: Locator) -> None:
     """Until every diagram and formula of it is there, or is known not to come."""
     await expect(reply).to_be_visible()
     await expect(reply.locator(".chat-plain, .pending, .rendered[aria-busy=true]")).to_have_count(0)
-    await expect(reply.locator(".stage > .faint")).to_have_count(0)
+    await expect(reply.locator(".stage > .faint")).to_have_count(0, timeout=3 * PATIENCE_MS)  # one after the other
     await expect(reply.locator(".math[data-tex]:not([title]):not(:has(.acts))")).to_have_count(0)
 
 

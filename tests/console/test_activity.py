@@ -25,7 +25,7 @@ from toolyard.protocol.task import TaskState
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 MANY = 300
-PATIENCE_S = 60
+PATIENCE_S = 120
 LIST = (Path(__file__).parent / "rows.js").read_text()
 # The page's own socket, so that a test can cut it.
 SOCKETS = """
@@ -33,7 +33,7 @@ const Real = WebSocket;
 window.sockets = [];
 window.WebSocket = class extends Real { constructor(...given) { super(...given); window.sockets.push(this); } };
 """
-SLOW = "import sys, time\nsys.stdin.readline()\ntime.sleep(120)\n"
+SLOW = "import sys, time\nsys.stdin.readline()\ntime.sleep(300)\n"
 BROKEN = """
 import sys
 sys.stdin.readline()
@@ -83,7 +83,7 @@ def story() -> Iterator[Record]:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def busy(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
     place = tmp_path_factory.mktemp("busy")
-    write_plugin(place / "given", "Slow", SLOW, communication={"protocol": "stdio", "timeout": 60000})
+    write_plugin(place / "given", "Slow", SLOW, communication={"protocol": "stdio", "timeout": 300_000})
     options = write_plugin(place / "given", "Broken", BROKEN)
     await seed(place / "home", [*hostile(), *story()])
     async with hosting(place, *options) as host:
@@ -271,6 +271,7 @@ async def test_a_retry_and_the_call_that_it_repeats_lead_to_each_other(browser: 
         await visit.go(f"/activity?call={first}&part=related")
         await expect(panel).to_contain_text("Nothing else belongs to it")
         await panel.get_by_role("button", name="Retry").click()
+        await expect(page.get_by_role("textbox", name="expression")).to_have_value("6*7")
         await page.get_by_role("button", name="Run", exact=True).click()
         async with asyncio.timeout(PATIENCE_S):
             while (second := await newest(busy, "SciCalculator")) == first:  # noqa: ASYNC110 the page's own call

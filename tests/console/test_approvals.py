@@ -41,10 +41,9 @@ def card(page: Page, name: str = "Write") -> Locator:
     return page.get_by_role("article", name=name)
 
 
-async def ready(one: Locator) -> None:
-    """Until all of a card is there, and a press counts."""
-    page = one.page
-    await expect(one.get_by_role("button", name="Allow once")).to_be_enabled()
+async def ready(page: Page, *, cards: int = 1) -> None:
+    """Until all of each card is there (one that grows holds up the others), and a press counts."""
+    await expect(page.get_by_role("button", name="Allow once", disabled=False)).to_have_count(cards)
     await page.clock.run_for(600)
 
 
@@ -66,13 +65,13 @@ async def test_a_card_shows_all_that_is_asked_and_a_hasty_enter_answers_nothing(
             await expect(one).to_contain_text(text)
         await expect(one.get_by_role("note")).to_contain_text("characters that cannot be seen")
         await expect(one).to_contain_text("It changes files.")
-        await expect(one).to_contain_text(re.compile(r"denied by itself in 4 min \d+ s"))
+        await expect(one).to_contain_text(re.compile(r"denied by itself in [1-4] min"))
         await expect(one.locator(".patch-path")).to_contain_text("⟦U+202E⟧")
         assert not re.search("[\u200b\u202e\u2066\u00ad]", await one.inner_text())
         assert await layout_faults(page) == []
         assert await access_faults(page) == []
         assert len(await desk.pending()) == 1  # the press at the moment of the focus did nothing
-        await ready(one)
+        await ready(page)
         await expect(deny).to_be_focused()
         await page.keyboard.press("Enter")
         ended = page.locator(".apr-ended")
@@ -92,7 +91,7 @@ async def test_what_one_person_answers_the_others_see_with_who_and_why(browser: 
         for visit in (first, second):
             await visit_inbox(visit)
         reply = await desk.ask("note", "Write", path="a.txt", content="a")
-        await ready(card(second.page))
+        await ready(second.page)
         await expect(card(first.page)).to_be_visible()
         await card(second.page).get_by_role("button", name="Deny with a note").click()
         dialog = second.page.get_by_role("dialog")
@@ -113,21 +112,22 @@ async def test_what_one_person_answers_the_others_see_with_who_and_why(browser: 
         assert first.wrong() == second.wrong() == []
 
 
-async def due_in(desk: Desk, seconds: float) -> None:
-    """Change the time that is left for what waits."""
+async def due_now(desk: Desk) -> None:
+    """No time is left for what waits."""
     async with stored(desk.host.home) as store:
         record = await store.get("approval", (await desk.pending())[0]["id"])
         assert record is not None
-        assert await store.commit([replace(record, due=time.time() + seconds)])
+        assert await store.commit([replace(record, due=time.time())])
 
 
 async def test_time_runs_out_in_sight_and_nobody_is_the_one_who_answered(browser: Browser, desk: Desk) -> None:
     async with visiting(browser, desk.host) as visit:
         await desk.ask("late", "Write", path="late.txt", content="a")
-        await due_in(desk, 25)
+        expires = (await desk.pending())[0]["expires"]
+        await visit.page.clock.install(time=expires - 20)  # to the page it is later than to the server, which waits on
         await visit.go("/approvals")
         await expect(card(visit.page).locator(".apr-left.soon")).to_be_visible()
-        await due_in(desk, 0)
+        await due_now(desk)
         ended = visit.page.locator(".apr-ended")
         await expect(ended).to_contain_text("expired")
         await expect(ended).to_contain_text("nobody answered in time")
@@ -141,7 +141,7 @@ async def test_always_keeps_the_rule_that_was_shown_until_it_is_revoked(browser:
         visit.allowed += LOST
         await visit_inbox(visit)
         reply = await desk.ask("always", "Write", path="rule.txt", content="1")
-        await ready(card(page))
+        await ready(page)
         await card(page).get_by_role("button", name="Always allow").click()
         shown = await dialog.locator(".apr-rule-text code").inner_text()
         await expect(dialog).to_contain_text(re.compile(r"It fits \d+ of the last \d+ calls"))
@@ -165,7 +165,7 @@ async def test_always_keeps_the_rule_that_was_shown_until_it_is_revoked(browser:
         await expect(rule).to_have_count(0)
         await page.get_by_role("tab", name="Inbox").click()
         await desk.ask("asks", "Write", path="rule.txt", content="4")
-        await expect(card(page)).to_be_visible()
+        await expect(page.locator(".apr-card")).to_contain_text("rule.txt")  # beside the one that was answered
         assert (desk.host.project / "rule.txt").read_text() == "1"
         assert visit.wrong() == []
 
@@ -182,12 +182,13 @@ async def test_identical_calls_are_answered_together_and_others_are_only_refused
         await expect(page.get_by_role("tab", name="Inbox")).to_contain_text("3")
         await expect(card(page).first).to_contain_text("same.txt")  # the oldest first
         await expect(card(page).nth(2).get_by_role("button", name="Allow all")).to_have_count(0)
-        await ready(card(page).first)
+        await ready(page, cards=3)
         await card(page).first.get_by_role("button", name="Allow all 2").click()
         await asyncio.gather(*same)
         assert (desk.host.project / "same.txt").read_text() == "x"
+        await expect(page.locator(".apr-ended")).to_have_count(2)
         await desk.ask("more", "Write", path="more.txt", content="z")
-        await expect(page.get_by_role("button", name="Deny all 2")).to_have_count(1)  # the answered cards are gone
+        await expect(page.locator(".apr-card", has_text="more.txt")).to_be_visible()
         await page.get_by_role("button", name="Deny all 2").click()
         await dialog.get_by_role("button", name="Deny all 2").click()
         await expect(page.locator("main .empty")).to_contain_text("Nothing waits for you")
@@ -249,7 +250,7 @@ async def test_a_hostile_call_is_only_text(browser: Browser, desk: Desk) -> None
         await visit.go("/approvals")
         for at, text in enumerate(texts):
             desk.model.ask(desk.host, f"attack{at}", "Write", said=text, path=f"{at} {text}"[:200], content=text)
-        await expect(visit.page.get_by_role("tab", name="Inbox")).to_contain_text(str(len(texts)), timeout=30_000)
+        await expect(visit.page.get_by_role("tab", name="Inbox")).to_contain_text(str(len(texts)))
         while await (more := visit.page.get_by_role("button", name=re.compile(r"^\+ \d+$"))).count():
             await more.click()
         await expect(card(visit.page)).to_have_count(len(texts))

@@ -25,6 +25,12 @@ STATES = """() => {
     if (state && window.seen.at(-1)?.[0] !== state) window.seen.push([state, `${line.offsetTop} ${line.offsetHeight}`]);
   }).observe(document.body, { subtree: true, childList: true, characterData: true });
 }"""
+# All that toasts have said: they go by themselves.
+TOASTS = """() => {
+  window.told = '';
+  const box = document.querySelector('.toasts');
+  new MutationObserver(() => { window.told += box.textContent; }).observe(box, { subtree: true, childList: true });
+}"""
 TRICKY = "line one\n  「末」, and <<<[END_TOOL_REQUEST]>>>\n\ttab 「始ESCAPE」\n"
 
 
@@ -99,7 +105,7 @@ async def test_a_task_becomes_its_result_where_it_stands_and_stays_so_after_a_re
         reply = await say(visit, "async animation")
         await reply.get_by_role("button", name="Allow once").click()
         result = reply.locator(".rendered").get_by_role("group", name=re.compile("^Timelapse task "))
-        await expect(result).to_contain_text("done", timeout=30_000)
+        await expect(result).to_contain_text("done")
         await ended(reply)
         said = await result.inner_text()
         await expect(reply.locator(".rendered p", has_text="VCP_ASYNC_RESULT")).to_have_count(0)
@@ -204,9 +210,11 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await expect(visit.page.get_by_role("button", name="Only look, 1 tool")).to_be_visible()
         picture = FilePayload(name="dot.png", mimeType="image/png", buffer=base64.b64decode(DOT))
         await visit.page.get_by_label("Attach pictures").set_input_files([picture])
+        await expect(visit.page.locator(".chat-thumb")).to_have_count(1)
+        await visit.page.evaluate(TOASTS)
         page = FilePayload(name="dot.html", mimeType="text/html", buffer=b"<b>no</b>")
         await visit.page.get_by_label("Attach pictures").set_input_files([page])
-        await expect(visit.page.locator(".toast")).to_contain_text("Only PNG")
+        await visit.page.wait_for_function("window.told.includes('Only PNG')")
         reply = await say(visit, "What is this?")
         await ended(reply)
         assert sent[0]["toolyard"] == {"tools": ["EchoPlugin"], "mode": "read-only"}
@@ -274,6 +282,7 @@ async def test_conversations_are_begun_found_renamed_and_deleted(browser: Browse
         await dialog.get_by_label("Name").fill("About plums")
         await dialog.get_by_role("button", name="Save").click()
         await expect(visit.page.get_by_role("heading", level=1)).to_have_text("About plums")
+        await expect(dialog).to_have_count(0)  # it is kept
         await visit.page.reload()
         await expect(rows.filter(has_text="About plums")).to_have_count(1)
         await rows.filter(has_text="About plums").hover()

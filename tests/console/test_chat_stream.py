@@ -5,8 +5,9 @@ import json
 import re
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Browser, Page, Route, expect
 
+from tests.console.hosting import START_S
 from tests.console.talking import Held, Talking, drawn, ended, replies, say, slowly
 from tests.console.visit import visiting
 from tests.gateway.upstream import Script, streamed
@@ -99,7 +100,7 @@ async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_th
         await at_the_end(visit.page)
         await visit.page.get_by_role("button", name="Stop").click()
         await expect(reply.locator(".chat-facts")).to_contain_text("Stopped")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(START_S):
             await chat.provider.gone.wait()
         await expect(reply).to_contain_text("Paragraph 39")
         await expect(visit.page.get_by_role("button", name="Send")).to_be_visible()
@@ -139,6 +140,42 @@ async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_sam
         await expect(replies(second)).to_have_count(2)
         kept = (await chat.host.api("GET", f"/v1/conversations/{visit.page.url.rsplit('/', 1)[1]}"))["messages"]
         assert [one["role"] for one in kept] == ["user", "assistant"] * 2
+        assert visit.wrong() == []
+
+
+async def test_what_is_said_while_the_change_of_another_window_is_on_its_way_stays(
+    browser: Browser, chat: Talking
+) -> None:
+    chat.answers("And now?", "**Now** as well.")
+    path = await chat.keep("Yes.")
+    place = f"/v1/conversations/{path.rsplit('/', 1)[1]}"
+    read, said = asyncio.Event(), asyncio.Event()
+
+    async def late(route: Route) -> None:
+        """The first answer is what was there when it was asked for, and comes after what is said here."""
+        if route.request.method != "GET" or read.is_set():
+            await route.continue_()
+            return
+        read.set()
+        answer = await route.fetch()
+        await said.wait()
+        await route.fulfill(response=answer)
+
+    async with visiting(browser, chat.host) as visit:
+        visit.allowed += ["409"]
+        await visit.go(path)
+        await visit.page.route(f"**{place}", late)
+        stored = await chat.host.api("GET", place)
+        kept = ("model", "settings", "messages", "version")
+        await chat.host.api("PUT", place, {"title": "Another title"} | {key: stored[key] for key in kept})
+        async with asyncio.timeout(START_S):
+            await read.wait()
+        reply = await say(visit, "And now?")
+        async with visit.page.expect_response(lambda one: one.url.endswith(place) and one.request.method == "GET"):
+            said.set()
+        await ended(reply)
+        await expect(replies(visit.page).last).to_contain_text("Now as well.")
+        await expect(replies(visit.page)).to_have_count(2)
         assert visit.wrong() == []
 
 

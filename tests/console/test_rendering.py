@@ -61,6 +61,18 @@ def markdown() -> str:
 FORMS = {"structured": structured, "markdown": markdown}
 
 
+def are_whole(pictures: list[dict[str, Any]]) -> bool:
+    """None is cut, none is over another."""
+    return all(one["fits"] and one["inside"] and one["nodes"] >= 2 for one in pictures) and all(
+        above["bottom"] <= below["top"] for above, below in itertools.pairwise(pictures)
+    )
+
+
+async def drawings(reply: Locator, count: int) -> list[dict[str, Any]]:
+    """The diagrams of a reply, once they are as many and whole."""
+    return await becomes(lambda: look(reply, "drawings.js"), lambda seen: len(seen) == count and are_whole(seen))
+
+
 async def opened(visit: Visit, path: str) -> Locator:
     await visit.go(path)
     reply = replies(visit.page).last
@@ -87,7 +99,7 @@ async def test_a_reply_with_everything_shows_each_part_in_its_place(browser: Bro
     async with visiting(browser, chat.host) as visit:
         reply = await opened(visit, await chat.keep(FORMS[form]()))
         await opens_downwards(reply)
-        pictures = await look(reply, "drawings.js")
+        pictures = await drawings(reply, 2)
         assert len(pictures) == 2
         for picture, label in zip(pictures, ("开始（全角）", "请求（一）"), strict=True):
             assert picture["nodes"] > 5
@@ -155,7 +167,7 @@ async def test_a_broken_diagram_or_formula_shows_why_and_its_source_and_the_rest
         for number, source in enumerate(("\\frac{1}{", "\\begin{matrix} a & b")):
             await expect(formulas.nth(number)).to_contain_text("The formula could not be drawn")
             await expect(formulas.nth(number)).to_contain_text(source)
-        assert len(await look(reply, "drawings.js")) == 1
+        assert len(await drawings(reply, 1)) == 1
         for text in ("Before.", 'print("still code")', "After."):
             await expect(reply).to_contain_text(text)
         assert await layout_faults(visit.page) == []
@@ -188,15 +200,6 @@ async def test_json_that_cannot_be_read_is_shown_whole_and_can_be_copied_read_as
         assert visit.wrong() == []
 
 
-def are_whole(pictures: list[dict[str, Any]]) -> bool:
-    """Five drawings, none cut, none over another."""
-    return (
-        len(pictures) == 5
-        and all(one["fits"] and one["inside"] and one["nodes"] >= 2 for one in pictures)
-        and all(above["bottom"] <= below["top"] for above, below in itertools.pairwise(pictures))
-    )
-
-
 @pytest.mark.requirement("console:chat:parts")
 async def test_five_diagrams_stay_whole_and_apart_when_the_window_changes_and_the_page_is_left(
     browser: Browser, chat: Talking
@@ -209,7 +212,8 @@ async def test_five_diagrams_stay_whole_and_apart_when_the_window_changes_and_th
 
         async def check() -> None:
             await drawn(reply)
-            pictures = await becomes(lambda: look(reply, "drawings.js"), are_whole)
+            pictures = await drawings(reply, 5)
+            assert len(pictures) == 5
             assert are_whole(pictures), pictures
 
         await check()
@@ -230,13 +234,17 @@ async def test_a_diagram_can_be_read_as_source_opened_large_and_saved_as_a_drawi
 ) -> None:
     async with visiting(browser, chat.host) as visit:
         reply = await opened(visit, await chat.keep(f"```mermaid\n{FLOW}\n```"))
-        height = await reply.locator("figure.mermaid").evaluate("(figure) => figure.offsetHeight")
+
+        async def tall() -> Any:
+            return await reply.locator("figure.mermaid").evaluate("(figure) => figure.offsetHeight")
+
+        height = await tall()
         await reply.get_by_role("tab", name="Source").click()
         await expect(reply.locator(".stage pre")).to_have_text(FLOW + "\n")
         assert await copied(visit, reply.get_by_role("button", name="Copy source")) == FLOW + "\n"
         await reply.get_by_role("tab", name="Diagram").click()
         await expect(reply.locator("svg[role=img]")).to_be_visible()
-        assert await reply.locator("figure.mermaid").evaluate("(figure) => figure.offsetHeight") == height
+        assert await becomes(tall, lambda now: now == height) == height
         async with visit.page.expect_download() as saving:
             await reply.get_by_role("button", name="Download SVG").click()
         saved = (await (await saving.value).path()).read_text("utf-8")
@@ -274,7 +282,7 @@ async def test_a_diagram_that_takes_too_long_or_is_too_large_shows_its_source_an
     path = await chat.keep("\n\n".join(f"```mermaid\ngraph TD\n {one}\n```" for one in ("endless", "huge", "quick")))
 
     async def check(way: str) -> None:
-        async with visiting(browser, chat.host) as visit:
+        async with visiting(browser, chat.host, hurried=True) as visit:
             body = script("endless_frame.js").replace("WAY", way)
             await visit.page.route("**/console/draw/frame.js", lambda route: route.fulfill(body=body))
             await visit.page.goto(chat.host.url + path)

@@ -75,7 +75,7 @@ async def test_every_setting_is_explained_in_chinese(browser: Browser, filled: H
     async with visiting(browser, filled, lang="zh") as visit:
         await visit.go("/settings")
         names = [one["name"] for one in (await filled.api("GET", "/v1/settings"))["settings"]]
+        await expect(visit.page.locator(".settings-one")).to_have_count(len(names))
         told = await visit.page.locator(".settings-one").all_inner_texts()
-        assert len(told) == len(names)
         assert [text for text in told if not CHINESE.search(re.sub("立即生效|重启后生效", "", text))] == []
         assert visit.wrong() == []

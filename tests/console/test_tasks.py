@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.console.hosting import Host, hosting
+from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, seed, stored, task, untranslated, write_plugin
 from tests.console.visit import PHONE, Visit, visiting
@@ -61,7 +61,7 @@ async def test_ten_thousand_tasks_are_counted_and_only_those_in_sight_are_in_the
         ):
             await expect(page.get_by_role("tab", name=re.compile(f"^{name}"))).to_have_text(f"{name}{count}")
         box = page.locator("main .virtual")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(START_S):
             while int(await box.locator("[aria-setsize]").first.get_attribute("aria-setsize") or 0) < SCROLLED:
                 await box.evaluate("box => { box.scrollTop = box.scrollHeight }")
                 assert await rows.count() < 60
@@ -183,9 +183,9 @@ async def pushed_to_a_listener(host: Host, visit: Visit, go: Path) -> None:
     callbacks, pushes = panel.get_by_role("region", name="Callbacks"), panel.get_by_role("region", name="Push")
     listening = f"{host.url}/VCPlog/VCP_Key={host.key}"
     async with aiohttp.ClientSession() as client, client.ws_connect(listening) as told:
-        assert (await told.receive_json(timeout=30))["type"] == "connection_ack"
+        assert (await told.receive_json(timeout=START_S))["type"] == "connection_ack"
         go.touch()  # noqa: ASYNC240 it is one file
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(START_S):
             while (await told.receive_json())["type"] != "film":
                 pass
         await expect(pushes).to_contain_text("1 client took it")
@@ -203,7 +203,7 @@ async def gone(host: Host, state: TaskState) -> None:
         (record,) = await store.find(KIND, Query(states=(state,)), limit=1)
     process = from_record(record).process
     assert process is not None
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(START_S):
         while lives(process.pid, process.started):  # noqa: ASYNC110 a child of another process tells nothing
             await asyncio.sleep(0.02)
 

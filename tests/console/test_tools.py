@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Request, expect
 
-from tests.console.hosting import Host, hosting
+from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.schemas import ENDINGS, SHAPES, acts, plugin
 from tests.console.visit import PHONE, Visit, visiting
@@ -41,8 +41,10 @@ async def shaped(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host
     plugins = folder / "plugins"
     plugin(plugins, "Shapes", parameters=SHAPES)
     plugin(plugins, "Copied", parameters={"type": "object", "properties": {"text": {"type": "string"}}})
+    long = {"protocol": "stdio", "timeout": 300_000}
     for name in ("Endings", "Sleeper"):
-        plugin(plugins, name, script=ENDINGS, parameters=acts("success", "partial", "error", "noise", "sleep"))
+        given = acts("success", "partial", "error", "noise", "sleep")
+        plugin(plugins, name, script=ENDINGS, parameters=given, communication=long)
     async with hosting(folder, "--plugins", str(plugins)) as host:
         yield host
 
@@ -117,6 +119,7 @@ async def test_a_form_has_a_field_for_each_type_and_sends_what_was_filled_in(bro
             "rest": {"a": [1]},
         }  # fmt: skip
         await form.get_by_role("tab", name="JSON").click()
+        await expect(form.get_by_label("JSON", exact=True)).to_have_value(re.compile("上海"))
         assert json.loads(await form.get_by_label("JSON", exact=True).input_value()) == wanted
         await form.get_by_role("tab", name="Form").click()
         await expect(form.get_by_label("count")).to_have_value("7")
@@ -124,6 +127,7 @@ async def test_a_form_has_a_field_for_each_type_and_sends_what_was_filled_in(bro
         await expect(result(page).locator(".chip").first).to_have_text("success")
         assert [json.loads(one.post_data or "") for one in made] == [wanted]
         await result(page).get_by_role("tab", name="Raw JSON").click()
+        await expect(result(page).get_by_role("list", name="Keys of the envelope")).to_be_visible()
         raw = json.loads(await result(page).locator("pre").inner_text())
         assert raw["data"]["given"] == wanted
         assert visit.wrong() == []
@@ -201,7 +205,7 @@ async def test_a_running_call_has_a_timer_and_stop_ends_its_process(browser: Bro
         await expect(visit.page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
         call = await shaped.api("GET", f"/v1/calls/{row['id']}")
         assert (call["state"], call["envelope"]["context"]["reason"]) == ("cancelled", "CANCELLED")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(START_S):
             while runs(call["process"]["pid"]):  # noqa: ASYNC110 nobody tells us
                 await asyncio.sleep(0.05)
         await result(visit.page).get_by_role("tab", name="Process").click()
@@ -308,7 +312,7 @@ async def shell(script: str, **environment: str) -> str:
     child = await asyncio.create_subprocess_exec(
         *("sh", "-c", script), env={**os.environ, **environment}, stdout=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(START_S):
         out, _ = await child.communicate()
     assert child.returncode == 0
     return out.decode()

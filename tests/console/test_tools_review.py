@@ -1,7 +1,9 @@
 """What the owner sees of a plugin before it runs, and of one that runs: command line, changes, settings, logs."""
 
+import asyncio
 import json
 import re
+import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Error, Response, expect
 
-from tests.console.hosting import Host, hosting
+from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.schemas import ENDINGS, MANIFEST, acts, leaving, manifest, plugin, zipped
 from tests.console.visit import PHONE, Visit, visiting
@@ -31,7 +33,7 @@ HIDDEN = "Reads\u200b a \u202efile\u202c."
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def owned(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]:
-    """A server with plugins of an owner: two with faults, one with settings, one that is loud."""
+    """A server with plugins of an owner: two with faults, one with settings, one that is loud, one to test."""
     folder = tmp_path_factory.mktemp("owned")
     torn, odd = (folder / "home" / "plugins" / name for name in ("Torn", "Odd"))
     torn.mkdir(parents=True)
@@ -43,6 +45,7 @@ async def owned(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Host]
     loud = plugin(folder / "plugins", "Loud", script=ENDINGS, parameters=acts("noise"), said=HIDDEN)
     (loud / "README.md").write_text("# Loud\n\nIt *speaks*.\n")
     (loud / "CHANGELOG.md").write_text("# Changes\n\n- 1.0: it speaks\n")
+    plugin(folder / "home" / "plugins", "Kept", script=ENDINGS, parameters=acts("success", "error"))
     async with hosting(folder, "--plugins", str(folder / "plugins")) as host:
         yield host
 
@@ -270,3 +273,42 @@ async def test_the_log_shows_stderr_and_marks_noise_and_the_description_hides_no
         await visit.page.get_by_role("tab", name="CHANGELOG.md").click()
         await expect(visit.page.locator(".rendered li")).to_have_text("1.0: it speaks")
         assert visit.wrong() == []
+
+
+@pytest.mark.requirement("plugin:cli:test:saved", "console:tools:try")
+async def test_a_run_is_saved_as_a_test_of_its_plugin_which_the_command_line_runs(
+    browser: Browser, owned: Host, tmp_path: Path
+) -> None:
+    review = (await owned.api("GET", "/v1/plugins/Kept"))["review"]
+    await owned.api("POST", "/v1/plugins/Kept/allow", {"fingerprint": review["fingerprint"]})
+    async with visiting(browser, owned) as visit:
+        page, dialog = visit.page, visit.page.get_by_role("dialog", name="Save as test")
+        for act, words in (("success", "the answer to success"), ("error", "")):
+            await visit.go("/tools/Kept")
+            await page.get_by_role("combobox", name="act").select_option(act)
+            await run(visit)
+            await page.get_by_role("button", name="Save as test").click()
+            await dialog.get_by_label("Name").fill(f"it ends in {act}")
+            await dialog.get_by_label("The answer must say").fill(words)
+            assert [*await access_faults(page), *await layout_faults(page)] == []
+            await dialog.get_by_role("button", name="Save", exact=True).click()
+            await expect(dialog).to_have_count(0)
+        assert visit.wrong() == []
+        await page.get_by_role("button", name="Save as test").click()
+        await dialog.get_by_label("The answer must say").fill("")
+        await dialog.get_by_role("button", name="Save", exact=True).click()
+        await expect(dialog.get_by_role("alert")).to_contain_text("has this test already: 'it ends in error'")
+        visit.allowed += ["400"]
+        assert visit.wrong() == []
+    tested = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "toolyard", "plugin", "test", str(owned.home / "plugins" / "Kept")),
+        *("--home", str(tmp_path / "home"), "--project", str(owned.project)),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(START_S):
+        out, _ = await tested.communicate()
+    assert out.decode().split("\n")[-4:-1] == [
+        "✓ it ends in success",
+        "✓ it ends in error",
+        "2 passed, 0 skipped, 0 failed",
+    ]

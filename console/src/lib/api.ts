@@ -1,7 +1,7 @@
 /** Requests to our own server. A refusal is an ApiError with its code and the id of the request, never a silent null. */
 import { signal } from "@preact/signals";
 
-export interface Session { key: string; scopes: string[]; csrf: string }
+export interface Session { key: string; scopes: string[]; csrf: string; cursor: number | null }
 export interface Page<T> { data: T[]; next: string | null }
 
 export class ApiError extends Error {

@@ -1,7 +1,8 @@
-/** The one event stream. Each event comes once: a lost connection comes back with the cursor of the last one seen.
+/** The one event stream, from the moment that the session was asked for: what a page has loaded since cannot have changed
+ * unheard. Each event comes once: a lost connection comes back with the cursor of the last one seen.
  * A `gap` (events that are no longer kept) reaches every listener, which then looks at the state anew. */
 import { signal } from "@preact/signals";
-import { api, may } from "./api";
+import { api, may, session } from "./api";
 
 export interface Live { seq: number; type: string; at: number; data: Record<string, unknown> }
 /** `none`: this key may not hear events; pages show what they were told when they were opened. */
@@ -30,6 +31,7 @@ export function connect(): void {
     link.value = { state: "none", since: Date.now(), retryAt: 0 };
     return;
   }
+  cursor ??= session.peek()?.cursor ?? null;
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const ours = new WebSocket(`${scheme}://${location.host}/ws${cursor === null ? "" : `?cursor=${cursor}`}`);
   socket = ours;

@@ -27,11 +27,13 @@ export function useThing<T>(path: string | null, topics: readonly string[] = [],
     return () => stop.current?.abort();
   }, [load]);
   const later = useSoon(load);
-  useEffect(() => (topics.length ? hear(topics, (event) => { if (event.type === "gap" || concerns(event.data)) later(); }) : undefined), [later, topics.join()]);
+  const latest = useRef(concerns);
+  latest.current = concerns;
+  useEffect(() => (topics.length ? hear(topics, (event) => { if (event.type === "gap" || latest.current(event.data)) later(); }) : undefined), [later, topics.join()]);
   const seen = useRef(reconnections.value);
   useEffect(() => { if (seen.current !== reconnections.value) { seen.current = reconnections.value; void load(); } }, [reconnections.value]);
   const now = held.value.path === path ? held.value : { state: "loading" as State, value: null, error: null };
-  return { state: now.state, value: now.value, error: now.error, reload: () => void load(), put: (value) => (held.value = { path, state: "ready", value, error: null }) };
+  return { state: now.state, value: now.value, error: now.error, reload: () => void load(), put: (value) => { stop.current?.abort(); held.value = { path, state: "ready", value, error: null }; } };
 }
 
 export interface Row { id: string }
@@ -41,7 +43,7 @@ export interface Records<T> {
 }
 
 /** A list, newest first. Events of `topics` bring its changes in, at most three times a second; while paused they are
- * only counted (those that `counts` says belong here), and nothing is lost: going on loads them. `one` is the path of
+ * only counted (those that `counts` says belong here), nothing moves, and nothing is lost: going on loads them. `one` is the path of
  * a single row, for rows further down. */
 export function useRecords<T extends Row>(path: string, topics: readonly string[], one?: (id: string) => string, counts: (data: Record<string, unknown>) => boolean = () => true): Records<T> {
   type Held = { path: string; state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean };
@@ -50,7 +52,7 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
   const paused = useSignal(false);
   const unseen = useSignal(0);
   const missed = useRef(new Set<string>());
-  const changed = useRef(new Set<string>());
+  const changed = useRef(new Map<string, Record<string, unknown>>()); // not yet read, with what the event said
   const stop = useRef<AbortController | null>(null);
   const latest = useRef(counts);
   latest.current = counts;
@@ -59,7 +61,7 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
     stop.current?.abort();
     const ours = (stop.current = new AbortController());
     if (fresh) held.value = empty();
-    const ids = [...changed.current];
+    const ids = [...changed.current.keys()];
     await api<Page<T>>(path, { signal: ours.signal }).then(async (page) => {
       if (ours.signal.aborted) return;
       for (const id of ids) changed.current.delete(id);
@@ -86,12 +88,15 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
     void load(true);
     return () => stop.current?.abort();
   }, [load]);
-  const later = useSoon(() => load(false));
+  const later = useSoon(async () => { if (!paused.peek()) await load(false); });
+  const count = (id: string, data: Record<string, unknown>) => {
+    if (latest.current(data) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
+  };
   useEffect(() => hear(topics, (event) => {
     const id = typeof event.data.id === "string" ? event.data.id : "";
-    if (id) changed.current.add(id);
+    if (id) changed.current.set(id, event.data);
     if (!paused.peek()) return later();
-    if (id && latest.current(event.data) && !missed.current.has(id) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
+    if (id) count(id, event.data);
   }), [later, topics.join()]);
   const seen = useRef(reconnections.value);
   useEffect(() => {
@@ -112,14 +117,24 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
         const known = new Set(held.peek().rows.map((row) => row.id));
         held.value = { ...held.peek(), rows: [...held.peek().rows, ...page.data.filter((row) => !known.has(row.id))], next: page.next, busy: false };
       },
-      (error: ApiError) => (held.value = { ...held.peek(), error, busy: false }),
+      (error: ApiError) => { if (held.peek().path === path) held.value = { ...held.peek(), error, busy: false }; },
     );
   }, [path]);
 
   const shown = held.value.path === path ? held.value : empty();
   return {
     ...shown, paused: paused.value, unseen: unseen.value, more, reload: () => void load(shown.rows.length === 0),
-    pause: (on) => { paused.value = on; if (!on) { missed.current.clear(); unseen.value = 0; void load(false); } },
+    pause: (on) => {
+      paused.value = on;
+      if (on) {
+        if (held.peek().state === "ready") stop.current?.abort(); // what is on its way counts as what comes
+        for (const [id, data] of changed.current) count(id, data);
+      } else {
+        missed.current.clear();
+        unseen.value = 0;
+        void load(false);
+      }
+    },
     put: (row) => (held.value = { ...held.peek(), rows: held.peek().rows.some((old) => old.id === row.id) ? held.peek().rows.map((old) => (old.id === row.id ? row : old)) : [row, ...held.peek().rows] }),
     drop: (id) => (held.value = { ...held.peek(), rows: held.peek().rows.filter((row) => row.id !== id) }),
   };

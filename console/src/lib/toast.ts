@@ -1,4 +1,5 @@
-/** Short words about what was just done. They never carry the only copy of an error. */
+/** Short words about what was just done, gone after a few seconds. What went wrong stays until somebody closes it: it may
+ * be the only copy. */
 import { signal } from "@preact/signals";
 
 export interface Toast { id: number; text: string; tone: "good" | "bad" | "plain" }
@@ -7,6 +8,12 @@ let count = 0;
 
 export function toast(text: string, tone: Toast["tone"] = "good"): void {
   const one = { id: ++count, text, tone };
-  toasts.value = [...toasts.value.slice(-3), one];
-  setTimeout(() => (toasts.value = toasts.value.filter((other) => other !== one)), 5000);
+  // The same fault again is not told twice.
+  const others = toasts.value.filter((other) => other.tone !== "bad" || other.text !== text);
+  toasts.value = [...others.slice(-3), one];
+  if (tone !== "bad") setTimeout(() => close(one), 5000);
+}
+
+export function close(one: Toast): void {
+  toasts.value = toasts.value.filter((other) => other !== one);
 }

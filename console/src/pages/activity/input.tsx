@@ -1,6 +1,7 @@
 /** What the call was given, secrets masked. */
 import { useSignal } from "@preact/signals";
 import { Code, Json } from "../../ui/code";
+import { Switch } from "../../ui/field";
 import type { WholeCall } from "./types";
 import { activityWords as words } from "./words";
 
@@ -9,7 +10,7 @@ export function Input({ call }: { call: WholeCall }) {
   const raw = useSignal(false);
   return (
     <div class="stack">
-      <label class="act-raw"><input type="checkbox" checked={raw.value} onChange={(event) => (raw.value = event.currentTarget.checked)} /> {t.raw}</label>
+      <Switch label={t.raw} on={raw.value} onSwitch={(on) => (raw.value = on)} />
       {raw.value ? <Code tall label={t.input} text={JSON.stringify(call.arguments) ?? ""} /> : <Json label={t.input} value={call.arguments} />}
     </div>
   );

@@ -26,7 +26,7 @@ export function Output({ call }: { call: WholeCall }) {
       {cut?.full_output_path && <WholeOutput path={cut.full_output_path} />}
       {media.length > 0 && <Media found={media} />}
       {rest.length > 0 && <Json label={t.data} value={brief(data)} />}
-      <details class="act-fold-box"><summary>{t.envelope}</summary><Json label={t.envelope} value={envelope} /></details>
+      <details class="fold"><summary>{t.envelope}</summary><Json label={t.envelope} value={envelope} /></details>
     </div>
   );
 }

@@ -2,6 +2,7 @@
 import { Fragment } from "preact";
 import { chatLink } from "../../lib/chat-link";
 import { StateChip } from "../../ui/chip";
+import { Handle } from "../../ui/handle";
 import { visible } from "../../lib/visible";
 import { who } from "../../lib/who";
 import type { WholeCall } from "./types";
@@ -22,7 +23,7 @@ export function Related({ call }: { call: WholeCall }) {
   if (!lines.length) return <p class="quiet">{t.relatedNone}</p>;
   return (
     <dl class="facts act-related">
-      {lines.map((line) => <Fragment key={line.id}><dt>{line.name}</dt><dd><a class="mono" data-given href={line.href}>{line.id}</a>{line.state && <StateChip state={line.state} />}{line.by && <span class="faint" data-given>{visible(who(line.by))}</span>}</dd></Fragment>)}
+      {lines.map((line) => <Fragment key={line.id}><dt>{line.name}</dt><dd><Handle text={line.id} href={line.href} />{line.state && <StateChip state={line.state} />}{line.by && <span class="faint" data-given>{visible(who(line.by))}</span>}</dd></Fragment>)}
     </dl>
   );
 }

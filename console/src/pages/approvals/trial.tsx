@@ -33,7 +33,7 @@ export function Trial() {
       <TextArea mono rows={3} label={t.argumentsJson} problem={problem.value} value={text.value} onInput={(value) => (text.value = value)} />
       <div><Button disabled={!tool.value.trim()} onFault={(error) => (fault.value = error as Error)} onClick={test}>{t.test}</Button></div>
       {fault.value && <Fault error={fault.value} />}
-      <div role="status">
+      <div role="status" class="apr-verdict">
         {came && (
           <Notice tone={came.effect === "run" ? "good" : came.effect === "ask" ? "warn" : "bad"}>
             <strong>{came.effect === "run" ? t.willRun : came.effect === "ask" ? t.willAsk : t.willDeny}</strong>

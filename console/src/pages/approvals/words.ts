@@ -24,7 +24,7 @@ export const approvalWords = dictionary(
     asks: (who: string) => `由 ${who} 请求`, openCall: "在活动中打开", openChat: "打开对话", said: "用户最后说的话", arguments: "参数", asJson: "JSON", noArguments: "没有参数。", changes: "将要更改的内容", noPatch: (why: string) => `无法显示更改：${why}`, commandLine: "命令行", detailFailed: "未能读取完整内容，暂时不能允许",
     hidden: "其中有看不见的字符，已标记为 ⟦U+…⟧。", left: "自动拒绝倒计时", over: "时间已到",
     riskRead: "读取", riskWrite: "写入", riskExecute: "执行", riskNetwork: "网络", becauseWrite: "它会更改文件。", becauseExecute: "它会运行程序。", becauseNetwork: "它会访问网络。", becauseProtected: "它会写入受保护的位置，每次都必须由人来允许。", becauseMode: "由审批模式决定。", becauseRead: "它只读取。", becauseAllowRule: "有规则允许它。", becauseDenyRule: "有规则拒绝它。", becauseAutoSafe: "它的操作可以撤销，这个对话允许此类调用直接执行。",
-    answeredBy: (who: string) => `由 ${who}`, byItself: "未询问，直接执行", nobody: "无人及时回应", gone: "发起请求的调用已结束", clear: "清除已答复", failed: "答复没有被接受", noteLabel: "要告诉模型什么？", noteHelp: "它会和拒绝一起读到。", noRule: "无法用一条规则表达，只能逐次允许。",
+    answeredBy: (who: string) => `由 ${who} 处理`, byItself: "未询问，直接执行", nobody: "无人及时回应", gone: "发起请求的调用已结束", clear: "清除已答复", failed: "答复没有被接受", noteLabel: "要告诉模型什么？", noteHelp: "它会和拒绝一起读到。", noRule: "无法用一条规则表达，只能逐次允许。",
     alwaysTitle: "始终允许？", alwaysText: "将保存下面这条规则。符合它的调用不再询问，对所有对话有效，直到你撤销。", ruleAllow: "允许", ruleDeny: "拒绝", matched: (n: number, m: number) => `最近 ${m} 次调用中有 ${n} 次符合。`, counting: "正在统计过去的调用", saveRule: "保存规则并允许", protectedStays: "受保护的位置仍会询问。",
     notify: "浏览器通知", sound: "声音", noNotice: "这个浏览器不允许控制台显示通知。", noticeTitle: (tool: string) => `${tool} 请求你的审批`, noticeText: "打开 Toolyard 以答复。",
     historyNone: "还没有任何请求", historyNoneText: "每次答复都会保存在这里。", more: "正在加载更多", detail: "审批详情",

@@ -26,7 +26,8 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
   const running = talk.running.value;
   const eager = useSignal(false); // Enter came before the models did
   useEffect(() => { if (eager.peek() && talk.model.value) submit(); }, [talk.model.value]);
-  useEffect(() => {
+  // Before anybody can write: what is typed early must not be overwritten by the draft.
+  useLayoutEffect(() => {
     const given = asked("prompt");
     text.value = given || (localStorage.getItem(draftKey(talk)) ?? "");
     images.value = [];

@@ -43,6 +43,7 @@ export function Messages({ talk }: { talk: Talk }) {
       if (held) atEnd.current = node.scrollHeight - node.scrollTop - node.clientHeight < CLOSE;
       if (atEnd.current) toEnd();
       else look();
+      top = node.scrollTop; // what shrinks pulls the view up as well, and that is nobody's doing
     });
     grown.observe(inner.current!);
     grown.observe(node);

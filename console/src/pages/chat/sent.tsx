@@ -21,7 +21,7 @@ export function Sent({ talk }: { talk: Talk }) {
       {state === "fault" && (error?.status === 404 ? <Empty sign="eye" title={t.sentTitle}>{t.sentMissing}</Empty> : <Fault error={error} retry={reload} />)}
       {value && <p class="quiet">{t.sentHelp}</p>}
       {rounds.map((round, at) => (
-        <details key={at} class="chat-round" open={at === rounds.length - 1}>
+        <details key={at} class="fold chat-round" open={at === rounds.length - 1}>
           <summary>{t.round(at + 1, rounds.length)}</summary>
           {typeof round.sent === "string" ? <><Notice tone="warn">{t.longText}</Notice><Code text={round.sent} tall /></> : <Round body={round.sent} />}
         </details>

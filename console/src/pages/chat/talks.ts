@@ -32,7 +32,10 @@ export function talkOf(id: string): Talk {
 
 export async function load(talk: Talk): Promise<void> {
   try {
-    receive(talk, await api<Stored>(`/v1/conversations/${encodeURIComponent(talk.id)}`), []);
+    const stored = await api<Stored>(`/v1/conversations/${encodeURIComponent(talk.id)}`);
+    // What was said or kept here meanwhile is newer; it meets what another window has when it is kept.
+    if (talk.state.peek() === "ready" && (talk.running.peek() || stored.version <= talk.version)) return;
+    receive(talk, stored, []);
     talk.state.value = "ready";
     if (messagesOf(talk).at(-1)?.state === "running") void follow(talk);
   } catch (error) {

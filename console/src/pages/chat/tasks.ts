@@ -28,7 +28,8 @@ export function taskOf(plugin: string, id: string): Signal<Held> {
 async function look(key: string): Promise<void> {
   const one = held.get(key)!;
   try {
-    one.value = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`);
+    const came = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`), had = one.peek();
+    if (had === null || had === "missing" || came.updated >= had.updated) one.value = came; // answers may overtake each other
   } catch (error) {
     if (error instanceof ApiError && error.status !== 0) one.value = "missing";
   }

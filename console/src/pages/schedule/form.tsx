@@ -70,7 +70,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
       <WhenField when={when.value} onWhen={(next) => (when.value = next)} preview={preview} looking={looking} zone={zone} offset={offset} />
       <Select label={t.tool} required value={tool.value} onInput={(name) => { tool.value = name; given.value = {}; }} options={[{ value: "", name: t.toolPick }, ...(tools.value?.data ?? (tool.value ? [{ name: tool.value }] : [])).map((one) => ({ value: one.name, name: one.name, given: true }))]} />
       {JSON.stringify(given.value).includes(MASK) && <Notice tone="warn">{t.masked}</Notice>}
-      {chosen ? <ArgumentsField key={tool.value} schema={chosen.parameters} value={given.value} problems={tried.value ? problems : NONE} onValue={(value, right) => { given.value = value; isRight.value = right; }} /> : <p class="quiet">{t.toolNone}</p>}
+      {chosen ? <ArgumentsField key={tool.value} schema={chosen.parameters} value={given.value} problems={tried.value ? problems : NONE} onValue={(value, right) => { given.value = value; isRight.value = right; }} /> : null}
     </Dialog>
   );
 }

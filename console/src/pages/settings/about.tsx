@@ -26,7 +26,7 @@ export function About() {
         </dl>
       </section>
       {limits.value && (
-        <details class="card settings-limits">
+        <details class="card fold settings-limits">
           <summary>{t.limitsTitle}</summary>
           <dl class="facts">{Object.entries(limits.value.limits).map(([name, value]) => [<dt key={name}><code>{name}</code></dt>, <dd key={`${name}-v`} class="tabular">{value}</dd>])}</dl>
         </details>

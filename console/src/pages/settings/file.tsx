@@ -29,6 +29,7 @@ export function File() {
     fault.value = null;
     try {
       const came = await api<Checked>("/v1/settings", { method: "PUT", body: { text, before: all.value!.text }, query: { check: check || null } });
+      if (check && (draft.peek() ?? text) !== text) return; // it was changed meanwhile
       if (check) diff.value = came.diff ?? "";
       else {
         draft.value = null;

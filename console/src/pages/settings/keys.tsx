@@ -29,7 +29,7 @@ export function Keys() {
         {others.map((key) => (
           <li key={key.id} class="card row" data-row tabIndex={0}>
             <div class="grow"><strong>{key.name}</strong><div class="faint">{t.created} <Ago at={key.created} />{key.last_used ? <> · {t.lastUsed} <Ago at={key.last_used} /></> : null}</div></div>
-            {key.scopes.map((scope) => <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>{scope}</Chip>)}
+            <span class="settings-may">{key.scopes.map((scope) => <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>{scope}</Chip>)}</span>
             <Button kind="danger" sign="trash" onClick={() => (ending.value = key)}>{t.revoke}</Button>
           </li>
         ))}

@@ -30,7 +30,7 @@ export function Values() {
   const groups = [...new Set([...GROUPS, ...found.map((one) => one.group)])].filter((group) => found.some((one) => one.group === group));
   return (
     <>
-      <Search label={t.search} value={asked("find")} onInput={(find) => ask({ find })} />
+      <div class="row"><Search label={t.search} value={asked("find")} onInput={(find) => ask({ find })} /><span class="faint">{t.unmarked}</span></div>
       {!found.length && <Empty sign="search" title={t.none} />}
       {groups.map((group) => (
         <section key={group} class="card settings-group" aria-label={groupName(group)}>

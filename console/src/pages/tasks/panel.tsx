@@ -11,6 +11,7 @@ import { StateChip } from "../../ui/chip";
 import { Code, Json } from "../../ui/code";
 import { Dialog } from "../../ui/dialog";
 import { TextField } from "../../ui/field";
+import { Handle } from "../../ui/handle";
 import { Fault, Loading } from "../../ui/state";
 import { Ago, Elapsed } from "../../ui/time";
 import { brief, Media, mediaIn } from "../activity/media";
@@ -58,9 +59,9 @@ function Whole({ task, onFault }: { task: Task; onFault: (error: unknown) => voi
         <dt>{t.updated}</dt><dd><Ago at={task.updated} /></dd>
         <dt>{t.deadline}</dt><dd data-given>{absolute(task.deadline)}</dd>
         <dt>{t.caller}</dt><dd data-given>{visible(who(task.caller))}</dd>
-        <dt>{t.call}</dt><dd><a class="mono" data-given href={`/activity?call=${encodeURIComponent(task.call_id)}`}>{task.call_id}</a></dd>
+        <dt>{t.call}</dt><dd><Handle text={task.call_id} href={`/activity?call=${encodeURIComponent(task.call_id)}`} /></dd>
         {task.chat && <><dt>{t.chat}</dt><dd data-given>{chat ? <a href={chat}>{visible(task.chat)}</a> : visible(task.chat)}</dd></>}
-        <dt>{t.id}</dt><dd class="mono" data-given>{task.id}</dd>
+        <dt>{t.id}</dt><dd><Handle text={task.id} /></dd>
       </dl>
       <Callbacks task={task} />
       <Pushes task={task} onFault={onFault} />

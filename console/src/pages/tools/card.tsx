@@ -24,7 +24,7 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
         <Star name={entry.name} title={title} />
         {entry.plugin && <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />}
       </div>
-      <p class="tools-about quiet">{entry.about ? <span data-given>{visible(entry.about)}</span> : <Told text={entry.reason} />}</p>
+      {entry.about !== entry.title && <p class="tools-about quiet">{entry.about ? <span data-given>{visible(entry.about)}</span> : <Told text={entry.reason} />}</p>}
       {entry.state === "missing_config" && <a class="tools-lacks" href={addressOf(entry, "config")}><Icon sign="settings" size={15} /><span><Told text={entry.reason} /></span></a>}
       <div class="tools-card-foot">
         {entry.state === "ready" ? <span class="tools-ready" title={pluginStateWord("ready")}><span class="hush">{pluginStateWord("ready")}</span></span> : <PluginState state={entry.state} />}

@@ -40,8 +40,13 @@ export function asCommand(tool: string, input: Values): string {
 
 /** The last run as an entry of the plugin's `cases.json`, which `toolyard plugin test` runs. */
 export function asCase(envelope: Envelope): string {
-  const first = envelope.text.split("\n", 1)[0] ?? "";
+  const first = firstLine(envelope);
   return JSON.stringify({ name: first.slice(0, 80), args: envelope.context.params_input ?? {}, expect: { status: envelope.status, ...(first ? { text_contains: first } : {}) } }, null, 2);
+}
+
+/** What a test expects of an answer, unless told otherwise. */
+export function firstLine(envelope: Envelope): string {
+  return (envelope.text.split("\n", 1)[0] ?? "").slice(0, 400);
 }
 
 /** For a shell: inside single quotes nothing means anything but the quote itself. */

@@ -21,7 +21,7 @@ export function Description({ tool, plugin }: { tool: Tool | null; plugin: Plugi
       {texts.prompt && <Tabs label={t.modelReads} tabs={[{ id: "function", name: t.asFunction }, { id: "prompt", name: t.asPrompt }]} open={open} onOpen={(id) => (tab.value = id)} />}
       <Code text={text} label={`${name} · ${t.characters([...text].length)}`} tall />
       {plugin && (plugin.lint.length ? <section class="stack"><h2>{t.lint}</h2><ProblemList problems={plugin.lint} /></section> : <p class="quiet">{t.clean}</p>)}
-      {tool && <details class="tools-fold"><summary>{t.parameters}</summary><Json value={tool.parameters} label={t.parameters} /></details>}
+      {tool && <details class="fold"><summary>{t.parameters}</summary><Json value={tool.parameters} label={t.parameters} /></details>}
     </div>
   );
 }

@@ -45,7 +45,7 @@ function Lines({ text, problems }: { text: string; problems: readonly Problem[] 
             <div key={n} class={`tools-line ${tone}`}>
               <span class="tools-no" aria-hidden="true">{n + 1}</span>
               <span class="tools-line-text" data-given>{visible(line) || " "}</span>
-              {here.map((one, m) => <span key={m} class="tools-line-note"><b>{t.line(one.line)}:{one.column}</b> <ProblemText problem={one} /></span>)}
+              {here.map((one, m) => <span key={m} class="tools-line-note"><b>{t.line(one.line, one.column)}</b> <ProblemText problem={one} /></span>)}
             </div>
           );
         })}

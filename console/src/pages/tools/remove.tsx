@@ -5,6 +5,7 @@ import { toast } from "../../lib/toast";
 import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
+import { Handle } from "../../ui/handle";
 import { pluginPath, removing } from "./plugin-actions";
 import { titleOf } from "./spoken";
 import { pluginWords } from "./words-plugin";
@@ -25,7 +26,7 @@ export function Remove() {
   return (
     <Dialog title={t.removeTitle(name)} onClose={close} footer={<><Button onClick={close}>{t.cancel}</Button><Button kind="danger" sign="trash" onClick={remove}>{t.removeIt}</Button></>}>
       <p>{t.removeText}</p>
-      <p class="mono faint" data-given>{visible(asked.plugin.folder)}</p>
+      <Handle text={asked.plugin.folder} />
     </Dialog>
   );
 }

@@ -9,6 +9,7 @@ import { Tabs } from "../../ui/tabs";
 import { Outcome } from "./outcome";
 import { ProcessView } from "./process";
 import type { Run } from "./runs";
+import { SaveTest } from "./save-test";
 import { Stopwatch } from "./stopwatch";
 import type { Envelope, Tool } from "./types";
 import { tryWords } from "./words-try";
@@ -16,7 +17,7 @@ import { tryWords } from "./words-try";
 type Tab = "result" | "raw" | "process";
 const KEYS = ["status", "data", "text", "stats", "context"] as const;
 
-export function Result({ tool, run }: { tool: Tool; run: Run | null }) {
+export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null; takesTests: boolean }) {
   const t = tryWords();
   const tab = useSignal<Tab>("result");
   const envelope = run?.envelope ?? null;
@@ -43,6 +44,7 @@ export function Result({ tool, run }: { tool: Tool; run: Run | null }) {
           {open === "result" && <Outcome envelope={envelope} media={run.media} />}
           {open === "raw" && <><KeyChecks envelope={envelope} /><Json value={envelope} label={t.raw} /></>}
           {open === "process" && <ProcessView id={run.id} />}
+          {takesTests && tool.plugin && run.id && !isCancelled(envelope) && <SaveTest key={run.id} plugin={tool.plugin} call={run.id} envelope={envelope} />}
         </>
       )}
     </section>

@@ -79,7 +79,7 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
       </div>
       {plugin && (ATTENTION.has(state) || state === "unsupported") && open !== "manifest" && <Notice tone="warn" action={state === "missing_config" && open !== "config" ? <a class="button" href={addressOf({ name, tool, plugin }, "config")}>{t.configure}</a> : undefined}><p>{todo(state)}</p>{state !== "needs_review" && state !== "changed" && <p class="faint"><Told text={plugin.reason} /></p>}</Notice>}
       <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => ask({ tab: id === "try" ? "" : id }, false)} />
-      {open === "try" && tool && <TryIt tool={tool} />}
+      {open === "try" && tool && <TryIt tool={tool} takesTests={whole.value?.takes_tests ?? false} />}
       {open === "description" && (plugin ? <Whole thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} /> : <Description tool={tool} plugin={null} />)}
       {open === "manifest" && <Whole thing={whole} draw={(one) => <ManifestTab plugin={one} reload={all} />} />}
       {open === "config" && <Whole thing={whole} draw={(one) => <ConfigTab plugin={one} put={whole.put} reload={reload} />} />}
@@ -90,6 +90,6 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
 }
 
 function Whole({ thing, draw }: { thing: Thing<PluginWhole>; draw: (plugin: PluginWhole) => preact.ComponentChild }) {
-  if (thing.state === "fault") return <Fault error={thing.error} retry={thing.reload} />;
+  if (thing.state === "fault" && !thing.value) return <Fault error={thing.error} retry={thing.reload} />;
   return thing.value ? <>{draw(thing.value)}</> : <Loading rows={4} />;
 }

@@ -5,6 +5,7 @@ import { toast } from "../../lib/toast";
 import { visible } from "../../lib/visible";
 import { Button, CopyButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
+import { Handle } from "../../ui/handle";
 import { Fault, Notice } from "../../ui/state";
 import { DiffText } from "./diff-text";
 import { pluginPath } from "./plugin-actions";
@@ -38,13 +39,13 @@ export function ReviewFacts({ review }: { review: Review }) {
     <>
       <div class="tools-command"><span class="faint">{t.commandLine}{review.shell && ` · ${t.byShell}`}</span><pre tabIndex={0} aria-label={t.commandLine}>{visible(review.command_line)}</pre></div>
       <dl class="facts">
-        <dt>{t.env}</dt><dd>{review.env.length ? <span class="tools-names">{review.env.map((name) => <code key={name}>{visible(name)}</code>)}</span> : t.noEnv} <span class="faint">{review.env.length > 0 && t.envHelp}</span></dd>
-        <dt>{t.folders}</dt><dd class="tools-paths">{review.folders.map((folder) => <code key={folder}>{visible(folder)}</code>)}</dd>
+        <dt>{t.env}</dt><dd>{review.env.length ? <span class="tools-names">{review.env.map((name) => <code key={name}>{visible(name)}</code>)}</span> : t.noEnv} <span class="faint tools-aside">{review.env.length > 0 && t.envHelp}</span></dd>
+        <dt>{t.folders}</dt><dd class="tools-paths">{review.folders.map((folder) => <Handle key={folder} text={folder} />)}</dd>
         <dt>{t.sandbox}</dt><dd>{review.sandbox === "limits" ? t.sandboxLimits : review.sandbox}</dd>
         {review.changed.length > 0 && <><dt>{t.changedFiles}</dt><dd class="tools-paths">{review.changed.map((file) => <code key={file}>{visible(file)}</code>)}</dd></>}
         <dt>{t.fingerprint}</dt><dd class="row tools-print"><code>{review.fingerprint}</code><CopyButton text={review.fingerprint} /></dd>
       </dl>
-      {files.length > 0 && <details class="tools-fold"><summary>{t.files} ({files.length})</summary><ul class="tools-files">{files.map(([name, hash]) => <li key={name}><span class="mono" data-given>{visible(name)}</span><span class="mono faint cut" data-given title={hash}>{hash}</span></li>)}</ul></details>}
+      {files.length > 0 && <details class="fold"><summary>{t.files} ({files.length})</summary><ul class="tools-files">{files.map(([name, hash]) => <li key={name}><span class="mono" data-given>{visible(name)}</span><span class="mono faint cut" data-given title={hash}>{hash}</span></li>)}</ul></details>}
     </>
   );
 }

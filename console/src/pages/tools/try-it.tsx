@@ -21,7 +21,7 @@ import { tryWords } from "./words-try";
 
 const NONE: Problems = new Map();
 
-export function TryIt({ tool }: { tool: Tool }) {
+export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean }) {
   const t = tryWords();
   const input = useSignal<Values>(keptInput(tool.name));
   const tried = useSignal(false);
@@ -41,8 +41,10 @@ export function TryIt({ tool }: { tool: Tool }) {
     lookAtResult();
   };
   const show = async (id: string) => {
+    const before = runs.peek()[tool.name]?.began;
     const call = await api<Call>(`/v1/calls/${encodeURIComponent(id)}`);
     if (call.tool !== tool.name) throw new Error(t.lost);
+    if (runs.peek()[tool.name]?.began !== before) return; // another run has begun since
     put(call.arguments);
     recall(tool.name, call);
     lookAtResult();
@@ -61,7 +63,7 @@ export function TryIt({ tool }: { tool: Tool }) {
             <Tabs label={t.inputForm} tabs={[{ id: "form", name: t.form }, { id: "json", name: t.json }]} open={asJson ? "json" : "form"} onOpen={(id) => { if (!badJson.value) ask({ input: id === "json" ? "json" : "" }); }} />
             <span class="row">
               {Object.keys(input.value).length > 0 && <Button kind="quiet" onClick={() => { put({}); tried.value = false; ask({ call: "" }); }}>{t.reset}</Button>}
-              <CopyAs tool={tool.name} input={input.value} envelope={tool.plugin ? (run?.envelope ?? null) : null} />
+              <CopyAs tool={tool.name} input={input.value} envelope={run?.envelope ?? null} />
             </span>
           </div>
           {prefilled.value === "filled" && <Notice>{t.prefilled}{JSON.stringify(input.value).includes("[masked]") && ` ${t.masked}`}</Notice>}
@@ -81,7 +83,7 @@ export function TryIt({ tool }: { tool: Tool }) {
             {count > 0 && !asJson && <span class="problem" role="status">{t.missing(count)}</span>}
           </div>
         </section>
-        <Result tool={tool} run={run ?? null} />
+        <Result tool={tool} run={run ?? null} takesTests={takesTests} />
       </div>
       <History tool={tool.name} shown={run?.id ?? ""} ended={run?.ended ?? 0} onShow={async (id) => { await show(id); ask({ call: "" }); }} onRun={(values) => { put(values); go(values); }} />
     </div>

@@ -15,7 +15,7 @@ export interface Plugin extends Named {
 export interface Review { command_line: string; argv: string[]; shell: boolean; env: string[]; files: Record<string, string>; folders: string[]; sandbox: string; fingerprint: string; changed: string[]; diff: string }
 export interface Setting { key: string; type: string; description: string; required: boolean; secret: boolean; value: string | null; set: boolean; source: "plugin" | "host" | "default" | "missing"; changed: number | null }
 export interface PluginWhole extends Plugin {
-  manifest: string; description: string; description_length: number; prompt_text: string; hidden_characters: boolean; lint: Problem[]; review: Review | null; config: Setting[]; docs: { name: string; html: string }[];
+  manifest: string; description: string; description_length: number; prompt_text: string; hidden_characters: boolean; lint: Problem[]; review: Review | null; config: Setting[]; docs: { name: string; html: string }[]; takes_tests: boolean;
 }
 export interface ToolStats { tool: string; calls: number; errors: number; p50_ms: number; max_ms: number }
 export interface Stats { total: number; by_tool: ToolStats[] }

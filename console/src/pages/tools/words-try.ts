@@ -11,6 +11,7 @@ export const tryWords = dictionary(
     history: "Last runs", noHistory: "No runs yet.", show: (what: string) => `Show this run: ${what}`, rerun: "Run this again", noInput: "no input",
     copyAs: "Copy as", curl: "curl", cli: "Command line", block: "Request block", testCase: "Test case", copied: (what: string) => `${what} copied`, noBlock: (why: string) => `This input cannot be written as a block: ${why}`,
     prefilled: "The input of an earlier call is filled in.", masked: "Secrets in it are masked: fill them in again.", lost: "The call of this link is not known any more.",
+    saveTest: "Save as test", saveTestText: "The call becomes a test in the plugin’s own folder. “toolyard plugin test” runs it from then on.", testName: "Name", testWords: "The answer must say", testWordsHelp: "Words of this answer that never change. Leave it empty to check only how the call ends.", testTask: "The test waits for the task and passes when it succeeds.", testEnds: "The call must end with", save: "Save", cancel: "Cancel", testSaved: (name: string) => `Saved as “${name}”`, testNotSaved: "The test was not saved",
   },
   {
     form: "表单", json: "JSON", input: "输入", inputForm: "输入方式", run: "运行", stop: "停止", stopping: "正在停止", dryRun: "试运行", dryRunHelp: "只显示会改什么，不写入", example: "示例", exampleN: (n: number) => `示例 ${n}`, reset: "清空",
@@ -21,5 +22,6 @@ export const tryWords = dictionary(
     history: "最近运行", noHistory: "还没有运行过。", show: (what: string) => `查看这次运行：${what}`, rerun: "再运行一次", noInput: "无输入",
     copyAs: "复制为", curl: "curl", cli: "命令行", block: "请求块", testCase: "测试用例", copied: (what: string) => `已复制：${what}`, noBlock: (why: string) => `这个输入不能写成请求块：${why}`,
     prefilled: "已填入之前一次调用的输入。", masked: "其中的密钥已隐藏，请重新填写。", lost: "链接中的调用已找不到。",
+    saveTest: "存为测试", saveTestText: "这次调用会写进插件自己的文件夹，成为一条测试，以后由“toolyard plugin test”运行。", testName: "名称", testWords: "回答必须包含", testWordsHelp: "填写回答中不会变化的文字；留空则只检查结束状态。", testTask: "测试会等任务结束，任务成功即通过。", testEnds: "结束状态必须是", save: "保存", cancel: "取消", testSaved: (name: string) => `已存为“${name}”`, testNotSaved: "测试没有保存",
   },
 );

@@ -30,7 +30,9 @@ export function ModelStep({ settings, next, skip, back, onSaved }: Given & { onS
     lacks.value = !url.value.trim();
     if (lacks.value) return;
     fault.value = null;
-    tested.value = await api<Tested>("/v1/upstream/test", { body: { url: url.value.trim(), ...(key.value ? { key: key.value } : {}) } });
+    const asked = [url.value, key.value];
+    const came = await api<Tested>("/v1/upstream/test", { body: { url: url.value.trim(), ...(key.value ? { key: key.value } : {}) } });
+    if (asked[0] === url.value && asked[1] === key.value) tested.value = came; // else it is of what was there before
   };
   const save = async () => {
     fault.value = null;

@@ -45,7 +45,9 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onS
 /** The time in a zone now; empty when there is no such zone. */
 function timeIn(zone: string): string {
   try {
-    return new Intl.DateTimeFormat(locale(), { timeZone: zone, weekday: "short", hour: "2-digit", minute: "2-digit", hour12: false, timeZoneName: "longOffset" }).format(new Date(now.value));
+    const parts = new Intl.DateTimeFormat(locale(), { timeZone: zone, weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "longOffset" }).formatToParts(new Date(now.value));
+    const of = (type: string) => parts.find((part) => part.type === type)?.value ?? "";
+    return `${of("weekday")} ${of("hour")}:${of("minute")} ${of("timeZoneName")}`;
   } catch {
     return "";
   }

@@ -62,7 +62,7 @@ export function ObjectFields({ schema, value, onValue, around, path = "", leaveO
   return (
     <div class="schema-fields">
       {first.map(draw)}
-      {fold ? <details class="schema-more" open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}><summary>{t.options(others.length)}</summary><div class="schema-fields">{others.map(draw)}</div></details> : others.map(draw)}
+      {fold ? <details class="fold schema-more" open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}><summary>{t.options(others.length)}</summary><div class="schema-fields">{others.map(draw)}</div></details> : others.map(draw)}
       {also.length > 0 && <p class="faint">{t.also(also.join(", "))}</p>}
     </div>
   );
