@@ -7,6 +7,7 @@ from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
 
 import toolyard
 from toolyard.blocking import BlockingYard
@@ -15,9 +16,13 @@ PATIENT: dict[str, Any] = {  # a busy machine is no failure
     "deadline": None,
     "suppress_health_check": [hypothesis.HealthCheck.too_slow],
 }
-hypothesis.settings.register_profile("test", **PATIENT, max_examples=50)
+# Every run of the suite tries the same examples, so that it fails for a change alone; a soak looks for new ones.
+hypothesis.settings.register_profile("test", **PATIENT, max_examples=50, derandomize=True, database=None)
 hypothesis.settings.register_profile("soak", **PATIENT, max_examples=5000)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "test"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "test")
+hypothesis.settings.load_profile(PROFILE)
+if PROFILE == "test":  # constants of the modules that happen to be loaded would make other examples in each process
+    providers._get_local_constants = lambda: providers._local_constants
 
 
 def pytest_xdist_auto_num_workers() -> int:

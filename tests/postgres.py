@@ -28,12 +28,13 @@ from urllib.parse import quote
 import asyncpg
 
 from toolyard.protocol.store import Store
+from toolyard.storage import postgres_server
 from toolyard.storage.memory import MemoryStore
 from toolyard.storage.postgres import PostgresStore
 from toolyard.storage.sqlite import SqliteStore
 
 NOBODY = 65534
-START_S = 60
+START_S = 180
 _SETTINGS = {  # durable as in earnest, but small
     "listen_addresses": "", "max_connections": "300", "shared_buffers": "16MB", "max_wal_size": "256MB",
     "autovacuum": "off", "log_min_messages": "fatal", "log_statement": "none",
@@ -56,6 +57,11 @@ END $$
 """
 _numbers = count(1)
 _free: list[str] = []
+
+# On a busy machine everything takes longer; what these limits are good for is tested with limits of its own.
+postgres_server._CONNECT_S = postgres_server._COMMAND_S = 60.0
+postgres_server._PATIENCE_S = 120.0
+postgres_server._SESSION = re.sub(r"'\d+s'", "'60s'", postgres_server._SESSION)
 
 
 @dataclass

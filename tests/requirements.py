@@ -1000,6 +1000,8 @@ PLUGIN_COMMANDS: Final = _now(
     ("plugin:cli:new", "contract §8", "toolyard plugin new makes a plugin that passes lint and test."),
     ("plugin:cli:lint", "contract §8", "toolyard plugin lint names each fault of a manifest with its place."),
     ("plugin:cli:test", "contract §8", "toolyard plugin test runs the plugin's own cases and reports each."),
+    ("plugin:cli:test:saved", "console §3",
+     "A call is saved as a case of its plugin, which toolyard plugin test runs, and what may run stays the same."),
     ("plugin:cli:run", "contract §8", "toolyard plugin run runs one plugin by its folder and shows its raw output."),
     ("plugin:cli:install", "contract §8",
      ("toolyard plugin install takes an archive, a folder or a git address and runs nothing from it, and remove "

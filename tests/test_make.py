@@ -2,15 +2,16 @@
 
 import os
 import signal
-import socket
 import subprocess
 import urllib.request
 from pathlib import Path
 
 import pytest
 
+from tests.fakes import free_port
+
 ROOT = Path(__file__).parents[1]
-WAIT_S = 300
+WAIT_S = 900
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +57,7 @@ def test_install_and_run_work_in_a_fresh_checkout_and_are_quick_when_nothing_cha
     assert first.returncode == 0, first.stderr
     assert (checkout / ".venv/bin/toolyard").exists()
     assert _make(checkout, tmp_path, "install").stdout == "make: Nothing to be done for 'install'.\n"
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     environment = _environment(tmp_path) | {"TOOLYARD_PORT": port}
     with subprocess.Popen(
         ["make", "run"], cwd=checkout, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True

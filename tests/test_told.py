@@ -11,14 +11,17 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src/toolyard"
 LIST = ROOT / "console/src/lib/told.zh.json"
 SPOKEN = (
-    *("doctor.py", "web/plugin_view.py", "gateway/probe.py"),
-    *(f"plugins/{name}.py" for name in ("lint", "command_line", "plugin_files", "poison", "discovery", "roots")),
+    *("doctor.py", "web/plugin_view.py", "web/routes/plugin_cases.py", "gateway/probe.py"),
+    *(
+        f"plugins/{name}.py"
+        for name in ("lint", "command_line", "plugin_files", "poison", "discovery", "roots", "new_case")
+    ),
     *(f"protocol/manifests/{name}.py" for name in ("commands", "config_schema", "fields", "reading", "source")),
 )
 # Joints of several of them, and what is no sentence: a pattern, a type, an example that is the same everywhere.
 SILENT = frozenset(
     {"{} {}", '"{}"', "{}: {}", "'{}' is {}.{}", "It is ignored.", '{"protocol": "stdio"}', "dict[Path, Json]"}
-    | {"Bearer {}"}
+    | {"Bearer {}", "{} ({})", "{}{}\n  {}\n]", "call '{}' of {}"}
 )
 PATTERN = re.compile(r"\\|\(\?|占位符")
 VALUE = re.compile(r"(?<!\{)\{\w+\}(?!\})")  # of str.format

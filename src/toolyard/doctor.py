@@ -45,7 +45,7 @@ def examine(project: str, home: str | None, tools: Sequence[str] | None = None) 
     used = [source for source in config.sources.values() if source != "default"]
     yield Check("settings", Health.OK, f"{len(used)} set, the others have their defaults")
     yield _home(config.home)
-    yield _state(config.home / STATE)
+    yield _shared_state(config["database"]) if config["database"] else _state(config.home / STATE)
     yield _project(config.project)
     try:
         names = _tools(config) if tools is None else tools
@@ -106,6 +106,23 @@ def _state(file: Path) -> Check:
     except StorageError as error:
         return Check("state", Health.FAIL, str(error), f"Run: toolyard restore --force BACKUP --home '{file.parent}'")
     return Check("state", Health.OK, f"{file} is whole" if file.exists() else f"{file} (made by the first call)")
+
+
+def _shared_state(url: str) -> Check:
+    try:
+        return Check("state", Health.OK, f"{asyncio.run(_reached(url))} answers")
+    except StorageError as error:
+        fix = "Correct the setting `database`, or start its server."
+        return Check("state", Health.FAIL, str(error), fix)
+
+
+async def _reached(url: str) -> str:
+    """Where the database is, without its password. Nothing is written there."""
+    from toolyard.storage.postgres_server import Server
+
+    server = await Server.at(url)
+    await server.close()
+    return server.place
 
 
 def _project(project: Path) -> Check:

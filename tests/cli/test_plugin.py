@@ -192,7 +192,7 @@ def test_run_and_test_of_a_static_plugin_show_its_value(shell: Shell) -> None:
     assert shell.run("plugin", "test", "drafts/Weather").returncode == 0
     (folder / "main.py").write_text("raise SystemExit(3)\n")
     done = shell.run("plugin", "run", "drafts/Weather")
-    assert (done.returncode, "no value: Weather ended with 3" in done.stdout) == (1, True)
+    assert (done.returncode, "(exit code 3)" in done.stdout) == (1, True)
     assert shell.run("plugin", "test", "drafts/Weather").returncode == 1
 
 

@@ -185,7 +185,7 @@ class Work:
         return id_
 
     async def ended(self, id_: str) -> None:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             ack("task", id=id_, state=(await self.yard.tasks.wait(id_)).state.value)
 
 
@@ -202,7 +202,7 @@ async def recover(yard: Yard) -> None:
             await yard.tasks.cancel(task.id)
             ack("task", id=task.id, state="cancelled")
         else:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(60):
                 ack("task", id=task.id, state=(await yard.tasks.wait(task.id)).state.value)
 
 

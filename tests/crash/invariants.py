@@ -23,7 +23,7 @@ from toolyard.plugins import census
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.store import Query
 
-ORPHANS_S = 5.0  # R02 has 2 s; the machine of a test may be busy
+ORPHANS_S = 15.0  # R02 has 2 s; the machine of a test may be busy
 _OPEN = {"call": {"running"}, "task": {"waiting_callback"}, "approval": {"pending"}, "schedule": {"running"}}
 _NEVER_ENDED = {"schedule": {"scheduled"}, "rule": {"active", "revoked"}, "result": {"kept"}, "backend": {"kept"}}
 _TERMINAL = re.compile(
@@ -88,7 +88,7 @@ async def settled(scene: Scene) -> None:
                 if task.arguments.get("then") == "wait":  # R03b: every old row can be ended
                     await yard.tasks.cancel(task.id)
                 else:
-                    async with asyncio.timeout(30):
+                    async with asyncio.timeout(60):
                         await yard.tasks.wait(task.id)
         finally:
             await listener.close()

@@ -81,7 +81,7 @@ async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> No
         messages = stream.messages(await stream.newest())
         waiting = asyncio.ensure_future(anext(messages))
         await call(yard, "one", "LS")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             message = await waiting
         await messages.aclose()
     assert message.body is not None

@@ -36,7 +36,7 @@ from toolyard.protocol.tool import Risk, ToolSpec
 
 BODIES: list[Json] = [{"status": "Succeed"}, {"status": "Failed"}, {"n": 1}]
 SPEC = ToolSpec(name="Tool", description="", parameters={}, risk=Risk.WRITE)
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 class Mortal:

@@ -141,7 +141,7 @@ async def test_a_sweep_while_other_processes_write_causes_no_locked_database(tmp
     ]
     for writer in writers:
         assert writer.stdout is not None
-        assert await asyncio.wait_for(writer.stdout.readline(), 30) == b"ready\n"
+        assert await asyncio.wait_for(writer.stdout.readline(), 60) == b"ready\n"
     async with asyncio.timeout(120):
         swept = await Retention(store, FakeClock()).sweep()
         said = [await writer.communicate() for writer in writers]

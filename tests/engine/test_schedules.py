@@ -255,7 +255,7 @@ async def test_a_run_that_is_stopped_with_its_host_ends_as_interrupted() -> None
     bench.work = lambda call: asyncio.Event().wait()  # type: ignore[assignment,return-value]
     bench.clock.advance(1900)
     assert await bench.schedules.run_due() == [added.id]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         await asyncio.sleep(0)
         await bench.schedules.close()
     assert await bench.state(added.id) == State.INTERRUPTED
@@ -307,7 +307,7 @@ async def test_a_run_whose_end_meets_a_full_disk_is_recorded_when_there_is_room_
     monkeypatch.setattr(bench.store, "commit", full)
     monkeypatch.setattr("toolyard.engine.schedule_runs._LOOK_S", 0.01)
     bench.clock.advance(1900)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await bench.tick()
     assert await bench.state(added.id) == State.DONE
     assert len(bench.ran) == 1
@@ -386,7 +386,7 @@ async def test_a_schedule_that_waits_for_its_turn_behind_others_is_late_because_
     added = [await bench.add("2026-11-15-18:00") for _ in range(65)]
     bench.clock.wall = datetime(2026, 11, 15, 10, 0, 1, tzinfo=UTC)
     assert await bench.schedules.tick() == 65
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while len(bench.ran) < 64:  # noqa: ASYNC110 they tell nobody
             await asyncio.sleep(0)
     bench.clock.advance(120)
@@ -409,7 +409,7 @@ async def test_a_server_whose_store_refuses_is_late_because_of_that(monkeypatch:
 
     monkeypatch.setattr(bench.store, "commit", full)
     serving = asyncio.create_task(bench.schedules.serve())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await looked.wait()
         while (await condition(bench, added.id))[1] != "storage":  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0)

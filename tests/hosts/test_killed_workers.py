@@ -40,7 +40,7 @@ time.sleep(0.1)
 address = os.environ["CALLBACK_BASE_URL"] + "/Later/" + name
 body = json.dumps({"status": "Succeed", "message": "done"}).encode()
 request = urllib.request.Request(address, body, {"content-type": "application/json"})
-with urllib.request.urlopen(request, timeout=20) as answer:
+with urllib.request.urlopen(request, timeout=60) as answer:
     assert answer.status == 200
 with open(said["file"], "a") as file:
     file.write("told\\n")
@@ -72,7 +72,7 @@ async def test_the_calls_of_a_killed_worker_are_settled_within_seconds(database:
         running = asyncio.create_task(a.yard.call("Slow", {"file": str(effect)}))
         await eventually(effect.exists)
         await worker.end()
-        async with asyncio.timeout(20):  # 10 s are promised; the machine of the tests is busy
+        async with asyncio.timeout(60):  # 10 s are promised; the machine of the tests is busy
             envelope = await running
         assert envelope.context["reason"] == "INTERRUPTED"
         assert "what it had done by then is not known" in envelope.text
@@ -94,7 +94,7 @@ async def test_an_idempotent_call_of_a_killed_worker_is_run_again_by_another(dat
         await eventually(effect.exists)
         async with workers(database, tmp_path / "x"):
             await first.end()
-            await eventually(lambda: lines(effect) == ["start", "start"], within_s=30)
+            await eventually(lambda: lines(effect) == ["start", "start"])
             effect.with_suffix(".go").write_text("")
             assert (await running).status is Status.SUCCESS
     assert lines(effect) == ["start", "start", "end"]
@@ -127,7 +127,7 @@ async def test_the_call_of_a_killed_sender_is_stopped_where_it_runs(database: st
         await b.yard.store.commit([replace(record, due=record.created)])
         await eventually(effect.exists)
         await sender.end()
-        await eventually(lambda: not b._worker._running, within_s=30)
+        await eventually(lambda: not b._worker._running)
         assert lines(effect) == ["start"]
         (call,) = await b.yard.journal.page(Query(tool="Slow"), limit=2)
         schedule = await _ended(b.yard, "schedule", made.id)
@@ -237,7 +237,7 @@ async def _check_journal(yard: Yard, expected: int) -> None:
 
 
 async def _ended(yard: Yard, kind: str, id_: str) -> Record:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             _, newest = await yard.store.event_span()
             record = await yard.store.get(kind, id_)

@@ -82,7 +82,7 @@ async def test_a_second_signal_stops_a_worker_at_once(tmp_path: Path) -> None:
         process.terminate()
         await eventually(lambda: a.directory.elsewhere("Slow") is None)
         process.terminate()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             assert await process.wait() == 1
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert (await running).envelope.context["reason"] in ("INTERRUPTED", "CANCELLED")

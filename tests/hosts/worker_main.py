@@ -1,6 +1,7 @@
 """``toolyard worker`` with less patience for the tasks of dead hosts, and that says more often that it lives, so that
 tests need not wait for it."""
 
+import tests.postgres  # noqa: F401 its patience
 from toolyard.engine import recovery
 from toolyard.hosts import directory
 

@@ -82,7 +82,7 @@ class WorkerProcess:
             stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         assert self._process.stderr is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(180):
             said = (await self._process.stderr.readline()).decode()
         assert said.startswith("This worker is "), said + (await self._process.stderr.read()).decode()
         self.name = said.split()[3].rstrip(".")
@@ -93,7 +93,7 @@ class WorkerProcess:
             return 0
         if process.returncode is None:
             (process.kill if kill else process.terminate)()
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(180):
             return await process.wait()
 
 
@@ -108,12 +108,12 @@ async def workers(database: str, *places: Path) -> AsyncIterator[list[WorkerProc
             await one.end()
 
 
-async def sees(yard: Yard, tool: str, *, within_s: float = 20) -> None:
+async def sees(yard: Yard, tool: str, *, within_s: float = 120) -> None:
     """Until a tool of another host can be called here."""
     await eventually(lambda: any(one.spec.name == tool for one in yard.tools), within_s=within_s)
 
 
-async def eventually(holds: Callable[[], bool], *, within_s: float = 20) -> None:
+async def eventually(holds: Callable[[], bool], *, within_s: float = 120) -> None:
     """Look again and again until it holds: what other processes do, nobody tells."""
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110

@@ -139,13 +139,13 @@ def serving(answer: Answering) -> Iterator[Server]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             request = Asked(self.path, dict(self.headers.items()), body)
             reply = answer(request)
+            asked.put(request)  # first: who has the answer may count the requests
             raw = reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
             self.send_response(reply.status)
             for name, value in {"Content-Length": str(len(raw)), **reply.headers}.items():
                 self.send_header(name, value)
             self.end_headers()
             self.wfile.write(raw)
-            asked.put(request)
 
         do_POST = do_GET = _answer  # noqa: N815
 

@@ -37,7 +37,7 @@ def provider_of(*standings: dict[str, Any] | Reply) -> Callable[[Asked], Reply]:
 def settings(provider: str, host: str = "", **more: str) -> dict[str, str]:
     found = {
         "SILICONFLOW_API_KEY": "sk-test", "SILICONFLOW_API_BASE": f"{provider}/v1", "POLL_INTERVAL_S": "0.05",
-        "POLL_LIMIT_S": "30", "CALLBACK_RETRY_S": "0.02", "PLUGIN_NAME_FOR_CALLBACK": NAME,
+        "POLL_LIMIT_S": "300", "CALLBACK_RETRY_S": "0.02", "PLUGIN_NAME_FOR_CALLBACK": NAME,
     }  # fmt: skip
     return found | ({"CALLBACK_BASE_URL": f"{host}/plugin-callback/~token"} if host else {}) | more
 
@@ -137,7 +137,7 @@ def test_a_fault_that_passes_is_polled_through(tmp_path: Path) -> None:
 
 def test_a_task_that_never_ends_is_called_back_as_a_polling_timeout(tmp_path: Path) -> None:
     with serving(provider_of({"status": "InProgress"})) as provider, serving(lambda _: TAKEN) as host:
-        run("VideoGen", SUBMIT, tmp_path, settings(provider.url, host.url, POLL_LIMIT_S="0.3"))
+        run("VideoGen", SUBMIT, tmp_path, settings(provider.url, host.url, POLL_LIMIT_S="1"))
         body = host.next().json
     assert body["status"] == "PollingTimeout"
     assert "InProgress" in body["message"]

@@ -9,6 +9,7 @@ they are noticed within ``_POLL_S``.
 
 import asyncio
 import contextlib
+import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -28,6 +29,7 @@ from toolyard.storage.sqlite_schema import VERSION, migrate
 _BATCH = 500  # commits in one transaction
 _BUSY_MS = 5000
 _POLL_S = 0.2
+_ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
 
 T = TypeVar("T")
 
@@ -286,7 +288,7 @@ def _connect(file: Path) -> sqlite3.Connection:
 
 def _fault(file: Path, error: Exception) -> StorageError:
     said = str(error)
-    if "full" in said:
+    if "full" in said or ("disk I/O error" in said and shutil.disk_usage(file.parent).free < _ROOM):
         return StorageUnwritable(f"the disk is full: {file} cannot be written; free some space and try again")
     if "readonly" in said or isinstance(error, OSError):
         return StorageUnwritable(f"{file} cannot be written: make the file and its folder writable")
