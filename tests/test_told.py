@@ -16,7 +16,10 @@ SPOKEN = (
         f"plugins/{name}.py"
         for name in ("lint", "command_line", "plugin_files", "poison", "discovery", "roots", "new_case")
     ),
-    *(f"protocol/manifests/{name}.py" for name in ("commands", "config_schema", "fields", "reading", "source")),
+    *(
+        f"protocol/manifests/{name}.py"
+        for name in ("commands", "config_schema", "fields", "reading", "source", "translations")
+    ),
 )
 # Joints of several of them, and what is no sentence: a pattern, a type, an example that is the same everywhere.
 SILENT = frozenset(

@@ -65,17 +65,32 @@ def result(page: Page) -> Any:
 
 
 @pytest.mark.requirement("console:tools", "console:languages")
-async def test_a_plugin_is_named_and_described_in_the_language_of_the_reader(browser: Browser, shaped: Host) -> None:
+async def test_a_tool_is_named_described_and_explained_in_the_language_of_the_reader(
+    browser: Browser, shaped: Host
+) -> None:
     told = {
-        "en": ("Scientific calculator", "A safe calculator"),
-        "zh": ("科学计算器 SciCalculator", "安全的科学计算器"),
+        "en": (
+            *("Scientific calculator", "A safe calculator", "What to calculate, such as"),
+            *("The edits, in the order in which they are made.", "The text to put in its place."),
+        ),
+        "zh": (
+            *("科学计算器 SciCalculator", "安全的科学计算器", "要计算的表达式，例如"),
+            *("各处替换，按先后顺序执行。", "替换后的文字。"),
+        ),
     }
-    for lang, (name, about) in told.items():
+    for lang, (name, about, expression, edits, inside) in told.items():
         async with visiting(browser, shaped, lang=lang) as visit:
             await visit.go("/tools")
             card = visit.page.locator(".tools-card").filter(has_text=name)
             await expect(card).to_contain_text(about)
             await expect(card).to_contain_text("SciCalculator")
+            form = visit.page.locator(".tools-input")
+            await visit.go("/tools/SciCalculator")
+            await expect(form).to_contain_text(expression)
+            await visit.go("/tools/MultiEdit")
+            await form.get_by_role("button", name="edits").click()
+            await expect(form).to_contain_text(edits)
+            await expect(form).to_contain_text(inside)
             assert visit.wrong() == []
 
 

@@ -333,6 +333,34 @@ def test_translations_are_for_people_show_nothing_hidden_and_never_change_what_a
     assert plugin_text(found.manifest) == plugin_text(plain)
 
 
+@pytest.mark.requirement("plugin:extra-fields", "s:S-84")
+def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_never_for_models() -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "object", "description": "原文"}, "b": {}, "c": {}}}
+    commands = [{"command": name, "description": "做。", "parameters": schema} for name in ("Do", "Undo")]
+    written = {**MINIMAL, "capabilities": {"invocationCommands": commands}}
+    given = {
+        "en": {"parameters": {"a": " The\u200b text. ", "a.x": "Inside.", "b": [], "c": " ", "command": "Which."}},
+        "fr": {"parameters": {"d": "?", "A": "?"}},
+        "it": {"parameters": "Ciao"},
+        "es": {"parameters": {f"a.{number}": "Texto." for number in range(201)}},
+    }
+    found = read_manifest(json.dumps({**written, "translations": given}))
+    plain = read_manifest(json.dumps(written))
+    assert found.manifest is not None
+    assert plain.manifest is not None
+    said = {language: one.parameters for language, one in found.manifest.translations.items()}
+    assert said.pop("es") == {f"a.{number}": "Texto." for number in range(200)}
+    assert said == {"en": {"a": "The text.", "a.x": "Inside.", "command": "Which."}, "fr": {}, "it": {}}
+    told = {problem.field for problem in found.problems if problem.field.startswith("translations")}
+    assert told == {
+        *(f"translations.en.parameters.{name}" for name in "ab"),
+        *(f"translations.fr.parameters.{name}" for name in "dA"),
+        *(f"translations.{language}.parameters" for language in ("it", "es")),
+    }
+    assert repr(tool_spec(found.manifest)) == repr(tool_spec(plain.manifest))
+    assert plugin_text(found.manifest) == plugin_text(plain.manifest)
+
+
 @pytest.mark.requirement("plugin:extra-fields")
 def test_without_the_extra_fields_the_careful_defaults_hold() -> None:
     manifest = read()

@@ -26,6 +26,8 @@ SCHEMA = {
     "API_KEY": {"type": "string", "required": True, "description": "The key."},
     "ROUNDS": {"type": "integer", "default": 3},
 }
+SAY = {"command": "Say", "description": "Says it.", "parameters": {"type": "object", "properties": {"text": {}}}}
+QUIET = {"zh": {"displayName": "安静", "parameters": {"text": "要说的话。"}}}
 BLOCK = "<<<[TOOL_REQUEST]>>>\ntool_name:「始」Noisy「末」,\ncommand:「始」Go「末」\n<<<[END_TOOL_REQUEST]>>>"
 
 
@@ -33,7 +35,9 @@ BLOCK = "<<<[TOOL_REQUEST]>>>\ntool_name:「始」Noisy「末」,\ncommand:「�
 async def test_the_list_of_tools_says_what_stands_behind_each(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     commands = [{"commandIdentifier": "Go", "description": "Goes\u200b.", "example": BLOCK}]
     add_plugin("Noisy", NOISY, version="1.2.3", capabilities={"invocationCommands": commands})
-    add_plugin("Quiet", NOISY, pluginType="asynchronous", translations={"zh": {"displayName": "安静"}})
+    add_plugin(
+        "Quiet", NOISY, pluginType="asynchronous", translations=QUIET, capabilities={"invocationCommands": [SAY]}
+    )
     async with serving(tmp_path) as running:
         tools = {tool["name"]: tool for tool in (await running.get("/v1/tools")).json["data"]}
         noisy = (await running.get("/v1/tools/Noisy")).json
@@ -42,7 +46,9 @@ async def test_the_list_of_tools_says_what_stands_behind_each(tmp_path: Path, ad
     assert noisy["hidden_characters"] is True
     assert noisy["examples"] == [{"command": "Go", "arguments": {"command": "Go"}}]
     assert tools["Quiet"]["kind"] == "async"
-    assert tools["Quiet"]["translations"] == {"zh": {"display_name": "安静", "description": ""}}
+    assert tools["Quiet"]["translations"] == {
+        "zh": {"display_name": "安静", "description": "", "parameters": {"text": "要说的话。"}}
+    }
     assert (tools["Read"]["kind"], tools["Read"]["plugin"]) == ("built-in", None)
     assert "ReadFile" in tools["FileOperator"]["commands"]
 

@@ -53,7 +53,7 @@ def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     }
 
 
-def translations(manifest: Manifest | None) -> dict[str, dict[str, str]]:
+def translations(manifest: Manifest | None) -> dict[str, dict[str, Any]]:
     """What people read in other languages, by language; an empty text is not translated."""
     return {language: asdict(said) for language, said in manifest.translations.items()} if manifest else {}
 

@@ -11,6 +11,9 @@ from toolyard.web.shapes import Closed, Open, ToolShown
 class TranslationShown(Open):
     display_name: str
     description: str
+    parameters: Annotated[
+        dict[str, str], Field(description="The help of parameters, by name; `a.b` is `b` inside the parameter `a`.")
+    ]
 
 
 Translations = Annotated[

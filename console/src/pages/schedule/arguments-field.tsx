@@ -1,11 +1,11 @@
 /** What the tool will be called with: a form from its schema, or the same as JSON. */
 import { useSignal } from "@preact/signals";
 import { TextArea } from "../../ui/field";
-import { SchemaForm, type Problems, type Schema, type Values } from "../../ui/schema-form";
+import { SchemaForm, type Help, type Problems, type Schema, type Values } from "../../ui/schema-form";
 import { Tabs } from "../../ui/tabs";
 import { scheduleWords as words } from "./words";
 
-export function ArgumentsField({ schema, value, onValue, problems }: { schema: Schema; value: Values; onValue: (value: Values, isRight: boolean) => void; problems: Problems }) {
+export function ArgumentsField({ schema, help, value, onValue, problems }: { schema: Schema; help: Help; value: Values; onValue: (value: Values, isRight: boolean) => void; problems: Problems }) {
   const t = words();
   const as = useSignal<"form" | "json">("form");
   const text = useSignal("");
@@ -25,7 +25,7 @@ export function ArgumentsField({ schema, value, onValue, problems }: { schema: S
   return (
     <div class="stack">
       <Tabs label={t.argumentsAs} open={as.value} onOpen={open} tabs={[{ id: "form", name: t.form }, { id: "json", name: t.json }]} />
-      {as.value === "form" ? <SchemaForm schema={schema} value={value} onValue={(next) => onValue(next, true)} problems={problems} /> : <TextArea mono rows={8} label={t.arguments} problem={bad.value ? t.badJson : ""} value={text.value} onInput={write} />}
+      {as.value === "form" ? <SchemaForm schema={schema} value={value} onValue={(next) => onValue(next, true)} problems={problems} help={help} /> : <TextArea mono rows={8} label={t.arguments} problem={bad.value ? t.badJson : ""} value={text.value} onInput={write} />}
     </div>
   );
 }

@@ -8,15 +8,16 @@ import { toast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
 import { Select } from "../../ui/field";
-import { problemsOf, type Problems, type Schema, type Values } from "../../ui/schema-form";
+import { problemsOf, type Problems, type Values } from "../../ui/schema-form";
 import { Fault, Loading, Notice } from "../../ui/state";
+import { helpOf } from "../tools/spoken";
+import type { Tool } from "../tools/types";
 import { ArgumentsField } from "./arguments-field";
 import { schedulePath, type Schedule } from "./types";
 import { usePreview } from "./use-preview";
 import { WhenField, type When } from "./when-field";
 import { scheduleWords as words } from "./words";
 
-interface Tool { name: string; display_name?: string; parameters: Schema }
 const MASK = "[masked]";
 const NONE: Problems = new Map();
 
@@ -70,7 +71,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
       <WhenField when={when.value} onWhen={(next) => (when.value = next)} preview={preview} looking={looking} zone={zone} offset={offset} />
       <Select label={t.tool} required value={tool.value} onInput={(name) => { tool.value = name; given.value = {}; }} options={[{ value: "", name: t.toolPick }, ...(tools.value?.data ?? (tool.value ? [{ name: tool.value }] : [])).map((one) => ({ value: one.name, name: one.name, given: true }))]} />
       {JSON.stringify(given.value).includes(MASK) && <Notice tone="warn">{t.masked}</Notice>}
-      {chosen ? <ArgumentsField key={tool.value} schema={chosen.parameters} value={given.value} problems={tried.value ? problems : NONE} onValue={(value, right) => { given.value = value; isRight.value = right; }} /> : null}
+      {chosen ? <ArgumentsField key={tool.value} schema={chosen.parameters} help={helpOf(chosen)} value={given.value} problems={tried.value ? problems : NONE} onValue={(value, right) => { given.value = value; isRight.value = right; }} /> : null}
     </Dialog>
   );
 }

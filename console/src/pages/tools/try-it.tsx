@@ -15,6 +15,7 @@ import { JsonInput } from "./json-input";
 import { keepInput, keptInput } from "./kept-input";
 import { Result } from "./result";
 import { recall, runs, start } from "./runs";
+import { helpOf } from "./spoken";
 import { Stopwatch } from "./stopwatch";
 import type { Call, Tool } from "./types";
 import { tryWords } from "./words-try";
@@ -73,7 +74,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
           )}
           {asJson
             ? <JsonInput value={input.value} onValue={put} onProblem={(problem) => (badJson.value = problem)} problems={[...problems.value].map(([at, problem]) => `${at}: ${problem}`)} />
-            : fields.length ? <SchemaForm schema={tool.parameters} value={input.value} onValue={put} problems={problems.value} leaveOut={dry ? ["dry_run"] : []} /> : <p class="quiet">{t.noParameters}</p>}
+            : fields.length ? <SchemaForm schema={tool.parameters} value={input.value} onValue={put} problems={problems.value} help={helpOf(tool)} leaveOut={dry ? ["dry_run"] : []} /> : <p class="quiet">{t.noParameters}</p>}
           <div class="tools-run">
             {isRunning
               ? <Button kind="danger" sign="stop" disabled={run.stopping} onClick={run.stop}>{run.stopping ? t.stopping : t.stop}</Button>

@@ -8,13 +8,17 @@ import { fieldsOf, shapeOf, type Json, type Schema, type Values } from "./shape"
 import { EnumInput, NumberInput, TextInput, YesNo, Given, type FieldGiven } from "./simple";
 import { schemaWords } from "./words";
 
+/** What people read about fields in place of the schema's descriptions, by name; `edits.text` is inside `edits`. */
+export type Help = Readonly<Record<string, string>>;
+
 /** What every field of one form shares. `fold`: fields that a person may leave alone stay closed at first. */
-export interface Around { root: Schema; problems: Problems; fold: boolean; browse: boolean }
+export interface Around { root: Schema; problems: Problems; help: Help; fold: boolean; browse: boolean }
 
 export function AnyField({ around, path, ...given }: FieldGiven & { around: Around; path: string }) {
   const t = schemaWords();
   const shape = shapeOf(given.schema, around.root, given.name.replace(/ \d+$/, ""));
-  const each = { ...given, schema: shape.schema, problem: given.problem ?? around.problems.get(path) };
+  const schema = { ...shape.schema, description: helpAt(path, around.help) ?? shape.schema.description };
+  const each = { ...given, schema, problem: given.problem ?? around.problems.get(path) };
   const isNull = given.value === null;
   const field = isNull && shape.nullable ? <p class="schema-null"><b><Given text={given.name} /></b> <code class="faint">null</code></p> : drawn();
   if (!shape.nullable) return field;
@@ -32,13 +36,19 @@ export function AnyField({ around, path, ...given }: FieldGiven & { around: Arou
       case "integer": case "number": case "text-or-number": return <NumberInput {...each} kind={shape.kind} />;
       case "enum": return <EnumInput {...each} />;
       // A switch is never without a value; where a person has to choose, nothing is chosen at first.
-      case "boolean": return given.required && shape.schema.default === undefined ? <EnumInput {...each} schema={{ ...shape.schema, enum: [true, false] }} /> : <YesNo {...each} />;
+      case "boolean": return given.required && shape.schema.default === undefined ? <EnumInput {...each} schema={{ ...schema, enum: [true, false] }} /> : <YesNo {...each} />;
       case "array": return <ListInput {...each} around={around} path={path} />;
       case "object": return <ObjectInput {...each} around={around} path={path} />;
       case "choice": return <ChoiceInput {...each} variants={shape.variants} around={around} path={path} />;
       case "json": return <JsonInput {...each} />;
     }
   }
+}
+
+/** All items of a list have the same fields; an item itself has no help of its own. */
+function helpAt(path: string, help: Help): string | undefined {
+  const name = path.replace(/\/\d+(?=\/)/g, "").replaceAll("/", ".");
+  return Object.hasOwn(help, name) ? help[name] : undefined;
 }
 
 export function ObjectFields({ schema, value, onValue, around, path = "", leaveOut = [] }: { schema: Schema; value: Values; onValue: (value: Values) => void; around: Around; path?: string; leaveOut?: readonly string[] }) {

@@ -12,7 +12,8 @@ from toolyard.protocol.manifests.commands import commands, shown_text
 from toolyard.protocol.manifests.config_schema import config_keys
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.source import Fault
-from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push, Translation
+from toolyard.protocol.manifests.translations import translations
+from toolyard.protocol.manifests.values import Command, Limits, Manifest, PluginType, Push
 from toolyard.protocol.tool import Risk
 
 MAX_TIMEOUT_S = 24 * 3600.0
@@ -23,8 +24,6 @@ MIB = 2**20
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _PLACEHOLDER = re.compile(r"\{*\s*([^{}\s][^{}\n]{0,127}?)\s*\}*")
 _MAX_PLACEHOLDER = 200
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}")
-_MAX_LANGUAGES = 50
 _PROTOCOLS = ("stdio", "process_stdio")
 _IN_NODE = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBRID_SERVICE)
 
@@ -46,7 +45,7 @@ def manifest_of(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
         name=name,
         display_name=shown_text(fields, "displayName").strip() or name,
         description=shown_text(fields, "description"),
-        translations=_translations(fields.inside("translations")),
+        translations=translations(fields.inside("translations"), known),
         version=fields.text("version"),
         author=fields.text("author"),
         type=kind,
@@ -96,19 +95,6 @@ def _type(fields: Fields) -> PluginType | None:
         fix = f"Did you mean {guess}?" if guess else f"Use one of {choices}."
         fields.note("pluginType", f"'pluginType' cannot be {str(written)[:60]!r}.", fix, warning=False)
     return kind
-
-
-def _translations(fields: Fields) -> dict[str, Translation]:
-    found: dict[str, Translation] = {}
-    for language in list(fields.value)[:_MAX_LANGUAGES]:
-        if not _LANGUAGE.fullmatch(language):
-            fields.note(language, "This is no language. It is ignored.", 'Write a code such as "en" or "zh".')
-            continue
-        one = fields.inside(language)
-        found[language] = Translation(
-            display_name=shown_text(one, "displayName").strip(), description=shown_text(one, "description")
-        )
-    return found
 
 
 def _unsupported(fields: Fields, kind: PluginType) -> str:

@@ -10,7 +10,7 @@ from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded
 from toolyard.protocol.manifests.values import Command, Manifest
 from toolyard.protocol.tool import ToolSpec
 
-_SELECTOR = "command"
+SELECTOR = "command"
 _SIGNERS = ("maid", "valet")  # any call may be signed
 
 
@@ -41,13 +41,13 @@ def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec 
     command = _chosen(manifest.commands, arguments)
     if command is None or command.parameters is None:
         return None
-    properties = _properties(command)
-    known = {fold(name) for name in (*properties, _SELECTOR, *_SIGNERS)}
-    if _is_batch(arguments, (*properties, _SELECTOR)):
+    properties = command.properties
+    known = {fold(name) for name in (*properties, SELECTOR, *_SIGNERS)}
+    if _is_batch(arguments, (*properties, SELECTOR)):
         return None
     if command.derived and any(fold(name) not in known for name in arguments):
         return None
-    allowed: JsonObject = {name: {} for name in (_SELECTOR, *_SIGNERS)}
+    allowed: JsonObject = {name: {} for name in (SELECTOR, *_SIGNERS)}
     return replace(tool_spec(manifest), parameters={**command.parameters, "properties": allowed | properties})
 
 
@@ -86,13 +86,13 @@ def _union(commands: tuple[Command, ...]) -> JsonObject:
     declared = len(commands) > 1 and all(command.name and not command.derived for command in commands)
     if len(commands) > 1 and names:
         choice: JsonObject = {"enum": [*names]} if declared else {}
-        properties[_SELECTOR] = {"type": "string", "description": f"One of: {', '.join(names)}.", **choice}
+        properties[SELECTOR] = {"type": "string", "description": f"One of: {', '.join(names)}.", **choice}
     for command in commands:
-        for name, own in _properties(command).items():
-            if name != _SELECTOR or not names:
+        for name, own in command.properties.items():
+            if name != SELECTOR or not names:
                 properties[name] = _common(properties.get(name), own)
     schema: JsonObject = {"type": "object", "properties": properties}
-    return schema | ({"required": [_SELECTOR]} if declared else {}) | {"additionalProperties": True}
+    return schema | ({"required": [SELECTOR]} if declared else {}) | {"additionalProperties": True}
 
 
 def _common(one: Json, other: Json) -> Json:
@@ -109,15 +109,10 @@ def _refers(value: Json) -> bool:
     return isinstance(value, list) and any(_refers(inner) for inner in value)
 
 
-def _properties(command: Command) -> JsonObject:
-    properties = (command.parameters or {}).get("properties")
-    return properties if isinstance(properties, dict) else {}
-
-
 def _chosen(commands: tuple[Command, ...], arguments: Mapping[str, Json]) -> Command | None:
     if len(commands) == 1:
         return commands[0]
-    wanted = next((value for name, value in arguments.items() if fold(name) == _SELECTOR), None)
+    wanted = next((value for name, value in arguments.items() if fold(name) == SELECTOR), None)
     exact = [command for command in commands if command.name and command.name == wanted]
     if not exact and isinstance(wanted, str):
         exact = [command for command in commands if command.name.lower() == wanted.strip().lower() != ""]

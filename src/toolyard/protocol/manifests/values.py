@@ -51,6 +51,12 @@ class Command:
     parameters: JsonObject | None = None  # a JSON Schema of type object; None: nothing is known
     derived: bool = False  # read from the description, not declared
 
+    @property
+    def properties(self) -> JsonObject:
+        """The schema of each parameter that is known, by its name."""
+        found = (self.parameters or {}).get("properties")
+        return found if isinstance(found, dict) else {}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Push:
@@ -68,6 +74,7 @@ class Translation:
 
     display_name: str = ""  # empty: the manifest's own
     description: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)  # help by name; "edits.text": inside edits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
