@@ -345,6 +345,19 @@ async def test_a_mistyped_address_gives_every_key_the_same_page_and_opens_nothin
     assert (await running_server.get("/actvity", key=None, headers=browser)).status == 401
 
 
+@pytest.mark.requirement("http:errors")
+@pytest.mark.parametrize(
+    ("method", "path", "said"),
+    [("GET", "/v1/tols", (404, "Not Found: GET /v1/tols.")), ("PUT", "/v1/tools", (405, "Method Not Allowed: PUT"))],
+)
+async def test_a_program_at_a_mistyped_address_is_told_where_it_was_and_where_to_look(
+    running_server: RunningServer, method: str, path: str, said: tuple[int, str]
+) -> None:
+    found = await running_server.request(method, path)
+    message = found.json["error"]["message"]
+    assert (found.status, said[1] in message, "/docs" in message) == (said[0], True, True)
+
+
 @pytest.mark.requirement("s:S-40")
 async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
     """What is left out of the OpenAPI is left out on purpose."""

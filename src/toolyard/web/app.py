@@ -26,7 +26,7 @@ from toolyard.web.feed import Feed
 from toolyard.web.head import Head, Neighbourhood
 from toolyard.web.metrics import Metrics
 from toolyard.web.pushes import Pushes
-from toolyard.web.refusal import bug, error_body, problems
+from toolyard.web.refusal import Refusal, bug, error_body, problems
 from toolyard.web.reloading import Reloading
 from toolyard.web.routes import (
     approvals,
@@ -58,6 +58,7 @@ from toolyard.web.routes import (
 from toolyard.web.scope import is_nowhere
 from toolyard.web.shapes import ErrorBody
 
+_UNROUTED = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _STATUS = {
     ErrorCode.NOT_FOUND: HTTPStatus.NOT_FOUND,
     ErrorCode.CONFLICT: HTTPStatus.CONFLICT,
@@ -160,6 +161,8 @@ def _answer_errors(app: FastAPI, drain: Drain) -> None:
             return await pages.nowhere()
         if isinstance(error, StorageError):
             drain.storage_fault = message
+        if status in _UNROUTED and not isinstance(error, (Refusal, Failure)):
+            message = f"{message}: {request.method} {request.url.path[:200]}. What there is stands in /docs."
         return Response(error_body(status, message, code), status, headers, "application/json")
 
     async def broken(request: Request, _: Exception) -> Response:
