@@ -155,7 +155,7 @@ async def test_a_long_journal_is_listed_and_searched_at_once(tmp_path: Path) -> 
         )
         db.execute("INSERT INTO words (rowid, said) SELECT number, tool || ' read file' || number FROM records")
     queries = [Query(), Query(states=("error",)), Query(tool="Tool3"), Query(caller="key:1"), Query(since=rows - 50.0)]
-    queries += [Query(text="file25000"), Query(text="nowhere"), Query(text="read", tool="Tool3")]
+    queries += [Query(text=f"file{rows}"), Query(text="nowhere"), Query(text="read", tool="Tool3")]
     async with asyncio.timeout(60):  # each takes some milliseconds
         found = [len(await store.find("call", query, limit=50)) for query in queries]
         middle = await store.find("call", Query(), limit=50, after=Place(created=rows / 2, id=""))
