@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.gateway.serving import ME, Gateway, Heard, asked, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
 from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, Recorded
 
+SOON_S = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 60.0  # a second, where nothing runs beside it
 BLOCK = request(text="hello")
 KEY = {"Authorization": "Bearer me"}
 
@@ -86,7 +88,7 @@ async def test_interrupt_reaches_the_model_also_when_its_client_does_not_read(tm
             await anext(run.pieces)
             await asyncio.sleep(0.2)  # it stands still by now
             assert one.chat.interrupt(caller=ME, request_id=chat)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(SOON_S):
                 await one.upstream.gone.wait()
             assert b"interrupted" in b"".join([piece async for piece in run.pieces])
 
@@ -107,7 +109,7 @@ async def test_when_a_plain_client_leaves_the_model_is_left_at_once(tmp_path: Pa
                 while not one.upstream.bodies:  # noqa: ASYNC110
                     await asyncio.sleep(0.01)
             asking.cancel()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_S):
             await one.upstream.gone.wait()
 
 
@@ -119,7 +121,7 @@ async def test_when_a_plain_client_leaves_its_tools_are_stopped(tmp_path: Path) 
         response = await post(one, session, asked("Hi", stream=True))
         await endless.started.wait()
         response.close()
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_S):
             await endless.stopped.wait()
 
 
@@ -135,7 +137,7 @@ async def test_interrupt_stops_the_tools_at_once(tmp_path: Path, stream: bool) -
         stop = f"{one.url}/v1/interrupt"
         async with session.post(stop, json={"requestId": "r-1"}, headers={"Authorization": "Bearer other"}) as refused:
             assert refused.status == 404
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_S):
             async with session.post(stop, json={"requestId": "r-1"}, headers=KEY) as stopped:
                 assert (stopped.status, (await stopped.json())["status"]) == (200, "success")
             await endless.stopped.wait()
@@ -161,7 +163,7 @@ async def test_interrupt_stops_the_model_at_once(tmp_path: Path, when: str) -> N
         async with asyncio.timeout(60):
             while not one.upstream.bodies or (not one.upstream.written and when == "stream"):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(SOON_S):
             async with session.post(f"{one.url}/v1/interrupt", json={"chat": "c"}, headers=KEY) as stopped:
                 assert stopped.status == 200
             await one.upstream.gone.wait()

@@ -15,7 +15,7 @@ _MAX_BYTES = 8 * 2**20
 _MAX_FILES = 10_000
 _WORD = re.compile(r"\w+")
 _PACKAGE = r"""['"]((?:@[\w.-]+/)?[a-z0-9][\w.-]*(?:/[\w./-]*)?)['"]"""
-_ASKED = re.compile(rf"(?m)^(?!\s*(?://|\*)).*?\b(?:require\(\s*|import\(\s*|from\s+|import\s+){_PACKAGE}")
+_ASKED = re.compile(rf"(?m)^(?![ \t]*(?://|\*)).*?\b(?:require\(\s*|import\(\s*|from\s+|import\s+){_PACKAGE}")
 _NODE_OWN = frozenset({
     "assert", "async_hooks", "buffer", "child_process", "cluster", "console", "constants", "crypto", "dgram",
     "diagnostics_channel", "dns", "domain", "events", "fs", "http", "http2", "https", "inspector", "module", "net",

@@ -80,14 +80,6 @@ class _Line(list[Any]):
         self.insert(0, one)
 
 
-class _Event(asyncio.Event):
-    """One without a deque of those who wait."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._waiters = _Line()  # type: ignore[assignment]
-
-
 class BoundedHttp(HttpToolsProtocol):
     """Closes when a head is larger than ``MAX_HEAD``, or not there ``head_s`` after it, or the connection, began."""
 
@@ -112,8 +104,6 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._out = Gathered(transport, self.loop)
         super().connection_made(cast("asyncio.Transport", self._out))
-        self.flow._is_writable_event = _Event()  # nobody waits for it yet
-        self.flow._is_writable_event.set()
         self._wait_for_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -139,8 +129,6 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_head, self._head_bytes = False, 0
         self._stop_waiting()
         super().on_headers_complete()
-        if getattr(self.cycle, "scope", None) is self.scope:  # it is none that becomes a WebSocket
-            self.cycle.message_event = _Event()
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
