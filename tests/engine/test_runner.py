@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
+from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
@@ -20,8 +22,10 @@ from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Extras, Result
+from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, Direction
+from toolyard.storage.sqlite import SqliteStore
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.workspace import Workspace
@@ -243,6 +247,73 @@ async def test_when_the_waiting_task_is_cancelled_the_tool_stops_and_the_journal
     assert endless.stopped.is_set()
     [(_, outcome)] = bench.journal.finished_calls
     assert outcome.envelope.context["reason"] == "CANCELLED"
+
+
+class Holding(SqliteStore):
+    """Keeps whoever commits waiting when others can see it already."""
+
+    def __init__(self, file: Path, commit: int) -> None:
+        super().__init__(file)
+        self._left, self.seen, self.let_go = commit, asyncio.Event(), asyncio.Event()
+
+    async def commit(self, records: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
+        committed = await super().commit(records, events, lasting=lasting)
+        self._left -= 1
+        if not self._left:
+            self.seen.set()
+            await self.let_go.wait()
+        return committed
+
+
+@pytest.mark.requirement("runner:cancel", "runner:journal")
+@pytest.mark.parametrize(("commit", "state"), [(1, "cancelled"), (2, "success")])
+async def test_a_call_cancelled_while_the_journal_is_written_ends_there_as_it_ended(
+    project: Path, tmp_path: Path, commit: int, state: str
+) -> None:
+    store = Holding(tmp_path / "state.db", commit)
+    journal = Journal(store, FakeClock(), owner="me", mask=Mask())
+    runner = Runner(Registry([FakeTool(says)]), root=str(project), clock=FakeClock(), journal=journal, mask=Mask())
+    running = asyncio.create_task(runner.settle(ToolCall(id="c1", tool="Fake", origin=Origin.CHAT)))
+    async with asyncio.timeout(WAIT_S):
+        await store.seen.wait()
+        running.cancel()
+        store.let_go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    (record,) = await journal.page(Query(), limit=10)
+    await store.close()
+    assert record.state == state
+
+
+@pytest.mark.requirement("runner:cancel", "runner:journal")
+async def test_what_a_tool_has_done_is_journalled_when_nobody_waits_for_it_any_more(project: Path) -> None:
+    begun = asyncio.Event()
+
+    async def wrote(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            return Result(data={}, text="Written.")  # noqa: B012 too late to stop
+
+    bench = Bench(project, wrote)
+    running = asyncio.create_task(bench.runner.settle(bench.call()))
+    await asyncio.wait_for(begun.wait(), WAIT_S)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(running, WAIT_S)
+    assert [told.envelope.text for _, told in bench.journal.finished_calls] == ["Written."]
+
+
+@pytest.mark.requirement("runner:cancel", "runner:journal")
+async def test_a_tool_that_is_cancelled_from_within_ends_as_cancelled(project: Path) -> None:
+    async def gives_up(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        raise asyncio.CancelledError
+
+    bench = Bench(project, gives_up)
+    outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
+    assert outcome.envelope.context["reason"] == "CANCELLED"
+    assert [told for _, told in bench.journal.finished_calls] == [outcome]
 
 
 @pytest.mark.requirement("runner:journal")

@@ -2,15 +2,15 @@
 
 Resolve, check the arguments, get permission, run under a deadline, time, catch, make the envelope, journal. Whatever
 happens a call ends in exactly one Outcome: a tool's Failure, its bug, its deadline and a cancel are error envelopes,
-never exceptions. Only the cancellation of the task that awaits ``settle`` goes on as an exception, after the outcome is
-journalled. The wait for permission is no part of the time that a call took.
+never exceptions. Each is settled in a task of its own that nobody cancels: when the task that awaits ``settle`` is
+cancelled, the call is stopped as by any cancel, and the exception goes on after the outcome is journalled. The wait for
+permission is no part of the time that a call took.
 A tool that ignores its checkpoint is left behind at the deadline; it cannot hold up its call.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +23,6 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.stop import Stop
 from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.straight import Straight
-from toolyard.errors import StorageError
 from toolyard.protocol.arguments import accept
 from toolyard.protocol.call import ToolCall, require_readable, too_large
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
@@ -36,6 +35,7 @@ Permit = Callable[[ToolCall, ToolSpec], Awaitable[object]]
 """Returns when the call may run; raises Failure when it may not."""
 Processes = Callable[[str], JsonObject | None]
 """How the process of a call ran that has just ended, if it had one; asked once."""
+Run = Callable[[Tool, ToolCall, Stop], Awaitable[Result]]
 
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
@@ -57,21 +57,22 @@ class Runner:
         self._registry, self._root, self._clock = registry, root, clock
         self._permit, self._processes = permit, processes
         self._journal, self._mask = journal, mask
-        self._running: dict[str, Stop] = {}
-        self._settling: set[asyncio.Future[None]] = set()
-        self._batches: dict[str, bool] = {}  # running batches, and whether each was cancelled
+        self._running: dict[asyncio.Future[Outcome], tuple[str, Stop]] = {}
 
     async def settle(self, call: ToolCall) -> Outcome:
-        """Run one call to its end."""
-        watch = Stopwatch(self._clock)
-        settled = asyncio.get_running_loop().create_future()
-        self._settling.add(settled)
+        """Run one call to its end. Cancelled, it stops the call and waits until that is journalled."""
+        watch, stop = Stopwatch(self._clock), Stop(call.tool, self._clock)
+        tool = self._straight(call)
+        work = self._settle(call, watch, stop, self._run) if tool is None else self._pass(call, watch, stop, tool)
+        run = asyncio.ensure_future(work)
+        self._running[run] = call.id, stop
+        run.add_done_callback(self._running.pop)
         try:
-            tool = self._straight(call)
-            return await (self._settle(call, watch) if tool is None else self._settle_straight(call, watch, tool))
-        finally:
-            self._settling.discard(settled)
-            settled.set_result(None)
+            return await asyncio.shield(run)
+        except asyncio.CancelledError:
+            stop.cancel()
+            await asyncio.wait({run})
+            raise
 
     def _straight(self, call: ToolCall) -> Tool | None:
         """The tool of a call that has nothing to wait for."""
@@ -84,28 +85,14 @@ class Runner:
         tool = self._registry.built_in(call.tool)
         return tool if tool is not None and tool.spec.straight and items_of(call, tool) is None else None
 
-    async def _settle_straight(self, call: ToolCall, watch: Stopwatch, tool: Tool) -> Outcome:
-        """In a thread of its own, as far as that keeps to its deadline."""
+    async def _pass(self, call: ToolCall, watch: Stopwatch, stop: Stop, tool: Tool) -> Outcome:
+        """Straight through a thread, as far as that keeps to its deadline."""
         limit = _limit(call, tool)
-        stop = self._running[call.id] = Stop(call.tool, self._clock, limit)
-        run = Straight(self._settle(call, watch, stop))
-        try:
-            if await run.ended(limit, unless=stop.asked):
-                return run.result()
-            if not stop.asked.done():
-                stop.expire()
-            failure = stop.cancelled() if stop.asked.done() else stop.timed_out()
-            return await self._leave(call, watch, failure, run)
-        except asyncio.CancelledError:
-            stop.cancel()
-            with suppress(StorageError):  # nobody waits to hear of it
-                await asyncio.shield(self._leave(call, watch, stop.cancelled(), run))
-            raise
-        finally:
-            del self._running[call.id]
-
-    async def _leave(self, call: ToolCall, watch: Stopwatch, failure: Failure, run: Straight[Outcome]) -> Outcome:
-        """Give a call a moment to end; then it ends without its thread, whose outcome is told to nobody any more."""
+        stop = stop.within(limit)
+        run = Straight(self._settle(call, watch, stop, _at_once))
+        if await run.ended(limit, unless=stop.asked):
+            return run.result()
+        failure = stop.expire()
         began = not run.withdraw()
         if began and await run.ended(_GRACE_S):
             return run.result()
@@ -114,18 +101,11 @@ class Runner:
         outcome = self._told(call, watch, self._failed(call, failure, watch))
         if not await self._journal.finished(call, outcome) and began and await run.ended(_GRACE_S):
             return run.result()  # it was told in this very moment
-        return outcome
+        return outcome  # of its thread nobody hears any more
 
-    async def _settle(self, call: ToolCall, watch: Stopwatch, stop: Stop | None = None) -> Outcome:
-        """``stop`` is that of a straight call, which others look after."""
+    async def _settle(self, call: ToolCall, watch: Stopwatch, stop: Stop, run: Run) -> Outcome:
         await self._journal.started(call)
-        try:
-            outcome = self._told(call, watch, await self._attempt(call, watch, stop))
-        except asyncio.CancelledError:
-            cancelled = Stop(call.tool, self._clock, 0).cancelled()
-            outcome = self._told(call, watch, self._failed(call, cancelled, watch))
-            await asyncio.shield(self._journal.finished(call, outcome))
-            raise
+        outcome = self._told(call, watch, await self._attempt(call, watch, stop, run))
         await self._journal.finished(call, outcome)
         envelope = outcome.envelope
         _log.debug("%s %s: %s in %s ms", call.tool, call.id, envelope.status, envelope.stats["time_ms"])
@@ -140,22 +120,19 @@ class Runner:
 
     def cancel(self, call_id: str) -> bool:
         """Stop a running call: it ends as CANCELLED. False when no such call is running."""
-        if call_id in self._batches:
-            self._batches[call_id] = True
-        stops = [stop for own, stop in self._running.items() if own.partition("#")[0] == call_id]
+        stops = [stop for own, stop in self._running.values() if own == call_id]
         for stop in stops:
             stop.cancel()
-        return bool(stops) or call_id in self._batches
+        return bool(stops)
 
     async def stop(self) -> None:
         """Cancel every call and wait until they have ended, as CANCELLED; bounded."""
-        ending = list(self._settling)
-        for call_id in list(self._running):
-            self.cancel(call_id.partition("#")[0])
-        if ending:
-            await asyncio.wait(ending, timeout=_STOP_S)
+        for _, stop in self._running.values():
+            stop.cancel()
+        if self._running:
+            await asyncio.wait(set(self._running), timeout=_STOP_S)
 
-    async def _attempt(self, call: ToolCall, watch: Stopwatch, stop: Stop | None = None) -> Outcome:
+    async def _attempt(self, call: ToolCall, watch: Stopwatch, stop: Stop, run: Run) -> Outcome:
         arguments = call.arguments
         try:
             require_readable(call)
@@ -167,12 +144,11 @@ class Runner:
                 _require_json(call)
             if call.origin in ASKED and "#" not in call.id:  # the items of a batch are permitted together
                 with watch.waiting():
-                    await self._permission(call, tool.spec)
+                    await self._permission(call, tool.spec, stop)
             watch.runs()
             if items is not None:
-                return await self._batch(call, tool, items, watch)
-            complete = replace(call, arguments=arguments)
-            result = await (tool.run(complete, stop) if stop else self._run(tool, complete))
+                return await self._batch(call, tool, items, watch, stop)
+            result = await run(tool, replace(call, arguments=arguments), stop)
             return self._done(call, arguments, result, watch)
         except Failure as failure:
             return replace(self._failed(call, failure, watch), arguments=arguments)
@@ -182,67 +158,45 @@ class Runner:
             hint = "Please report it; the same call will fail again."
             return self._failed(call, Failure(ErrorCode.INTERNAL_ERROR, f"{bug}.", hint=hint), watch)
 
-    async def _permission(self, call: ToolCall, spec: ToolSpec) -> None:
+    async def _permission(self, call: ToolCall, spec: ToolSpec, stop: Stop) -> None:
         """Wait until the call may run; a cancel ends the wait, and with it the question."""
         if self._permit is None:
             return
-        stop = Stop(call.tool, self._clock, 0)
-        self._running[call.id] = stop
+        stop()
         asking = asyncio.ensure_future(self._permit(call, spec))
-        either: set[asyncio.Future[Any]] = {asking, stop.asked}
-        try:
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done():
-                raise stop.cancelled()
-            asking.result()
-        finally:
-            if not asking.done():
-                asking.cancel()
-                await asyncio.wait({asking}, timeout=_GRACE_S)
-            del self._running[call.id]
+        if not await _first(asking, stop, None):
+            asking.cancel()
+            await asyncio.wait({asking}, timeout=_GRACE_S)
+            raise stop.failure()
+        asking.result()
 
-    async def _run(self, tool: Tool, call: ToolCall) -> Result:
+    async def _run(self, tool: Tool, call: ToolCall, stop: Stop) -> Result:
         limit = _limit(call, tool)
-        stop = Stop(call.tool, self._clock, limit)
-        self._running[call.id] = stop
+        stop = stop.within(limit)
+        stop()
         task = asyncio.ensure_future(tool.run(call, stop))
-        either: set[asyncio.Future[Any]] = {task, stop.asked}
-        try:
-            await asyncio.wait(either, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                failure = stop.cancelled() if stop.asked.done() else stop.timed_out()
-                stop.cancel()
-                if not await _abandon(task):
-                    raise failure
-            return task.result()  # also of a tool that was done before it could be stopped: what happened, happened
-        except asyncio.CancelledError:
+        if not await _first(task, stop, limit):
+            failure = stop.expire()
+            if not await _abandon(task):
+                raise failure
+        if task.cancelled():  # by itself
             stop.cancel()
-            await _abandon(task)
-            raise
-        finally:
-            del self._running[call.id]
+            raise stop.failure()
+        return task.result()  # also of a tool that was done before it could be stopped: what happened, happened
 
-    async def _batch(self, call: ToolCall, tool: Tool, items: list[JsonObject], watch: Stopwatch) -> Outcome:
+    async def _batch(
+        self, call: ToolCall, tool: Tool, items: list[JsonObject], watch: Stopwatch, stop: Stop
+    ) -> Outcome:
         """One after the other, in order; a failed item does not stop the rest, a cancel does."""
         done: list[BatchItem] = []
-        self._batches[call.id] = False
-        try:
-            for number, arguments in enumerate(items, 1):
-                single = replace(call, id=f"{call.id}#{number}", arguments=arguments)
-                outcome = await self._item(single, cancelled=self._batches[call.id])
-                own = outcome.extras.reads
-                reads = tool.spec.risk is Risk.READ if own is None else own
-                done.append(BatchItem(call=single, outcome=outcome, reads=reads))
-        finally:
-            del self._batches[call.id]
+        for number, arguments in enumerate(items, 1):
+            single = replace(call, id=f"{call.id}#{number}", arguments=arguments)
+            outcome = await self._attempt(single, Stopwatch(self._clock), stop, self._run)
+            own = outcome.extras.reads
+            reads = tool.spec.risk is Risk.READ if own is None else own
+            done.append(BatchItem(call=single, outcome=outcome, reads=reads))
         result, fault = together(done)
         return replace(self._done(call, call.arguments, result, watch, fault), batch=tuple(done))
-
-    async def _item(self, call: ToolCall, *, cancelled: bool) -> Outcome:
-        watch = Stopwatch(self._clock)
-        if cancelled:
-            return self._failed(call, Stop(call.tool, self._clock, 0).cancelled(), watch)
-        return await self._attempt(call, watch)
 
     def _done(
         self, call: ToolCall, arguments: JsonObject, result: Result, watch: Stopwatch, fault: Fault | None = None
@@ -273,6 +227,17 @@ class Runner:
 
     def _context(self, echo: Json, extra: JsonObject) -> JsonObject:
         return {"cwd": ".", "params_input": self._mask.json(echo), **extra}
+
+
+async def _at_once(tool: Tool, call: ToolCall, stop: Stop) -> Result:
+    return await tool.run(call, stop)
+
+
+async def _first(work: "asyncio.Future[Any]", stop: Stop, seconds: float | None) -> bool:
+    """Wait so long, or until the call is cancelled; whether the work was done before."""
+    either: set[asyncio.Future[Any]] = {work, stop.asked}
+    await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    return work.done()
 
 
 async def _abandon(task: "asyncio.Future[Result]") -> bool:
