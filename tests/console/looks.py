@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from playwright.async_api import Page
 
-_LOOKS = 60
+_LOOKS = 300
 
 
 async def _lasting(look: Callable[[], Awaitable[list[str]]]) -> list[str]:

@@ -160,6 +160,18 @@ async def ended(reply: Locator) -> None:
     await drawn(reply)
 
 
+async def kept_state(visit: Visit) -> str:
+    """How the last reply of the open conversation stands in what the server keeps."""
+    place = visit.page.url.partition("?")[0].rsplit("/", 1)[1]
+    return str((await visit.host.api("GET", f"/v1/conversations/{place}"))["messages"][-1]["state"])
+
+
+async def reloaded(visit: Visit) -> None:
+    """The page anew, once the end of the last reply is kept: nobody reads that end again while it is on its way."""
+    assert await becomes(lambda: kept_state(visit), lambda state: state != "running") != "running"
+    await visit.page.reload()
+
+
 async def drawn(reply: Locator) -> None:
     """Until every diagram and formula of it is there, or is known not to come."""
     await expect(reply).to_be_visible()

@@ -169,9 +169,10 @@ async def test_filters_and_the_open_call_are_in_the_address_and_survive_reload_b
         await visit.go("/activity")
         await page.get_by_label("Tool", exact=True).select_option("Read")
         await page.get_by_label("Status", exact=True).select_option("error")
-        await page.get_by_label("Search arguments and results").fill("missing.txt")
+        await page.get_by_label("Search arguments and results").fill("missing.txt ")
         await expect(page.locator("main [data-row]")).to_have_count(1)
         await expect(page).to_have_url(re.compile(r"(?=.*q=missing)(?=.*tool=Read)(?=.*state=error)"))
+        await expect(page.get_by_label("Search arguments and results")).to_have_value("missing.txt ")  # more may come
         await page.locator("main [data-row]").click()
         await panel.get_by_role("tab", name="Input").click()
         await expect(panel).to_contain_text('"path": "missing.txt"')

@@ -1,17 +1,19 @@
 """Talking: what is sent and what never is, tools and tasks at their place, and conversations that are kept."""
 
+import asyncio
 import base64
 import re
 from typing import Any
 
 import pytest
-from playwright.async_api import Browser, FilePayload, Locator, Request, expect
+from playwright.async_api import Browser, FilePayload, Locator, Request, Route, expect
 
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
-from tests.console.talking import KEY, Talking, assistant, called, copied, ended, keep, replies, say, user
+from tests.console.talking import KEY, Talking, assistant, called, copied, ended, keep, reloaded, replies, say, user
 from tests.console.test_shell import foreign_words
 from tests.console.visit import DESKTOP, PHONE, Visit, visiting
+from tests.gateway.upstream import Script, streamed
 from toolyard.protocol.markers import parse_requests
 from toolyard.protocol.request_text import format_request
 
@@ -31,6 +33,12 @@ TOASTS = """() => {
   const box = document.querySelector('.toasts');
   new MutationObserver(() => { window.told += box.textContent; }).observe(box, { subtree: true, childList: true });
 }"""
+# The page waits a moment before it draws what has come of a reply: what it then does is kept until it is run here.
+HELD = """
+const real = window.setTimeout;
+window.setTimeout = (run, after, ...given) =>
+  window.held && after === 40 ? 1e9 + window.held.push(run) : real(run, after, ...given);
+"""
 TRICKY = "line one\n  「末」, and <<<[END_TOOL_REQUEST]>>>\n\ttab 「始ESCAPE」\n"
 
 
@@ -97,6 +105,68 @@ async def test_a_denied_call_and_one_that_is_stopped_say_so_and_the_reply_goes_o
 
 
 @pytest.mark.requirement("console:chat:parts", "console:chat:stream")
+async def test_what_a_person_answered_stays_although_more_of_the_reply_came_before_it_was_confirmed(
+    browser: Browser, chat: Talking
+) -> None:
+    goes_on, confirmed = asyncio.Event(), asyncio.Event()
+    asked = format_request("Write", {"path": "y.txt", "content": "y"})
+    chat.answers("Refuse it.", asked, Script(streamed("I was **refused**."), waits=goes_on))
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        await confirmed.wait()
+        await route.fulfill(response=answer)
+
+    async with visiting(browser, chat.host) as visit:
+        await visit.context.add_init_script(HELD)
+        await visit.page.route("**/v1/approvals/*/deny", late)
+        await visit.page.route_web_socket(re.compile("/ws"), lambda _: None)  # nothing else hears of the answer
+        await visit.go("/chat")
+        reply = await say(visit, "Refuse it.")
+        deny, chip = reply.get_by_role("button", name="Deny"), reply.locator(".chat-call-line .chip")
+        await expect(deny).to_be_visible()
+        await visit.page.evaluate("window.held = []")
+        await deny.click()
+        await visit.page.wait_for_function("() => window.held.length > 0")
+        confirmed.set()
+        await expect(chip).to_have_text("denied")
+        await visit.page.evaluate("for (const run of window.held.splice(0)) run(); window.held = null")
+        goes_on.set()
+        await ended(reply)
+        await expect(chip).to_have_text("denied")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts", "console:chat:stream")
+async def test_a_call_that_was_denied_elsewhere_says_so_although_it_has_ended_before_this_is_known(
+    browser: Browser, chat: Talking
+) -> None:
+    goes_on, known = asyncio.Event(), asyncio.Event()
+    asked = format_request("Write", {"path": "z.txt", "content": "z"})
+    chat.answers("Ask others.", asked, Script(streamed("They **refused**."), waits=goes_on))
+
+    async def late(route: Route) -> None:
+        await known.wait()
+        await route.continue_()
+
+    async with visiting(browser, chat.host) as visit:
+        await visit.go("/chat")
+        reply = await say(visit, "Ask others.")
+        await expect(reply.get_by_role("button", name="Allow once")).to_be_enabled()  # the page knows of it
+        await visit.page.route(re.compile(r"/v1/approvals/approval_\w+$"), late)
+        [waiting] = (await chat.host.api("GET", "/v1/approvals?state=pending"))["data"]
+        await chat.host.api("POST", f"/v1/approvals/{waiting['id']}/deny", {})
+        chip = reply.locator(".chat-call-line .chip")
+        await expect(chip).not_to_have_text("waiting for approval")
+        known.set()
+        await expect(chip).to_have_text("denied")
+        goes_on.set()
+        await ended(reply)
+        await expect(chip).to_have_text("denied")
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("console:chat:parts", "console:chat:stream")
 async def test_a_task_becomes_its_result_where_it_stands_and_stays_so_after_a_reload(
     browser: Browser, fresh: Host
 ) -> None:
@@ -110,9 +180,8 @@ async def test_a_task_becomes_its_result_where_it_stands_and_stays_so_after_a_re
         said = await result.inner_text()
         await expect(reply.locator(".rendered p", has_text="VCP_ASYNC_RESULT")).to_have_count(0)
         await expect(reply.locator(".chat-call-line .chip")).to_have_count(1)
-        await visit.page.reload()
-        await expect(result).to_contain_text("done")
-        assert await result.inner_text() == said
+        await reloaded(visit)
+        await expect(result).to_have_text(said, use_inner_text=True)
         assert await layout_faults(visit.page) == []
         assert visit.wrong() == []
 
@@ -134,7 +203,7 @@ async def test_a_drawer_shows_each_round_as_it_was_sent_without_secrets(browser:
         assert KEY not in await drawer.inner_html()
         assert "{{VCPAllTools}}" not in await drawer.inner_text()
         assert await layout_faults(visit.page) == []
-        await visit.page.reload()
+        await reloaded(visit)
         await expect(drawer).to_contain_text("Round 2 of 2")  # the open panel is in the address
         assert chat.provider.keys[-1] == f"Bearer {KEY}"
         assert visit.wrong() == []
@@ -214,7 +283,7 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await visit.page.evaluate(TOASTS)
         page = FilePayload(name="dot.html", mimeType="text/html", buffer=b"<b>no</b>")
         await visit.page.get_by_label("Attach pictures").set_input_files([page])
-        await visit.page.wait_for_function("window.told.includes('Only PNG')")
+        await visit.page.wait_for_function("() => window.told.includes('Only PNG')")
         reply = await say(visit, "What is this?")
         await ended(reply)
         assert sent[0]["toolyard"] == {"tools": ["EchoPlugin"], "mode": "read-only"}
@@ -224,7 +293,7 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         assert "SciCalculator" not in system["content"]
         assert asked["content"][0] == {"type": "text", "text": "What is this?"}
         assert [part["image_url"]["url"] for part in asked["content"][1:]] == [f"data:image/png;base64,{DOT}"]
-        await visit.page.reload()
+        await reloaded(visit)
         await expect(visit.page.get_by_role("article", name="You").get_by_role("img", name="Picture")).to_be_visible()
         await expect(visit.page.get_by_role("button", name="1 tool")).to_be_visible()
         assert visit.wrong() == []

@@ -3,14 +3,15 @@
 import asyncio
 import json
 import re
+import time
 
 import pytest
 from playwright.async_api import Browser, Page, Route, expect
 
 from tests.console.hosting import START_S
-from tests.console.talking import Held, Talking, drawn, ended, replies, say, slowly
+from tests.console.talking import Held, Talking, becomes, drawn, ended, kept_state, reloaded, replies, say, slowly
 from tests.console.visit import visiting
-from tests.gateway.upstream import Script, streamed
+from tests.gateway.upstream import Script
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:chat:stream")]
 WORDS = "\n\n".join(f"Paragraph {number}: the quick brown fox 跳过 the lazy dog." for number in range(40))
@@ -24,6 +25,10 @@ CONTENT = "\n\n".join(
         "The last words.",
     )
 )
+AT_THE_END = """() => {
+  const view = document.querySelector('.chat-scroll');
+  return view.scrollHeight - view.scrollTop - view.clientHeight < 60;
+}"""
 SHIFTS = """() => {
   window.shifts = [];
   new PerformanceObserver((list) => {
@@ -74,8 +79,7 @@ async def test_a_reply_in_small_pieces_shifts_nothing_and_shows_nothing_that_is_
 
 
 async def at_the_end(page: Page) -> None:
-    view = "document.querySelector('.chat-scroll')"
-    await page.wait_for_function(f"{view}.scrollHeight - {view}.scrollTop - {view}.clientHeight < 60")
+    await page.wait_for_function(AT_THE_END)
 
 
 async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_the_reply(
@@ -104,8 +108,29 @@ async def test_the_view_stays_at_the_end_only_while_it_is_there_and_stop_ends_th
             await chat.provider.gone.wait()
         await expect(reply).to_contain_text("Paragraph 39")
         await expect(visit.page.get_by_role("button", name="Send")).to_be_visible()
-        await visit.page.reload()
+        await reloaded(visit)
         await expect(replies(visit.page).last.locator(".chat-facts")).to_contain_text("Stopped")
+        assert visit.wrong() == []
+
+
+async def test_stop_counts_also_when_the_server_has_not_heard_of_the_reply_yet(browser: Browser, chat: Talking) -> None:
+    chat.answers("Never end.", slowly("Words without end.", then="hang"))
+    refused = asyncio.Event()
+
+    async def late(route: Route) -> None:
+        await refused.wait()
+        await route.continue_()
+
+    async with visiting(browser, chat.host) as visit:
+        visit.allowed += ["404"]
+        await visit.page.route("**/v1/chat/completions", late)
+        await visit.go("/chat")
+        reply = await say(visit, "Never end.")
+        async with visit.page.expect_response("**/v1/interrupt") as answer:
+            await visit.page.get_by_role("button", name="Stop").click()
+        assert (await answer.value).status == 404
+        refused.set()
+        await expect(reply.locator(".chat-facts")).to_contain_text("Stopped")
         assert visit.wrong() == []
 
 
@@ -140,6 +165,30 @@ async def test_a_reload_while_it_is_written_and_a_second_window_end_with_the_sam
         await expect(replies(second)).to_have_count(2)
         kept = (await chat.host.api("GET", f"/v1/conversations/{visit.page.url.rsplit('/', 1)[1]}"))["messages"]
         assert [one["role"] for one in kept] == ["user", "assistant"] * 2
+        assert visit.wrong() == []
+
+
+async def test_a_window_that_has_lost_a_reply_does_not_take_it_from_the_one_that_reads_it(
+    browser: Browser, chat: Talking
+) -> None:
+    pieces = Held("The first words. ", "**And** the last.", size=4)
+    chat.answers("Say two things.", Script(pieces, pause_s=0.01))
+    async with visiting(browser, chat.host) as visit:
+        visit.allowed += ["404", "409"]
+        await visit.go("/chat")
+        reply = await say(visit, "Say two things.")
+        await expect(reply).to_contain_text("The first")
+        second = await visit.context.new_page()
+        await second.clock.install(time=time.time() + 60)  # to this window it began long ago
+        await second.route("**/v1/chats/*/stream*", lambda route: route.fulfill(status=404, json={}))
+        await second.goto(visit.page.url)
+        await expect(replies(second).last.get_by_role("alert")).to_be_visible()
+        assert await becomes(lambda: kept_state(visit), lambda state: state != "running") == "failed"
+        pieces.go_on()
+        assert await becomes(lambda: kept_state(visit), lambda state: state != "failed") == "done"
+        for page in (visit.page, second):
+            await expect(replies(page).last).to_contain_text("And the last.")
+            await expect(replies(page).last.get_by_role("alert")).to_have_count(0)
         assert visit.wrong() == []
 
 
@@ -188,7 +237,7 @@ async def test_a_provider_that_refuses_is_quoted_and_the_words_are_not_lost(brow
         await visit.go("/chat")
         reply = await say(visit, "Be refused.")
         await expect(reply.get_by_role("alert")).to_contain_text("You have <b>no</b> credit left.")
-        await visit.page.reload()
+        await reloaded(visit)
         await expect(visit.page.get_by_role("article", name="You")).to_contain_text("Be refused.")
         await replies(visit.page).last.get_by_role("alert").get_by_role("button", name="Retry").click()
         await expect(replies(visit.page).last).to_contain_text("Paid, thanks.")
@@ -200,12 +249,13 @@ async def test_a_provider_that_refuses_is_quoted_and_the_words_are_not_lost(brow
 async def test_a_reply_that_the_provider_cut_off_says_so_and_can_be_asked_for_again(
     browser: Browser, chat: Talking
 ) -> None:
-    cut = slowly("These words came, then nothing", then="cut", pause_s=0)
-    cut.pieces = streamed("These words came, then nothing more came.", size=8)[:3]
-    chat.answers("Break off.", cut, "Now **all** of it.")
+    pieces = Held("These words came, ", "then nothing", size=4, ends=False)
+    chat.answers("Break off.", Script(pieces, pause_s=0.01, then="cut"), "Now **all** of it.")
     async with visiting(browser, chat.host) as visit:
         await visit.go("/chat")
         reply = await say(visit, "Break off.")
+        await expect(reply.locator(".rendered")).to_contain_text("These words")
+        pieces.go_on()  # what was not read before the cut is lost
         line = reply.get_by_role("alert")
         await expect(line).to_contain_text("The upstream closed the stream; the text above is incomplete.")
         await expect(line).to_contain_text("upstream_cut_off")

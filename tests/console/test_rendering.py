@@ -18,6 +18,7 @@ from tests.console.talking import (
     drawn,
     keep,
     look,
+    reloaded,
     replies,
     say,
     script,
@@ -33,6 +34,7 @@ TABLE = "| 名称 | 数量 | a column that is rather wide |\n|---|--:|---|\n| �
 TEX = "\\int_0^1 x^2\\,dx = \\frac{1}{3}"
 THINK = "First I look.\nThen I draw 两张图."
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+FEW = "() => document.querySelectorAll('main *').length < 5000"
 IMAGE = f"data:image/png;base64,{DOT}"
 
 
@@ -106,7 +108,7 @@ async def test_a_reply_with_everything_shows_each_part_in_its_place(browser: Bro
             assert picture["inside"], "cut by its own frame"
             assert picture["fits"], "wider than the column"
             assert label in picture["text"]
-        assert await reply.locator(".katex").count() >= 2
+        await expect(reply.locator(".katex").nth(1)).to_be_visible()
         await expect(reply.locator(".katex-error")).to_have_count(0)
         await expect(reply.locator("td", has_text="苹果")).to_be_visible()
         image = reply.get_by_role("img", name="a dot")
@@ -193,7 +195,7 @@ async def test_json_that_cannot_be_read_is_shown_whole_and_can_be_copied_read_as
         assert await layout_faults(visit.page) == []
         await card.get_by_role("button", name="Show as Markdown").click()
         await expect(reply.locator(".rendered strong")).to_have_text("bold")
-        await visit.page.reload()
+        await reloaded(visit)
         await replies(visit.page).last.get_by_role("button", name="Ask again").click()
         await expect(replies(visit.page).last.locator(".rendered strong")).to_have_text("Now")
         await expect(card).to_have_count(0)
@@ -330,12 +332,11 @@ async def test_two_thousand_messages_and_one_of_a_megabyte_open_and_can_be_read_
     async with visiting(browser, chat.host) as visit:
         await visit.go(path)
         await expect(visit.page.locator("strong", has_text=re.compile("^999$"))).to_be_in_viewport()
-        everything = "document.querySelectorAll('main *').length"
-        assert await visit.page.evaluate(everything) < 5000
+        await visit.page.wait_for_function(FEW)
         log = visit.page.get_by_role("log")
         first = visit.page.get_by_text("question 0", exact=True)
         await log.evaluate("(view) => { view.scrollTop = 0; }")
         await expect(first).to_be_in_viewport()
         await expect(visit.page.locator("strong", has_text=re.compile("^0$"))).to_be_in_viewport()
-        assert await visit.page.evaluate(everything) < 5000
+        await visit.page.wait_for_function(FEW)
         assert visit.wrong() == []

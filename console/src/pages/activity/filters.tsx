@@ -58,7 +58,8 @@ function Delayed({ name, draw }: { name: string; draw: (value: string, onInput: 
   const typed = useSignal(asked(name));
   const timer = useRef(0);
   const there = asked(name);
-  useEffect(() => { if (!timer.current) typed.value = there; }, [there]);
+  // What the address has is what was typed, but for spaces at its ends: who rests between two words keeps theirs.
+  useEffect(() => { if (!timer.current && typed.peek().trim() !== there) typed.value = there; }, [there]);
   useEffect(() => () => clearTimeout(timer.current), []);
   return <>{draw(typed.value, (value) => {
     typed.value = value;

@@ -1,5 +1,6 @@
 /** A call that waits for a person, right where it was asked for: everything it would do, Deny and Allow. Allow cannot
- * be pressed in the first half second: nobody allows what just came under their finger. */
+ * be pressed in the first half second: nobody allows what just came under their finger. It is there until it is known
+ * what was answered elsewhere, which may be after the call has ended. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, ApiError, may } from "../../lib/api";
@@ -31,6 +32,7 @@ export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answe
     }
     onAnswer(how === "allow" ? "allowed" : "denied");
   };
+  if (call.state !== "approval") return null;
   return (
     <section class="chat-approval" aria-label={t.asks(call.tool)}>
       <div class="row">

@@ -29,7 +29,7 @@ export function Calls({ calls, growing, mentioned, onMark }: { calls: Call[]; gr
       {folded ? <details><summary class="chat-calls-head">{head}</summary>{rows}</details> : (
         <>{calls.length > 1 && <div class="chat-calls-head">{head}</div>}{rows}</>
       )}
-      {calls.filter((call) => call.state === "approval" && call.approval && !call.answered && growing).map((call) => <ApprovalPanel key={call.approval} call={call} onAnswer={(answer) => onMark(call.id, answer)} />)}
+      {calls.filter((call) => call.approval && !call.answered && growing).map((call) => <ApprovalPanel key={call.approval} call={call} onAnswer={(answer) => onMark(call.id, answer)} />)}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">
           {calls.flatMap((call) => call.media.map((source, at) => <img key={`${call.id}${at}`} src={source} alt={t.resultPicture(call.tool)} />))}

@@ -1,5 +1,6 @@
 /** Two windows, one conversation: what the server has comes first; what only this window has follows; of one message the
- * copy counts that has ended. Nothing that somebody wrote is lost. */
+ * copy counts that has come to its end, for a window may have lost what another one still reads. Nothing that somebody
+ * wrote is lost. */
 import type { Message } from "./model";
 
 export function merged(theirs: readonly Message[], ours: readonly Message[]): Message[] {
@@ -7,7 +8,7 @@ export function merged(theirs: readonly Message[], ours: readonly Message[]): Me
   const known = new Set(theirs.map((message) => message.id));
   const both = theirs.map((message) => {
     const mine = own.get(message.id);
-    return mine && message.state === "running" && mine.pieces.length >= message.pieces.length ? mine : message;
+    return mine && (message.state === "running" || message.state === "failed") && mine.pieces.length >= message.pieces.length ? mine : message;
   });
   return [...both, ...ours.filter((message) => !known.has(message.id))];
 }

@@ -9,6 +9,7 @@ import { cell, messagesOf, type Cell, type Talk } from "./talk";
 const TRIES = 40;
 const QUIET = 12;
 const YOUNG_S = 5;
+const STOP_MS = 300;
 const TITLE = 60;
 
 export async function send(talk: Talk, text: string, images: string[]): Promise<void> {
@@ -91,7 +92,7 @@ async function followed(talk: Talk, reply: Cell): Promise<void> {
 async function read(talk: Talk, reply: Cell, response: Response): Promise<boolean> {
   let message = reply.at.peek();
   let timer = 0;
-  const show = () => { timer = 0; reply.at.value = message; };
+  const show = () => { timer = 0; reply.at.value = answered(message, reply.at.peek()); };
   try {
     for await (const { id, data } of events(response)) {
       if (id !== null) talk.cursor = id;
@@ -127,12 +128,21 @@ async function close(talk: Talk, reply: Cell): Promise<void> {
   await talk.keep();
 }
 
+/** The server may not have heard of the reply yet: the wish is told again for as long as that runs. */
 export async function stop(talk: Talk): Promise<void> {
+  const reply = talk.cells.peek().at(-1);
   talk.stopping.value = true;
-  await api("/v1/interrupt", { body: { chat: talk.id } }).catch((error: unknown) => {
-    talk.stopping.value = false;
-    if (!(error instanceof ApiError) || error.status !== 404) throw error;
-  });
+  while (reply?.at.peek().state === "running") {
+    try {
+      return void (await api("/v1/interrupt", { body: { chat: talk.id } }));
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 404) await new Promise((wake) => setTimeout(wake, STOP_MS));
+      else {
+        talk.stopping.value = false;
+        throw error;
+      }
+    }
+  }
 }
 
 /** What the model gets: the tools it may use, what it is told, and the conversation without thinking and tool work. */
