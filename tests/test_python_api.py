@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +31,15 @@ def test_a_failed_tool_is_an_envelope_and_not_an_exception(yard: BlockingYard) -
     envelope = yard.call("Nothing", {})
     assert envelope.error is not None
     assert envelope.error.code is ErrorCode.NOT_FOUND
+
+
+@pytest.mark.requirement("python:call")
+@pytest.mark.parametrize("tool", ["Read", "FileOperator"])
+def test_a_name_that_is_no_text_is_refused_like_any_other(yard: BlockingYard, tool: str) -> None:
+    unnamed: Any = {5: "a.txt"}
+    envelope = yard.call(tool, unnamed)
+    assert envelope.error is not None
+    assert envelope.error.code is ErrorCode.INVALID_PARAM
 
 
 @pytest.mark.requirement("python:dialect", "dialect:envelope")
@@ -80,10 +91,36 @@ def test_a_closed_yard_says_so_and_may_be_closed_again(project: Path) -> None:
         yard.call("LS")
 
 
+@pytest.mark.requirement("python:open", "python:threads")
+def test_a_call_that_begins_while_another_thread_closes_is_told_so(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard = toolyard.open(project=project)
+    begins, go, real = threading.Event(), threading.Event(), yard._yard.call
+
+    def slow(*given: Any) -> Any:
+        begins.set()
+        assert go.wait(60)
+        return real(*given)
+
+    monkeypatch.setattr(yard._yard, "call", slow)
+    with ThreadPoolExecutor(2) as pool:
+        calling = pool.submit(yard.call, "LS")
+        assert begins.wait(60)
+        closing = pool.submit(yard.close)
+        wait([closing], timeout=0.2)  # it waits for the call to be let in
+        go.set()
+        closing.result(60)
+        try:
+            envelope = calling.result(60)
+        except RuntimeError as error:
+            assert "this Yard is closed" in str(error)  # noqa: PT017
+        else:
+            assert envelope.error is None or envelope.context["reason"] == "CANCELLED"
+
+
 @pytest.mark.requirement("python:open")
 def test_opening_and_closing_leaves_no_descriptor_and_no_thread_behind(project: Path) -> None:
-    import threading
-
     def open_descriptors() -> set[str]:
         return set(os.listdir("/proc/self/fd"))
 

@@ -630,6 +630,8 @@ def test_a_diff_says_itself_how_the_file_ends_and_how_its_lines_end() -> None:
     assert applied({"f": "a\r\nb"}, unified("@@ -1,2 +1,2 @@", "-a", "+x", " b")) == {"f": "x\r\nb"}
     assert refused({"f": "b\na\n"}, unified("@@ -1 +1 @@", "-b", "+c", none)).reason is Reason.NOT_FOUND_IN_FILE
     assert applied({"f": "a\nb"}, unified("@@ -1,2 +1 @@", " a", "-b", none)) == {"f": "a\n"}
+    assert applied({"f": "a\nb\n"}, unified("@@ -2 +2 @@", "-b", none, "+c", none)) == {"f": "a\nc\n"}
+    assert applied({"f": "a\nb"}, unified("@@ -2 +2 @@", "-b", "+c")) == {"f": "a\nc"}
 
 
 @pytest.mark.requirement("write:literal", "write:bytes-outside")

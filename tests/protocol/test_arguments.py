@@ -173,6 +173,36 @@ def test_the_nearest_name_may_be_a_synonym() -> None:
     assert nearest("offset", []) is None
 
 
+EDIT: JsonObject = {
+    "type": "object",
+    "properties": {"old_string": {"type": "string"}, "replace_all": {"type": "boolean"}},
+    "required": ["old_string"],
+    "additionalProperties": False,
+}
+EDITS: JsonObject = {"type": "array", "items": EDIT}
+
+
+@pytest.mark.requirement("params:unknown")
+@pytest.mark.parametrize("written", [False, True])
+def test_names_and_values_inside_a_list_of_objects_are_read_like_any(written: bool) -> None:
+    edits: Json = [{"oldString": "a", "Replace-All": "yes"}, {"old_string": "b"}]
+    given = json.dumps(edits) if written else edits
+    assert accept(tool(edits=EDITS), {"edits": given}) == {
+        "edits": [{"old_string": "a", "replace_all": True}, {"old_string": "b"}]
+    }
+
+
+@pytest.mark.requirement("params:unknown")
+def test_a_name_inside_an_object_is_never_given_twice_nor_guessed() -> None:
+    twice = refusal(tool(edits=EDITS), {"edits": [{"old_string": "a", "oldString": "b"}]})
+    assert twice == "unknown in 'edits[0]': 'oldString' (did you mean 'old_string'?)"
+    mistyped = refusal(tool(edits=EDITS), {"edits": [{"old_string": "a", "replace": True, "zzz": 1}]})
+    assert mistyped == "unknown in 'edits[0]': 'replace' (did you mean 'replace_all'?), 'zzz'"
+    opened = tool(edits={"type": "array", "items": {**EDIT, "additionalProperties": True}})
+    free: Json = [{"old_string": "a", "oldString": "b"}]
+    assert accept(opened, {"edits": free}) == {"edits": free}
+
+
 @pytest.mark.requirement("params:required")
 def test_a_missing_required_parameter_is_named_with_what_it_takes() -> None:
     assert refusal(READ, {}) == "missing parameter 'path': expected a string that is not empty"

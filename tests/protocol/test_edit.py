@@ -201,8 +201,46 @@ def test_a_miss_shows_the_nearest_lines_with_visible_blanks_and_the_first_differ
     }
 
 
+ALIKE = "They look alike: the file has U+0065, old_string U+00E9."
+AROUND = "the empty lines around them, or in where the file ends."
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted", "difference"),
+    [
+        ("foo\u200bbar\n", "foobar", "line 1 differs: the file has «foo⟨U+200B⟩bar», old_string «foobar»."),
+        ("head\n", "\ufeffhead", "line 1 differs: the file has «head», old_string «⟨U+FEFF⟩head»."),
+        (
+            "cafe\u0301\n",
+            "caf\u00e9",
+            f"line 1 differs: the file has «cafe\u0301», old_string «caf\u00e9». {ALIKE}",
+        ),
+        (
+            "x" * 300 + "A" + "y" * 300,
+            "x" * 300 + "B" + "y" * 300,
+            f"line 1 differs: the file has «…{'x' * 100}A{'y' * 99}…», old_string «…{'x' * 100}B{'y' * 99}…».",
+        ),
+        ("if f():\n  a = 1\n", "f():\n  a = 2\n", "line 2 differs: the file has «··a = 1», old_string «··a = 2»."),
+        ("a long line\n", "a long line\nmore", "line 2 differs: the file has «», old_string «more»."),
+        ("a long line", "a long line\nmore", "the file ends before line 2, where old_string has «more»."),
+        ("a long line\n", "\n\na long line", f"they differ from old_string only in {AROUND}"),
+    ],
+)
+def test_the_first_difference_is_one_that_can_be_seen(text: str, wanted: str, difference: str) -> None:
+    near = nearest_lines(text, wanted)
+    assert near is not None
+    assert near.difference == difference
+
+
+def test_of_a_long_line_that_is_near_the_beginning_is_shown() -> None:
+    near = nearest_lines("x" * 100_000 + "y", "x" * 100_000 + "z")
+    assert near is not None
+    assert near.shown == (f"1\t{'x' * 500}… [cut: 100001 characters]",)
+
+
 def test_nothing_alike_is_said_plainly() -> None:
     assert nearest_lines("alpha\nbeta\n", "zzzzzz") is None
+    assert nearest_lines("alpha\n\nbeta\n", "\n\n\n") is None
     with pytest.raises(Failure, match="nor anything like it"):
         locate("alpha\nbeta\n", Edit("zzzzzz", "x"))
 

@@ -88,6 +88,7 @@ def test_the_form_and_the_failure_that_the_guide_shows_are_read() -> None:
         "language": "代码语言（仅 code 类型需要）",
     }
     assert error("{这里显示原始内容}").message == "There is no JSON object in the text."
+    assert error(" {} ").message == 'The reply has no "content".'
 
 
 @pytest.mark.requirement("reply:parse")
@@ -95,6 +96,8 @@ def test_the_fast_reader_changes_nothing() -> None:
     """What it reads differently, or not at all, is read by the other one."""
     assert reply('{"content": "a", "content": "b"}') == Reply("b")
     assert reply('\ufeff \n{"content": "c"}\n\ufeff') == Reply("c")
+    unseen = '{\u200b"content"\u2060:\u200b"c\u200b"\u200b,\ufeff"think":"t"\u200c}'
+    assert reply(unseen) == Reply("c\u200b", "t")
     huge = 12345678901234567890123
     chart = reply(with_content("{{chart:c}}", c={"type": "chart", "content": [huge, 2**63, 0.5, None]}))
     assert (chart.attachments["c"].content, chart.repairs) == ([huge, 2**63, 0.5, None], ())

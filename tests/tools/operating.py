@@ -75,7 +75,7 @@ class Operator:
 
 
 @contextmanager
-def operating(project: Path, home: Path, max_s: float = 5.0) -> Iterator[Operator]:
+def operating(project: Path, home: Path, max_s: float = 60.0) -> Iterator[Operator]:
     workspace = Workspace(project)
     operator = Operator(workspace, home, max_s)
     try:

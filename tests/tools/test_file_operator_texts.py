@@ -177,6 +177,7 @@ async def test_binary_files_folders_and_links_are_names_that_are_taken(project: 
     put(project, {"a(1).png/x": "x", "a(2).png": {"symlink": "nothing"}})
     assert data(await op("WriteFile", filePath="a.png", content="text"))["path"] == "a(3).png"
     assert said(await op("WriteFile", filePath="a(1).png", content="text"))[0] == "IS_DIRECTORY"
+    assert said(await op("WriteFile", filePath="new/", content="text"))[0] == "IS_DIRECTORY"
 
 
 @pytest.mark.requirement("fileoperator:write")

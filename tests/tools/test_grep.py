@@ -8,6 +8,7 @@ import stat
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from toolyard.tools.readers.page import MAX_LINE_CHARS
 from toolyard.workspace.search import batches, child
 from toolyard.workspace.search import found as found_module
 from toolyard.workspace.search.patience import Patience
+from toolyard.workspace.search.ripgrep import find
 
 ENGINES = pytest.mark.parametrize("engine", ["ripgrep", "python"])
 SCOPES: dict[str, dict[str, bool]] = {
@@ -595,12 +597,29 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
     assert ended(tmp_path)
 
 
+def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str | None]:
+    """ripgrep that begins when it has its limit, however long the host takes to give it."""
+    if (ripgrep := find()) is None:
+        return nowhere
+    real = resource.prlimit
+
+    def limit(pid: int, *more: Any) -> None:
+        real(pid, *more)
+        (folder / f"limited-{pid}").touch()
+
+    monkeypatch.setattr(child, "prlimit", limit)
+    program = folder / "rg"
+    program.write_text(f'#!/bin/sh\nuntil [ -e {folder}/limited-$$ ]; do sleep 0.01; done\nexec {ripgrep} "$@"\n')
+    program.chmod(0o755)
+    return lambda: str(program)
+
+
 @ENGINES
 @pytest.mark.requirement("r:R97", "grep:stats")
 @pytest.mark.parametrize("glob", [None, "*"])
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="no way here to limit another process")
 def test_a_file_too_large_for_memory_is_named_and_the_others_are_searched(
-    project: Path, engine: str, glob: str | None, monkeypatch: pytest.MonkeyPatch
+    project: Path, tmp_path: Path, engine: str, glob: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child, "MAX_MEMORY", 64 * 1024 * 1024)
     monkeypatch.setattr(batches, "_LARGE", 10 * 1024 * 1024)
@@ -609,7 +628,8 @@ def test_a_file_too_large_for_memory_is_named_and_the_others_are_searched(
         for _ in range(60):
             file.write(b"x" * 1024 * 1024)
         file.write(b"TODO\n")
-    found = with_engine(project, engine).grep("TODO", **({"glob": glob} if glob else {}))
+    program = nowhere if engine == "python" else limited_first(tmp_path, monkeypatch)
+    found = Searches(project, find_ripgrep=program).grep("TODO", **({"glob": glob} if glob else {}))
     assert (found.status, places(found)) == (Status.PARTIAL, [("a.txt", 1), ("sub/c.txt", 1)])
     assert (found.stats["files_searched"], found.stats["skipped_unreadable"]) == (2, 1)
     assert "'b.txt'" in found.text

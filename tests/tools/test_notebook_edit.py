@@ -115,3 +115,4 @@ def test_a_file_that_is_no_notebook_is_refused(project: Path, yard: BlockingYard
     assert (said(envelope)[0], (project / "n.ipynb").read_text()) == ("INVALID_PARAM", "{")
     missing = yard.call("NotebookEdit", {"path": "none.ipynb", "cell_number": 0, "new_source": "x"})
     assert said(missing)[0] == "NOT_FOUND"
+    assert missing.text == "'none.ipynb' does not exist. Check the path, or list its folder with LS."

@@ -119,7 +119,7 @@ def test_an_expected_hash_is_always_enforced(
     (project / "a.txt").write_text("old\n")
     wrong = yard.call(tool, {"path": "a.txt", "expected_hash": sha256(b"other"), **arguments})
     assert (said(wrong), (project / "a.txt").read_text()) == (("CONFLICT", "STALE"), "old\n")
-    right = yard.call(tool, {"path": "a.txt", "expected_hash": sha256(b"old\n"), **arguments})
+    right = yard.call(tool, {"path": "a.txt", "expected_hash": sha256(b"old\n").upper(), **arguments})
     assert (right.status, (project / "a.txt").read_text()) == (Status.SUCCESS, "new\n")
     missing = yard.call(tool, {"path": "b.txt", "expected_hash": sha256(b""), **arguments})
     assert said(missing) == ("CONFLICT", "STALE")

@@ -231,7 +231,11 @@ def until_exists(path: Path) -> None:
 
 
 @pytest.mark.requirement("runner:cancel")
-def test_work_that_was_done_before_it_could_be_stopped_is_told_as_done(project: Path, tmp_path: Path) -> None:
+def test_work_that_was_done_before_it_could_be_stopped_is_told_as_done(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolyard.engine.runner._GRACE_S", 60.0)  # however slow the disk is
+
     async def run() -> Envelope:
         async with toolyard.open_async(project=project, home=tmp_path / "home") as yard:
             files = "".join(f"*** Add File: d/{number}.txt\n+x\n" for number in range(40))

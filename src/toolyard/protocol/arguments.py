@@ -45,7 +45,7 @@ def coerce(value: Json, schema: Mapping[str, Any]) -> Json:
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
     if not isinstance(value, str):
-        return value
+        return _inside(value, schema)
     text = value.strip()
     if kind in ("integer", "number") and _INTEGER.fullmatch(text):
         return int(text)
@@ -54,8 +54,25 @@ def coerce(value: Json, schema: Mapping[str, Any]) -> Json:
     if kind == "boolean":
         return _BOOLEANS.get(text.lower(), value)
     if kind in ("array", "object") and text[:1] in ("[", "{"):
-        return _json(text, value)
+        return _inside(_json(text, value), schema)
     return value
+
+
+def _inside(value: Json, schema: Mapping[str, Any]) -> Json:
+    """The same for what stands in a list, or in an object that takes only what its schema names."""
+    items, known = schema.get("items"), schema.get("properties")
+    if isinstance(value, list) and isinstance(items, dict):
+        return [coerce(item, items) for item in value]
+    if not isinstance(value, dict) or not isinstance(known, dict) or schema.get("additionalProperties") is not False:
+        return value
+    meant = {fold(name): name for name in known}
+    made: JsonObject = {}
+    for key, inner in value.items():
+        name = meant.get(fold(key), key)
+        name = key if key in known or name in value or name in made else name  # what is given twice is refused
+        part = known.get(name)
+        made[name] = coerce(inner, part) if isinstance(part, dict) else inner
+    return made
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
@@ -140,6 +157,11 @@ def _fault(error: "ValidationError", schema: JsonObject) -> str:
         inside = f" in '{where}'" if where else ""
         wanted = _at(part, ["properties", error.kind.property])
         return f"missing parameter '{error.kind.property}'{inside}: expected {_expected(wanted)}"
+    if isinstance(error.kind, error.kind.AdditionalProperties):
+        known = list(_at(part, ["properties"]))
+        guesses = {name: nearest(name, known) for name in error.kind.unexpected}
+        told = (f"'{name}'" + (f" (did you mean '{guess}'?)" if guess else "") for name, guess in guesses.items())
+        return f"unknown in '{where}': {', '.join(told)}"
     if error.schema_path[-1] in ("type", "minimum", "maximum", "enum", "minLength", "minItems"):
         return f"'{where}': expected {_expected(part)}, got {_brief(cast('Json', error.instance))}"
     return f"'{where}': {error.message}"

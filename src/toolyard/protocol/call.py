@@ -63,7 +63,7 @@ def too_large(arguments: Mapping[str, Json]) -> str:
         if isinstance(value, dict | list):
             size = MAX_ARGUMENTS
             break
-        size += len(value) + len(key) if isinstance(value, str) else 40
+        size += len(value) + len(str(key)) if isinstance(value, str) else 40
     if size * _LONGEST_ESCAPE < MAX_ARGUMENTS:
         return ""
     try:

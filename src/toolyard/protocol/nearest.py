@@ -1,6 +1,10 @@
-"""The lines of a text that are most like a text which does not stand in it."""
+"""The lines of a text that are most like a text which does not stand in it, with all that decides a match visible."""
 
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from toolyard.protocol.patch import common_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,35 +16,78 @@ class Nearest:
 
 
 _MAX_SHOWN = 20
+_MAX_LINE = 500  # characters of a line that are shown
+_MAX_EXCERPT = 200  # of two lines that differ,
+_BEFORE = 100  # so many before the first difference
 _SIMILAR = 60.0  # percent; less alike is not worth showing
+_SIGNS = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
+_UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
 
 
-def nearest_lines(text: str, wanted: str, name: str = "old_string") -> Nearest | None:
-    """The lines most like ``wanted`` (called ``name``) and where they first differ; None when nothing is like it."""
+def nearest_lines(text: str, wanted: str, name: str = "old_string", *, whole: bool = False) -> Nearest | None:
+    """The lines most like ``wanted`` (called ``name``) and where they first differ; None when nothing is like it.
+
+    Unless ``wanted`` is ``whole`` lines, it may begin and end inside of one.
+    """
     from rapidfuzz import fuzz, process  # only a miss needs it
 
     lines = text.split("\n")
     targets = wanted.strip("\n").split("\n")
     anchor = max(range(len(targets)), key=lambda number: len(targets[number].strip()))
-    best = process.extractOne(
-        targets[anchor].strip(), lines, scorer=fuzz.ratio, processor=str.strip, score_cutoff=_SIMILAR
-    )
-    if best is None:
+    sought = targets[anchor].strip()
+    best = process.extractOne(sought, lines, scorer=fuzz.ratio, processor=str.strip, score_cutoff=_SIMILAR)
+    if best is None or not sought:
         return None
     first = max(0, best[2] - anchor)
     found = lines[first : first + len(targets)]
-    shown = tuple(f"{first + number}\t{visible(line)}" for number, line in enumerate(found[:_MAX_SHOWN], 1))
-    pairs = zip(targets, found, strict=False)
-    different = next((number for number, (mine, real) in enumerate(pairs) if mine != real), len(found))
-    mine = visible(targets[different]) if different < len(targets) else "nothing"
-    real = visible(found[different]) if different < len(found) else "the end of the file"
-    difference = f"line {first + different + 1} differs: the file has «{real[:200]}», {name} «{mine[:200]}»."
-    return Nearest(first + 1, first + len(found), shown, difference)
+    shown = tuple(f"{first + number}\t{_cut(line)}" for number, line in enumerate(found[:_MAX_SHOWN], 1))
+    return Nearest(first + 1, first + len(found), shown, _difference(found, targets, first + 1, name, whole=whole))
 
 
 def visible(line: str) -> str:
-    """Blanks that decide a match, made visible: spaces at the ends, tabs, carriage returns, odd spaces."""
+    """What decides a match but is not seen, made visible: spaces at the ends, tabs, odd spaces, control characters."""
     body = line.strip(" ")
     left = "·" * (len(line) - len(line.lstrip(" ")))
     right = "·" * (len(line) - len(line.rstrip(" "))) if body else ""
-    return (left + body + right).replace("\t", "→").replace("\r", "␍").replace("\u00a0", "⍽")
+    signed = (left + body + right).translate(_SIGNS)
+    return signed if signed.isprintable() else "".join(map(_seen, signed))
+
+
+def _difference(found: Sequence[str], targets: Sequence[str], first: int, name: str, *, whole: bool) -> str:
+    for number, mine in enumerate(targets):
+        if number == len(found):
+            return f"the file ends before line {first + number}, where {name} has «{_cut(mine)}»."
+        real, begins, ends = found[number], number == 0, number == len(targets) - 1
+        if mine == real or (not whole and _fits(mine, real, begins=begins, ends=ends)):
+            continue
+        at = common_start(mine, real)
+        told = f"line {first + number} differs: the file has «{_excerpt(real, at)}», {name} «{_excerpt(mine, at)}»."
+        alike = unicodedata.normalize("NFKC", mine) == unicodedata.normalize("NFKC", real)
+        return f"{told} They look alike: the file has {_code(real[at])}, {name} {_code(mine[at])}." if alike else told
+    return f"they differ from {name} only in the empty lines around them, or in where the file ends."
+
+
+def _fits(mine: str, real: str, *, begins: bool, ends: bool) -> bool:
+    """Whether a line of a text that may begin and end inside of lines is the one that stands there."""
+    if begins and ends:
+        return mine in real
+    return (begins and real.endswith(mine)) or (ends and real.startswith(mine))
+
+
+def _excerpt(line: str, at: int) -> str:
+    """A line, or of a long one what stands around the place ``at``."""
+    start = max(0, at - _BEFORE) if len(line) > _MAX_EXCERPT else 0
+    end = start + _MAX_EXCERPT
+    return ("…" if start else "") + visible(line[start:end]) + ("…" if end < len(line) else "")
+
+
+def _cut(line: str) -> str:
+    return visible(line) if len(line) <= _MAX_LINE else f"{visible(line[:_MAX_LINE])}… [cut: {len(line)} characters]"
+
+
+def _seen(char: str) -> str:
+    return f"⟨{_code(char)}⟩" if char != " " and unicodedata.category(char) in _UNSEEN else char
+
+
+def _code(char: str) -> str:
+    return f"U+{ord(char):04X}"

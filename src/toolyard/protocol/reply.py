@@ -80,7 +80,7 @@ def _search(text: str, repairs: Repairs) -> Found | None:
             value = strictly(text, odd)
         except ValueError:
             value = None
-        if isinstance(value, dict) and "content" in map(str.lower, value):
+        if isinstance(value, dict) and (not value or "content" in map(str.lower, value)):
             return Found(value, len(text) - len(text.lstrip(NOTHING)), tuple(odd))
         text = without_surrogates(text, repairs)
         found = None if isinstance(value, str) else _find(text, repairs)

@@ -110,8 +110,7 @@ class FileChanger:
 
     @contextmanager
     def target(self, call: ToolCall, path: str) -> Iterator[Target]:
-        if path.endswith("/"):
-            raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' names a folder, not a file.", hint="Name a file in it.")
+        require_file_name(path)
         with self._workspace.target(path) as target:
             require_open(target.path, force=call.force)
             yield target
@@ -137,7 +136,7 @@ class FileChanger:
     def _require_fresh(self, call: ToolCall, path: str, raw: bytes | None, *, overwrites: bool) -> None:
         expected = call.arguments.get("expected_hash")
         if expected is not None:
-            if raw is None or checksum(raw) != expected:
+            if raw is None or checksum(raw) != str(expected).lower():
                 raise _stale(
                     path, "is not the file with expected_hash any more" if raw is not None else "does not exist", raw
                 )
@@ -167,6 +166,11 @@ class FileChanger:
                     context={"path_resolved": path, "hash": checksum(raw)},
                 )
         return failure
+
+
+def require_file_name(path: str) -> None:
+    if path.endswith("/"):
+        raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' names a folder, not a file.", hint="Name a file in it.")
 
 
 class ChangingTool(ABC):

@@ -71,6 +71,9 @@ class Edit(ChangingTool):
         return changed.result(done, {"occurrences": count, "strategy": match.strategy.value})
 
 
+_WAYS_OUT = "Check the path, list its folder with LS, or make the file with an empty old_string."
+
+
 def new_file(before: Document | None, text: str, path: str) -> bytes:
     """What an empty old_string asks for; a file that is there but empty counts as new."""
     if before is not None and before.text:
@@ -82,11 +85,7 @@ def new_file(before: Document | None, text: str, path: str) -> bytes:
     return before.encoding.bom + before.encoded(text, path) if before else text.encode()
 
 
-def require_existing(before: Document | None, path: str) -> Document:
+def require_existing(before: Document | None, path: str, hint: str = _WAYS_OUT) -> Document:
     if before is None:
-        raise Failure(
-            ErrorCode.NOT_FOUND,
-            f"'{path}' does not exist.",
-            hint="Check the path, list its folder with LS, or make the file with an empty old_string.",
-        )
+        raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=hint)
     return before

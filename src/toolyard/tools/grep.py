@@ -220,7 +220,8 @@ def _query(wanted: Mapping[str, Any]) -> Query:
         message = f"The pattern has {len(pattern)} characters, and at most {MAX_PATTERN} are searched for."
         raise Failure(Reason.TOO_LARGE, message, hint="Search for a part of it.")
     if "\0" in pattern:
-        raise Failure(ErrorCode.INVALID_PARAM, "The pattern holds a NUL character.", hint="Write it as \\x00.")
+        hint = "No text has one: a file that does is binary, and is not searched."
+        raise Failure(ErrorCode.INVALID_PARAM, "The pattern holds a NUL character.", hint=hint)
     return Query(
         pattern=pattern,
         literal=wanted["literal"],

@@ -59,7 +59,7 @@ class NotebookEdit(ChangingTool):
         edited: list[EditedNotebook] = []
 
         def compute(before: Document | None, path: str) -> bytes:
-            document = require_existing(before, path)
+            document = require_existing(before, path, "Check the path, or list its folder with LS.")
             edited[:] = [edit_cell(document.text, edit, uuid4().hex[:8])]
             return document.spliced(edited[0].splices, path)
 

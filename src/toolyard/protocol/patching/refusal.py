@@ -63,4 +63,4 @@ def _nearest(hunk: PatchHunk, site: Site) -> Nearest | None:
     wanted = [line.text for line in hunk.old]
     if len(text) * max(map(len, wanted)) > _MAX_COMPARED:
         return None
-    return nearest_lines(text, "\n".join(wanted), "the hunk")
+    return nearest_lines(text, "\n".join(wanted), "the hunk", whole=True)

@@ -102,9 +102,9 @@ def _same(one: PatchLine, other: PatchLine) -> bool:
 
 
 def _ends(run: _Run, place: Place) -> bool:
-    """Whether the text has an ending after its last line, if the run is its last lines."""
-    told = any(not line.ending for line in place.sought.hunk.lines)
-    return run.added[-1].ending != "" if told and run.added else place.sought.lines.ended
+    """Whether the text has an ending after its last line, if the run is its last lines: only a hunk changes that."""
+    before, after = (any(not line.ending for line in side[-1:]) for side in (place.sought.hunk.old, run.added))
+    return place.sought.lines.ended if before == after or not run.added else not after
 
 
 def _fitted(run: _Run, lines: Lines, *, ended: bool) -> str:

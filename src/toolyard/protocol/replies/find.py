@@ -16,7 +16,7 @@ from toolyard.protocol.replies.reading import Reading
 from toolyard.protocol.replies.strict import NOTHING, strict_at
 from toolyard.protocol.replies.values import TYPES, Repair
 
-_BLANKS = r"(?:[\s,，]++|\ufeff|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
+_BLANKS = r"(?:[\s,，\ufeff\u180e\u200b-\u200d\u2060]++|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
 _OWN = r"(?:think|content|attachments)"
 _TAG = r"<\s{0,9}+(?P<end>/?)\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>"
 _ANY_OBJECT = re.compile(rf"{_TAG}|\{{{_BLANKS}(?:{KEY_AHEAD}|[^\W\d][\w$-]{{0,100}}+\s*+[:：])", re.IGNORECASE)

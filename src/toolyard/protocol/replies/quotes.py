@@ -41,7 +41,7 @@ _OWN_KEY = re.compile(rf'"{_OWN}"\s*+[:：]', re.IGNORECASE)
 _SLIPPED_KEY = re.compile(rf'"{_OWN}(?:[:：]|"\s*+=|"\s)\s*+["{{\[]', re.IGNORECASE)  # without its quote or colon
 _OWN_LETTERS = frozenset("tclaTCLA")
 _OWN_BARE_KEY = re.compile(rf"{_OWN}\s*+[:：]", re.IGNORECASE)
-_BLANKS = re.compile(r"\s*+")
+_BLANKS = re.compile(r"[\s\ufeff\u180e\u200b-\u200d\u2060]*+")
 _COMMENT = re.compile(r"//|/\*|\#")
 _WHOLE_COMMENT = re.compile(r"/\*|(?://|\#)[^\n]{0,500}+(?:\n\s*+(?:[\]}\"',/#]|\Z)|\Z)")
 _SURE_COMMENT = re.compile(
