@@ -1,6 +1,7 @@
 """A client may narrow what the calls of its chat do; the model hears why one is not done."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -57,3 +58,28 @@ def test_what_a_client_may_say_is_checked() -> None:
     for wrong in wrongs:
         with pytest.raises(ChatFailed):
             bounds_of(wrong)
+
+
+@pytest.mark.parametrize("said", [5, "x", [], {"tool": ["LS"]}, {"Mode": "read-only"}])
+async def test_a_narrowing_that_is_misspelt_is_refused_and_the_model_is_not_asked(tmp_path: Path, said: Json) -> None:
+    async with gateway(tmp_path, []) as one:
+        refused = await one.whole(toolyard=said)
+        assert "'toolyard' is an object of chat, mode, show, tools" in refused["error"]["message"]
+        assert one.upstream.bodies == []
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_an_answer_that_is_to_be_json_holds_nothing_else_unless_the_client_chooses(
+    tmp_path: Path, stream: bool
+) -> None:
+    turn = [says(request(text="hi"), stream=stream), says('{"a": 1}', stream=stream)]
+    wanted: dict[str, Any] = {"response_format": {"type": "json_object"}}
+    async with gateway(tmp_path, turn * 2) as one:
+        texts = []
+        for more in (wanted, wanted | {"toolyard": {"show": "summary"}}):
+            if stream:
+                texts.append((await one.streamed(**more)).text)
+            else:
+                texts.append((await one.whole(**more))["choices"][0]["message"]["content"])
+    assert texts[0].strip() == '{"a": 1}'
+    assert "> ✓ Say" in texts[1]

@@ -60,6 +60,18 @@ async def test_an_end_without_finish_or_done_is_no_end(tmp_path: Path) -> None:
         assert "broke off" in heard.errors[0]["message"]
 
 
+@pytest.mark.requirement("r:R70")
+@pytest.mark.parametrize("ended", [True, False])
+async def test_of_several_answers_the_last_to_finish_ends_the_reply(tmp_path: Path, ended: bool) -> None:
+    one_of = [chunk({"content": "A"}), chunk({"content": "B"}), chunk({}, "stop"), chunk({"content": "B"})]
+    other = [piece.replace(b'"index": 0', b'"index": 1') for piece in (one_of[1], one_of[3], one_of[2])]
+    pieces = [one_of[0], other[0], one_of[2], other[1], *([other[2]] if ended else [])]
+    async with gateway(tmp_path, [Script(pieces)]) as one:
+        heard = await one.streamed(n=2)
+        assert (heard.text, heard.done) == ("ABB", int(ended))
+        assert [error["code"] for error in heard.errors] == ([] if ended else ["upstream_cut_off"])
+
+
 @pytest.mark.requirement("r:R71")
 @pytest.mark.parametrize("missing", ["done", "finish", "twice"])
 async def test_either_finish_or_done_is_an_end(tmp_path: Path, missing: str) -> None:
@@ -183,6 +195,28 @@ async def test_odd_whole_answers_pass_through(tmp_path: Path, message: Any) -> N
     empty = b'{"id": "1", "choices": []}'
     async with gateway(tmp_path / "empty", [Script([empty], kind="application/json")]) as one:
         assert (await one.chat.complete(asked("Hi"), caller=ME)).body == empty
+
+
+@pytest.mark.requirement("r:R74", "s:S-24")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_text_that_comes_in_parts_is_read_and_not_lost(tmp_path: Path, stream: bool) -> None:
+    thought: dict[str, Any] = {"type": "thinking", "thinking": [{"type": "text", "text": BLOCK}]}
+    told = [[thought, {"type": "text", "text": text}] for text in (f"I look.\n{BLOCK}", "Done.")]
+
+    def script(parts: list[dict[str, Any]]) -> Script:
+        if stream:
+            return Script([chunk({"role": "assistant", "content": parts}), chunk({}, "stop"), DONE])
+        return Script([completion({"role": "assistant", "content": parts})], kind="application/json")
+
+    async with gateway(tmp_path, [script(parts) for parts in told]) as one:
+        if stream:
+            heard = [event["choices"][0]["delta"].get("content") for event in (await one.streamed()).events]
+            assert heard == ["I look.\n", "\n> ✓ Say: Said it.\n\n", told[1], None]
+        else:
+            answer = (await one.whole())["choices"][0]["message"]["content"]
+            assert answer == "I look.\n\n> ✓ Say: Said it.\n\nDone."
+        assert len(one.ran) == 1
+        assert one.upstream.bodies[1]["messages"][1]["content"] == f"I look.\n{BLOCK}"
 
 
 @pytest.mark.requirement("r:R74")

@@ -29,7 +29,7 @@ async def test_another_id_is_another_call(tmp_path: Path, index: dict[str, int])
     asked = calls(say("one", id="a", **index), say("two", id="b", **index))
     async with gateway(tmp_path, [asked, says("Done.")]) as one:
         await one.streamed()
-        assert [call.arguments["text"] for call in one.ran] == ["one", "two"]
+        assert {call.arguments["text"] for call in one.ran} == {"one", "two"}  # at the same time, in any order
         assert [message["tool_call_id"] for message in one.upstream.bodies[1]["messages"][2:]] == ["a", "b"]
 
 
@@ -66,6 +66,63 @@ async def test_a_call_that_was_cut_before_its_arguments_is_not_run(tmp_path: Pat
         await (one.streamed() if stream else one.whole())
         assert [call.arguments for call in one.ran] == [{"text": "a"}]
         assert "cut" in one.upstream.bodies[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_call_of_a_clients_custom_tool_is_the_clients(tmp_path: Path, stream: bool) -> None:
+    tools = [{"type": "custom", "custom": {"name": "shell"}}]
+    call = {"id": "c", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+    begun = {"index": 0, **call, "custom": {"name": "shell", "input": "l"}}
+    asked = calls(begun, {"index": 0, "type": "custom", "custom": {"input": "s"}})
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    whole = Script([completion(message, "tool_calls")], kind="application/json")
+    async with gateway(tmp_path, [asked if stream else whole]) as one:
+        if stream:
+            heard = await one.streamed(tools=tools)
+            deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
+            told = [call["custom"] for delta in deltas for call in delta.get("tool_calls", [])]
+            assert told == [{"name": "shell", "input": "l"}, {"input": "s"}]
+            assert heard.finishes == ["tool_calls"]
+        else:
+            assert (await one.whole(tools=tools))["choices"][0]["message"] == message
+        assert len(one.upstream.bodies) == 1
+
+
+@pytest.mark.parametrize("text", [request(text="x"), f"Hm.\n{request(text='x')}", request(text="x") + "\n"])
+async def test_a_request_before_a_clients_call_is_done_first_whatever_follows_it(tmp_path: Path, text: str) -> None:
+    theirs = {"index": 0, "id": "c", "function": {"name": "weather", "arguments": "{}"}}
+    told = chunk({"tool_calls": [{"type": "function", **theirs}]})
+    both = Script([chunk({"role": "assistant", "content": text}), told, chunk({}, "tool_calls"), DONE])
+    async with gateway(tmp_path, [both, says("Done.")]) as one:
+        heard = await one.streamed(tools=[{"type": "function", "function": {"name": "weather"}}])
+        assert [call.arguments for call in one.ran] == [{"text": "x"}]
+        assert heard.text.endswith("Done.")
+        assert heard.finishes == ["stop"]
+
+
+@pytest.mark.parametrize("last", [True, False])
+async def test_a_clients_call_that_waited_for_no_request_is_told_whole(tmp_path: Path, last: bool) -> None:
+    pieces = [{"name": "weather", "arguments": '{"a"'}, {"arguments": ": 1}"}]
+    deltas = [{"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": piece}]} for piece in pieces]
+    ends = [chunk(deltas[1], "tool_calls")] if last else [chunk(deltas[1]), chunk({}, "tool_calls")]
+    text = chunk({"role": "assistant", "content": "Not `<<<[TOOL_REQUEST]>>>`."})
+    async with gateway(tmp_path, [Script([text, chunk(deltas[0]), *ends, DONE])]) as one:
+        heard = await one.streamed(tools=[{"type": "function", "function": {"name": "weather"}}])
+    told = [call for event in heard.events for call in event["choices"][0]["delta"].get("tool_calls", [])]
+    assert [(call["index"], call["id"], call["function"]["arguments"]) for call in told] == [(0, "c", '{"a": 1}')]
+    assert heard.finishes == ["tool_calls"]
+
+
+async def test_calls_of_a_whole_answer_have_their_index_in_a_stream(tmp_path: Path) -> None:
+    names = ["weather", "news"]
+    made = [{"id": name, "type": "function", "function": {"name": name, "arguments": "{}"}} for name in names]
+    message = {"role": "assistant", "content": None, "tool_calls": made}
+    whole = Script([completion(message, "tool_calls")], kind="application/json")
+    async with gateway(tmp_path, [whole]) as one:
+        heard = await one.streamed(tools=[{"type": "function", "function": {"name": name}} for name in names])
+    deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
+    told = [(call["index"], call["id"]) for delta in deltas for call in delta.get("tool_calls", [])]
+    assert told == [(0, "weather"), (1, "news")]
 
 
 @pytest.mark.requirement("chat:loop")

@@ -21,6 +21,10 @@ TEXTS = [
     "<<< not a marker\n<<<[TOOL\n<\n<<<<<[TOOL_REQUEST]>>>\n",
     f"一行中文\n\n{BLOCK}\n\n完。",
     f"an open tag <a href=\n{BLOCK}\nx> and so on\n",
+    f"<think>why</think>{BLOCK}\nAfter.",
+    f"<thinking>\nlong\n</THINKING> \t{BLOCK} tail</b> <<< x\nmore",
+    f"<think>why</think\n>{BLOCK}<think>\nagain</think>{BLOCK}\nAfter.",
+    "<think>why</think><<<[TOOL_REQUEST]>>>\ntool_name:「始」Say「末」,\n",
 ]
 
 
@@ -46,6 +50,7 @@ def test_any_cut_gives_the_same_requests_and_the_same_text(text: str) -> None:
 def test_hidden_text_is_the_text_without_its_requests() -> None:
     assert seen(TEXTS[0], 3, hides=True)[0] == "Before.\nAfter."
     assert seen(TEXTS[5], 3, hides=True)[0] == TEXTS[5]
+    assert seen(TEXTS[11], 3, hides=True)[0] == "<think>why</think>After."
 
 
 @pytest.mark.requirement("chat:completions")
@@ -56,11 +61,14 @@ def test_prose_is_passed_on_at_once() -> None:
     assert view.feed("\n<b>") == "\n<b>"
     assert view.feed("\n<<<[TOOL") == "\n"
     assert view.feed(" and so on") == "<<<[TOOL and so on"
+    assert view.feed(" -> ") == " ->"
+    assert view.feed("x <b> y") == " x <b> y"
 
 
 @pytest.mark.requirement("r:R73")
 @given(
-    st.lists(st.sampled_from([*TEXTS, "x", "\n", "`", "<", "<<<[", "<think>", "「末」"]), max_size=6), st.integers(1, 9)
+    st.lists(st.sampled_from([*TEXTS, "x", "\n", "`", "<", "<<<[", "<think>", "</think>", "「末」"]), max_size=6),
+    st.integers(1, 9),
 )
 def test_random_texts_lose_nothing_in_any_cut(pieces: list[str], size: int) -> None:
     text = "\n".join(pieces)

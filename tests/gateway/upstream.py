@@ -23,6 +23,7 @@ class Script:
     then: str = "end"  # end, cut, hang
     pause_s: float = 0.0
     late_s: float = 0.0  # before anything is sent
+    begins: asyncio.Event | None = None  # before anything is sent
     waits: asyncio.Event | None = None  # before anything but the head is sent
 
 
@@ -78,6 +79,8 @@ async def _perform(request: web.Request, script: Script, one: Provider) -> web.S
     response = web.StreamResponse(status=script.status, headers={"Content-Type": script.kind, **script.headers})
     try:
         await asyncio.sleep(script.late_s)
+        if script.begins is not None:
+            await script.begins.wait()
         await response.prepare(request)
         if script.waits is not None:
             await script.waits.wait()

@@ -358,6 +358,14 @@ async def test_a_program_at_a_mistyped_address_is_told_where_it_was_and_where_to
     assert (found.status, said[1] in message, "/docs" in message) == (said[0], True, True)
 
 
+@pytest.mark.requirement("http:errors")
+async def test_who_asks_in_a_way_that_a_path_does_not_take_is_told_all_that_it_takes(
+    running_server: RunningServer,
+) -> None:
+    found = await running_server.request("PUT", "/v1/tools/LS")
+    assert (found.status, found.headers["Allow"]) == (405, "GET, POST")
+
+
 @pytest.mark.requirement("s:S-40")
 async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
     """What is left out of the OpenAPI is left out on purpose."""

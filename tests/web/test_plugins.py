@@ -1,7 +1,9 @@
 """Plugins over HTTP: what is found, what is known of each, and what the owner says. No secret leaves."""
 
+import asyncio
 import io
 import json
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,8 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import eventually
 from tests.web.conftest import Answer, RunningServer, serving
+from toolyard.protocol.json import JsonObject
+from toolyard.web.routes import plugin_install
 from toolyard.web.routes.plugin_install import MOST
 from toolyard.web.scope import Scope
 
@@ -304,3 +308,26 @@ async def test_only_a_few_staged_plugins_wait_and_none_for_another_start(tmp_pat
         await running.post("/v1/plugins/install", {"source": str(folder)})
         later = list((running.home / "plugins").iterdir())
     assert (first.status, len(left), len(later)) == (404, MOST, 1)
+
+
+@pytest.mark.requirement("http:plugins")
+async def test_a_staged_plugin_is_shown_whole_however_many_come_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_plugin(tmp_path / "elsewhere", "Fresh")
+    lists, goes_on = plugin_install._files, threading.Event()
+
+    def slowly(staged: Path) -> list[JsonObject]:
+        goes_on.wait(60)
+        return lists(staged)
+
+    monkeypatch.setattr(plugin_install, "_files", slowly)
+    async with serving(tmp_path) as running:
+        asks = [
+            asyncio.create_task(running.post("/v1/plugins/install", {"source": str(folder)})) for _ in range(MOST + 2)
+        ]
+        await asyncio.wait(asks, timeout=0.3)  # they have the time to push each other out
+        goes_on.set()
+        shown = [one.json["files"] for one in await asyncio.gather(*asks)]
+    assert shown == [shown[0]] * len(asks)
+    assert len(shown[0]) == len(list(folder.iterdir()))

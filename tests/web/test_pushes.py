@@ -10,6 +10,7 @@ import pytest
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import DONE, expecting
 from tests.web.test_websocket import PUSH, following, hear
+from toolyard.web.feed import Feed
 from toolyard.web.scope import Scope
 
 pytestmark = pytest.mark.requirement("ws:push", "console:tasks")
@@ -65,6 +66,39 @@ async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
         assert shown["push"] == {"target": "VCPLog", "type": "video_ready", "open": True}
         assert shown["state"] == "succeeded"
         assert (await running.post(f"{path}/push", key=running.make_key(Scope.TOOLS))).status == 404
+
+
+async def test_what_is_pushed_as_soon_as_the_server_is_there_is_noted(
+    tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
+    asks, goes_on, starts = Feed.newest, asyncio.Event(), iter([True])
+
+    async def late(feed: Feed) -> int:
+        if not next(starts, False):
+            await goes_on.wait()
+        return await asks(feed)
+
+    monkeypatch.setattr(Feed, "newest", late)
+    async with serving(tmp_path, settings=OPEN) as running:
+        one = await expecting(running)
+        await one.post()
+        goes_on.set()
+        assert len(await pushes(running, one.task.id, 1)) == 1
+
+
+async def test_what_is_pushed_while_nobody_notes_it_is_noted_later(
+    tmp_path: Path, add_plugin: Callable[..., Path]
+) -> None:
+    add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
+    async with serving(tmp_path, settings=OPEN) as running:
+        first = await expecting(running)
+        await first.post()
+        assert len(await pushes(running, first.task.id, 1)) == 1
+        (noting,) = running.server.feed._followers
+        noting.dropped.set()  # as when it has fallen behind
+        assert (await running.post(f"/v1/tasks/{first.task.id}/push")).status == 200
+        assert [one["again"] for one in await pushes(running, first.task.id, 2)] == [False, True]
 
 
 @pytest.mark.parametrize(("settings", "push", "problem"), [("", PUSH, "vcp_channels"), (OPEN, None, "manifest")])

@@ -11,6 +11,7 @@ import pytest
 from tests.fakes import Endless, FakeClock, FakeTool
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import ASYNC, expecting
+from toolyard.engine.journal import ENDED, RUNNING
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
@@ -89,7 +90,7 @@ async def test_a_task_is_retried_with_the_same_arguments(tmp_path: Path, add_plu
     async with serving(tmp_path) as running:
         receipt = await running.post("/v1/tools/Video", {"prompt": "a cat"})
         again = await running.post(f"/v1/tasks/{receipt.headers['x-call-tasks']}/retry")
-        assert again.json["context"]["params_input"] == {"prompt": "a cat"}
+        assert (again.json["status"], again.json["context"]["params_input"]) == ("success", {"prompt": "a cat"})
         assert len((await running.get("/v1/tasks")).json["data"]) == 2
         calls = (await running.get("/v1/calls")).json["data"]
         assert [call["retry_of"] for call in calls] == [receipt.headers["x-call-id"], None]
@@ -115,6 +116,12 @@ async def test_calls_are_filtered_searched_and_shown(running_server: RunningServ
     for asked, count in (("tool=Read", 2), ("state=error", 1), ("search=findme", 1), ("tool=LS", 0), ("since=9e9", 0)):
         found = await running_server.get(f"/v1/calls?{asked}")
         assert (asked, len(found.json["data"])) == (asked, count)
+    for path in ("calls", "tasks", "schedules", "approvals"):
+        refused = await running_server.get(f"/v1/{path}?state=nope")
+        message = refused.json["error"]["message"]
+        assert (path, refused.status, "interrupted" in message) == (path, 422, True)
+    for state in (RUNNING, *ENDED):
+        assert (await running_server.get(f"/v1/calls?state={state}")).status == 200
     call = await running_server.get(f"/v1/calls/{read.headers['x-call-id']}")
     assert (call.json["envelope"]["status"], call.json["arguments"]) == ("success", {"path": "findme.txt"})
     assert (await running_server.get("/v1/calls/none")).status == 404

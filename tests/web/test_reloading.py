@@ -3,14 +3,16 @@
 import asyncio
 import logging
 import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.plugins.folders import make_plugin
 from tests.web.conftest import RunningServer, serving
-from toolyard.config import load
+from toolyard.config import Config, load
 from toolyard.protocol.approval import Mode
 from toolyard.web import reloading
 from toolyard.web.reloading import Reloading
@@ -97,6 +99,32 @@ async def test_a_file_that_is_still_being_written_is_read_when_nobody_writes_any
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert reads == [[reloading.LOOK_S, 0.3, 0.3, 0.3, 0.3]]
+
+
+@pytest.mark.requirement("r:R92")
+async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop, begun, goes_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    file, taken = tmp_path / "config.toml", list[Mode]()
+
+    def slowly(*args: Any, **more: Any) -> Config:
+        found = load(*args, **more)
+        if found["approval_mode"] is Mode.AUTO:
+            loop.call_soon_threadsafe(begun.set)
+            goes_on.wait(60)
+        return found
+
+    settings = Reloading(load(tmp_path, tmp_path), {"approval_mode": lambda new: taken.append(new["approval_mode"])})
+    monkeypatch.setattr(reloading, "load", slowly)
+    save(file, GOOD)
+    first = asyncio.create_task(settings.at_once())
+    async with asyncio.timeout(60):
+        await begun.wait()
+        save(file, 'approval_mode = "deny"\n')
+        second = asyncio.create_task(settings.at_once())
+        await asyncio.wait({second}, timeout=0.2)  # it has the time to come before the first
+        goes_on.set()
+        await asyncio.gather(first, second)
+    assert taken == [Mode.AUTO, Mode.DENY]
 
 
 @pytest.mark.requirement("r:R90")

@@ -144,6 +144,32 @@ async def test_events_that_nobody_could_read_in_time_are_a_gap_for_those_who_fol
 
 
 @pytest.mark.requirement("r:R82")
+async def test_whoever_falls_behind_while_catching_up_misses_nothing_unknowingly(
+    clock: FakeClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    feed = Feed(store, clock, most=2)
+    follower, works = Follower(3), list[asyncio.Task[None]]()
+    read = store.events
+
+    async def events(after: int, *, limit: int) -> list[Event]:
+        page = await read(after, limit=limit)
+        if not works:  # what it has read is old before it hears of it
+            await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(5)])
+            works.append(asyncio.create_task(feed.run()))
+            while feed.last < 8:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        return page
+
+    await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(3)])
+    monkeypatch.setattr(store, "events", events)
+    async with asyncio.timeout(60):
+        assert [one.seq async for one in feed.follow(follower)] == []
+    assert follower.dropped.is_set()
+    works[0].cancel()
+
+
+@pytest.mark.requirement("r:R82")
 async def test_a_cursor_that_is_no_number_is_refused(running_server: RunningServer) -> None:
     for cursor in ("x", "-1", "1" * 30, "1.5"):
         with pytest.raises(InvalidStatus) as refused:
@@ -407,6 +433,33 @@ async def test_vcp_log_clients_hear_of_calls_and_answer_approvals(tmp_path: Path
             await connection.send(json.dumps(answer))
             async with asyncio.timeout(60):
                 assert (await waiting).envelope.error is None
+
+
+@pytest.mark.requirement("ws:vcp-paths")
+async def test_an_answer_to_an_approval_counts_also_when_its_client_leaves_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard, goes_on = asyncio.Event(), asyncio.Event()
+    async with serving(tmp_path, settings="vcp_channels = true") as running:
+        counts = running.yard.approvals.answer
+
+        async def slowly(*args: Any, **more: Any) -> object:
+            heard.set()
+            await goes_on.wait()
+            return await counts(*args, **more)
+
+        monkeypatch.setattr(running.yard.approvals, "answer", slowly)
+        waiting, id_ = await asking(running)
+        async with following(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection, asyncio.timeout(60):
+            await hear(connection, 1)
+            answer = {"type": "tool_approval_response", "data": {"requestId": id_, "approved": True}}
+            await connection.send(json.dumps(answer))
+            await heard.wait()
+        async with asyncio.timeout(60):
+            while running.server.feed.followers:  # it is noticed when there is something to tell
+                await running.post("/v1/tools/LS", {})
+            goes_on.set()
+            assert (await waiting).envelope.error is None
 
 
 @pytest.mark.requirement("ws:push", "ws:vcp-paths")

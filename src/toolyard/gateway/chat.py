@@ -33,7 +33,8 @@ from toolyard.gateway.vcp import EXTRAS, handle_of
 from toolyard.gateway.whole import whole_answer
 from toolyard.protocol.json import Json, JsonObject
 
-EXTENSION: Final = "toolyard"  # for what OpenAI has no word for: {"chat", "show", "tools", "mode"}
+EXTENSION: Final = "toolyard"  # for what OpenAI has no word for:
+_SAID: Final = frozenset({"chat", "show", "tools", "mode"})
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
@@ -72,13 +73,13 @@ class Chat:
         self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
         self._show, self._nonce = show, nonce
         self._chats = Chats()
-        self._leaving: set[asyncio.Task[None]] = set()  # providers that only running turns still need
+        self._leaving: dict[asyncio.Task[None], Upstreams] = {}  # providers that only running turns still need
 
     def change_upstreams(self, upstreams: Upstreams) -> None:
         """Turns from now on go to these; one that runs stays with the provider it began with."""
         before, self._upstreams = self._upstreams, upstreams
-        self._leaving.add(task := asyncio.create_task(self._leave(before)))
-        task.add_done_callback(self._leaving.discard)
+        self._leaving[task := asyncio.create_task(self._leave(before))] = before
+        task.add_done_callback(self._leaving.pop)
 
     async def complete(
         self,
@@ -98,21 +99,12 @@ class Chat:
             entry = self._begun(turn, wanted)
         except ChatFailed as failed:
             return self._failed("", failed)
-        if not turn.ask.streams:
-            return await self._whole(entry, turn)
-        begun = entry.recorded.cursor if entry.recorded else 0
         try:
-            await turn.open()
-        except BaseException as error:
-            self._chats.end(entry)
-            if isinstance(error, ChatFailed):
-                return self._failed(turn.record.id, error, turn.record)
-            raise
-        if entry.recorded is None:
-            return ChatRun(id=turn.record.id, pieces=self._passing(entry, turn))
-        pieces = entry.recorded.follow(begun)
-        entry.task = asyncio.create_task(self._record(entry, turn, entry.recorded))
-        return ChatRun(id=turn.record.id, pieces=pieces, headers={"X-Toolyard-Cursor": str(begun)})
+            if entry.recorded is not None:
+                return await self._surviving(entry, turn, entry.recorded)
+            return await (self._plain(entry, turn) if turn.ask.streams else self._whole(entry, turn))
+        except ChatFailed as failed:
+            return self._failed(turn.record.id, failed, turn.record)
 
     async def models(self) -> list[JsonObject]:
         return await self._upstreams.models()
@@ -140,8 +132,9 @@ class Chat:
     async def close(self) -> None:
         await self._chats.close()
         await self._upstreams.close()
-        for task in (leaving := set(self._leaving)):
+        for task, upstreams in (leaving := dict(self._leaving)).items():
             task.cancel()
+            await upstreams.close()  # not by the task: it may not have had its first step
         if leaving:
             await asyncio.wait(leaving)
 
@@ -150,8 +143,10 @@ class Chat:
             raise bad_request("'messages' must be a list with at least one message")
         if not isinstance(body.get("model", ""), str):
             raise bad_request("'model' must be a text")
-        own = body.get(EXTENSION)
-        said = own if isinstance(own, dict) else {}
+        said = {} if body.get(EXTENSION) is None else body[EXTENSION]
+        if not isinstance(said, dict) or not said.keys() <= _SAID:
+            odd = f", not of '{min(said.keys() - _SAID)[:50]}'" if isinstance(said, dict) else ""
+            raise bad_request(f"'{EXTENSION}' is an object of {', '.join(sorted(_SAID))}{odd}")
         chat = str(said.get("chat") or chat)
         if chat and not _ID.fullmatch(chat):
             raise bad_request("the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
@@ -159,13 +154,13 @@ class Chat:
         if form and form not in list(Show):
             raise bad_request(f"'show' is one of {', '.join(Show)}, not '{form[:50]}'")
         usual = Show.RAW if vcp else self._show
+        if not vcp and usual is not Show.EVENTS and _wants_json(body):
+            usual = Show.HIDDEN  # a line about a call would make it no JSON
         return _Wanted(chat, Show(form) if form else usual, handle_of(body), bounds_of(said, may_approve=may_approve))
 
     async def _leave(self, upstreams: Upstreams) -> None:
-        try:
-            await self._chats.outlived()
-        finally:
-            await upstreams.close()
+        await self._chats.outlived()
+        await upstreams.close()
 
     async def _turn(self, body: JsonObject, raw: bytes, caller: str, wanted: _Wanted) -> Turn:
         nonce = secrets.token_hex(4) if self._nonce else None
@@ -209,14 +204,23 @@ class Chat:
         try:
             await turn.open()
             body = await whole_answer(turn)
-        except ChatFailed as failed:
-            return self._failed(turn.record.id, failed, turn.record)
         finally:
             self._chats.end(entry)
         return ChatRun(id=turn.record.id, body=body)
 
+    async def _plain(self, entry: Entry, turn: Turn) -> ChatRun:
+        try:
+            await turn.open()
+        except BaseException:
+            self._chats.end(entry)
+            raise
+        passing = self._passing(entry, turn)
+        await anext(passing)  # one that has not begun would not end its turn when it is closed
+        return ChatRun(id=turn.record.id, pieces=passing)
+
     async def _passing(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
         try:
+            yield b""
             async with aclosing(turn.pieces()) as pieces:
                 async for piece in pieces:
                     yield piece
@@ -225,6 +229,26 @@ class Chat:
             raise
         finally:
             self._chats.end(entry)
+
+    async def _surviving(self, entry: Entry, turn: Turn, recorded: Recorded) -> ChatRun:
+        begun = recorded.cursor
+        opening = entry.opening = asyncio.create_task(turn.open())
+        opening.add_done_callback(lambda _: self._opened(entry, turn, recorded, opening))
+        await asyncio.shield(opening)  # the client may leave before the model has said a word
+        headers = {"X-Toolyard-Cursor": str(begun)}
+        return ChatRun(id=turn.record.id, pieces=recorded.follow(begun), headers=headers)
+
+    def _opened(self, entry: Entry, turn: Turn, recorded: Recorded, opening: asyncio.Task[None]) -> None:
+        entry.opening = None
+        failed = asyncio.CancelledError() if opening.cancelled() else opening.exception()
+        if failed is None:
+            entry.task = asyncio.create_task(self._record(entry, turn, recorded))
+            return
+        if isinstance(failed, ChatFailed):
+            fault = failed.fault.masked(self._tools.mask)
+            turn.record.failed(fault.message)
+            recorded.put(fault.event())
+        self._chats.end(entry)
 
     async def _record(self, entry: Entry, turn: Turn, recorded: Recorded) -> None:
         try:
@@ -242,3 +266,8 @@ class Chat:
             record.failed(fault.message)
         headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         return ChatRun(id=chat, status=fault.status, body=fault.body(), headers=headers)
+
+
+def _wants_json(body: JsonObject) -> bool:
+    wanted = body.get("response_format")
+    return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")

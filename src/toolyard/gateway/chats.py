@@ -109,6 +109,7 @@ class Entry:
     handle: str = ""  # by which the client may interrupt it
     turn: Turn | None = None  # while it runs
     recorded: Recorded | None = None
+    opening: "asyncio.Task[None] | None" = field(default=None, repr=False)  # so that it is held
     task: "asyncio.Task[None] | None" = field(default=None, repr=False)
 
     @property
@@ -123,7 +124,7 @@ class Entry:
 class Chats:
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], Entry] = {}
-        self._ended: OrderedDict[tuple[str, str], None] = OrderedDict()  # those that do not run, the oldest first
+        self._ended: OrderedDict[tuple[str, str], int] = OrderedDict()  # what does not run, by size; the oldest first
         self._kept = 0  # bytes of those that ended
 
     def get(self, caller: str, chat: str) -> Entry | None:
@@ -131,22 +132,26 @@ class Chats:
         return self._entries.get((caller, chat))
 
     def begin(self, entry: Entry) -> None:
-        before = self._entries.pop(entry.key, None)
-        if before is not None:
-            self._ended.pop(entry.key, None)
-            self._kept -= before.size
+        self._entries.pop(entry.key, None)
+        self._kept -= self._ended.pop(entry.key, 0)
         self._entries[entry.key] = entry
 
     def end(self, entry: Entry) -> None:
+        """Its turn has ended, or never begun. Ending twice is harmless."""
+        if entry.turn is None:
+            return
+        entry.turn.close()
         entry.turn = entry.task = None
         if entry.recorded is not None:
             entry.recorded.end()
         if entry.record.state == "running":
             entry.record.state = "done"
-        self._kept += entry.size
-        self._ended[entry.key] = None
+        self._ended[entry.key] = entry.size  # a call that nobody waits for may still add to it
+        self._kept += self._ended[entry.key]
         while self._full and self._ended:
-            self._kept -= self._entries.pop(self._ended.popitem(last=False)[0]).size
+            key, size = self._ended.popitem(last=False)
+            self._kept -= size
+            del self._entries[key]
 
     def interrupt(self, caller: str, *, handle: str = "", chat: str = "") -> bool:
         """Whether there was something of this caller to stop."""
@@ -169,11 +174,13 @@ class Chats:
             running = [entry for entry in running if entry.turn is not None]
 
     async def close(self) -> None:
-        tasks = [entry.task for entry in self._entries.values() if entry.task is not None]
-        for task in tasks:
+        running = {entry.task: entry for entry in self._entries.values() if entry.task is not None}
+        for task in running:
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=5.0)
+        if running:
+            await asyncio.wait(running, timeout=5.0)
+        for entry in running.values():
+            self.end(entry)  # a task that is cancelled before its first step ends nothing by itself
 
     @property
     def _full(self) -> bool:

@@ -51,6 +51,14 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def text_of(content: Json) -> str:
+    """The text of a message or of a piece of one; some providers send it as parts."""
+    if isinstance(content, list):
+        parts = (part for part in content if isinstance(part, dict) and part.get("type") == "text")
+        return "".join(text for part in parts if isinstance(text := part.get("text"), str))
+    return content if isinstance(content, str) else ""
+
+
 def as_events(name: str, body: bytes) -> list[bytes]:
     """An answer that was asked for as a stream and came whole."""
     try:
@@ -63,9 +71,24 @@ def as_events(name: str, body: bytes) -> list[bytes]:
     if not isinstance(whole, dict) or not isinstance(choices, list):
         raise unreadable(name, "sent something that is no chat completion", body)
     made = [
-        {"index": choice.get("index", 0), "delta": choice.get("message"), "finish_reason": choice.get("finish_reason")}
+        {
+            "index": choice.get("index", 0),
+            "delta": _as_delta(choice.get("message")),
+            "finish_reason": choice.get("finish_reason"),
+        }
         for choice in choices
         if isinstance(choice, dict)
     ]
     chunk = whole | {"object": "chat.completion.chunk", "choices": made}
     return [b"data: " + orjson.dumps(chunk), b"data: [DONE]"]
+
+
+def _as_delta(message: Json) -> Json:
+    """In pieces, calls are told apart by their index."""
+    calls = message.get("tool_calls") if isinstance(message, dict) else None
+    if not isinstance(message, dict) or not isinstance(calls, list):
+        return message
+    indexed: list[Json] = [
+        {"index": index, **call} if isinstance(call, dict) else call for index, call in enumerate(calls)
+    ]
+    return {**message, "tool_calls": indexed}

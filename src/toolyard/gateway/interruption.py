@@ -16,7 +16,9 @@ class Interruption:
         self._waiting: asyncio.Task[object] | None = None
 
     def ask(self) -> bool:
-        """Whether there was a wait to end."""
+        """Whether there was a wait to end; the second time there is nothing more to do."""
+        if self.asked:
+            return True
         self.asked = True
         if self._waiting is None:
             return False

@@ -19,6 +19,7 @@ from toolyard.protocol.json import Json, JsonObject
 MAX_CALLS: Final = 32
 _MAX_SEEN = 2000  # characters of arguments that cannot be read
 _NONE: frozenset[str] = frozenset()  # of most requests, so they share it
+_WRITTEN = {"function": "arguments", "custom": "input"}  # the kinds of call, and what each calls its text
 CUT: Final = "length"  # the finish reason of a reply that was not allowed to go on
 
 
@@ -34,8 +35,8 @@ def client_tools(body: JsonObject) -> frozenset[str]:
 
 
 def name_of(call: JsonObject) -> str:
-    function = call.get("function")
-    return str(function.get("name") or "") if isinstance(function, dict) else ""
+    named = next((inner for key in _WRITTEN if isinstance(inner := call.get(key), dict)), {})
+    return str(named.get("name") or "")
 
 
 class NativeCalls:
@@ -45,8 +46,8 @@ class NativeCalls:
     """
 
     def __init__(self) -> None:
-        self._calls: list[tuple[int, JsonObject]] = []
-        self._at: dict[int, JsonObject] = {}  # the newest call of each index
+        self._calls: list[tuple[int, _Call]] = []
+        self._at: dict[int, _Call] = {}  # the newest call of each index
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -57,15 +58,55 @@ class NativeCalls:
                 index = delta.get("index")
                 place = index if isinstance(index, int) else position
                 call = self._at.get(place)
-                if call is None or _is_other(call, delta):
+                if call is None or call.is_other_than(delta):
                     if len(self._calls) >= 2 * MAX_CALLS:
                         continue
-                    call = self._at[place] = {}
+                    call = self._at[place] = _Call()
                     self._calls.append((place, call))
-                _merge(call, delta)
+                call.merge(delta)
+
+    def names(self) -> list[str]:
+        return [name_of(call.told) for _, call in self._calls]
 
     def all(self) -> list[JsonObject]:
-        return [call for _, call in sorted(self._calls, key=itemgetter(0))]
+        return [call.whole() for _, call in sorted(self._calls, key=itemgetter(0))]
+
+
+class _Call:
+    """One of them; its text is put together when it is wanted."""
+
+    def __init__(self) -> None:
+        self.told: JsonObject = {}  # all but the text
+        self._pieces: dict[str, list[str]] = {}  # of the text of each kind
+
+    def is_other_than(self, delta: JsonObject) -> bool:
+        before, now = self.told.get("id"), delta.get("id")
+        return bool(before and now) and before != now
+
+    def merge(self, delta: JsonObject) -> None:
+        for key, value in delta.items():
+            if key in _WRITTEN and isinstance(value, dict):
+                self._merge(key, value)
+            elif key != "index" and value is not None and not (key in ("id", "type") and self.told.get(key)):
+                self.told[key] = value
+
+    def _merge(self, kind: str, delta: JsonObject) -> None:
+        before = self.told.get(kind)
+        before = before if isinstance(before, dict) else {}
+        text, pieces = delta.get(_WRITTEN[kind]), self._pieces.setdefault(kind, [])
+        self.told[kind] = {**before, **delta, "name": before.get("name") or delta.get("name") or ""}
+        if isinstance(text, dict):
+            pieces[:] = [orjson.dumps(text).decode()]
+        elif isinstance(text, str):
+            pieces.append(text)
+
+    def whole(self) -> JsonObject:
+        made = dict(self.told)
+        for kind, pieces in self._pieces.items():
+            inner = made[kind]
+            if isinstance(inner, dict):
+                made[kind] = {**inner, _WRITTEN[kind]: "".join(pieces)}
+        return made
 
 
 def jobs_of(calls: list[JsonObject], tools: Tools, caller: str, *, cut: bool = False) -> list[Job]:
@@ -82,11 +123,6 @@ def jobs_of(calls: list[JsonObject], tools: Tools, caller: str, *, cut: bool = F
     return made
 
 
-def _is_other(call: JsonObject, delta: JsonObject) -> bool:
-    before, now = call.get("id"), delta.get("id")
-    return bool(before and now) and before != now
-
-
 def _arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
     """The arguments; or as much of what was written as tells what it was, and why it is none."""
     function = call.get("function")
@@ -101,28 +137,6 @@ def _arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
     except orjson.JSONDecodeError as error:
         return seen, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
     return (value, "") if isinstance(value, dict) else (seen, "The arguments of a call must be a JSON object.")
-
-
-def _merge(call: JsonObject, delta: JsonObject) -> None:
-    for key, value in delta.items():
-        before = call.get(key)
-        if key == "index":
-            continue
-        if key == "function" and isinstance(value, dict):
-            call[key] = _function(before if isinstance(before, dict) else {}, value)
-        elif value is not None and not (key in ("id", "type") and before):
-            call[key] = value
-
-
-def _function(before: JsonObject, delta: JsonObject) -> JsonObject:
-    made = {**before, **{key: value for key, value in delta.items() if key not in ("name", "arguments")}}
-    made["name"] = before.get("name") or delta.get("name") or ""
-    arguments = delta.get("arguments")
-    if isinstance(arguments, dict):
-        made["arguments"] = orjson.dumps(arguments).decode()
-    else:
-        made["arguments"] = str(before.get("arguments") or "") + (arguments if isinstance(arguments, str) else "")
-    return made
 
 
 def _list(value: Json) -> list[Json]:

@@ -8,13 +8,12 @@ they are held back, because the model will be asked again.
 
 import orjson
 
-from toolyard.gateway.chunks import Head, added
+from toolyard.gateway.chunks import Head, added, text_of
 from toolyard.gateway.faults import ChatFailed, ChatFault, unreadable
-from toolyard.gateway.native import NativeCalls, name_of
+from toolyard.gateway.native import NativeCalls
 from toolyard.gateway.sse import data_of, event_of
 from toolyard.gateway.view import View
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.markers import Call, Malformed
 
 _SEPARATE = ("role", "content", "tool_calls")
 
@@ -27,12 +26,13 @@ class Reply:
         self._first = number == 1
         self._clients = clients
         self._held: list[tuple[JsonObject, bytes]] = []  # the end of the reply
-        self._held_calls: list[tuple[JsonObject, bytes]] = []
+        self._holds_calls = False
         self._usage: JsonObject = {}
         self.text: list[str] = []
         self.calls = NativeCalls()
-        self.extras: JsonObject = {}  # further fields of the message
+        self._more: dict[str, list[Json]] = {}  # further fields of the message, each in pieces
         self.finish: str | None = None
+        self._ends: dict[str, Json] = {}  # of a reply that is only passed on: why each of its answers ended
         self.done = False
         self.passed_calls = False  # the client has seen calls of its own tools
         self.seen = ""  # the last two characters that the client saw
@@ -41,6 +41,10 @@ class Reply:
     def ended(self) -> bool:
         """Whether the provider said that this is all."""
         return self.done or self.finish is not None
+
+    def more(self) -> JsonObject:
+        """The further fields of the message, such as its reasoning."""
+        return {key: _joined(pieces) for key, pieces in self._more.items()}
 
     def take(self, events: list[bytes]) -> bytes:
         """What of these events the client may see. Raises ChatFailed."""
@@ -74,8 +78,8 @@ class Reply:
 
     def closing(self) -> bytes:
         """What was held back, now that this reply is the last."""
-        held = [*([] if self.passed_calls else self._held_calls), *self._held]  # calls of ours are nothing to a client
-        return b"".join(self._written(chunk, event, usage=True) for chunk, event in held)
+        calls = self._told_calls() if self._holds_calls and not self.passed_calls else b""
+        return b"".join([calls, *(self._written(chunk, event, usage=True) for chunk, event in self._held)])
 
     def spent(self) -> JsonObject:
         """The usage of all rounds up to this one."""
@@ -111,14 +115,22 @@ class Reply:
         if isinstance(usage := chunk.get("usage"), dict):
             self._usage = usage
         if not self._looks:
-            if isinstance(choice, dict) and choice.get("finish_reason"):
-                self.finish = str(choice["finish_reason"])
+            self._finished(choices if isinstance(choices, list) else [])
             return event + b"\n\n"
         if not isinstance(choice, dict):
             return self._hold(chunk, event) if self.finish or usage else self._written(chunk, event)
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
         return self._other(chunk, event, choice, delta, choice.get("finish_reason"))
+
+    def _finished(self, choices: list[Json]) -> None:
+        """Several answers in one end with the last of them."""
+        for choice in choices:
+            if isinstance(choice, dict):
+                index = str(choice.get("index"))
+                self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
+        reasons = list(self._ends.values())
+        self.finish = str(reasons[-1]) if reasons and all(reasons) else None
 
     def _texts(self, said: list[str], chunks: list[tuple[JsonObject, bytes]]) -> bytes:
         """Chunks of text: as they came when all of it may be seen, else what may be seen as one."""
@@ -133,9 +145,8 @@ class Reply:
         return event_of(self._head.chunk({"content": shown})) if shown else b""
 
     def _other(self, chunk: JsonObject, event: bytes, choice: JsonObject, delta: JsonObject, finish: Json) -> bytes:
-        content = delta.get("content")
-        said = content if isinstance(content, str) else ""
-        self._extras(delta)
+        said = text_of(delta.get("content"))
+        self._note_more(delta)
         shown = ""
         if said:
             self.text.append(said)
@@ -149,8 +160,9 @@ class Reply:
         if calls:
             self.calls.merge(calls)
         before = event_of(self._head.chunk({"content": shown})) if shown else b""
-        if said:
-            choice = {**choice, "delta": {key: value for key, value in delta.items() if key != "content"}}
+        told = ["content"] * bool(said) + ["tool_calls"] * bool(finish is not None and calls and self._holds_calls)
+        if told:
+            choice = {**choice, "delta": {key: value for key, value in delta.items() if key not in told}}
             chunk, event = {**chunk, "choices": [choice]}, b""
         if finish is not None:
             self.finish = str(finish)
@@ -159,31 +171,28 @@ class Reply:
 
     def _native(self, chunk: JsonObject, event: bytes) -> bytes:
         """Calls of the client's tools go on, unless this reply has work for us: then they wait."""
-        theirs = all(name_of(call) in self._clients for call in self.calls.all())
-        asked = any(isinstance(request, Call | Malformed) for request in self.view.requests)
-        if self.passed_calls and theirs:
-            return self._written(chunk, event)
-        if theirs and not asked and not self._held_calls:
+        theirs = self._clients.issuperset(self.calls.names())
+        if theirs and (self.passed_calls or not (self._holds_calls or self.view.expects)):
             self.passed_calls = True
             return self._written(chunk, event)
-        self._held_calls.append((chunk, event))
+        self._holds_calls = True
         return b""
 
-    def _extras(self, delta: JsonObject) -> None:
+    def _told_calls(self) -> bytes:
+        indexed: list[Json] = [{"index": index, **call} for index, call in enumerate(self.calls.all())]
+        return event_of(self._head.chunk({"tool_calls": indexed}))
+
+    def _note_more(self, delta: JsonObject) -> None:
         for key, value in delta.items():
-            if key in _SEPARATE or value is None:
-                continue
-            before = self.extras.get(key)
-            if isinstance(before, str) and isinstance(value, str):
-                self.extras[key] = before + value
-            elif isinstance(before, list) and isinstance(value, list):
-                self.extras[key] = [*before, *value]
-            else:
-                self.extras[key] = value
+            if key not in _SEPARATE and value is not None:
+                before = self._more.setdefault(key, [])
+                if before and not (isinstance(value, str | list) and type(before[0]) is type(value)):
+                    before.clear()
+                before.append(value)
 
     def _changed(self, chunk: JsonObject, choice: JsonObject, delta: JsonObject, shown: str) -> bytes:
         made: JsonObject = {key: value for key, value in delta.items() if self._first or key != "role"}
-        if shown or "content" in made:
+        if shown != text_of(delta.get("content")):
             made["content"] = shown
         if not any(made.values()) and not (self._first and "role" in made):
             return b""
@@ -201,6 +210,12 @@ class Reply:
         if usage and isinstance(chunk.get("usage"), dict):
             made["usage"] = self.spent()
         return event_of(made)
+
+
+def _joined(pieces: list[Json]) -> Json:
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    lists = [piece for piece in pieces if isinstance(piece, list)]
+    return "".join(texts) if texts else [one for piece in lists for one in piece] if lists else pieces[-1]
 
 
 def _only_text(chunk: JsonObject) -> str | None:

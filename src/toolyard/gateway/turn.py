@@ -203,7 +203,7 @@ class Turn:
 
     async def _again(self, reply: Reply, results: list[Ran]) -> None:
         said: JsonObject = {"role": "assistant", "content": "".join(reply.text)}
-        await self.again(said | (reply.extras if reply.calls else {}), reply.calls.all(), results)
+        await self.again(said | (reply.more() if reply.calls else {}), reply.calls.all(), results)
 
     async def again(self, message: JsonObject, calls: list[JsonObject], results: list[Ran]) -> None:
         """Ask the model once more, with what its requests came to."""

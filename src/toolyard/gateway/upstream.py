@@ -65,6 +65,7 @@ class HttpUpstream:
         self._fair = Fair()
         self._session: aiohttp.ClientSession | None = None
         self._chat: URL | None = None
+        self._closed = False
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
         for number in range(1, self._limits.tries + 1):
@@ -94,13 +95,15 @@ class HttpUpstream:
         """It keeps no books."""
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """What is being asked fails, and nothing is asked any more."""
+        self._closed = True
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
 
     async def _once(self, body: bytes, *, stream: bool) -> Answer:
-        session = self._session or await self._open()
         await self._fair.step()
+        session = self._session or await self._open()  # nothing may pause from here on: it may be closed by then
         import aiohttp
 
         patience = self._limits.first_byte_s if stream else self._limits.whole_s
@@ -126,10 +129,9 @@ class HttpUpstream:
         import aiohttp
 
         said = b""
-        with contextlib.suppress(TimeoutError, aiohttp.ClientError):
+        with contextlib.closing(response), contextlib.suppress(TimeoutError, aiohttp.ClientError):
             async with asyncio.timeout(_LAST_WORD_S):
                 said = await response.content.read(64 * 1024)
-        response.close()
         raise refused(self.name, response.status, said, response.headers.get("Retry-After", ""))
 
     def _pause(self, failed: ChatFailed, number: int) -> float | None:
@@ -137,7 +139,7 @@ class HttpUpstream:
         fault = failed.fault
         again = fault.code == "upstream_unreachable" or fault.status == HTTPStatus.TOO_MANY_REQUESTS
         again = again or (fault.code.startswith("upstream_5") and fault.status >= HTTPStatus.INTERNAL_SERVER_ERROR)
-        if not again or number >= self._limits.tries:
+        if not again or self._closed or number >= self._limits.tries:
             return None
         asked = float(fault.retry_after) if fault.retry_after.isdecimal() else self._limits.pause_s * 2 ** (number - 1)
         return asked if asked <= self._limits.longest_pause_s else None
@@ -148,6 +150,8 @@ class HttpUpstream:
             await asyncio.to_thread(import_module, "aiohttp")  # long enough to be felt by everybody else
             if is_new:
                 gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
+        if self._closed:  # by now: whoever asked may have waited
+            raise unreachable(self.name, "its connections are closed, as the server ends or has other settings now")
         self._session = self._session or self._new()
         return self._session
 

@@ -6,7 +6,7 @@ together in the message, and the usage is that of all rounds.
 
 import orjson
 
-from toolyard.gateway.chunks import added
+from toolyard.gateway.chunks import added, text_of
 from toolyard.gateway.faults import ChatFailed, ChatFault, unreadable
 from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.shown import limit_note, work_text
@@ -55,8 +55,7 @@ class _Told:
         choice, message = _choice(body)
         if not turn.ask.looks or message is None:
             return data if turn.round == 1 else self._together(body, choice, {}, None)
-        content = message.get("content")
-        text = content if isinstance(content, str) else ""
+        text = text_of(message.get("content"))
         view = View(hides=turn.ask.show.hides_requests, nonce=turn.ask.nonce)
         shown = view.whole(text)
         calls = message.get("tool_calls")

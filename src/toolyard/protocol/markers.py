@@ -20,8 +20,9 @@ from toolyard.protocol.requests.prose import OPEN_TAG, Prose, Verdict
 
 MAX_CALLS = 32
 MAX_CHARS = 2 * 1024 * 1024
+WORD = "[TOOL_REQUEST"  # no request is without it
 
-__all__ = ["MAX_CALLS", "MAX_CHARS", "Call", "Event", "Malformed", "Scanner", "Text", "parse_requests"]
+__all__ = ["MAX_CALLS", "MAX_CHARS", "WORD", "Call", "Event", "Malformed", "Scanner", "Text", "parse_requests"]
 
 
 class Scanner:
@@ -57,6 +58,11 @@ class Scanner:
         if lines < len(taken):
             self._partial.append(taken[lines:])
         return [*self._give(), *self._too_long(rest)] if rest else self._give()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a request may have begun that was not given yet."""
+        return bool(self._block or self._held) or WORD in "".join(self._partial)
 
     def finish(self) -> list[Event]:
         """The reply has ended: what is still open is settled."""

@@ -9,6 +9,8 @@ from typing import Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
+from starlette.types import Scope
 
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
@@ -163,6 +165,8 @@ def _answer_errors(app: FastAPI, drain: Drain) -> None:
             drain.storage_fault = message
         if status in _UNROUTED and not isinstance(error, (Refusal, Failure)):
             message = f"{message}: {request.method} {request.url.path[:200]}. What there is stands in /docs."
+        if status == HTTPStatus.METHOD_NOT_ALLOWED:
+            headers = (headers or {}) | {"Allow": ", ".join(_methods(app, request.scope))}
         return Response(error_body(status, message, code), status, headers, "application/json")
 
     async def broken(request: Request, _: Exception) -> Response:
@@ -171,6 +175,12 @@ def _answer_errors(app: FastAPI, drain: Drain) -> None:
     app.add_exception_handler(Exception, broken)
     for kind in (HTTPException, RequestValidationError, Failure, ToolyardError):
         app.add_exception_handler(kind, refused)
+
+
+def _methods(app: FastAPI, scope: Scope) -> list[str]:
+    """What may be asked of a path: each method is a route of its own, and the first would name only its own."""
+    asked = [(method, {**scope, "method": method}) for method in ("DELETE", "GET", "PATCH", "POST", "PUT")]
+    return [method for method, one in asked if any(route.matches(one)[0] is Match.FULL for route in app.routes)]
 
 
 def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:

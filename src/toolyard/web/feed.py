@@ -89,6 +89,7 @@ class Feed:
                 yield one
                 follower.cursor = one.seq
             follower.caught_up = True
+            self._drop_the_slow()  # it may have fallen behind while it read that there is no more
             while not follower.dropped.is_set():
                 grown = self._grown
                 for one in self._after(follower.cursor):

@@ -65,15 +65,17 @@ class Pushes:
     async def run(self) -> None:
         """Note what is pushed, until it is cancelled."""
         room = asyncio.Semaphore(MOST)
+        cursor = self._feed.last
         async with asyncio.TaskGroup() as noting:
-            while True:
-                follower = Follower(await self._feed.newest(), is_client=False)
+            while True:  # again when it was dropped, from where it was
+                follower = Follower(cursor, is_client=False)
                 async with contextlib.aclosing(self._feed.follow(follower)) as messages:
                     async for told in messages:
                         push = self._wanted(told)
                         if push is not None:
                             await room.acquire()
                             noting.create_task(self._note(told, push)).add_done_callback(lambda _: room.release())
+                cursor = follower.cursor
 
     def _wanted(self, told: Told) -> Push | None:
         if told.type not in _KINDS or told.data.get("result") is None:

@@ -29,6 +29,7 @@ class Reloading:
         self.config = config  # the last good ones
         self._takes, self._look_s = takes, look_s
         self._files = tuple(config.home / name for name in (FILE_NAME, HOST_FILE))
+        self._turn = asyncio.Lock()  # whoever reads last has read the newest
         self._seen = b""  # nothing: they may have changed since they were read, so the first look reads them
 
     @property
@@ -59,6 +60,10 @@ class Reloading:
                 return now
 
     async def _read(self) -> None:
+        async with self._turn:
+            await self._take_over()
+
+    async def _take_over(self) -> None:
         old = self.config
         try:
             new = await asyncio.to_thread(

@@ -6,6 +6,7 @@ of the answer is cancelled at once.
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -65,15 +66,15 @@ class Running(Response):
             self._ending = True
             await send({"type": "http.response.body", "body": run.body})
             return
-        await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": [*headers, _STREAM]})
-        alive = _KeepAlive(send)
-        try:
-            async for piece in run.pieces:
-                alive.touched()
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
-        finally:
-            alive.stop()
-            await run.pieces.aclose()
+        async with aclosing(run.pieces) as pieces:
+            await send({"type": "http.response.start", "status": HTTPStatus.OK.value, "headers": [*headers, _STREAM]})
+            alive = _KeepAlive(send)
+            try:
+                async for piece in pieces:
+                    alive.touched()
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            finally:
+                alive.stop()
         self._ending = True
         await send({"type": "http.response.body", "body": b""})
 

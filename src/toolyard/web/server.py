@@ -13,7 +13,6 @@ from typing import Any
 
 from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.journal import RUNNING
 from toolyard.engine.ownership import OwnerLock
 from toolyard.gateway.assemble import make_chat
 from toolyard.hosts.yard import open_yard
@@ -21,7 +20,6 @@ from toolyard.mcp.mount import McpMount
 from toolyard.plugin_source import Outside
 from toolyard.plugins.static import StaticValues
 from toolyard.plugins.watch import watch
-from toolyard.protocol.store import Query
 from toolyard.web.access import Access
 from toolyard.web.app import Parts, make_app
 from toolyard.web.background import kept, until
@@ -42,7 +40,6 @@ from toolyard.web.sockets import PING_S
 
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0
-_MOST_CALLS = 10_000
 _GARBAGE = (3_000, 4, 50)  # more of it at once would take so long that every chat feels it
 
 
@@ -110,9 +107,9 @@ class Server:
             await self._opened.aclose()
             self._lock.release()
             raise
-        self._begin(self.feed.run, "events")
         if self.pushes.is_open:
-            self._begin(self.pushes.run, "pushes")
+            self._begin(self.pushes.run, "pushes")  # before the events: it begins with the first of them
+        self._begin(self.feed.run, "events")
         self._begin(self._look_after, "recovery")
         self._begin(self.yard.schedules.serve, "schedules")
         self._begin(reloading.run, "settings")
@@ -206,9 +203,7 @@ class Server:
     async def _cancel_the_rest(self) -> None:
         """What the grace was too short for ends as cancelled, and is answered."""
         await self.chat.close()
-        mine = Query(states=(RUNNING,), owner=self.yard.boot.name)
-        for call in await self.yard.journal.page(mine, limit=_MOST_CALLS):
-            self.yard.cancel(call.id)
+        await self.yard.stop_calls()
         await until(self._quiet(), EXIT_S)
 
     def _is_ending(self) -> bool:

@@ -26,7 +26,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     async def list_approvals(
         after: After,
         limit: Limit = 50,
-        state: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        state: Annotated[list[State], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
     ) -> Response:
         """The approvals, newest first; of the arguments only the beginning."""
         found = await yard.approvals.page(tuple(state), limit=limit, after=after)

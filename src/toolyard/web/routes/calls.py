@@ -1,7 +1,7 @@
 """``/v1/calls``: the journal."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
@@ -19,6 +19,7 @@ from toolyard.web.shapes import Done, RecordPage
 from toolyard.web.shapes_calls import CallFiles, CallShown, CallStatistics
 
 _DAY_S = 86_400.0
+CallState = Literal["running", "success", "partial", "error", "cancelled", "interrupted"]
 
 
 def router(yard: Yard, clock: Clock) -> APIRouter:
@@ -29,7 +30,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         who: Who,
         after: After,
         limit: Limit = 50,
-        state: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        state: Annotated[list[CallState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
         tool: str | None = None,
         caller: Annotated[str | None, Query(description="Of this caller only; others' need `admin`.")] = None,
         search: Annotated[str, Query(max_length=200, description="Words of the arguments or of the result.")] = "",

@@ -1,5 +1,6 @@
 """``/ws``: every event with its number; and VCPToolBox's channels, when the owner has turned them on."""
 
+import asyncio
 import contextlib
 from http import HTTPStatus
 from typing import cast
@@ -82,7 +83,8 @@ class _Channel:
             return isinstance(said.get("type"), str)  # clients say other things too, such as heartbeats
         id_, allowed, reason = response
         if visitor.may(frozenset({Scope.APPROVE})):
-            await self._yard.approvals.answer(id_, allowed=allowed, by=visitor.caller, reason=reason)
+            answering = self._yard.approvals.answer(id_, allowed=allowed, by=visitor.caller, reason=reason)
+            await asyncio.shield(answering)  # it was said, also when they leave at once
         return True
 
 

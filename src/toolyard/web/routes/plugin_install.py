@@ -62,8 +62,8 @@ def router(yard: Yard) -> APIRouter:
             while len(waiting) >= MOST:
                 await asyncio.to_thread(waiting.popitem(last=False)[1].discard)
             id_ = token_hex(16)
+            files = await asyncio.to_thread(_files, staged.folder)
             waiting[id_] = staged
-        files = await asyncio.to_thread(_files, staged.folder)
         shown = _shown(yard, plugin, staged, id_, files)
         return answer(without_secrets(yard, shown), HTTPStatus.CREATED)
 

@@ -14,6 +14,7 @@ from toolyard.app import Yard
 from toolyard.dialects.vcp_server import task_not_scheduled, task_scheduled
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
+from toolyard.engine.schedule_runs import State
 from toolyard.engine.typed_when import typed
 from toolyard.engine.when import foresee
 from toolyard.protocol.call import Origin
@@ -42,7 +43,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         who: Who,
         after: After,
         limit: Limit = 50,
-        state: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        state: Annotated[list[State], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
         tool: str | None = None,
     ) -> Response:
         """The schedules, newest first."""

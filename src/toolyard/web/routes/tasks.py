@@ -15,7 +15,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Place
 from toolyard.protocol.store import Query as Wanted
-from toolyard.protocol.task import Task
+from toolyard.protocol.task import Task, TaskState
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
 from toolyard.web.pushes import Pushes
@@ -35,7 +35,7 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
         who: Who,
         after: After,
         limit: Limit = 50,
-        state: Annotated[list[str], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        state: Annotated[list[TaskState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
         plugin: str | None = None,
     ) -> Response:
         """The tasks, newest first."""

@@ -116,6 +116,7 @@ def read_arguments(body: bytes) -> JsonObject:
 
 async def until_gone(yard: Yard, call: ToolCall, request: Request) -> Outcome:
     """Run a call; it is cancelled when whoever asked for it has gone."""
+    await request.body()  # what is received after it is that they go
     running = asyncio.ensure_future(yard.settle(call))
     watching = asyncio.ensure_future(request.receive())
     try:

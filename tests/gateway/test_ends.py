@@ -1,0 +1,164 @@
+"""Turns that end at an awkward moment: stopped twice, not begun yet, with their provider closed under them."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.types import Message
+
+from tests.fakes import Endless, FakeTool
+from tests.gateway.serving import ME, QUICK, Gateway, Heard, asked, gateway, request
+from tests.gateway.upstream import Script, provider, replies, says, streamed
+from toolyard.gateway.fair import AT_ONCE
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.tour import Tour
+from toolyard.gateway.upstream import HttpUpstream
+from toolyard.gateway.upstreams import Upstreams
+from toolyard.web.connection import DEPARTURE, Departure
+from toolyard.web.running import Running
+
+BODY = b'{"messages": []}'
+HANGS = Script(streamed("Hi.")[:2], then="hang")
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(0.01)
+
+
+def state(one: Gateway, chat: str) -> object:
+    record = one.chat.record(chat, ME)
+    assert record is not None
+    return record["state"]
+
+
+@pytest.mark.requirement("chat:interrupt")
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_turn_that_is_stopped_twice_in_a_row_still_says_goodbye(tmp_path: Path, stream: bool) -> None:
+    endless = Endless()
+    async with gateway(tmp_path, replies(request("Endless"))) as one, asyncio.timeout(60):
+        one.yard.tools.add(FakeTool(endless, name="Endless"))
+
+        async def last() -> dict[str, Any]:
+            return (await one.streamed(requestId="r")).events[-1] if stream else await one.whole(requestId="r")
+
+        asking = asyncio.create_task(last())
+        await endless.started.wait()
+        assert [one.chat.interrupt(caller=ME, request_id="r") for _ in range(2)] == [True, True]
+        assert (await asking)["toolyard"] == {"type": "interrupted"}
+
+
+@pytest.mark.requirement("r:R76")
+async def test_a_stream_that_is_closed_before_it_is_read_leaves_the_model(tmp_path: Path) -> None:
+    async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
+        run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
+        assert run.pieces is not None
+        await run.pieces.aclose()
+        await one.upstream.gone.wait()
+        assert state(one, run.id) == "failed"
+
+
+@pytest.mark.requirement("r:R76")
+async def test_a_client_that_leaves_before_the_head_of_its_answer_is_sent_leaves_the_model(tmp_path: Path) -> None:
+    sending = asyncio.Event()
+
+    async def send(message: Message) -> None:
+        assert message["type"] == "http.response.start"
+        sending.set()
+        await asyncio.Event().wait()  # as long as the client reads nothing
+
+    async def receive() -> Message:
+        raise AssertionError("the body is here")
+
+    async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
+        departure = Departure()
+        answer = Running(one.chat.complete(asked("Hi", stream=True), caller=ME))
+        answering = asyncio.create_task(answer({DEPARTURE: departure}, receive, send))
+        await sending.wait()
+        departure.happens()
+        await answering
+        await one.upstream.gone.wait()
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_a_reply_that_would_survive_ends_with_the_server_also_when_it_has_not_begun(tmp_path: Path) -> None:
+    async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
+        asking = asyncio.create_task(one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c"))
+        while (entry := one.chat._chats.get(ME, "c")) is None or entry.task is None:  # noqa: ASYNC110
+            await asyncio.sleep(0)
+        await one.chat.close()  # its recording is there, and has not had its first step
+        run = await asking
+        assert run.pieces is not None
+        assert [piece async for piece in run.pieces] == []
+        await one.upstream.gone.wait()
+        assert state(one, "c") != "running"
+
+
+@pytest.mark.requirement("chat:stream-resume")
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_reply_survives_a_client_that_leaves_before_the_model_has_said_a_word(
+    tmp_path: Path, status: int
+) -> None:
+    begins = asyncio.Event()
+    async with gateway(tmp_path, [Script(streamed("Hi."), status=status, begins=begins)]) as one, asyncio.timeout(60):
+        asking = asyncio.create_task(one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c"))
+        await until(lambda: one.upstream.bodies)
+        asking.cancel()
+        await asyncio.wait({asking})
+        again = await one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c")
+        following = one.chat.follow("c", 0, ME)
+        begins.set()
+        assert following is not None
+        heard = Heard.of(b"".join([piece async for piece in following]))
+        assert (again.status, heard.text, len(heard.errors)) == ((409, "Hi.", 0) if status == 200 else (409, "", 1))
+        assert state(one, "c") == ("done" if status == 200 else "failed")
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may_be_kept(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("Hi.")) as one:
+        chats = one.chat._chats
+        for _ in range(3):
+            await one.chat.complete(asked("Hi"), caller=ME, chat="c")
+            entry = chats.get(ME, "c")
+            assert entry is not None
+            assert chats._kept == entry.size
+            entry.record.worked("Say", "success", "late")
+
+
+@pytest.mark.requirement("chat:upstream")
+async def test_a_provider_that_is_closed_is_asked_nothing_any_more() -> None:
+    async with provider([Script(late_s=600)]) as model, asyncio.timeout(60):
+        upstream = HttpUpstream("model", model.url, None, QUICK)
+        asking = asyncio.create_task(upstream.ask(BODY, stream=True, retry=True))
+        await until(lambda: model.bodies)
+        await upstream.close()
+        for asks in (asking, upstream.ask(BODY, stream=True, retry=True), upstream.models()):
+            with pytest.raises(ChatFailed, match="cannot be reached"):
+                await asks
+        assert len(model.bodies) == 1
+
+
+@pytest.mark.requirement("chat:upstream")
+async def test_a_provider_that_was_just_replaced_is_closed_with_the_chat(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("Hi.")) as one, asyncio.timeout(60):
+        await one.whole()
+        before, _ = one.chat._upstreams.pick("m")
+        one.chat.change_upstreams(Upstreams(Tour(lambda: pytest.fail("nobody asks for the time")), {}))
+        await one.chat.close()
+        with pytest.raises(ChatFailed, match="closed"):
+            await before.ask(BODY, stream=True, retry=True)
+
+
+@pytest.mark.requirement("chat:upstream")
+async def test_those_who_wait_for_their_turn_are_told_when_the_provider_is_closed() -> None:
+    async with provider([says("Hi."), Script(late_s=600)]) as model, asyncio.timeout(60):
+        upstream = HttpUpstream("model", model.url, None, QUICK)
+        (await upstream.ask(BODY, stream=True, retry=False)).close()
+        asks = [asyncio.create_task(upstream.ask(BODY, stream=True, retry=True)) for _ in range(AT_ONCE + 8)]
+        await asyncio.sleep(0)
+        await upstream.close()
+        assert {type(one) for one in await asyncio.gather(*asks, return_exceptions=True)} == {ChatFailed}
