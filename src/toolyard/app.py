@@ -189,6 +189,10 @@ class Yard:
     def cancel(self, call_id: str) -> bool:
         return self._runner.cancel(call_id)
 
+    async def stop_calls(self) -> None:
+        """Cancel every call and wait until they have ended; bounded."""
+        await self._runner.stop()
+
     async def undo(self, call_id: str, *, by: str = "") -> list[str]:
         """Put the files that a call changed back as they were; the paths. Raises Failure, and then nothing changed.
 
@@ -228,7 +232,7 @@ class Yard:
             self._closed = True
             if "schedules" in self.__dict__:  # it is made when somebody asks for it
                 await self.schedules.close()
-            await self._runner.stop()
+            await self.stop_calls()
             await self.approvals.close()
             await self.mcp.close()
             await self.plugins.close()
@@ -273,7 +277,7 @@ class Yard:
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:
         folders = [plugin.folder for plugin in self.plugins.plugins.all]
         guarded = (*folders, *self.mcp.programs(self._workspace.root))
-        return await in_thread(lambda: self._unattended.covers(spec, call.arguments, guarded))
+        return await asyncio.to_thread(self._unattended.covers, spec, call.arguments, guarded)
 
 
 def require_dialect(dialect: str) -> None:

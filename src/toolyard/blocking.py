@@ -5,6 +5,7 @@ import ctypes
 import os
 import threading
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future, wait
 from types import TracebackType
 from typing import Any, overload
 
@@ -18,6 +19,7 @@ from toolyard.web.client import ServerClient, server_of
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _KEPT = 2**24  # bytes that stay with the process when a call has freed them
 _LARGEST = 2**22  # bytes of one piece of them
+_TELL_S = 5.0  # for the calls of a Yard that was closed to tell their threads how they ended
 
 
 class BlockingYard:
@@ -31,6 +33,8 @@ class BlockingYard:
         self._loop = uvloop.new_event_loop()  # a call goes from thread to thread several times, which takes less on it
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
         self._thread.start()
+        self._guard = threading.Lock()  # between a call that begins and the end of all
+        self._calls: set[Future[Envelope | dict[str, Any]]] = set()  # that threads wait for
         self._closed = False
         self._process = os.getpid()  # a fork has the object but not the thread
 
@@ -46,19 +50,34 @@ class BlockingYard:
         """Run a tool; the full envelope, or a dict in ``dialect``."""
         if os.getpid() != self._process:
             raise RuntimeError("this Yard was opened by another process: open one of your own with toolyard.open()")
-        if self._closed:
-            raise RuntimeError("this Yard is closed: open another one with toolyard.open()")
         if self._server is not None:
+            self._require_open()
             return self._through(self._server, tool, arguments or {}, dialect)
-        work: Coroutine[Any, Any, Envelope | dict[str, Any]] = (
-            self._yard.call(tool, arguments) if dialect is None else self._yard.call(tool, arguments, dialect=dialect)
-        )
-        running = asyncio.run_coroutine_threadsafe(work, self._loop)
+        running = self._begin(tool, arguments, dialect)
         try:
             return running.result()
         except BaseException:  # Ctrl-C among them: a call that nobody waits for is stopped
             running.cancel()
             raise
+
+    def _begin(
+        self, tool: str, arguments: Mapping[str, Any] | None, dialect: str | None
+    ) -> "Future[Envelope | dict[str, Any]]":
+        with self._guard:
+            self._require_open()
+            work: Coroutine[Any, Any, Envelope | dict[str, Any]] = (
+                self._yard.call(tool, arguments)
+                if dialect is None
+                else self._yard.call(tool, arguments, dialect=dialect)
+            )
+            running = asyncio.run_coroutine_threadsafe(work, self._loop)
+            self._calls.add(running)
+        running.add_done_callback(self._calls.discard)
+        return running
+
+    def _require_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this Yard is closed: open another one with toolyard.open()")
 
     def _through(
         self, server: ServerClient, tool: str, arguments: Mapping[str, Any], dialect: str | None
@@ -75,10 +94,13 @@ class BlockingYard:
 
     def close(self) -> None:
         """Cancel what still runs and end the thread. Closing twice is harmless."""
-        if self._closed:
-            return
-        self._closed = True
+        with self._guard:
+            if self._closed:
+                return
+            self._closed = True
         asyncio.run_coroutine_threadsafe(self._yard.close(), self._loop).result()
+        for stuck in wait(list(self._calls), timeout=_TELL_S).not_done:
+            stuck.cancel()  # its thread would wait for ever
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_default_executor())

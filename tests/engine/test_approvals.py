@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from tests.engine.held import HeldStore, cancelled
 from tests.fakes import FakeClock
 from toolyard.engine.approvals import Approvals, Ask
+from toolyard.errors import StorageError
 from toolyard.protocol.approval import Effect, Mode, State
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.store import Record
+from toolyard.protocol.store import NewEvent, Record
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.storage.memory import MemoryStore
 
@@ -38,9 +40,11 @@ class Bench:
 
     async def pending(self) -> Record:
         async with asyncio.timeout(60):
-            while not (found := await self.approvals.page((State.PENDING,), limit=1)):
-                await self.store.next_event((await self.store.event_span())[1])
-        return found[0]
+            while True:
+                _, seq = await self.store.event_span()  # before the look: what comes in between wakes it
+                if found := await self.approvals.page((State.PENDING,), limit=1):
+                    return found[0]
+                await self.store.next_event(seq)
 
     async def denied(self, asked: Ask) -> Failure:
         with pytest.raises(Failure) as refused:
@@ -202,6 +206,57 @@ async def test_a_pending_approval_whose_call_ends_cannot_be_answered_any_more() 
     await asyncio.gather(waiting, return_exceptions=True)
     assert await bench.approvals.answer(pending.id, allowed=True, by="me") is State.INTERRUPTED
     assert await bench.approvals.answer("approval_unknown", allowed=True, by="me") is None
+
+
+@pytest.mark.requirement("r:R101")
+@pytest.mark.parametrize("kept", [False, True])
+async def test_a_call_that_ends_while_its_question_is_written_leaves_no_question(*, kept: bool) -> None:
+    store = HeldStore()
+    bench = Bench(store=store)
+    store.hold(State.PENDING, kept=kept)
+    await cancelled(asyncio.ensure_future(bench.approvals.require(ask())), store)
+    assert [one.state for one in await bench.approvals.page(limit=5)] == [State.INTERRUPTED]
+
+
+@pytest.mark.requirement("r:R101")
+@pytest.mark.parametrize("lasts", [False, True])
+async def test_a_question_whose_store_fails_is_withdrawn_where_that_can_be_done(
+    monkeypatch: pytest.MonkeyPatch, *, lasts: bool
+) -> None:
+    bench = Bench()
+    waiting = asyncio.ensure_future(bench.approvals.require(ask()))
+    pending, get = await bench.pending(), bench.store.get
+    faults = iter([True, lasts])
+
+    async def fails(kind: str, id_: str) -> Record | None:
+        if next(faults, False):
+            raise StorageError("the disk does not answer")
+        return await get(kind, id_)
+
+    monkeypatch.setattr(bench.store, "get", fails)
+    await bench.store.commit([], [NewEvent(type="other", at=0)])  # it looks again
+    with pytest.raises(StorageError):
+        await asyncio.wait_for(waiting, 60)
+    stored = await bench.store.get("approval", pending.id)
+    assert stored is not None
+    assert stored.state == (State.PENDING if lasts else State.INTERRUPTED)
+
+
+@pytest.mark.requirement("approval:who")
+async def test_whoever_sees_an_answer_for_a_chat_finds_its_rule_even_if_the_answering_was_cut_off() -> None:
+    store = HeldStore()
+    bench = Bench(store=store)
+    asked = ask()
+    asked = replace(asked, call=replace(asked.call, chat="talk"))
+    waiting = asyncio.ensure_future(bench.approvals.require(asked))
+    pending = await bench.pending()
+    store.hold(State.ALLOWED, kept=True)
+    answering = asyncio.ensure_future(bench.approvals.answer(pending.id, allowed=True, by="me", for_chat=True))
+    await asyncio.wait_for(waiting, 60)  # it has seen the answer, which is not told yet to whoever gave it
+    judging = asyncio.ensure_future(bench.approvals.judge(asked))
+    await cancelled(answering, store)
+    verdict = await asyncio.wait_for(judging, 60)
+    assert verdict.effect is Effect.ALLOW
 
 
 @pytest.mark.requirement("s:S-05")

@@ -55,6 +55,28 @@ async def test_of_two_windows_the_second_is_told(conversations: Conversations) -
 
 
 @pytest.mark.requirement("http:conversations")
+@pytest.mark.parametrize("deleted", [False, True])
+async def test_one_that_changes_while_it_is_read_is_read_as_it_is_then(
+    conversations: Conversations, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, *, deleted: bool
+) -> None:
+    await conversations.put(ME, "one", Draft(title="first", messages=[HELLO]))
+    real, changes = store.get, iter([True])
+
+    async def slow(kind: str, id_: str) -> Record | None:
+        if kind == MESSAGES and next(changes, False):
+            if deleted:
+                await conversations.delete(ME, "one")
+            else:
+                await conversations.put(ME, "one", Draft(title="second", messages=[HELLO, HELLO], version=1))
+        return await real(kind, id_)
+
+    monkeypatch.setattr(store, "get", slow)
+    read = await conversations.get(ME, "one")
+    told = None if read is None else (read["title"], read["version"], read["messages"])
+    assert told == (None if deleted else ("second", 2, [HELLO, HELLO]))
+
+
+@pytest.mark.requirement("http:conversations")
 async def test_an_id_is_one_callers_alone(conversations: Conversations) -> None:
     await conversations.put(ME, "one", Draft(title="mine"))
     assert await conversations.get(OTHER, "one") is None

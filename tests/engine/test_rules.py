@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.held import HeldStore
 from tests.fakes import FakeClock
 from toolyard.engine.ask import Ask
 from toolyard.engine.rule_uses import RuleUses
@@ -105,6 +106,29 @@ async def test_counts_are_kept_by_themselves_and_two_hosts_lose_none_of_them() -
     assert stored.body["last_used"] == 19.0
     for host in hosts:
         await host.close()
+
+
+async def test_what_is_counted_while_counts_are_saved_is_saved_next() -> None:
+    store = HeldStore()
+    one, two = (new_rule("Tool", name, Effect.ALLOW, by="me", at=1.0) for name in ("make", "drop"))
+    await store.commit([one, two])
+    uses = RuleUses(store, RULE, save_s=0.001)
+    store.hold("active", kept=True)
+    uses.count(one, 1.0)
+    async with asyncio.timeout(60):
+        await store.held.wait()
+        uses.count(one, 2.0)
+        uses.count(two, 3.0)
+        store.go.set()
+        while [await _uses(store, rule.id) for rule in (one, two)] != [(2, 2.0), (1, 3.0)]:  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+    await uses.close()
+
+
+async def _uses(store: HeldStore, id_: str) -> tuple[Any, ...]:
+    rule = await store.get(RULE, id_)
+    assert rule is not None
+    return (rule.body["hits"], rule.body["last_used"]) if "hits" in rule.body else ()
 
 
 async def test_a_rule_that_is_used_meanwhile_can_be_revoked(rules: Rules) -> None:

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tests.engine.held import HeldStore, cancelled
 from tests.fakes import FakeClock
 from toolyard.engine.schedules import Schedules, State
 from toolyard.errors import StorageError
@@ -249,16 +250,161 @@ async def test_a_schedule_without_one_good_time_is_refused(at: str, cron: str) -
 
 
 @pytest.mark.requirement("p:P3", "p:P10")
-async def test_a_run_that_is_stopped_with_its_host_ends_as_interrupted() -> None:
-    bench = Bench()
-    added = await bench.add()
-    bench.work = lambda call: asyncio.Event().wait()  # type: ignore[assignment,return-value]
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_run_that_is_stopped_with_its_host_ends_as_interrupted(*, begun: bool) -> None:
+    bench, runs = Bench(), asyncio.Event()
+
+    async def slow(_: ToolCall) -> Outcome:
+        runs.set()
+        await asyncio.Event().wait()
+        return outcome()
+
+    bench.work = slow
+    ids = [(await bench.add()).id for _ in range(65)]  # one of them waits for its turn
     bench.clock.advance(1900)
-    assert await bench.schedules.run_due() == [added.id]
+    assert sorted(await bench.schedules.run_due()) == sorted(ids)
     async with asyncio.timeout(60):
-        await asyncio.sleep(0)
+        if begun:
+            await runs.wait()
         await bench.schedules.close()
-    assert await bench.state(added.id) == State.INTERRUPTED
+    assert {await bench.state(one) for one in ids} == {State.INTERRUPTED}
+
+
+@pytest.mark.requirement("p:P3", "p:P10")
+async def test_a_run_that_was_done_when_its_host_stopped_is_done() -> None:
+    store = HeldStore()
+    bench = Bench(store)
+    added = await bench.add()
+    bench.clock.advance(1900)
+    store.hold(State.DONE, kept=False)
+    await bench.schedules.tick()
+    async with asyncio.timeout(60):
+        await store.held.wait()
+        closing = asyncio.ensure_future(bench.schedules.close())
+        await asyncio.sleep(0)
+        store.go.set()
+        await closing
+    assert await bench.state(added.id) == State.DONE
+
+
+@pytest.mark.requirement("p:P3", "r:R62")
+async def test_a_store_that_refuses_the_end_of_a_run_does_not_hold_up_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench, refused = Bench(), asyncio.Event()
+    added = await bench.add()
+    bench.clock.advance(1900)
+    real = bench.store.commit
+
+    async def full(changes: Any, events: Any = (), **more: Any) -> bool:
+        if changes and changes[0].state == State.DONE:
+            refused.set()
+            raise StorageError("the disk is full")
+        return await real(changes, events, **more)
+
+    monkeypatch.setattr(bench.store, "commit", full)
+    monkeypatch.setattr("toolyard.engine.schedule_runs._LOOK_S", 0.01)
+    await bench.schedules.tick()
+    async with asyncio.timeout(60):
+        await refused.wait()
+        await bench.schedules.close()
+    assert await bench.state(added.id) == State.RUNNING  # for the next start
+
+
+@pytest.mark.requirement("schedule:run")
+async def test_a_host_that_serves_no_longer_is_not_held_up_by_a_run_that_has_just_begun() -> None:
+    bench, runs, go = Bench(), asyncio.Event(), asyncio.Event()
+
+    async def slow(_: ToolCall) -> Outcome:
+        runs.set()
+        await go.wait()
+        return outcome()
+
+    bench.work = slow
+    added = await bench.add()
+    bench.clock.advance(1900)
+    serving = asyncio.create_task(bench.schedules.serve())
+    async with asyncio.timeout(60):
+        await runs.wait()
+        serving.cancel()
+        await asyncio.wait({serving})
+        go.set()
+        await bench.schedules.drain()
+    assert await bench.state(added.id) == State.DONE
+
+
+@pytest.mark.requirement("p:P3")
+@pytest.mark.parametrize("by_hand", [False, True])
+async def test_a_run_that_was_claimed_begins_even_if_whoever_claimed_it_is_cut_off(*, by_hand: bool) -> None:
+    store = HeldStore()
+    bench = Bench(store)
+    added = await bench.add()
+    bench.clock.advance(1900)
+    store.hold(State.RUNNING, kept=True)
+    claiming = bench.schedules.run_by_hand(added.id) if by_hand else bench.schedules.tick()
+    await cancelled(asyncio.ensure_future(claiming), store)
+    await asyncio.wait_for(bench.schedules.drain(), 60)
+    assert await bench.state(added.id) == State.DONE
+    assert len(bench.ran) == 1
+
+
+@pytest.mark.requirement("r:R45")
+async def test_of_two_who_run_a_schedule_by_hand_at_once_one_does_however_quick_the_run_is() -> None:
+    store = HeldStore()
+    bench = Bench(store)
+    other = Bench(store, bench.clock)
+    added = await bench.add(cron="0 * * * *")
+    await bench.schedules.run_by_hand(added.id)
+    await bench.schedules.drain()
+    store.hold(State.RUNNING, kept=False)
+    slower = asyncio.ensure_future(other.schedules.run_by_hand(added.id))
+    async with asyncio.timeout(60):
+        await store.held.wait()
+        assert await bench.schedules.run_by_hand(added.id)
+        await bench.schedules.drain()
+        store.go.set()
+        assert not await slower
+    assert (len(bench.ran), other.ran) == (2, [])
+
+
+@pytest.mark.requirement("r:R45")
+async def test_what_was_due_and_was_run_or_changed_since_is_not_run_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = Bench()
+    other = Bench(bench.store, bench.clock)
+    often, once = await bench.add(cron="0 * * * *"), await bench.add()
+    bench.clock.advance(1900)
+    found = await bench.store.find("schedule", Query(states=(State.SCHEDULED,)), limit=5)
+    assert {one.id for one in found} == {often.id, once.id}
+    by_hand = ToolCall(id="call_1", tool="Other", caller="key:1", origin=Origin.HTTP)
+    assert await bench.schedules.change(once.id, by_hand, at="2026-11-16-18:00") is not None
+    assert await bench.tick() == 1
+    pages, find = iter([found]), bench.store.find
+
+    async def slow(kind: str, query: Query, **more: Any) -> list[Record]:
+        return next(pages, None) or await find(kind, query, **more)
+
+    monkeypatch.setattr(bench.store, "find", slow)
+    assert await other.tick() == 0
+    assert other.ran == []
+    assert {await bench.state(one.id) for one in found} == {State.SCHEDULED}
+
+
+@pytest.mark.requirement("schedule:run")
+async def test_a_schedule_that_is_changed_while_it_is_resumed_goes_on_at_its_new_time() -> None:
+    store = HeldStore()
+    bench = Bench(store)
+    added = await bench.add()
+    await bench.schedules.pause(added.id)
+    store.hold(State.SCHEDULED, kept=False)
+    resuming = asyncio.ensure_future(bench.schedules.resume(added.id))
+    call = ToolCall(id="call_1", tool="Other", caller="key:1", origin=Origin.HTTP)
+    async with asyncio.timeout(60):
+        await store.held.wait()
+        assert await bench.schedules.change(added.id, call, at="2026-11-15-19:00") is not None
+        store.go.set()
+        assert await resuming
+    resumed = await bench.schedules.get(added.id)
+    assert resumed is not None
+    assert (resumed.state, resumed.tool, resumed.body["for"]) == ("scheduled", "Other", "2026-11-15T19:00:00+08:00")
+    assert resumed.due == datetime(2026, 11, 15, 11, tzinfo=UTC).timestamp()
 
 
 @pytest.mark.requirement("schedule:run", "s:S-91")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import FakeClock, FakeTool, ListJournal
+from tests.fakes import FakeClock, FakeTool, ListJournal, says
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
@@ -69,6 +69,17 @@ async def test_a_call_that_nobody_is_asked_about_is_settled_in_one_thread(
     assert outcome.envelope.status is Status.SUCCESS
     assert journal.threads == (ran_in if is_straight else {threading.get_ident()})
     assert threading.get_ident() not in ran_in
+
+
+@pytest.mark.requirement("runner:catch")
+async def test_a_batch_that_is_wrongly_numbered_ends_in_an_envelope(project: Path) -> None:
+    runner = Runner(
+        Registry([FakeTool(says, straight=True, splits_batches=True)]), root=str(project),
+        clock=FakeClock(), journal=ListJournal(), mask=Mask(),
+    )  # fmt: skip
+    outcome = await runner.settle(ToolCall(id="c1", tool="Fake", arguments={"text1": "a", "text3": "b"}))
+    assert outcome.envelope.error is not None
+    assert outcome.envelope.error.code is ErrorCode.INVALID_PARAM
 
 
 @pytest.mark.requirement("runner:deadline", "runner:cancel")

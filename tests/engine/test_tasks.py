@@ -171,6 +171,69 @@ async def test_a_callback_at_the_very_moment_of_the_receipt_makes_one_task_and_e
     assert await desk.store.count("task", Query()) == 40
 
 
+class Held:
+    """One way into a store, on which whoever comes next is held up when it is done and others can see it."""
+
+    def __init__(self, store: Store, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.done, self.go = asyncio.Event(), asyncio.Event()
+        real = getattr(store, way)
+
+        async def held(*arguments: object, **more: object) -> object:
+            result = await real(*arguments, **more)
+            self.done.set()
+            await self.go.wait()
+            return result
+
+        monkeypatch.setattr(store, way, held)
+
+
+@pytest.mark.requirement("r:R54", "p:P8")
+async def test_a_call_stopped_while_its_receipt_is_stored_leaves_no_open_task(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = Held(desk.store, "commit", monkeypatch)
+    expected = desk.expect()
+    both = RECEIPT + "{{VCP_ASYNC_RESULT::Video::req-2}}"
+    receiving = asyncio.create_task(desk.tasks.received(expected, both, 1))
+    async with asyncio.timeout(60):
+        await held.done.wait()
+        receiving.cancel()
+        held.go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await receiving
+        assert await expected.ended() is TaskState.CANCELLED
+    assert await desk.events() == ["task.started"] * 2 + ["task.cancelled"] * 2
+
+
+@pytest.mark.requirement("r:R54", "p:P8")
+async def test_a_task_may_be_ended_by_who_sees_it_before_its_receipt_is_done(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        held = Held(desk.store, "commit", patched)
+        expected = desk.expect()
+        receiving = asyncio.create_task(desk.tasks.received(expected, RECEIPT, 1))
+        await asyncio.wait_for(held.done.wait(), 60)
+    assert await desk.tasks.cancel((await desk.only()).id)
+    held.go.set()
+    async with asyncio.timeout(60):
+        (task,) = await receiving
+        assert await expected.ended() is task.state is TaskState.CANCELLED
+
+
+@pytest.mark.requirement("r:R50", "p:P8")
+async def test_what_was_read_before_a_callback_does_not_undo_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, _ = await desk.submit()
+    with monkeypatch.context() as patched:
+        held = Held(desk.store, "get", patched)
+        looking = asyncio.create_task(desk.tasks.look(expected))
+        await asyncio.wait_for(held.done.wait(), 60)
+    assert await desk.tasks.callback(expected.token, "Video", "req-1", DONE) is Answer.STORED
+    held.go.set()
+    await asyncio.wait_for(looking, 60)
+    assert expected.answered
+
+
 @pytest.mark.requirement("r:R54")
 async def test_a_callback_after_cancel_or_timeout_is_noted_only(desk: Desk) -> None:
     expected, task = await desk.submit()

@@ -1,10 +1,17 @@
 """Calls that nobody was asked about run one at a time; those that wait for a person hold up nobody."""
 
 import asyncio
+import threading
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from toolyard.app import Yard
+from toolyard.config import load
 from toolyard.engine.unseen import Unseen
+from toolyard.protocol.call import Origin
+from toolyard.tools.unattended import Unattended
 
 pytestmark = pytest.mark.requirement("approval:auto-safe")
 
@@ -51,3 +58,28 @@ async def test_who_is_not_admitted_fails_or_leaves_holds_up_nobody() -> None:
         await waiting
     unseen.over("third")
     assert await asyncio.wait_for(unseen.admits("fifth", yes), 60)
+
+
+async def test_a_call_that_is_cancelled_while_it_is_judged_asks_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judges, go = threading.Event(), threading.Event()
+
+    def covers(*_: object) -> bool:
+        judges.set()
+        return not go.wait(60)
+
+    monkeypatch.setattr(Unattended, "covers", covers)
+    project = tmp_path / "project"
+    project.mkdir()
+    async with Yard(load(project, tmp_path / "home")) as yard:
+        call = replace(yard.request("Write", {"path": "a", "content": "a"}, origin=Origin.CHAT), auto_safe=True)
+        settling = asyncio.create_task(yard.settle(call))
+        assert await asyncio.to_thread(judges.wait, 60)
+        assert yard.cancel(call.id)
+        for _ in range(20):
+            await asyncio.sleep(0)  # until whoever judges has heard of it
+        go.set()
+        outcome = await asyncio.wait_for(settling, 60)
+        assert outcome.envelope.context["reason"] == "CANCELLED"
+        assert await yard.approvals.page(limit=5) == []

@@ -7,6 +7,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from toolyard.engine.ownership import Boot, boot
+from toolyard.errors import StorageError
 from toolyard.hosts.directory import LEASE_S, Announcement, Directory
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.memory import MemoryStore
@@ -133,6 +134,24 @@ async def test_one_of_those_that_look_after_dead_hosts_is_the_first(town: Town) 
     await mine.say([], keeps=False)
     await town.a.look()
     assert not town.a.is_first()
+
+
+async def test_a_host_whose_loss_could_not_be_told_is_missed_by_the_next_look(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fails(*_: object, **__: object) -> bool:
+        raise StorageError("the database is away")
+
+    await town.b.say([])
+    await town.a.look()
+    await town.pass_time(LEASE_S)
+    town.clock.advance(1)
+    with monkeypatch.context() as patched:
+        patched.setattr(town.store, "commit", fails)
+        with pytest.raises(StorageError):
+            await town.a.look()
+    assert await town.pass_time(1) == [B.name]
+    assert not town.a.alive(B.name)
 
 
 async def test_what_another_host_has_found_out_counts_before_this_one_has_seen_it(town: Town) -> None:

@@ -88,7 +88,7 @@ async def test_a_failure_comes_back_as_it_was_with_how_its_process_ran_and_so_do
 @pytest.mark.requirement("p:P3")
 async def test_a_cancel_reaches_the_other_host(database: str, tmp_path: Path) -> None:
     effect = tmp_path / "effect"
-    shell_plugin(tmp_path / "b", "Slow", "echo start >> $file; sleep 3; echo end >> $file\n")
+    shell_plugin(tmp_path / "b", "Slow", "echo start >> $file; sleep 600; echo end >> $file\n")
     async with host(tmp_path / "b", database) as b, host(tmp_path / "a", database) as a:
         call = a.yard.request("Slow", {"file": str(effect)})
         running = asyncio.create_task(a.yard.settle(call))
@@ -96,7 +96,7 @@ async def test_a_cancel_reaches_the_other_host(database: str, tmp_path: Path) ->
         assert a.yard.cancel(call.id)
         envelope = (await running).envelope
         assert envelope.context["reason"] == "CANCELLED"
-        await eventually(lambda: not b._worker._runner._running)
+        await eventually(lambda: not b._worker._running)  # it has told how it ended
         record = await a.yard.store.get("remote", call.id)
         assert record is not None
         assert record.state == "done"
@@ -228,7 +228,7 @@ async def test_a_question_is_answered_at_any_host(database: str, tmp_path: Path)
 
 async def test_a_schedule_of_one_host_is_run_by_any_other_and_once(database: str, tmp_path: Path) -> None:
     effect = tmp_path / "effect"
-    shell_plugin(tmp_path / "c", "Mark", "echo ran >> $file\n")
+    shell_plugin(tmp_path / "c", "Mark", "echo ran >> $file; while [ ! -e $file.go ]; do sleep 0.05; done\n")
     async with (
         host(tmp_path / "c", database),
         host(tmp_path / "b", database) as b,
@@ -238,6 +238,7 @@ async def test_a_schedule_of_one_host_is_run_by_any_other_and_once(database: str
         made = await a.yard.schedules.submit(call, cron="0 0 1 1 *")
         ran = await asyncio.gather(*(one.yard.schedules.run_by_hand(made.id) for one in (a, b)))
         assert sorted(ran) == [False, True]
+        effect.with_suffix(".go").touch()  # not before both have asked
         await asyncio.gather(a.yard.schedules.drain(), b.yard.schedules.drain())
         assert effect.read_text() == "ran\n"
 
@@ -254,6 +255,23 @@ async def test_events_reach_the_clients_of_every_host_in_the_same_order(database
         assert seen[0] == seen[1][: len(seen[0])]
         assert [event.seq for event in seen[0]] == list(range(1, len(seen[0]) + 1))
         assert [event.type for event in seen[0]].count("call.finished") == 10
+
+
+async def test_a_host_that_leaves_has_stopped_announcing_itself(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still: list[bool] = []
+    leave = directory.Announcement.leave
+
+    async with host(tmp_path / "a", database) as a:
+
+        async def left(announcement: directory.Announcement) -> None:
+            still.extend(not task.done() for task in a._tasks)
+            await leave(announcement)
+
+        monkeypatch.setattr(directory.Announcement, "leave", left)
+    assert still
+    assert not any(still)
 
 
 async def test_a_command_that_only_sends_takes_no_calls_and_announces_no_tools(database: str, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,31 @@ async def test_a_call_whose_sender_is_gone_does_not_begin(shop: Shop) -> None:
     await shop.b.run(CALL.id)
     assert shop.runs == 0
     assert (await shop.record()).state == State.DONE
+
+
+async def test_a_call_that_is_stopped_before_its_host_knows_that_it_has_claimed_it_does_not_run(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claimed, go_on, commit = asyncio.Event(), asyncio.Event(), shop.store.commit
+
+    async def held(*arguments: Any, **more: Any) -> bool:
+        committed = await commit(*arguments, **more)
+        claimed.set()
+        await go_on.wait()
+        return committed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shop.store, "commit", held)
+        running = asyncio.create_task(shop.b.run(CALL.id))
+        await asyncio.wait_for(claimed.wait(), 60)
+    await shop.calls["a"].stop(CALL.id)
+    shop.b.cancel(CALL.id)  # as the mail does
+    go_on.set()
+    shop.go.set()
+    await asyncio.wait_for(running, 60)
+    assert shop.runs == 0
+    with pytest.raises(Failure, match="cancelled before it began"):
+        outcome_of(await shop.record())
 
 
 async def test_a_call_that_a_host_has_forgotten_to_be_its_own_is_interrupted_not_repeated(shop: Shop) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from tests.fakes import FakeClock
 from tests.mcp.clients import eventually, over_http, stdio
 from toolyard.app import Yard
 from toolyard.config import load
+from toolyard.plugins.launch import Launch
+from toolyard.plugins.mcp import connection, start
 from toolyard.plugins.mcp.servers import State
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope
@@ -254,6 +257,109 @@ async def test_closing_leaves_no_process_and_a_cancelled_call_ends(place: Place)
         await asyncio.wait({hanging})
         assert not (await call(yard, "echo", text="x")).envelope.error
     assert not lives(pid)
+
+
+async def forever(*_: object) -> Any:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("when", ["its pipes are opened", "it does not answer yet"])
+async def test_a_call_cancelled_while_its_server_starts_leaves_no_process(
+    place: Place, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        (place.folder / "pid").unlink()
+        (place.folder / "silent").touch()
+        with monkeypatch.context() as patched:
+            if when == "its pipes are opened":
+                patched.setattr(asyncio.get_running_loop(), "connect_write_pipe", forever)
+            calling = asyncio.create_task(call(yard, "echo", text="x"))
+            await eventually((place.folder / "pid").exists)
+            pid = place.pid
+            calling.cancel()
+            await asyncio.wait({calling})
+        await eventually(lambda: not lives(pid))
+        (place.folder / "silent").unlink()
+        assert (await call(yard, "echo", text="x")).envelope.text == "x"
+
+
+@pytest.mark.requirement("mcp:pinned")
+async def test_a_check_of_changed_tools_that_was_cancelled_is_made_by_the_next_call(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        assert not (await call(yard, "change", text="x")).envelope.error
+        checking = asyncio.Event()
+
+        async def listed(_: object) -> Any:
+            checking.set()
+            await forever()
+
+        with monkeypatch.context() as patched:
+            patched.setattr(connection, "listed", listed)
+            first = asyncio.create_task(call(yard, "echo", text="x"))
+            await asyncio.wait_for(checking.wait(), 60)
+            first.cancel()
+            await asyncio.wait({first})
+        outcome = await call(yard, "echo", text="x")
+    assert outcome.envelope.context["reason"] == "DENIED"
+
+
+async def test_a_server_that_is_being_stopped_may_be_started_again_meanwhile(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        before = await yard.mcp.servers.connection("tiny")
+        stopping = asyncio.create_task(yard.mcp.servers.stop("tiny"))
+        await asyncio.sleep(0)  # it has begun
+        assert (await call(yard, "echo", text="x")).envelope.text == "x"
+        await stopping
+        assert await yard.mcp.servers.connection("tiny") is not before
+        assert state(yard) is State.RUNNING
+
+
+@pytest.mark.requirement("r:R29")
+async def test_whoever_sees_that_a_server_has_crashed_finds_the_crash_counted(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        servers, loop = yard.mcp.servers, asyncio.get_running_loop()
+        ended = (await servers.connection("tiny")).ended
+        counted: asyncio.Future[int] = loop.create_future()
+
+        def look() -> None:
+            if ended.done():
+                counted.set_result(servers.crashes)
+            else:
+                loop.call_soon(look)
+
+        look()
+        os.kill(place.pid, signal.SIGKILL)
+        assert await asyncio.wait_for(counted, 60) == 1
+
+
+async def test_a_server_that_has_ended_is_over_when_its_last_answer_is_heard(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start, "DRAIN_S", 60.0)
+    async with place.yard() as yard:
+        children, starter = yard.mcp.servers.around.processes()
+        launch = Launch(argv=(sys.executable, "-c", ""), cwd=place.project, environment={})
+        child, heard = await starter.spawn(launch, {}), asyncio.Event()
+        over = asyncio.create_task(start.died(child, heard))
+        await child.wait()
+        assert await asyncio.wait({over}, timeout=0) == (set(), {over})
+        heard.set()
+        assert await asyncio.wait_for(over, 60) == 0
+        await children.stop(child)
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            os.close(pipe)
+
+
+async def test_the_answer_of_a_server_that_ends_at_once_counts(place: Place) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        assert (await call(yard, "goodbye", text="x")).envelope.text == "x"
 
 
 async def test_toolyard_itself_works_as_a_server_over_stdio(place: Place, tmp_path: Path) -> None:

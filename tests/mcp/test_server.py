@@ -171,6 +171,26 @@ async def test_a_client_that_goes_away_cancels_its_call(project: Path, home: Pat
     assert call.body["reason"] == "CANCELLED"
 
 
+async def test_a_client_that_goes_away_while_it_answers_cancels_its_call(
+    project: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering = asyncio.Event()
+
+    async def answer(*_: object, **__: object) -> None:
+        answering.set()
+        await asyncio.Event().wait()
+
+    async with connected(project, home, elicitation_callback=User()) as (client, yard):
+        monkeypatch.setattr(yard.approvals, "answer", answer)
+        calling = asyncio.create_task(client.call_tool("Write", {"path": "a.txt", "content": "x"}))
+        await asyncio.wait_for(answering.wait(), 60)
+        calling.cancel()
+        await asyncio.wait({calling})
+        await calls(yard, "running", some=False)
+        (call,) = await yard.journal.page(Query(), limit=1)
+    assert call.body["reason"] == "CANCELLED"
+
+
 async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugins: Path) -> None:
     heard: list[str] = []
 

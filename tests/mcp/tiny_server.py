@@ -13,7 +13,7 @@ OPEN = {"type": "object", "properties": {"text": {"type": "string"}, "times": {"
 def tools() -> list[dict[str, Any]]:
     described = PLACE / "description.txt"
     text = described.read_text() if described.exists() else "Repeats a text."
-    names = ("echo", "crash", "environment", "fail", "picture", "hang", "change", "wait for it", "nonsense")
+    names = ("echo", "crash", "environment", "fail", "picture", "hang", "change", "wait for it", "nonsense", "goodbye")
     return [{"name": name, "description": text, "inputSchema": OPEN} for name in names]
 
 
@@ -46,6 +46,8 @@ def main() -> None:
     (PLACE / "pid").write_text(str(os.getpid()))
     if (PLACE / "broken").exists():
         sys.exit("I cannot start")
+    if (PLACE / "silent").exists():
+        sys.stdin.read()
     for stream, text in ((sys.stdout, "a line that is no message"), (sys.stderr, "warming up")):
         stream.write(text + "\n")
         stream.flush()
@@ -69,6 +71,8 @@ def main() -> None:
         else:
             answer["error"] = {"code": -32601, "message": "no such method"}
         say(answer)
+        if method == "tools/call" and params["name"] == "goodbye":
+            return
 
 
 main()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.plugins.yards import PluginYard, eventually
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine.ownership import started
+from toolyard.errors import StorageError
 from toolyard.plugin_source import Outside
 from toolyard.plugins import asynchronous
 from toolyard.plugins.callback import CallbackListener
@@ -20,7 +21,7 @@ from toolyard.plugins.stderr import Stream
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Query
+from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import Task, TaskState
 
 START = """
@@ -87,7 +88,10 @@ async def test_the_receipt_is_the_first_object_also_when_it_is_printed_over_many
 
 
 @pytest.mark.requirement("console:tools")
-async def test_what_the_child_prints_beside_its_receipt_is_in_the_log_of_its_plugin(host: PluginYard) -> None:
+async def test_what_the_child_prints_beside_its_receipt_is_in_the_log_of_its_plugin(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 600.0)  # until it has said all
     code = "print('warming up')\nreceipt()\nprint('frame 1 of 9', file=sys.stderr, flush=True)\n"
     add(host, code + f"call_back({DONE!r})\nprint('bye', file=sys.stderr, flush=True)\n")
     outcome = await host.call("Slow")
@@ -151,6 +155,34 @@ async def test_a_person_who_ends_a_task_stops_its_process_at_once(
     await eventually(lambda: not Path(f"/proc/{pid}").exists())
 
 
+@pytest.mark.requirement("r:R54", "s:S-89")
+async def test_a_call_cancelled_while_its_receipt_is_stored_leaves_neither_task_nor_process(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "EXIT_GRACE_S", 600.0)
+    folder = add(host, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)")
+    stored, go_on, commit = asyncio.Event(), asyncio.Event(), host.yard.store.commit
+
+    async def held(changes: Sequence[Record], *more: Any, **named: Any) -> bool:
+        committed = await commit(changes, *more, **named)
+        if changes and changes[0].kind == "task":
+            stored.set()
+            await go_on.wait()
+        return committed
+
+    monkeypatch.setattr(host.yard.store, "commit", held)
+    calling = asyncio.create_task(host.call("Slow"))
+    async with asyncio.timeout(60):
+        await stored.wait()
+        (listed,) = await host.yard.tasks.page(Query(), limit=5)
+        calling.cancel()
+        go_on.set()
+        await asyncio.wait({calling})
+        assert (await host.yard.tasks.wait(listed.id)).state is TaskState.CANCELLED
+    pid = (folder / "pid").read_text()
+    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+
+
 @pytest.mark.requirement("r:R25")
 async def test_a_process_that_ends_without_callback_fails_its_task(
     host: PluginYard, monkeypatch: pytest.MonkeyPatch
@@ -160,6 +192,26 @@ async def test_a_process_that_ends_without_callback_fails_its_task(
     task = await ended(host, await host.call("Slow"))
     assert task.state is TaskState.FAILED
     assert "without callback" in task.message
+
+
+@pytest.mark.requirement("r:R25")
+async def test_a_task_is_watched_on_when_the_store_could_not_be_used_for_a_while(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asynchronous, "CALLBACK_GRACE_S", 0.1)
+    folder = add(host, "receipt()\nwait_for('go')")
+    outcome = await host.call("Slow")
+    faults, get = [StorageError("the disk is away")] * 2, host.yard.store.get
+
+    async def failing(*arguments: Any) -> Record | None:
+        if faults:
+            raise faults.pop()
+        return await get(*arguments)
+
+    monkeypatch.setattr(host.yard.store, "get", failing)
+    await eventually(lambda: not faults)
+    (folder / "go").touch()
+    assert (await ended(host, outcome)).state is TaskState.FAILED
 
 
 @pytest.mark.requirement("r:R26")
@@ -209,13 +261,11 @@ async def test_progress_on_stderr_is_told_with_the_task(host: PluginYard) -> Non
     )
     outcome = await host.call("Slow")
 
-    async def told() -> bool:
-        events = await host.yard.store.events(0, limit=100)
-        return any(event.type == "task.progress" and event.data["done"] == 0.4 for event in events)
-
     async with asyncio.timeout(60):
-        while not await told():
-            await host.yard.store.next_event((await host.yard.store.event_span())[1])
+        events = await host.yard.store.events(0, limit=100)
+        while not any(event.type == "task.progress" and event.data["done"] == 0.4 for event in events):
+            await host.yard.store.next_event(events[-1].seq)
+            events = await host.yard.store.events(0, limit=100)
     (folder / "go").touch()
     assert (await ended(host, outcome)).progress == {"done": 0.4, "text": "frame 4"}
 

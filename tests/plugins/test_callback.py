@@ -127,6 +127,17 @@ async def test_a_caller_without_an_answer_is_cut_off_when_the_listener_closes(li
 
 
 @pytest.mark.requirement("callback:listener")
+async def test_all_who_ask_at_once_get_one_listener_also_when_one_of_them_gives_up() -> None:
+    opened = Listening()
+    asking = [asyncio.create_task(opened.listener.open()) for _ in range(3)]
+    await asyncio.sleep(0)  # each of them has begun
+    asking.pop(0).cancel()
+    first, second = await asyncio.gather(*asking)
+    assert first == second
+    await opened.listener.close()
+
+
+@pytest.mark.requirement("callback:listener")
 async def test_nothing_but_callbacks_is_served(listening: Listening) -> None:
     assert (await listening.post("/"))[0] == 404
     assert (await listening.post("/plugin-callback/Video/req-1"))[0] == 404

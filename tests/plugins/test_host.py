@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.yards import ECHO, PluginYard, entry, eventually
+from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.store import Query
 
@@ -151,6 +152,26 @@ async def test_a_change_is_seen_by_the_next_call_and_a_running_one_finishes(host
     shutil.rmtree(folder)
     gone = (await host.call("Swap")).envelope
     assert gone.error is not None
+
+
+@pytest.mark.requirement("r:R31", "s:S-83")
+async def test_a_call_whose_turn_comes_after_its_plugin_was_disabled_does_not_run(host: PluginYard) -> None:
+    slow = (
+        "import json,os,time\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
+        "print(json.dumps({'status':'success','result':'old'}))"
+    )
+    folder = host.add("Swap", slow)
+    running = [asyncio.ensure_future(host.call("Swap")) for _ in range(AT_ONCE_PER_PLUGIN + 1)]
+    queue = host.yard.plugins.host.queue
+    await eventually(lambda: (queue.running, queue.waiting) == (AT_ONCE_PER_PLUGIN, 1))
+    plugins = host.yard.plugins.plugins
+    swap = plugins.get("Swap")
+    assert swap is not None
+    plugins.disable(swap)
+    (folder / "go").touch()
+    texts = [one.envelope.text for one in await asyncio.gather(*running)]
+    assert texts.count("old") == AT_ONCE_PER_PLUGIN
+    assert sum("Swap cannot run" in text for text in texts) == 1
 
 
 @pytest.mark.requirement("r:R10", "plugin:timeout")

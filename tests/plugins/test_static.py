@@ -67,6 +67,22 @@ async def test_the_value_is_kept_across_restarts_and_over_failures(
     await again.close()
 
 
+@pytest.mark.requirement("plugin:type:static")
+async def test_whoever_sees_a_value_finds_it_stored(host: PluginYard, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.add("Weather", "print('sunny')", **WEATHER)
+    values, seen, commit = values_of(host), list[str](), host.yard.store.commit
+
+    async def looks_first(*arguments: Any, **more: Any) -> bool:
+        seen.append(weather(values))
+        return await commit(*arguments, **more)
+
+    monkeypatch.setattr(host.yard.store, "commit", looks_first)
+    await values.start()
+    await eventually(lambda: weather(values) == "sunny")
+    await values.close()
+    assert seen == ["[Weather is loading]"]
+
+
 @pytest.mark.requirement("plugin:type:static", "r:R29")
 async def test_a_failing_run_is_tried_again_with_growing_pauses_and_then_left(
     host: PluginYard, monkeypatch: pytest.MonkeyPatch

@@ -254,6 +254,34 @@ async def test_a_dead_server_costs_no_call_and_comes_back(tmp_path: Path) -> Non
 
 
 @pytest.mark.requirement("plugin:warm:fallback")
+async def test_the_end_of_an_old_server_is_not_that_of_the_one_that_followed_it(tmp_path: Path) -> None:
+    launch = echo(tmp_path)
+    async with starters() as (children, _, warm):
+        assert await make_warm(children, warm, launch)
+        (old,) = warm.servers.pids
+        os.utime(tmp_path / "main.py", (1, 1))  # the next call finds it out of date, and makes another one
+        await call(children, warm, launch)
+        assert await until(lambda: is_dead(old))
+        assert await until(lambda: warm.servers.is_ready(warm.key(launch, PER_CALL)))
+
+
+@pytest.mark.requirement("plugin:warm:fallback")
+async def test_a_child_for_a_call_that_was_given_up_does_not_wait_at_a_server_that_is_over(tmp_path: Path) -> None:
+    async with starters() as (children, _, warm):
+        assert await make_warm(children, warm, echo(tmp_path))
+        (server,) = warm.servers._servers.values()
+        asking = asyncio.create_task(server._ask_and_wait())
+        await asyncio.sleep(0)  # it has begun
+        answer = server._asked[-1][1]
+        assert answer is not None
+        answer.add_done_callback(lambda _: asking.cancel())
+        answer.add_done_callback(lambda _: server.retire())
+        await asyncio.wait({asking})
+        assert asking.cancelled()
+        assert not server.spares
+
+
+@pytest.mark.requirement("plugin:warm:fallback")
 async def test_a_server_that_dies_takes_no_running_call_with_it(tmp_path: Path) -> None:
     source = "import sys\nprint(sys.stdin.read())\nsys.exit(3)"
     launch = launch_of(folder_with(tmp_path, "main.py", source), sys.executable, "main.py")
@@ -328,6 +356,22 @@ async def test_packages_that_do_not_survive_a_fork_are_not_forked(reason: str, t
         assert not await make_warm(children, warm, launch)
         assert warm.servers.unfit(warm.key(launch, PER_CALL)) == reason
         assert await call(children, warm, launch) == expected
+
+
+@pytest.mark.requirement("plugin:warm:fallback")
+async def test_the_last_words_of_a_server_are_heard_though_its_death_is_seen_first(tmp_path: Path) -> None:
+    folder_with(tmp_path, "main.py", "import odd")
+    (tmp_path / "site-packages").mkdir()
+    (tmp_path / "site-packages/odd.py").write_text(PACKAGES["an import prints"], encoding="utf-8")
+    launch = launch_of(tmp_path, sys.executable, "main.py")
+    launch = replace(launch, environment={**launch.environment, "PYTHONPATH": str(tmp_path / "site-packages")})
+    async with starters() as (children, _, warm):
+        child = await warm.spawn(launch, PER_CALL)
+        (server,) = warm.servers._servers.values()
+        asyncio.get_running_loop().remove_reader(server._socket)
+        await run(children, child)
+        assert await until(lambda: bool(warm.servers.unfit(warm.key(launch, PER_CALL))))
+        assert warm.servers.unfit(warm.key(launch, PER_CALL)) == "an import prints"
 
 
 @pytest.mark.requirement("plugin:warm:fallback")

@@ -128,6 +128,18 @@ def test_what_came_back_cannot_come_back_again(project: Path, bench: Bench) -> N
     assert refused(bench.trash.restore, trashed.id, never).code is ErrorCode.NOT_FOUND
 
 
+def test_an_old_version_that_two_ask_for_at_once_takes_nothing_away(project: Path, bench: Bench) -> None:
+    (project / "a.txt").write_text("new")
+    kept = bench.trash.keep("a.txt", b"old")
+
+    def other_first() -> None:
+        for file in bench.folder.glob(f"*/{kept.id}/*"):
+            file.unlink()  # as whoever was given it does
+
+    assert refused(lambda: bench.trash.restore(kept.id, other_first)).code is ErrorCode.NOT_FOUND
+    assert (project / "a.txt").read_text() == "new"
+
+
 def test_what_was_kept_long_enough_goes_when_something_new_comes(project: Path, bench: Bench) -> None:
     put(project, {"a.txt": "a", "b/x": "b", "c.txt": "c"})
     first, second = bench.trash.put("a.txt", never), bench.trash.put("b", never)

@@ -14,7 +14,7 @@ from toolyard.cli.detach import Say, detached, printed
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import json_text
 from toolyard.cli.through import run_through, server_for
-from toolyard.cli.waiting import on_stop, task_ids, waited
+from toolyard.cli.waiting import Stops, task_ids, waited
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
 from toolyard.hosts.yard import open_yard
@@ -87,15 +87,15 @@ class Request:
                     server, yard, call, say, dialect=self.dialect, shown=self.shown, wait=wait,
                     later=None if later is None else str(later), quiet=self.common.quiet,
                 )  # fmt: skip
-            on_stop(lambda: yard.cancel(call.id))
+            stops = Stops(lambda: yard.cancel(call.id))
             outcome = await (yard.settle(call) if later is None else yard.submit(call, at=str(later)))
             tasks = task_ids(outcome.envelope)
             if tasks and wait:
-                outcome = await waited(yard, outcome, tasks, quiet=self.common.quiet)
+                outcome = await waited(yard, outcome, tasks, stops, quiet=self.common.quiet)
             failed = int(outcome.envelope.error is not None)
             say(json_text(yard.express(call, outcome, self.dialect, shown=self.shown)), failed)
             if tasks and not wait:
-                await waited(yard, outcome, tasks, quiet=True)
+                await waited(yard, outcome, tasks, stops, quiet=True)
             return failed
 
 

@@ -21,6 +21,7 @@ from toolyard.cli.table import cut, one_line
 from toolyard.protocol.json import JsonObject
 
 _LOOK_S = 0.3  # how often a running call is looked at for an approval it waits for
+_AGAIN_S = 0.5
 _UNREACHABLE = 4
 _HELP = """\
 /model NAME  talk to another model; without a name: list them
@@ -118,7 +119,13 @@ class _Conversation:
         if self._turn is None:
             click.echo("\n(Ctrl-D or /quit leaves)")
         else:
-            self._stopping = asyncio.ensure_future(self._talk.interrupt())
+            self._stopping = asyncio.ensure_future(self._interrupt(self._turn))
+
+    async def _interrupt(self, turn: "asyncio.Task[None]") -> None:
+        """Until it ends: whoever answers may not have got the question yet."""
+        while not turn.done():
+            await self._talk.interrupt()
+            await asyncio.wait({turn}, timeout=_AGAIN_S)
 
     async def _obey(self, words: list[str]) -> None:
         match words:

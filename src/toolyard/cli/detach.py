@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import sys
 from collections.abc import Coroutine
 from typing import Any, Protocol
 
@@ -50,18 +49,16 @@ def _go_on(work: Work, pipe: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
 
-    def say(text: str, code: int) -> None:
-        _tell(pipe, {"text": text, "code": code})
+    answer = open(pipe, "w", encoding="utf-8")  # noqa: SIM115 closed when it is told
+
+    def tell(value: dict[str, object]) -> None:
+        with answer:
+            json.dump(value, answer)
 
     try:
-        asyncio.run(work(say, wait=False))
+        asyncio.run(work(lambda text, code: tell({"text": text, "code": code}), wait=False))
     except ToolyardError as error:
-        _tell(pipe, {"error": str(error)})
+        if not answer.closed:  # else nobody listens any more, and the descriptor may be that of another file
+            tell({"error": str(error)})
     finally:
         os._exit(0)
-
-
-def _tell(pipe: int, value: dict[str, object]) -> None:
-    with open(pipe, "w", encoding="utf-8") as answer:
-        json.dump(value, answer)
-    sys.stdout.flush()

@@ -78,9 +78,9 @@ async def _tail(common: Common, yard: Yard, *, follow: bool, cursor: int | None)
     this = asyncio.current_task()
     if this is not None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, this.cancel)
-    if cursor is None:
-        cursor = max(0, (await yard.store.event_span())[1] - _LAST)
     try:
+        if cursor is None:
+            cursor = max(0, (await yard.store.event_span())[1] - _LAST)
         async for event in feed(yard.store, SystemClock(), cursor, follow=follow):
             _print_event(common, event)
     except asyncio.CancelledError:

@@ -13,7 +13,7 @@ from toolyard.cli.call import _from_json, from_pairs
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import json_text, print_json
 from toolyard.cli.plugin_targets import config_for, named
-from toolyard.cli.waiting import task_ids, waited
+from toolyard.cli.waiting import Stops, task_ids, waited
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.plugins.archive_entries import shown
@@ -101,7 +101,7 @@ async def made_of(yard: Yard, manifest: Manifest, arguments: JsonObject, *, quie
     outcome = await yard.settle(call)
     tasks = task_ids(outcome.envelope)
     if tasks:
-        outcome = await waited(yard, outcome, tasks, quiet=quiet)
+        outcome = await waited(yard, outcome, tasks, Stops(), quiet=quiet)
     return Made(envelope=outcome.envelope, children=tuple(witness.children))
 
 

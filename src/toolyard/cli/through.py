@@ -7,11 +7,13 @@ from toolyard.app import Yard
 from toolyard.cli.detach import Say
 from toolyard.cli.options import Common
 from toolyard.cli.output import json_text
-from toolyard.cli.waiting import on_stop, waited
+from toolyard.cli.waiting import Stops, waited
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.client import ServerClient, server_of
+
+_AGAIN_S = 0.5
 
 
 def server_for(common: Common, yard: Yard) -> ServerClient | None:
@@ -32,15 +34,26 @@ async def run_through(
     quiet: bool,
 ) -> int:
     """Run ``call`` there, say its result, and give the exit code. ``yard`` only reads what the server stores."""
-    loop = asyncio.get_running_loop()
-    on_stop(lambda: loop.run_in_executor(None, server.cancel, call.id))
-    answered = await asyncio.to_thread(server.call, call, caller="cli", dialect=dialect, shown=shown, later=later)
+    cancels: list[asyncio.Task[None]] = []
+    stops = Stops(lambda: cancels.append(asyncio.create_task(_cancel(server, call.id))))
+    try:
+        answered = await asyncio.to_thread(server.call, call, caller="cli", dialect=dialect, shown=shown, later=later)
+    finally:
+        for cancel in cancels:
+            cancel.cancel()
     if not answered.tasks or not wait:
         say(json_text(answered.value), int(answered.failed))
         return int(answered.failed)
     receipt = Envelope.from_dict(await asyncio.to_thread(server.envelope, call.id))
     outcome = Outcome(envelope=receipt, root=str(yard.config.project.resolve()), arguments=call.arguments)
-    outcome = await waited(yard, outcome, answered.tasks, quiet=quiet)
+    outcome = await waited(yard, outcome, answered.tasks, stops, quiet=quiet)
     failed = int(outcome.envelope.error is not None)
     say(json_text(yard.express(call, outcome, dialect, shown=shown)), failed)
     return failed
+
+
+async def _cancel(server: ServerClient, call_id: str) -> None:
+    """Until it is answered: the server may not have got the call yet."""
+    while True:
+        await asyncio.to_thread(server.cancel, call_id)
+        await asyncio.sleep(_AGAIN_S)

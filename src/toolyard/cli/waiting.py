@@ -26,17 +26,33 @@ def task_ids(envelope: Envelope) -> tuple[str, ...]:
     return tuple(str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task)
 
 
-def on_stop(stop: Callable[[], object]) -> None:
-    """From now on Ctrl-C and SIGTERM do this, so that what runs ends as cancelled and its result is still printed."""
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop)
+class Stops:
+    """Ctrl-C and SIGTERM, from now on: what runs ends as cancelled, and its result is still printed.
+
+    A call may have become a task by the time that it is to be stopped: then that is.
+    """
+
+    def __init__(self, stop: Callable[[], object] = lambda: None) -> None:
+        self._asked, self._stop = False, stop
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._ask)
+
+    def instead(self, stop: Callable[[], object]) -> None:
+        """Do this from now on, and at once if a stop was asked for before."""
+        self._stop = stop
+        if self._asked:
+            stop()
+
+    def _ask(self) -> None:
+        self._asked = True
+        self._stop()
 
 
-async def waited(yard: Yard, outcome: Outcome, ids: tuple[str, ...], *, quiet: bool) -> Outcome:
+async def waited(yard: Yard, outcome: Outcome, ids: tuple[str, ...], stops: Stops, *, quiet: bool) -> Outcome:
     """The outcome of a call once its tasks have ended: what they came to instead of the receipt."""
-    stops: list[asyncio.Future[list[bool]]] = []  # the loop itself keeps no hold of them
-    on_stop(lambda: stops.append(asyncio.gather(*map(yard.tasks.cancel, ids))))
+    cancels: list[asyncio.Future[list[bool]]] = []  # the loop itself keeps no hold of them
+    stops.instead(lambda: cancels.append(asyncio.gather(*map(yard.tasks.cancel, ids))))
     telling = None if quiet else asyncio.create_task(_tell(yard, ids))
     try:
         tasks = [await yard.tasks.wait(id_) for id_ in ids]

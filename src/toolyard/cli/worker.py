@@ -62,6 +62,7 @@ async def _work(config: Config, database: str, *, quiet: bool) -> None:
             for task in upkeep:
                 task.cancel()
             await asyncio.wait(upkeep)
+            await yard.schedules.drain()
 
 
 async def _sweep(yard: Yard) -> None:

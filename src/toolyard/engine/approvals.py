@@ -7,6 +7,7 @@ command, key or click.
 """
 
 import asyncio
+import logging
 from dataclasses import replace
 from typing import Final
 from uuid import uuid4
@@ -18,6 +19,8 @@ from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
 from toolyard.engine.rules import RULE, Because, Rules, Verdict, new_rule, shown_rule, told
+from toolyard.engine.whole import whole
+from toolyard.errors import StorageError
 from toolyard.protocol.approval import Effect, Mode, State
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure, Reason
@@ -26,6 +29,7 @@ from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
 
 __all__ = ["ASKED", "KIND", "RULE", "Approvals", "Ask", "listed", "shown", "shown_rule"]
 
+_log = logging.getLogger(__name__)
 KIND: Final = "approval"
 ASKED: Final = frozenset({Origin.CHAT, Origin.MCP, Origin.SCHEDULE})
 ANSWER_S: Final = 300.0  # for a person to answer
@@ -47,6 +51,7 @@ class Approvals:
         self._store, self._clock, self._owner, self._timeout_s = store, clock, owner, timeout_s
         self._mask = mask or Mask()
         self._rules = Rules(store, clock)
+        self._ruling = asyncio.Lock()  # held while an answer makes a rule for a chat
         self.mode = mode
 
     async def require(self, ask: Ask, *, approved: str = "") -> str:
@@ -76,6 +81,8 @@ class Approvals:
 
     async def judge(self, ask: Ask) -> Verdict:
         """What would become of a call that a chat, an MCP client or a schedule makes."""
+        async with self._ruling:
+            pass  # until a rule that is being made for a chat is there
         return await self._rules.verdict(ask, self.mode)
 
     async def answer(
@@ -108,11 +115,19 @@ class Approvals:
             else:
                 changes = [ended] if bound else [ended, rule]
                 events.append(told(rule))
-            if await self._store.commit(changes, events):
-                if rule is not None and bound and not late:
-                    self._rules.add_for_chat(rule)
+            if await whole(self._keep(changes, events, rule if bound and not late else None)):
                 crashpoint("approval.answered")
                 return state
+
+    async def _keep(self, changes: list[Record], events: list[NewEvent], for_chat: Record | None) -> bool:
+        """Commit an answer; whoever sees it finds its rule for the chat."""
+        if for_chat is None:
+            return await self._store.commit(changes, events)
+        async with self._ruling:
+            won = await self._store.commit(changes, events)
+            if won:
+                self._rules.add_for_chat(for_chat)
+        return won
 
     async def page(self, states: tuple[str, ...] = (), *, limit: int, after: Place | None = None) -> list[Record]:
         return await self._store.find(KIND, Query(states=states), limit=limit, after=after)
@@ -149,12 +164,15 @@ class Approvals:
         record = replace(asked, owner=self._owner, due=asked.created + self._timeout_s)
         data: JsonObject = {"id": record.id, "tool": record.tool, "call_id": ask.call.id, "expires": record.due}
         event = NewEvent(type="approval.requested", at=record.created, data=data | record.body)
-        await self._store.commit([record], [event])
         try:
+            await whole(self._store.commit([record], [event]))
             crashpoint("approval.asked")
             return await self._answered(record.id)
-        except asyncio.CancelledError:
-            await asyncio.shield(self._settle(record.id, State.INTERRUPTED))
+        except (asyncio.CancelledError, StorageError):  # nobody waits for the answer any more
+            try:
+                await whole(self._settle(record.id, State.INTERRUPTED))
+            except StorageError as error:
+                _log.error("%s stays open until the next start: %s", record.id, error)
             raise
 
     async def _note(self, ask: Ask, verdict: Verdict) -> None:

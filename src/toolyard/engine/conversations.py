@@ -53,10 +53,15 @@ class Conversations:
         return await self._store.find(KIND, query, limit=limit, after=after)
 
     async def get(self, caller: str, id_: str) -> JsonObject | None:
-        """One with its messages."""
+        """One with its messages, both as they were at one moment."""
         record = await self._active(caller, id_)
-        kept = await self._store.get(MESSAGES, record.id) if record else None
-        return {**shown(record), **kept.body} if record and kept else None
+        while record is not None:
+            kept = await self._store.get(MESSAGES, record.id)
+            now = await self._active(caller, id_)
+            if now == record:
+                return {**shown(record), **kept.body} if kept else None
+            record = now
+        return None
 
     async def has(self, caller: str, id_: str) -> bool:
         return bool(id_) and await self._active(caller, id_) is not None

@@ -17,7 +17,7 @@ from toolyard.protocol.store import Place, Query, Record, Store
 LOCK = "owner.lock"
 IsAlive = Callable[[str], bool]
 _PAGE = 500
-_TRIES = 10  # whoever only asks whether a home is owned holds its lock for a moment
+_TRIES = 500
 _TRY_S = 0.02
 
 
@@ -119,12 +119,18 @@ class OwnerLock:
 
 
 def _locked(file: IO[str]) -> bool:
-    for tried in range(_TRIES):
-        if tried:
-            time.sleep(_TRY_S)
+    """An owner has the lock alone; whoever only asks shares it for a moment, and nobody else can tell how long."""
+    for _ in range(_TRIES):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            continue
-        return True
+            pass
+        else:
+            return True
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        fcntl.flock(file, fcntl.LOCK_UN)
+        time.sleep(_TRY_S)
     return False

@@ -66,12 +66,13 @@ class RuleUses:
             await self.save()
 
     async def _later(self) -> None:
-        try:
-            async with asyncio.timeout(self._save_s):
-                await self._hurry.wait()
-        except TimeoutError:
-            pass
-        await self.save()
+        while self._counted and not self._hurry.is_set():  # more may be counted while this is saved
+            try:
+                async with asyncio.timeout(self._save_s):
+                    await self._hurry.wait()
+            except TimeoutError:
+                pass
+            await self.save()
 
     async def _save(self, id_: str) -> None:
         for _ in range(_TRIES):
@@ -82,9 +83,9 @@ class RuleUses:
             new, kept = self._counted[id_], _kept(rule)
             body: JsonObject = {**rule.body, "hits": kept.hits + new.hits, "last_used": new.last}
             if await self._store.commit([replace(rule, body=body)], [], lasting=False):
-                left = self._counted.pop(id_).hits - new.hits
-                if left:
-                    self._counted[id_] = _Count(left, new.last)
+                now = self._counted.pop(id_)
+                if now.hits > new.hits:
+                    self._counted[id_] = _Count(now.hits - new.hits, now.last)
                 return
 
 

@@ -23,6 +23,7 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.stop import Stop
 from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.straight import Straight
+from toolyard.engine.whole import whole
 from toolyard.protocol.arguments import accept
 from toolyard.protocol.call import ToolCall, require_readable, too_large
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
@@ -71,7 +72,7 @@ class Runner:
             return await asyncio.shield(run)
         except asyncio.CancelledError:
             stop.cancel()
-            await asyncio.wait({run})
+            await whole(asyncio.wait({run}))
             raise
 
     def _straight(self, call: ToolCall) -> Tool | None:
@@ -80,10 +81,10 @@ class Runner:
             return None
         try:
             require_readable(call)
+            tool = self._registry.built_in(call.tool)
+            return tool if tool is not None and tool.spec.straight and items_of(call, tool) is None else None
         except Failure:
             return None  # told when it is settled
-        tool = self._registry.built_in(call.tool)
-        return tool if tool is not None and tool.spec.straight and items_of(call, tool) is None else None
 
     async def _pass(self, call: ToolCall, watch: Stopwatch, stop: Stop, tool: Tool) -> Outcome:
         """Straight through a thread, as far as that keeps to its deadline."""

@@ -50,8 +50,10 @@ class Runs:
 
     def __init__(self, store: Store, clock: Clock, *, zone: ZoneInfo, settle: Settle) -> None:
         self._store, self._clock, self._zone, self._settle = store, clock, zone, settle
-        self._runs: set[asyncio.Task[None]] = set()
+        self._runs: set[asyncio.Task[None]] = set()  # nobody cancels them: each keeps its end
+        self._calls: set[asyncio.Future[Outcome]] = set()  # of those whose turn it is
         self._room = asyncio.Semaphore(_AT_ONCE)
+        self._closed = False
         self.queued: set[str] = set()
 
     async def drain(self) -> None:
@@ -60,46 +62,55 @@ class Runs:
             await asyncio.wait(self._runs)
 
     async def close(self) -> None:
-        """Stop the runs that have begun; they end as interrupted."""
-        for run in self._runs:
-            run.cancel()
+        """Stop the runs that have begun; they end as interrupted, and so does one that is started from now on."""
+        self._closed = True
+        for call in self._calls:
+            call.cancel()
         await self.drain()
 
     def start(self, record: Record, *, late: bool) -> None:
+        self.queued.add(record.id)
         run = asyncio.ensure_future(self._run(record, late=late))
         self._runs.add(run)
         run.add_done_callback(self._runs.discard)
 
     async def _run(self, record: Record, *, late: bool) -> None:
         call = self._call(record, late=late)
-        self.queued.add(record.id)
-        try:
-            async with self._room:
-                self.queued.discard(record.id)
-                envelope = (await self._settle(call)).envelope
-            state, text = State.FAILED if envelope.error else State.DONE, envelope.text[:500]
-        except StorageError as error:  # it could not be recorded, so it did not run
-            state, text = State.FAILED, str(error)
-        except asyncio.CancelledError:
-            why = "its host was stopped while it ran"
-            await asyncio.shield(self.finish(record.id, State.INTERRUPTED, why, call.id))
-            raise
-        finally:
+        async with self._room:
             self.queued.discard(record.id)
+            state, text = await self._came_to(call)
         crashpoint("schedule.ran")
         await self._finish_surely(record.id, state, text, call.id)
         crashpoint("schedule.finished")
 
+    async def _came_to(self, call: ToolCall) -> tuple[State, str]:
+        if self._closed:
+            return State.INTERRUPTED, "its host was stopped before it ran"
+        running = asyncio.ensure_future(self._settle(call))
+        self._calls.add(running)
+        running.add_done_callback(self._calls.discard)
+        try:
+            envelope = (await running).envelope
+        except StorageError as error:  # it could not be recorded, so it did not run
+            return State.FAILED, str(error)
+        except asyncio.CancelledError:
+            if not self._closed:
+                raise
+            return State.INTERRUPTED, "its host was stopped while it ran"
+        return State.FAILED if envelope.error else State.DONE, envelope.text[:500]
+
     async def _finish_surely(self, id_: str, state: State, text: str, call_id: str) -> None:
-        """As ``_finish``, again and again while the store refuses: a run that has ended must not stay open."""
+        """As ``finish``, again and again while the store refuses: a run that has ended must not stay open."""
         while True:
             try:
                 await self.finish(id_, state, text, call_id)
             except StorageError as error:
                 _log.error("the end of %s is not recorded yet: %s", id_, error)
-                await asyncio.sleep(_LOOK_S)
             else:
                 return
+            if self._closed:
+                return  # the next start settles it
+            await asyncio.sleep(_LOOK_S)
 
     def _call(self, record: Record, *, late: bool) -> ToolCall:
         body = record.body
@@ -116,9 +127,10 @@ class Runs:
         )  # fmt: skip
 
     async def finish(self, id_: str, state: State, text: str, call_id: str) -> bool:
+        """Keep the end of the run that made this call; False when that run has ended already."""
         while True:
             record = await self._store.get(KIND, id_)
-            if record is None or record.state != State.RUNNING:
+            if record is None or record.state != State.RUNNING or str(record.body.get("call_id") or "") != call_id:
                 return False
             now = self._clock.now()
             ran: JsonObject = {"call_id": call_id, "state": state.value, "text": text, "at": now.timestamp()}

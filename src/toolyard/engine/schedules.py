@@ -22,6 +22,7 @@ from toolyard.engine.ownership import IsAlive, is_alive, orphans
 from toolyard.engine.schedule_conditions import LATE_S, Late, conditions
 from toolyard.engine.schedule_runs import KIND, Runs, Settle, State, event, shown_in
 from toolyard.engine.when import first_of
+from toolyard.engine.whole import whole
 from toolyard.errors import StorageError
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
@@ -127,31 +128,43 @@ class Schedules:
     async def cancel(self, id_: str) -> bool:
         """False when it has run, or runs, or there is none."""
         waiting = (State.SCHEDULED, State.PAUSED, State.EXPIRED)
-        return await self._move(id_, waiting, State.CANCELLED) is not None
+        return await self._move(id_, waiting, State.CANCELLED)
 
     async def pause(self, id_: str) -> bool:
         """Let one wait until it is resumed; False when it does not wait for its time."""
-        return await self._move(id_, (State.SCHEDULED,), State.PAUSED) is not None
+        return await self._move(id_, (State.SCHEDULED,), State.PAUSED)
 
     async def resume(self, id_: str) -> bool:
         """Let a paused one go on, at its own time or the next one; False when it is not paused.
 
         Raises Failure when its time has passed meanwhile.
         """
-        record = await self._store.get(KIND, id_)
-        if record is None or record.state != State.PAUSED:
-            return False
-        at, cron = str(record.body["at"]), str(record.body["cron"])
-        due = first_of(at, cron, self._zone, self._clock.now()).timestamp()
-        return await self._move(id_, (State.PAUSED,), State.SCHEDULED, due=due) is not None
+        while True:
+            record = await self._store.get(KIND, id_)
+            if record is None or record.state != State.PAUSED:
+                return False
+            at, cron = str(record.body["at"]), str(record.body["cron"])
+            due = first_of(at, cron, self._zone, self._clock.now()).timestamp()
+            if await self._moved(record, State.SCHEDULED, due=due) is not None:
+                return True
 
     async def run_by_hand(self, id_: str) -> bool:
         """Run one now that is scheduled or expired."""
-        claimed = await self._move(id_, (State.SCHEDULED, State.EXPIRED), State.RUNNING, begins=_begins())
-        if claimed is not None:
-            crashpoint("schedule.claimed-by-hand")
-            self._runs.start(claimed, late=False)
-        return claimed is not None
+        return await whole(self._claim_by_hand(id_))
+
+    async def _claim_by_hand(self, id_: str) -> bool:
+        record = await self._store.get(KIND, id_)
+        last = record.body.get("call_id") if record else None
+        while record is not None and record.state in (State.SCHEDULED, State.EXPIRED):
+            if record.body.get("call_id") != last:
+                break  # another was faster, and its run has ended
+            claimed = await self._moved(record, State.RUNNING, begins=_begins())
+            if claimed is not None:
+                crashpoint("schedule.claimed-by-hand")
+                self._runs.start(claimed, late=False)
+                return True
+            record = await self._store.get(KIND, id_)
+        return False
 
     async def get(self, id_: str) -> Record | None:
         return await self._store.get(KIND, id_)
@@ -168,23 +181,20 @@ class Schedules:
         claimed: list[str] = []
         now = self._clock.now().timestamp()
         while due := await self._store.find(KIND, Query(states=(State.SCHEDULED,), due_until=now), limit=_PAGE):
-            claimed += [record.id for record in due if await self._claim(record, now)]
+            claimed += [record.id for record in due if await whole(self._claim(record, now))]
         return claimed
 
     async def serve(self) -> None:
-        """Until it is cancelled."""
+        """Until it is cancelled. Runs that have begun go on: ``drain`` waits for them, ``close`` stops them."""
         self._serving_since = self._clock.now().timestamp()
-        try:
-            while True:
-                try:
-                    await self.tick()
-                    self._refused = False
-                except StorageError as error:  # a full disk passes; what is due stays due
-                    self._refused = True
-                    _log.error("schedules wait: %s", error)
-                await asyncio.sleep(_LOOK_S)
-        finally:
-            await self.drain()
+        while True:
+            try:
+                await self.tick()
+                self._refused = False
+            except StorageError as error:  # a full disk passes; what is due stays due
+                self._refused = True
+                _log.error("schedules wait: %s", error)
+            await asyncio.sleep(_LOOK_S)
 
     async def drain(self) -> None:
         """Until the runs that have begun have ended."""
@@ -239,40 +249,40 @@ class Schedules:
         return shown_in(self._zone, stamp)
 
     async def _claim(self, record: Record, now: float) -> bool:
+        """As it was found: one that has been changed or run since is looked for again."""
         overdue = now - (record.due or now)
         if overdue > GRACE_S and not record.body.get("cron"):
-            await self._move(record.id, (State.SCHEDULED,), State.EXPIRED)
+            await self._moved(record, State.EXPIRED)
             return False
         is_late = overdue > LATE_S
         begins = _begins(record.due)
         if is_late:
             begins |= {"late_s": round(overdue, 1), "late_because": self._lateness(record.due).value}
-        claimed = await self._move(record.id, (State.SCHEDULED,), State.RUNNING, begins=begins)
+        claimed = await self._moved(record, State.RUNNING, begins=begins)
         if claimed is not None:
             crashpoint("schedule.claimed")
             self._runs.start(claimed, late=is_late)
         return claimed is not None
 
-    async def _move(
-        self,
-        id_: str,
-        from_states: tuple[State, ...],
-        to: State,
-        *,
-        due: float | None = None,
-        begins: JsonObject | None = None,
-    ) -> Record | None:
-        """Compare and set; the record as it is now stored, or None when another was faster."""
+    async def _move(self, id_: str, from_states: tuple[State, ...], to: State) -> bool:
+        """Compare and set until won; False when it is in another state."""
         while True:
             record = await self._store.get(KIND, id_)
             if record is None or record.state not in from_states:
-                return None
-            now = self._clock.now().timestamp()
-            owner = self._owner if to is State.RUNNING else ""
-            body = {**record.body, **(begins or {})} if due is None else {**record.body, "for": self.shown(due)}
-            moved = replace(record, state=to, updated=now, owner=owner, due=due, body=body)
-            if await self._store.commit([moved], [event(f"schedule.{to.value}", now, moved)]):
-                return replace(moved, version=moved.version + 1)
+                return False
+            if await self._moved(record, to) is not None:
+                return True
+
+    async def _moved(
+        self, record: Record, to: State, *, due: float | None = None, begins: JsonObject | None = None
+    ) -> Record | None:
+        """Compare and set; the record as it is now stored, or None when another was faster."""
+        now = self._clock.now().timestamp()
+        owner = self._owner if to is State.RUNNING else ""
+        body = {**record.body, **(begins or {})} if due is None else {**record.body, "for": self.shown(due)}
+        moved = replace(record, state=to, updated=now, owner=owner, due=due, body=body)
+        won = await self._store.commit([moved], [event(f"schedule.{to.value}", now, moved)])
+        return replace(moved, version=moved.version + 1) if won else None
 
 
 def _begins(due: float | None = None) -> JsonObject:

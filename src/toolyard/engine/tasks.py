@@ -24,6 +24,8 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.journal import excerpt
 from toolyard.engine.masking import MASK
 from toolyard.engine.ownership import started
+from toolyard.engine.whole import whole
+from toolyard.errors import StorageError
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -79,7 +81,10 @@ class _Expected:
         return next(reversed(self.tasks.values())).state
 
     def saw(self, task: Task) -> None:
-        self.tasks[task.task_id] = task
+        """What was read before a task ended may come after its end, which stays."""
+        known = self.tasks.get(task.task_id)
+        if known is None or not known.ended:
+            self.tasks[task.task_id] = task
         if self.named and self.tasks and all(one.ended for one in self.tasks.values()):
             self.done.set()
 
@@ -106,6 +111,13 @@ class Tasks:
 
     async def received(self, expected: Expected, receipt: str, pid: int) -> tuple[Task, ...]:
         own = _own(expected)
+        try:
+            return await whole(self._received(own, receipt, pid))
+        except (asyncio.CancelledError, StorageError):
+            await self.lost(own, TaskState.CANCELLED, "its call was stopped before its receipt was stored")
+            raise
+
+    async def _received(self, own: _Expected, receipt: str, pid: int) -> tuple[Task, ...]:
         process = Process(pid=pid, started=started(pid), host=socket.gethostname())
         async with own.naming:
             for task_id in named_tasks(receipt, own.call.tool):

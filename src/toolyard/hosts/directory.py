@@ -110,11 +110,14 @@ class Directory:
         for record in there.values():
             self._hosts[record.id] = await self._sight(record, now)
         stale = [name for name, seen in self._hosts.items() if name not in there or now - seen.heard > LEASE_S]
-        lost = [self._hosts.pop(name).record for name in stale if name != self._me.name]
-        self._gone |= {record.id: record.version for record in lost}
+        lost = [self._hosts[name].record for name in stale if name != self._me.name]
+        first = [record.id for record in lost if settles and record.id in there and await self._missed(record)]
+        for record in lost:  # not before it is told: what could not be told now is told by the next look
+            del self._hosts[record.id]
+            self._gone[record.id] = record.version
         while len(self._gone) > _MAX_REMEMBERED:
             self._gone.pop(next(iter(self._gone)))
-        return [record.id for record in lost if settles and record.id in there and await self._missed(record)]
+        return first
 
     def alive(self, owner: str) -> bool:
         """Whether the host of that name is there; of one that never announced itself, its own machine knows best."""

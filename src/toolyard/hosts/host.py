@@ -80,10 +80,10 @@ class Host:
             if late:
                 await self._worker.stop()
                 await asyncio.wait(late, timeout=BEAT_S)
-        await self._try(self._announcement.leave())
         for task in (*self._serving, *self._tasks):
             task.cancel()
         await asyncio.gather(*self._serving, *self._tasks, return_exceptions=True)
+        await self._try(self._announcement.leave())  # when nobody is left to announce it again
         await self.yard.close()
         await self._queue.close()
 

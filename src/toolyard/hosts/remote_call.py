@@ -74,7 +74,13 @@ class RemoteCalls:
         Not lasting by itself, as ``submit``: the queue forgets the call only later.
         """
         text = outcome_text(outcome)
-        what: JsonObject = {"outcome": text} if len(text) <= MAX_OUTCOME else _failed(_too_large(outcome))
+        return await self._end(claimed, {"outcome": text} if len(text) <= MAX_OUTCOME else _failed(_too_large(outcome)))
+
+    async def drop(self, claimed: Record) -> bool:
+        """End a call that was stopped after it was claimed, before it ran."""
+        return await self._end(claimed, _failed(_cancelled(claimed)))
+
+    async def _end(self, claimed: Record, what: JsonObject) -> bool:
         record: Record | None = claimed
         while record is not None and _is_same_run(record, claimed):
             ended, event = _ended(record, self._now(), what)
@@ -88,8 +94,7 @@ class RemoteCalls:
         while (record := await self.get(call_id)) is not None and record.state != State.DONE:
             now = self._now()
             if record.state == State.QUEUED:
-                cancelled = Failure(Reason.CANCELLED, f"{record.tool} was cancelled before it began.")
-                changed, event = _ended(record, now, _failed(cancelled))
+                changed, event = _ended(record, now, _failed(_cancelled(record)))
             else:
                 changed = replace(record, updated=now, body={**record.body, "stop": True})
                 event = NewEvent(type=STOP_EVENT, at=now, data={"id": call_id, "owner": record.owner})
@@ -154,6 +159,10 @@ def _ended(record: Record, now: float, what: JsonObject) -> tuple[Record, NewEve
 def _failed(failure: Failure) -> JsonObject:
     reason = failure.reason.value if failure.reason else Reason.INTERRUPTED.value
     return {"failure": {"reason": reason, "message": failure.message, "hint": failure.hint}}
+
+
+def _cancelled(record: Record) -> Failure:
+    return Failure(Reason.CANCELLED, f"{record.tool} was cancelled before it began.")
 
 
 def _too_large(outcome: Outcome) -> Failure:

@@ -29,23 +29,27 @@ class Presence(Protocol):
 class Worker:
     def __init__(self, calls: RemoteCalls, runner: Runner, hosts: Presence) -> None:
         self._calls, self._runner, self._hosts = calls, runner, hosts
-        self._running: set[str] = set()
+        self._running: dict[str, bool] = {}  # and whether each was stopped
 
     async def run(self, call_id: str) -> None:
         if call_id in self._running:
             return
-        self._running.add(call_id)
+        self._running[call_id] = False
         try:
             record = await self._calls.get(call_id)
             claimed = await self._claim(record) if record else None
-            if claimed is not None:
+            if claimed is not None and self._running[call_id]:  # others saw the claim before this host did
+                await self._calls.drop(claimed)
+            elif claimed is not None:
                 outcome = await self._runner.settle(call_of(claimed))
                 if not await self._calls.finish(claimed, outcome):
                     _log.warning("%s %s had ended before its outcome came: it is dropped", claimed.tool, call_id)
         finally:
-            self._running.remove(call_id)
+            del self._running[call_id]
 
     def cancel(self, call_id: str) -> bool:
+        if call_id in self._running:
+            self._running[call_id] = True
         return self._runner.cancel(call_id)
 
     async def stop(self) -> None:

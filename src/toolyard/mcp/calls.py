@@ -66,9 +66,7 @@ class Calls:
             raise MCPError(types.INVALID_PARAMS, "this question is no longer open: call the tool again")
         del self._waiting[state]
         said = (replies or {}).get(_QUESTION)
-        if isinstance(said, types.ElicitResult):
-            await self._answer(ctx, run.approval, said)
-        return await self._follow(ctx, _Run(run.call, run.task))
+        return await self._follow(ctx, run, said if isinstance(said, types.ElicitResult) else None)
 
     async def close(self) -> None:
         for task in self._runs:
@@ -76,10 +74,15 @@ class Calls:
         if self._runs:
             await asyncio.wait(set(self._runs), timeout=self._beat_s)
 
-    async def _follow(self, ctx: Context, run: _Run) -> Answer:
-        """Until it has ended, or there is something to ask that only another request can bring."""
+    async def _follow(self, ctx: Context, run: _Run, said: types.ElicitResult | None = None) -> Answer:
+        """Until it has ended, or there is something to ask that only another request can bring.
+
+        ``said`` is the reply to what it has asked before.
+        """
         kept = False
         try:
+            if said is not None and run.approval is not None:
+                await self._answer(ctx, run.approval, said)
             await asyncio.wait({run.task}, timeout=_QUICK_S)
             if not run.task.done():
                 asked = await self._wait(ctx, run)

@@ -8,6 +8,7 @@ unless its manifest says ``detached``. A child that has called back has ``EXIT_G
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from toolyard.crashpoint import crashpoint
+from toolyard.errors import StorageError
 from toolyard.plugins.adopted import AdoptedChild
 from toolyard.plugins.child import Ended
 from toolyard.plugins.environment import per_call
@@ -34,6 +36,7 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import result_of
 from toolyard.protocol.task import Desk, Expected, Task, TaskState
 
+_log = logging.getLogger(__name__)
 RECEIPT_S = 60.0
 CALLBACK_GRACE_S = 30.0
 EXIT_GRACE_S = 10.0
@@ -42,7 +45,7 @@ _LOOK_S = 0.5  # between two looks at the progress
 _PROGRESS = re.compile(r"^PROGRESS\s+([0-9.]+)%?[ \t]*(.*)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Watch:
     """A living child and what is expected of it."""
 
@@ -91,21 +94,16 @@ class Submissions:
             result = result_of(manifest.name, said, warnings=ended.warnings)
             tasks = await self._desk.received(expected, json.dumps(said, ensure_ascii=False), living.pid)
             crashpoint("task.receipt-stored")
+        except asyncio.CancelledError:
+            if living is not None:
+                living.terminate()
+            raise
         finally:
             if living is not None and process is not None:
                 self._runs.add(call.id, process, living.stderr, ended)
-                self._watch(
-                    _Watch(
-                        living=living,
-                        expected=expected,
-                        tasks=tasks,
-                        timeout_s=manifest.timeout_s,
-                        detached=manifest.detached,
-                        log=partial(
-                            self._log, manifest.name, call.id, living.stderr, "" if ended is None else ended.noise
-                        ),
-                    )
-                )
+                noise = "" if ended is None else ended.noise
+                log = partial(self._log, manifest.name, call.id, living.stderr, noise)
+                self._watch(_Watch(living, expected, tasks, manifest.timeout_s, detached=manifest.detached, log=log))
             if not tasks:
                 self._desk.close(expected)
         return _with_tasks(result, tasks)
@@ -164,9 +162,9 @@ class Submissions:
                 async with asyncio.timeout(watch.timeout_s):
                     await self._follow(watch, ended)
             except TimeoutError:
-                await self._desk.lost(expected, TaskState.TIMED_OUT, "it ran past its total limit")
+                await _in_the_end(self._desk.lost, expected, TaskState.TIMED_OUT, "it ran past its total limit")
             if not ended.done():
-                await self._desk.lost(expected, TaskState.FAILED, "the process ended without callback")
+                await _in_the_end(self._desk.lost, expected, TaskState.FAILED, "the process ended without callback")
             await expected.ended()
             if expected.answered:
                 await self._leave_in_peace(watch.living)
@@ -184,12 +182,12 @@ class Submissions:
         try:
             while not ended.done() and not exited.done():
                 await asyncio.wait(either, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-                await self._desk.look(watch.expected)
+                await _in_the_end(self._desk.look, watch.expected)
                 told = await self._tell_progress(watch, told)
             left = None if watch.detached else CALLBACK_GRACE_S
             while not ended.done() and (left is None or left > 0):
                 await asyncio.wait({ended}, timeout=_LOOK_S)
-                await self._desk.look(watch.expected)
+                await _in_the_end(self._desk.look, watch.expected)
                 left = None if left is None else left - _LOOK_S
         finally:
             exited.cancel()
@@ -202,7 +200,7 @@ class Submissions:
         now: JsonObject = {"done": _fraction(done), "text": text.strip()[:200]}
         if now != told:
             for task in watch.tasks:
-                await self._desk.progressed(task.id, now)
+                await _in_the_end(self._desk.progressed, task.id, now)
         return now
 
     async def _leave_in_peace(self, living: LivingChild | AdoptedChild) -> None:
@@ -211,6 +209,16 @@ class Submissions:
                 await living.exited()
         except TimeoutError:
             await living.terminate()
+
+
+async def _in_the_end(step: Callable[..., Awaitable[None]], *arguments: object) -> None:
+    """Again and again while the store cannot be used: a watch that gave up would leave its child alone."""
+    while True:
+        try:
+            return await step(*arguments)
+        except StorageError as error:
+            _log.warning("a task is watched on, though nothing can be stored: %s", error)
+            await asyncio.sleep(_LOOK_S)
 
 
 def _fraction(text: str) -> float:

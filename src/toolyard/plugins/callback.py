@@ -56,21 +56,24 @@ class CallbackListener:
 
     def __init__(self, admits: Admits, takes: Takes) -> None:
         self._admits, self._takes = admits, takes
-        self._server: asyncio.Server | None = None
+        self._opening: asyncio.Task[asyncio.Server] | None = None
         self._room = asyncio.Semaphore(_CONNECTIONS)
         self._talks: set[asyncio.Task[None]] = set()
 
     async def open(self, port: int = 0) -> str:
-        """Start to listen; the base address, which a token follows."""
-        if self._server is None:
-            self._server = await asyncio.start_server(self._connected, "127.0.0.1", port)
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}{PATH}~"
+        """Start to listen, once for all who ask; the base address, which a token follows."""
+        if self._opening is None or (self._opening.done() and self._opening.exception()):
+            self._opening = asyncio.create_task(asyncio.start_server(self._connected, "127.0.0.1", port))
+        server = await asyncio.shield(self._opening)
+        return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{PATH}~"
 
     async def close(self) -> None:
         """Whoever has no answer yet is cut off, and may call the next listener."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.close()
+        opening, self._opening = self._opening, None
+        if opening is not None:
+            await asyncio.wait({opening})
+            if not opening.exception():
+                opening.result().close()
             for talk in self._talks:
                 talk.cancel()
             await asyncio.gather(*self._talks, return_exceptions=True)
@@ -81,7 +84,7 @@ class CallbackListener:
             self._talks.add(talk)
             talk.add_done_callback(self._talks.discard)
         try:
-            if self._server is not None:  # else it came in the moment of the end
+            if self._opening is not None:  # else it came in the moment of the end
                 async with self._room:
                     await self._talk(_Conversation(reader, writer))
         except asyncio.CancelledError:

@@ -129,16 +129,14 @@ class PluginTool:
         return self._spec
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        plugin, manifest = self._host.ready(self._spec.name)
-        declared = command_spec(manifest, call.arguments)
-        if declared is not None:
-            accept(declared, call.arguments)
-        launch = self._host.launch(plugin, manifest)
+        plugin, manifest, launch = self._prepare(call)
         self._host.make_data_folder(plugin.name)
         stdin = _stdin(call)
         try:
-            async with self._host.queue.turn(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN):
+            async with self._host.queue.turn(plugin.name, manifest.max_concurrency or AT_ONCE_PER_PLUGIN) as waited:
                 checkpoint()
+                if waited:  # in the meantime it may have become another one, or have been forbidden
+                    plugin, manifest, launch = self._prepare(call)
                 if manifest.type is PluginType.ASYNCHRONOUS:
                     return await self._host.submissions.submit(call, manifest, launch, stdin)
                 return await self._once(call, manifest, launch, stdin)
@@ -147,6 +145,14 @@ class PluginTool:
             if lacking and not failure.hint:
                 failure.hint = f"It needs settings that its owner has not set: {', '.join(lacking)}."
             raise
+
+    def _prepare(self, call: ToolCall) -> tuple[Plugin, Manifest, Launch]:
+        """The plugin as it is at this moment; Failure when it may not run, or not with these arguments."""
+        plugin, manifest = self._host.ready(self._spec.name)
+        declared = command_spec(manifest, call.arguments)
+        if declared is not None:
+            accept(declared, call.arguments)
+        return plugin, manifest, self._host.launch(plugin, manifest)
 
     async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
         name, process = manifest.name, None

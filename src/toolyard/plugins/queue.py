@@ -49,17 +49,18 @@ class Queue:
         return self._waiting
 
     @asynccontextmanager
-    async def turn(self, plugin: str, limit: int) -> AsyncIterator[None]:
-        """Hold a place while the block runs. Raises Failure(BUSY) when too many are waiting."""
+    async def turn(self, plugin: str, limit: int) -> AsyncIterator[bool]:
+        """Hold a place while the block runs; whether it had to wait. Raises Failure(BUSY) when too many are waiting."""
         line = self._lines.setdefault(plugin, _Line())
         line.limit = limit
-        if self._has_room(line) and not line.waiting:
+        at_once = self._has_room(line) and not line.waiting
+        if at_once:
             self._running += 1
             line.running += 1
         else:
             await self._wait(plugin, line)
         try:
-            yield
+            yield not at_once
         finally:
             self._running -= 1
             line.running -= 1

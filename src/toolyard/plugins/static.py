@@ -84,11 +84,13 @@ class StaticValues:
         text = static_value(await self._run(plugin, manifest))
         if not text:
             raise Failure(Reason.NO_OUTPUT, f"{plugin.name} printed nothing.")
-        self._values[plugin.name] = Value(text=text)
         stamp = self._now().timestamp()
-        stored = await self._store.get(KIND, plugin.name)
         fresh = Record(kind=KIND, id=plugin.name, state="kept", created=stamp, updated=stamp, tool=plugin.name)
-        await self._store.commit([replace(stored or fresh, updated=stamp, body={"text": text})], lasting=False)
+        try:
+            stored = await self._store.get(KIND, plugin.name)
+            await self._store.commit([replace(stored or fresh, updated=stamp, body={"text": text})], lasting=False)
+        finally:
+            self._values[plugin.name] = Value(text=text)  # whoever sees it finds it again after a restart
         return text
 
     async def _keep(self, plugin: Plugin, manifest: Manifest) -> None:

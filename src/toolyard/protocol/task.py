@@ -145,7 +145,10 @@ class Desk(Protocol):
         ...
 
     async def received(self, expected: Expected, receipt: str, pid: int) -> tuple[Task, ...]:
-        """The tasks that a receipt names, stored; none when it names none, and then the call is all there was."""
+        """The tasks that a receipt names, stored; none when it names none, and then the call is all there was.
+
+        Stopped meanwhile, it ends those that it has stored.
+        """
         ...
 
     async def look(self, expected: Expected) -> None:

@@ -27,7 +27,7 @@ from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, know_words, re
 from toolyard.storage.sqlite_schema import VERSION, migrate
 
 _BATCH = 500  # commits in one transaction
-_BUSY_MS = 5000
+_BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
 _POLL_S = 0.2
 _ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
 
@@ -195,16 +195,15 @@ class SqliteStore:
         while not ending:
             batch: list[_Job] = []
             job = self._jobs.get()
-            while job is not None and len(batch) < _BATCH:
+            while job is not None:
                 batch.append(job)
+                if len(batch) == _BATCH:
+                    break
                 try:
                     job = self._jobs.get_nowait()
                 except Empty:
                     break
-            else:
-                ending = job is None
-                if job is not None:
-                    self._jobs.put(job)
+            ending = job is None
             if batch:
                 with self._turn:
                     answers = self._transact(db, batch)
@@ -268,7 +267,7 @@ def _done(waiting: "asyncio.Future[None]") -> None:
 
 def _connect(file: Path) -> sqlite3.Connection:
     try:
-        db = sqlite3.connect(file, timeout=_BUSY_MS / 1000, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         file.chmod(0o600)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA foreign_keys = ON")

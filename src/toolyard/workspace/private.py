@@ -21,7 +21,7 @@ def keep_private(home: Path, root: Path) -> None:
 
 def is_private(folder: int) -> bool:
     """Whether an open folder is such a home."""
-    return bool(_homes) and any(_same(home, folder) for home in _homes)
+    return bool(_homes) and any(_same(home, folder) for home in tuple(_homes))  # another thread may add one
 
 
 def not_entered(path: str) -> Failure:

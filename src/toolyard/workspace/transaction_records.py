@@ -165,6 +165,9 @@ def dead(file: Path) -> Iterator[dict[str, Any] | None]:
         except BlockingIOError:
             yield None
             return
+        if not os.fstat(fd).st_nlink:  # it was removed before the lock was free: what it says is done, or withdrawn
+            yield None
+            return
         lines = os.pread(fd, os.fstat(fd).st_size, 0).split(b"\n")
         yield _parsed(lines[1]) if len(lines) > 2 else _parsed(lines[0])
     finally:

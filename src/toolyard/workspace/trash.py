@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -84,31 +84,34 @@ class Trash:
     def restore(self, own: str, checkpoint: Checkpoint) -> str:
         """Give something back to its place; returns its path."""
         kind, path, name = self._about(own)
-        with self._opened(own) as place, self._workspace.target(path) as target, locked([target.folder], checkpoint):
+        with self._workspace.target(path) as target, locked([target.folder], checkpoint):
             checkpoint()
-            if kind == _VERSION:
-                now, content = target.read(MAX_BYTES), read_or_none(place, _ITEM)
-                if now is not None:
-                    self.keep(target.path, now)
-                self._transactions.commit([Write(*target.make(), target.path, now, content)])
-            else:
-                if target.exists:
-                    raise already_exists(target.path)
-                transfer(place, _ITEM, target.make()[0], name)
-        shutil.rmtree(self._folder / own)
+            self._about(own)  # somebody else may have been given it meanwhile
+            with self._opened(own) as place:
+                if kind == _VERSION:
+                    now, content = target.read(MAX_BYTES), read_or_none(place, _ITEM)
+                    if now is not None:
+                        self.keep(target.path, now)
+                    self._transactions.commit([Write(*target.make(), target.path, now, content)])
+                else:
+                    if target.exists:
+                        raise already_exists(target.path)
+                    transfer(place, _ITEM, target.make()[0], name)
+            shutil.rmtree(self._folder / own)
         return path
 
     def _about(self, own: str) -> tuple[str, str, bytes]:
         """What is kept under an id: its kind, its path, and its name, whose bytes may say more than the path's text."""
         place = self._folder / own
-        if not _ID.fullmatch(own) or not os.path.lexists(place / os.fsdecode(_ITEM)):
-            raise Failure(
-                ErrorCode.NOT_FOUND,
-                "There is nothing under this id in the trash.",
-                hint=f"What is in the trash is kept {KEPT.days} days.",
-            )
-        about = json.loads((place / _ABOUT).read_bytes())
-        return str(about["kind"]), str(about["path"]), os.fsencode(about["name"])
+        if _ID.fullmatch(own) and os.path.lexists(place / os.fsdecode(_ITEM)):
+            with suppress(FileNotFoundError):  # it is just going
+                about = json.loads((place / _ABOUT).read_bytes())
+                return str(about["kind"]), str(about["path"]), os.fsencode(about["name"])
+        raise Failure(
+            ErrorCode.NOT_FOUND,
+            "There is nothing under this id in the trash.",
+            hint=f"What is in the trash is kept {KEPT.days} days.",
+        )
 
     @contextmanager
     def _place(self, kind: str, path: str, name: bytes) -> Iterator[tuple[str, int]]:

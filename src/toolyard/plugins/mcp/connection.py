@@ -29,12 +29,14 @@ Check = Callable[[list[Definition]], None]
 
 
 class Connection:
-    """``ended`` is done when it is over; its result is whether it was asked to end."""
+    """``ended`` is done when it is over; before that ``crashed`` is told if it was open and nobody asked it to end."""
 
     def __init__(self, name: str, transport: Transport, check: Check, died: "asyncio.Future[int] | None") -> None:
         self._name, self._transport, self._check, self._died = name, transport, check, died
+        self.crashed: Callable[[], None] = lambda: None
         self._stop = asyncio.Event()
-        self._changed = asyncio.Event()
+        self._changed = False
+        self._checking = asyncio.Lock()
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[tuple[Client, list[Definition]]] = loop.create_future()
         self.ended = asyncio.create_task(self._live())
@@ -50,23 +52,31 @@ class Connection:
 
     async def call(self, tool: str, arguments: JsonObject) -> types.CallToolResult:
         client, _ = await self.opened()
-        if self._changed.is_set():
-            self._changed.clear()
-            try:
-                self._check(await listed(client))
-            except Failure:
-                self._stop.set()
-                raise
+        async with self._checking:
+            await self._check_again(client)
         return await client.call_tool(tool, arguments)
+
+    async def _check_again(self, client: Client) -> None:
+        """If the tools have changed. A check that does not come to its end is the next call's to make."""
+        if not self._changed:
+            return
+        self._changed = False
+        try:
+            self._check(await listed(client))
+        except BaseException as error:
+            self._changed = True
+            if isinstance(error, Failure):
+                self._stop.set()
+            raise
 
     async def close(self) -> None:
         """Asked twice is asked once."""
-        self._stop.set()
-        if not self._opened.done():
+        if not self._stop.is_set() and not self._opened.done():
             self.ended.cancel()
+        self._stop.set()
         await asyncio.wait({self.ended})
 
-    async def _live(self) -> bool:
+    async def _live(self) -> None:
         try:
             async with self._transport() as streams, _client(streams, self._hear) as client:
                 tools = await listed(client)
@@ -80,7 +90,8 @@ class Connection:
             self._fail(first if isinstance(first, Failure) else failure)
         finally:
             self._fail(Failure(Reason.CANCELLED, f"{self._name} was stopped."))
-        return self._stop.is_set()
+            if not self._opened.exception() and not self._stop.is_set():
+                self.crashed()
 
     def _fail(self, failure: Failure) -> None:
         if not self._opened.done():
@@ -99,7 +110,7 @@ class Connection:
 
     async def _hear(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            self._changed.set()
+            self._changed = True
 
 
 @contextlib.asynccontextmanager

@@ -140,8 +140,8 @@ class Servers:
         """What may not run any more does not."""
         server = self._servers.get(name)
         if server is not None and server.connection is not None:
-            await server.connection.close()
-            server.connection = None
+            connection, server.connection = server.connection, None  # at once: another one may be opened meanwhile
+            await connection.close()
 
     async def _open(self, entry: Entry, server: _Server, allowed: str) -> "Connection":
         from toolyard.plugins.mcp.start import start
@@ -155,13 +155,17 @@ class Servers:
             raise Failure(Reason.CANCELLED, "This Toolyard is closing.")
         try:
             connection = await start(entry.name, self._filled(entry), self.around, server.log, check)
-            await connection.opened()
+            connection.crashed = server.backoff.crashed
+            try:
+                await connection.opened()
+            except asyncio.CancelledError:
+                await connection.close()  # nobody else knows of it
+                raise
         except Failure as failure:
             if failure.reason is Reason.START_FAILED:
                 server.backoff.crashed()
                 raise _with_last_words(failure, server.log) from failure
             raise
-        connection.ended.add_done_callback(lambda ended: _note_crash(ended, server))
         return connection
 
     def _filled(self, entry: Entry) -> Entry:
@@ -186,12 +190,6 @@ def _forgive(server: _Server, review: str) -> None:
 
 def _anything(_: list[Definition]) -> None:
     """A review takes what comes: a person looks at it."""
-
-
-def _note_crash(ended: "asyncio.Task[bool]", server: _Server) -> None:
-    asked = not ended.cancelled() and ended.exception() is None and ended.result()
-    if not asked and not ended.cancelled():
-        server.backoff.crashed()
 
 
 def _require_rested(name: str, server: _Server) -> None:

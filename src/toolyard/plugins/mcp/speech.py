@@ -27,23 +27,23 @@ Log = Callable[[bytes], None]
 
 
 @contextlib.asynccontextmanager
-async def speech(child: Spawned, children: Children, log: Log) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+async def speech(
+    child: Spawned, children: Children, log: Log, all_heard: asyncio.Event
+) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """The streams that a client of the SDK wants. The child ends with them."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_LINE)
-    hearing, _ = await loop.connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(child.stdout, "rb", buffering=0)
-    )
-    saying, flow = await loop.connect_write_pipe(
-        asyncio.streams.FlowControlMixin, os.fdopen(child.stdin, "wb", buffering=0)
-    )
-    writer = asyncio.StreamWriter(saying, flow, None, loop)
+    stdout, stdin = os.fdopen(child.stdout, "rb", buffering=0), os.fdopen(child.stdin, "wb", buffering=0)
     errors = Reader(child.stderr, log)
+    hearing, saying = None, None
     heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, said = anyio.create_memory_object_stream[SessionMessage](0)
     try:
+        hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdout)
+        saying, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdin)
+        writer = asyncio.StreamWriter(saying, flow, None, loop)
         async with anyio.create_task_group() as group:
-            group.start_soon(_hear, reader, heard, log)
+            group.start_soon(_hear, reader, heard, log, all_heard)
             group.start_soon(_say, writer, said)
             try:
                 yield incoming, outgoing
@@ -51,9 +51,9 @@ async def speech(child: Spawned, children: Children, log: Log) -> AsyncIterator[
                 group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            saying.close()
+            (stdin if saying is None else saying).close()
             await _end(child, children)
-            hearing.close()
+            (stdout if hearing is None else hearing).close()
             errors.read_rest()
             errors.close()
             for stream in (heard, incoming, outgoing, said):
@@ -68,17 +68,23 @@ async def _end(child: Spawned, children: Children) -> None:
 
 
 async def _hear(
-    reader: asyncio.StreamReader, heard: MemoryObjectSendStream[SessionMessage | Exception], log: Log
+    reader: asyncio.StreamReader,
+    heard: MemoryObjectSendStream[SessionMessage | Exception],
+    log: Log,
+    all_heard: asyncio.Event,
 ) -> None:
-    async with heard:
-        with contextlib.suppress(ValueError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            while line := await reader.readline():
-                try:
-                    message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    log(b"[stdout] " + line[:2000])
-                    continue
-                await heard.send(SessionMessage(message))
+    try:
+        async with heard:
+            with contextlib.suppress(ValueError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+                while line := await reader.readline():
+                    try:
+                        message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                    except ValueError:
+                        log(b"[stdout] " + line[:2000])
+                        continue
+                    await heard.send(SessionMessage(message))
+    finally:
+        all_heard.set()
 
 
 async def _say(writer: asyncio.StreamWriter, said: MemoryObjectReceiveStream[SessionMessage]) -> None:

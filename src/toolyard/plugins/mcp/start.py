@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toolyard.plugins.child import DRAIN_S
 from toolyard.plugins.environment import make_data_folder
 from toolyard.plugins.launch import Launch, Spawned
 from toolyard.plugins.mcp.connection import Check, Connection
@@ -31,18 +32,23 @@ async def start(name: str, entry: Entry, around: "Around", log: ServerLog, check
     if entry.declared.url:
         return Connection(name, lambda: _over_http(entry), check, None)
     children, starter = around.processes()
-    child = await starter.spawn(_launch(entry, around), {})
+    child, heard = await starter.spawn(_launch(entry, around), {}), asyncio.Event()
 
     def speaking() -> contextlib.AbstractAsyncContextManager[Any]:
         from toolyard.plugins.mcp.speech import speech
 
-        return speech(child, children, log.add)
+        return speech(child, children, log.add, heard)
 
-    return Connection(name, speaking, check, asyncio.ensure_future(_died(child)))
+    return Connection(name, speaking, check, asyncio.ensure_future(died(child, heard)))
 
 
-async def _died(child: Spawned) -> int:
-    return await child.wait()
+async def died(child: Spawned, heard: asyncio.Event) -> int:
+    """Until it has ended and its last answer is ``heard``, or somebody else holds its stdout for too long."""
+    code = await child.wait()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(DRAIN_S):
+            await heard.wait()
+    return code
 
 
 def _launch(entry: Entry, around: "Around") -> Launch:

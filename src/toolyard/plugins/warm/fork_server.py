@@ -137,16 +137,22 @@ class ForkServer:
         answer: asyncio.Future[_Parked | None] = self._loop.create_future()
         self._ask(answer)
         try:
-            async with asyncio.timeout(_FORK_S):
-                return await answer
-        except TimeoutError:
+            await asyncio.wait({answer}, timeout=_FORK_S)
+        except asyncio.CancelledError:
+            if not answer.cancel() and (parked := answer.result()):  # it came in the same moment
+                self._park(parked)
+            raise
+        if answer.cancel():
             self._fail("it does not answer")
             return None
-        except asyncio.CancelledError:
-            parked = None if answer.cancelled() else answer.result()
-            if parked:  # it came in the same moment
-                self._spare[parked.pid] = parked
-            raise
+        return answer.result()
+
+    def _park(self, parked: _Parked) -> None:
+        """Let it wait for another call, if there may be one."""
+        if self.is_retired or parked.pid not in self._living:
+            _close(parked.pipes)
+        else:
+            self._spare[parked.pid] = parked
 
     def _bind(self, parked: _Parked, per_call: Mapping[str, str]) -> ForkedChild | None:
         pid, pipes = parked.pid, parked.pipes
@@ -264,6 +270,7 @@ class ForkServer:
         self._changed()
 
     def _orphan(self) -> None:
+        self._hear()  # its last words: its death may be seen before them
         self._over()
         for child in self._living.values():
             if child:

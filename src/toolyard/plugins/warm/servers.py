@@ -69,7 +69,7 @@ class ForkServers:
         if key in self._servers or key in self._unfit or self.is_hopeless(key):
             return
         try:
-            server = ForkServer(recipe, launch, self._children, lambda: self._changed(key))
+            server = ForkServer(recipe, launch, self._children, lambda: self._changed(key, server))
         except (OSError, ValueError):
             self._fail(key)
             return
@@ -95,9 +95,8 @@ class ForkServers:
         self._servers.clear()
         await asyncio.gather(*(server.close() for server in servers))
 
-    def _changed(self, key: Hashable) -> None:
-        server = self._servers.get(key)
-        if server is None:
+    def _changed(self, key: Hashable, server: ForkServer) -> None:
+        if self._servers.get(key) is not server:  # it was dropped, and there may be another one by now
             return
         if server.state is State.READY and not server.is_retired:
             self._trim()

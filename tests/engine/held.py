@@ -1,0 +1,43 @@
+"""A store whose commits can be held, as those of a real one are when its thread is slow to tell what it has kept."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from toolyard.protocol.store import NewEvent, Record
+from toolyard.storage.memory import MemoryStore
+
+
+class HeldStore(MemoryStore):
+    """Holds one commit until ``go`` is set; ``held`` says that it does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held, self.go = asyncio.Event(), asyncio.Event()
+        self._state, self._kept = "", False
+
+    def hold(self, state: str, *, kept: bool) -> None:
+        """The next commit of a record in that state, before it is kept or after it."""
+        self._state, self._kept = state, kept
+        self.held.clear()
+        self.go.clear()
+
+    async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
+        if self._state not in [record.state for record in changes]:
+            return await super().commit(changes, events, lasting=lasting)
+        self._state = ""
+        won = self._kept and await super().commit(changes, events, lasting=lasting)
+        self.held.set()
+        await self.go.wait()
+        return won if self._kept else await super().commit(changes, events, lasting=lasting)
+
+
+async def cancelled(waiting: "asyncio.Future[Any]", store: HeldStore) -> None:
+    """Cancel who waits for the held commit, then let that go; until all of it has ended."""
+    async with asyncio.timeout(60):
+        await store.held.wait()
+        waiting.cancel()
+        await asyncio.sleep(0)  # the cancel is there first
+        store.go.set()
+        await asyncio.wait({waiting})
+    assert waiting.cancelled()

@@ -1,0 +1,46 @@
+"""The embedded store among many who write at once."""
+
+import asyncio
+import contextlib
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from toolyard.protocol.store import Query, Record
+from toolyard.storage.sqlite import SqliteStore
+
+pytestmark = pytest.mark.requirement("store:twins")
+
+
+def record(number: int) -> Record:
+    return Record(kind="thing", id=str(number), state="open", created=1.0, updated=1.0)
+
+
+async def test_everything_that_was_asked_for_is_kept_before_the_store_closes(tmp_path: Path) -> None:
+    file, many = tmp_path / "state.db", 1300
+    store = SqliteStore(file)
+    await store.commit([record(0)])
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # the writer waits, and commits pile up
+        asked = [asyncio.ensure_future(store.commit([record(number)])) for number in range(1, many)]
+        await asyncio.sleep(0)
+        closing = asyncio.ensure_future(store.close())
+        await asyncio.sleep(0)
+        other.execute("ROLLBACK")
+    async with asyncio.timeout(60):
+        await closing
+        assert all(await asyncio.gather(*asked))
+    again = SqliteStore(file)
+    assert await again.count("thing", Query()) == many
+    await again.close()
+
+
+@pytest.mark.requirement("r:R99")
+async def test_a_commit_has_a_minute_to_get_its_turn_among_processes_that_always_write(tmp_path: Path) -> None:
+    """Three with a slow disk keep one of them from it for more than 5 s, again and again."""
+    store = SqliteStore(tmp_path / "state.db")
+    opened = store.open()
+    patience = [db.execute("PRAGMA busy_timeout").fetchone() for db in (opened.writes, opened.reads)]
+    await store.close()
+    assert patience == [(60_000,), (60_000,)]
