@@ -417,6 +417,8 @@ def test_null_for_an_optional_parameter_counts_as_left_out() -> None:
     assert accept(spec, {"path": "a", "limit": None}) == {"path": "a", "limit": 5}
     with pytest.raises(Failure, match="'path': expected a string, got null"):
         accept(spec, {"path": None})
+    for sent in ({"path": "a", "PATH": None}, {"PATH": None, "path": "a"}):
+        assert accept(spec, sent) == {"path": "a", "limit": 5}
 
 
 @pytest.mark.requirement("params:unknown")

@@ -109,9 +109,9 @@ def _named(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, l
             problems.append(_unknown(spec, key))
         elif name is None:
             named[key] = value  # the schema has the last word about it
-        elif value is None and _optional(spec, name):
+        elif value is None and (name in named or _optional(spec, name)):
             continue  # many models write null for what they leave out
-        elif name in named and named[name] != value:
+        elif named.get(name) is not None and named[name] != value:
             problems.append(f"'{written[name]}' and '{key}' both mean '{name}' and differ: send one of them")
         else:
             named[name], written[name] = value, key
