@@ -9,6 +9,7 @@ import pytest
 
 from tests.plugins.yards import PluginYard, eventually
 from toolyard.engine.clock import SystemClock
+from toolyard.errors import StorageError
 from toolyard.plugins.static import StaticValues
 from toolyard.protocol.static_value import static_value
 
@@ -81,6 +82,22 @@ async def test_whoever_sees_a_value_finds_it_stored(host: PluginYard, monkeypatc
     await eventually(lambda: weather(values) == "sunny")
     await values.close()
     assert seen == ["[Weather is loading]"]
+
+
+@pytest.mark.requirement("plugin:type:static")
+async def test_a_value_that_cannot_be_stored_holds_and_is_refreshed_again(
+    host: PluginYard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = host.add("Weather", "open('runs','a').write('x')\nprint('sunny')", **WEATHER)
+    values = values_of(host)
+
+    async def refuses(*_: Any, **__: Any) -> bool:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(host.yard.store, "commit", refuses)
+    plugin, manifest = host.yard.plugins.host.ready("Weather")
+    await values._tried(plugin, manifest)
+    assert (weather(values), (folder / "runs").read_text()) == ("sunny", "x")
 
 
 @pytest.mark.requirement("plugin:type:static", "r:R29")

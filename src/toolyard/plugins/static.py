@@ -14,6 +14,7 @@ from datetime import datetime
 
 from cronsim import CronSim, CronSimError
 
+from toolyard.errors import StorageError
 from toolyard.plugins.child import run_child
 from toolyard.plugins.host import PluginHost
 from toolyard.plugins.plugin import Plugin
@@ -107,6 +108,9 @@ class StaticValues:
                 _log.warning("static plugin %s failed: %s", plugin.name, failure.message)
                 if number + 1 < _TRIES:
                     await asyncio.sleep(2**number)
+            except StorageError as error:  # the value is there; only a restart would lose it
+                _log.error("the value of %s is not stored: %s", plugin.name, error)
+                return
             else:
                 return
 
