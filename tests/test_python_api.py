@@ -1,6 +1,7 @@
 """The Python API: the same calls as everywhere, without a server."""
 
 import asyncio
+import contextlib
 import json
 import os
 import threading
@@ -160,3 +161,23 @@ def test_the_openai_dialect_carries_the_shown_envelope_and_the_others_the_full_o
     assert "truncation" not in full["data"]
     assert shown["data"]["truncation"]["direction"] == "head"
     assert (project / shown["data"]["truncation"]["full_output_path"]).exists()
+
+
+def test_a_signal_may_close_a_yard_in_the_moment_a_call_begins(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yard = toolyard.open(project=project, home=tmp_path / "home")
+
+    def handler(*_: object, **__: object) -> None:
+        yard.close()
+        raise SystemExit
+
+    def run() -> None:
+        with contextlib.suppress(SystemExit):
+            yard.call("LS")
+
+    monkeypatch.setattr(yard._yard, "call", handler)
+    calling = threading.Thread(target=run, daemon=True)
+    calling.start()
+    calling.join(60)
+    assert not calling.is_alive()

@@ -33,7 +33,7 @@ class BlockingYard:
         self._loop = uvloop.new_event_loop()  # a call goes from thread to thread several times, which takes less on it
         self._thread = threading.Thread(target=self._loop.run_forever, name="toolyard", daemon=True)
         self._thread.start()
-        self._guard = threading.Lock()  # between a call that begins and the end of all
+        self._guard = threading.RLock()  # between a call that begins and the end of all, which a signal may ask for
         self._calls: set[Future[Envelope | dict[str, Any]]] = set()  # that threads wait for
         self._closed = False
         self._process = os.getpid()  # a fork has the object but not the thread

@@ -286,6 +286,21 @@ async def test_a_call_cancelled_while_the_journal_is_written_ends_there_as_it_en
 
 
 @pytest.mark.requirement("runner:cancel", "runner:journal")
+def test_a_call_that_the_end_of_the_event_loop_cuts_off_ends_as_cancelled(project: Path) -> None:
+    endless = Endless()
+    bench = Bench(project, endless)
+
+    async def leaves() -> asyncio.Task[object]:
+        left = asyncio.create_task(bench.runner.settle(bench.call()))
+        await asyncio.wait_for(endless.started.wait(), WAIT_S)
+        return left
+
+    assert asyncio.run(leaves()).cancelled()
+    [(_, outcome)] = bench.journal.finished_calls
+    assert outcome.envelope.context["reason"] == "CANCELLED"
+
+
+@pytest.mark.requirement("runner:cancel", "runner:journal")
 async def test_what_a_tool_has_done_is_journalled_when_nobody_waits_for_it_any_more(project: Path) -> None:
     begun = asyncio.Event()
 

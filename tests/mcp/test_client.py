@@ -307,6 +307,27 @@ async def test_a_check_of_changed_tools_that_was_cancelled_is_made_by_the_next_c
     assert outcome.envelope.context["reason"] == "DENIED"
 
 
+@pytest.mark.requirement("mcp:pinned")
+async def test_no_call_passes_while_another_one_checks_the_changed_tools(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with place.yard() as yard:
+        await allow(yard)
+        assert not (await call(yard, "change", text="x")).envelope.error
+        checking, go, real = list[object](), asyncio.Event(), connection.listed
+
+        async def listed(client: Any) -> Any:
+            checking.append(client)
+            await go.wait()
+            return await real(client)
+
+        monkeypatch.setattr(connection, "listed", listed)
+        both = [asyncio.create_task(call(yard, "echo", text="x")) for _ in range(2)]
+        await eventually(lambda: len(checking) == len(both))
+        go.set()
+        assert all(outcome.envelope.error for outcome in await asyncio.gather(*both))
+
+
 async def test_a_server_that_is_being_stopped_may_be_started_again_meanwhile(place: Place) -> None:
     async with place.yard() as yard:
         await allow(yard)

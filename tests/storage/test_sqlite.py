@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from toolyard.errors import StorageError
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.sqlite import SqliteStore
 
@@ -44,3 +45,25 @@ async def test_a_commit_has_a_minute_to_get_its_turn_among_processes_that_always
     patience = [db.execute("PRAGMA busy_timeout").fetchone() for db in (opened.writes, opened.reads)]
     await store.close()
     assert patience == [(60_000,), (60_000,)]
+
+
+async def test_a_store_that_is_closing_refuses_at_once_though_another_process_holds_up_its_writer(
+    tmp_path: Path,
+) -> None:
+    store = SqliteStore(tmp_path / "state.db")
+    await store.commit([record(0)])
+    with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        asked = asyncio.ensure_future(store.commit([record(1)]))
+        async with asyncio.timeout(60):
+            while not store._turn.locked():  # noqa: ASYNC110 a thread takes it
+                await asyncio.sleep(0.001)
+        closing = asyncio.ensure_future(store.close())
+        await asyncio.sleep(0)
+        with pytest.raises(StorageError, match="closed"):
+            await store.get("thing", "0")
+        assert store._turn.locked()
+        other.execute("ROLLBACK")
+    async with asyncio.timeout(60):
+        assert await asked
+        await closing

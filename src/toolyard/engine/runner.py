@@ -2,9 +2,9 @@
 
 Resolve, check the arguments, get permission, run under a deadline, time, catch, make the envelope, journal. Whatever
 happens a call ends in exactly one Outcome: a tool's Failure, its bug, its deadline and a cancel are error envelopes,
-never exceptions. Each is settled in a task of its own that nobody cancels: when the task that awaits ``settle`` is
-cancelled, the call is stopped as by any cancel, and the exception goes on after the outcome is journalled. The wait for
-permission is no part of the time that a call took.
+never exceptions. Each is settled in a task of its own, which only the end of the event loop cancels: when the task that
+awaits ``settle`` is cancelled, the call is stopped as by any cancel, and the exception goes on after the outcome is
+journalled. The wait for permission is no part of the time that a call took.
 A tool that ignores its checkpoint is left behind at the deadline; it cannot hold up its call.
 """
 
@@ -73,6 +73,9 @@ class Runner:
         except asyncio.CancelledError:
             stop.cancel()
             await whole(asyncio.wait({run}))
+            if run.cancelled():  # the event loop ends, and every task with it
+                ended = self._told(call, watch, self._failed(call, stop.failure(), watch))
+                await whole(self._journal.finished(call, ended))
             raise
 
     def _straight(self, call: ToolCall) -> Tool | None:

@@ -93,9 +93,7 @@ class Runs:
             envelope = (await running).envelope
         except StorageError as error:  # it could not be recorded, so it did not run
             return State.FAILED, str(error)
-        except asyncio.CancelledError:
-            if not self._closed:
-                raise
+        except asyncio.CancelledError:  # by ``close``, or the event loop ends
             return State.INTERRUPTED, "its host was stopped while it ran"
         return State.FAILED if envelope.error else State.DONE, envelope.text[:500]
 

@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import secrets
 import socket
 from collections import OrderedDict, deque
@@ -44,6 +45,7 @@ from toolyard.protocol.task import (
     valid_id,
 )
 
+_log = logging.getLogger(__name__)
 MAX_EXPECTED = 10_000
 PUSH_AGAIN: Final = "task.push"  # the result is to be pushed once more
 _MAX_REFUSED = 200  # tasks whose refused callbacks are remembered
@@ -114,7 +116,10 @@ class Tasks:
         try:
             return await whole(self._received(own, receipt, pid))
         except (asyncio.CancelledError, StorageError):
-            await self.lost(own, TaskState.CANCELLED, "its call was stopped before its receipt was stored")
+            try:
+                await self.lost(own, TaskState.CANCELLED, "its call was stopped before its receipt was stored")
+            except StorageError as error:
+                _log.error("the tasks of %s stay open until the next start: %s", own.call.id, error)
             raise
 
     async def _received(self, own: _Expected, receipt: str, pid: int) -> tuple[Task, ...]:

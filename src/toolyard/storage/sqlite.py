@@ -66,14 +66,18 @@ class SqliteStore:
         self._closed = False
 
     def open(self) -> "_Opened":
-        if self._opened is not None and not self._closed:
+        self._require_open()  # before it waits for its turn: whoever writes may be held up
+        if self._opened is not None:
             return self._opened
         with self._turn:
             return self._open()
 
-    def _open(self) -> "_Opened":
+    def _require_open(self) -> None:
         if self._closed:
             raise StorageError(f"{self._file} was closed by this process")
+
+    def _open(self) -> "_Opened":
+        self._require_open()
         if self._opened is None:
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

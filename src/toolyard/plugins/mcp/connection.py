@@ -35,8 +35,7 @@ class Connection:
         self._name, self._transport, self._check, self._died = name, transport, check, died
         self.crashed: Callable[[], None] = lambda: None
         self._stop = asyncio.Event()
-        self._changed = False
-        self._checking = asyncio.Lock()
+        self._changes = self._checked = 0  # how often its tools have changed, and up to which that is checked
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[tuple[Client, list[Definition]]] = loop.create_future()
         self.ended = asyncio.create_task(self._live())
@@ -52,22 +51,14 @@ class Connection:
 
     async def call(self, tool: str, arguments: JsonObject) -> types.CallToolResult:
         client, _ = await self.opened()
-        async with self._checking:
-            await self._check_again(client)
-        return await client.call_tool(tool, arguments)
-
-    async def _check_again(self, client: Client) -> None:
-        """If the tools have changed. A check that does not come to its end is the next call's to make."""
-        if not self._changed:
-            return
-        self._changed = False
-        try:
-            self._check(await listed(client))
-        except BaseException as error:
-            self._changed = True
-            if isinstance(error, Failure):
+        if (changes := self._changes) != self._checked:
+            try:
+                self._check(await listed(client))
+            except Failure:
                 self._stop.set()
-            raise
+                raise
+            self._checked = changes
+        return await client.call_tool(tool, arguments)
 
     async def close(self) -> None:
         """Asked twice is asked once."""
@@ -110,7 +101,7 @@ class Connection:
 
     async def _hear(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            self._changed = True
+            self._changes += 1
 
 
 @contextlib.asynccontextmanager
