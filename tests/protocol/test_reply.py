@@ -364,6 +364,36 @@ def test_a_stream_shows_what_has_come() -> None:
 
 @pytest.mark.requirement("reply:parse")
 @pytest.mark.parametrize(
+    "text",
+    [
+        'One: {"content": "first"} or {"content": "other", "think": "t"}',
+        '{"content": ""} {"content": "first"} {"Content": ""}',
+        '{"think": "a"} {"think": "t", "content": "first"} {"think": "b"}',
+        '{"content": "first"}\n{"attachments": {"f": {"type": "code", "content": "1"}}}',
+    ],
+)
+def test_a_stream_of_several_objects_shows_the_one_that_is_the_reply_and_takes_nothing_back(text: str) -> None:
+    stream, seen = ReplyStream(), [""]
+    for char in text:
+        stream.feed(char)
+        assert stream.so_far.content.startswith(seen[-1])
+        seen.append(stream.so_far.content)
+    whole = reply(text)
+    assert (stream.so_far.content, stream.so_far.think) == (whole.content, whole.think) == ("first", whole.think)
+    assert stream.so_far.attachments == whole.attachments
+
+
+@pytest.mark.requirement("reply:parse")
+def test_a_stream_drops_what_was_drafted_before_a_lone_closing_tag_of_thinking_when_the_reply_begins() -> None:
+    stream = ReplyStream()
+    stream.feed('Say {"content": "draft"}?</think>')
+    assert stream.so_far.content == "draft"
+    stream.feed('{"content": "fin')
+    assert stream.so_far.content == "fin"
+
+
+@pytest.mark.requirement("reply:parse")
+@pytest.mark.parametrize(
     "unit", ['{"a":', '{"a": 1}", "', '"', "{", "\\", '",', '{"content":"', "{/*", "<think>", "```\n", "{{a:", " ", "`"]
 )
 def test_time_is_linear_on_hostile_text(unit: str) -> None:

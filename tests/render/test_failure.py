@@ -5,8 +5,9 @@ import re
 import pytest
 
 from toolyard.protocol.replies.prompt import Language
-from toolyard.protocol.reply import ReplyError, parse_reply
+from toolyard.protocol.reply import ProblemCode, Reply, ReplyError, parse_reply
 from toolyard.render.failure import FailureTexts, failure_texts
+from toolyard.render.html import to_html
 from toolyard.render.markdown import to_markdown
 from toolyard.render.terminal import to_terminal
 
@@ -62,3 +63,22 @@ def test_a_raw_text_of_megabytes_is_cut_in_a_terminal_and_says_so() -> None:
     shown = to_terminal(ReplyError("It broke.", 1, 1, "x" * 3_000_000), width=80, colour=False)
     assert len(shown) < 110_000
     assert "2900000 more characters" in shown
+
+
+FAULTY = """{"content": "x", "Content": "x {{odd:q}}", "think": 5, "attachments": {
+  "b": 1, "c": {"type": "code", "content": 5}, "d": {"type": "code", "content": "1", "Type": "code"}, "l": {
+    "type": "code", "content": "%s"}}}"""
+
+
+@pytest.mark.requirement("reply:placeholder-faults")
+def test_all_that_is_wrong_with_a_reply_is_said_in_chinese_to_who_asks_for_it() -> None:
+    many = '{"content": "x", "attachments": {' + ", ".join(f'"{number}": 1' for number in range(65)) + "}}"
+    seen = set()
+    for text in (FAULTY % ("x" * 1_048_577), many):
+        reply = parse_reply(text)
+        assert isinstance(reply, Reply)
+        seen |= {problem.code for problem in reply.problems}
+        for shown in (to_html(reply, Language.CHINESE), to_markdown(reply, Language.CHINESE)):
+            assert shown.count("⚠️") > 1
+            assert not re.search("[a-z]+ [a-z]+ [a-z]+", shown)
+    assert {*ProblemCode} - seen == {ProblemCode.MISSING_ATTACHMENT, ProblemCode.MISMATCHED_TYPE}

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from tests.fakes import bounded_work
 from tests.render.elements import Element, faults, root
 from toolyard.protocol.json import Json
 from toolyard.protocol.reply import Attachment, Reply
@@ -143,6 +144,53 @@ def test_formulas_in_the_text_are_mathml() -> None:
         ("span", "a<b"), ("span", "x"), ("div", "\\begin{aligned}a&=b\\\\c&=d\\end{aligned}")]  # fmt: skip
     assert len(page.one("div", "math").all("mtr")) == 2
     assert "$5 and $6." in page.text
+
+
+@pytest.mark.requirement("reply:attachments")
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        ("$E=mc^2$ was found in 1905", ["E=mc^2"]),
+        ("$$y$$ is 3", ["y"]),
+        ("It costs $10; use `$HOME`.", []),
+        ("x $a `b` c$ y", []),
+        ("From $5 to $10, US$3", []),
+        ("5$x$ or $x$5", []),
+        ("$ x $ and $x $ and \\$a$", []),
+        ("$a\\$b$ and $$a$b$$", ["a\\$b", "a$b"]),
+        ("*$a*b$* [one $x$](https://a.example/$y$)", ["a*b", "x"]),
+    ],
+)
+def test_formulas_stand_between_dollars_and_prices_and_code_stay_what_they_are(text: str, formulas: list[str]) -> None:
+    page = root(to_html(Reply(text)))
+    assert [one.attributes["data-tex"] for one in page.all("span", "math")] == formulas
+    assert "`" not in page.text
+
+
+@pytest.mark.requirement("reply:attachments")
+@pytest.mark.parametrize(
+    ("text", "formulas"),
+    [
+        (r"The energy \(E=mc^2\), and \( a \\ b \).", [("span", "E=mc^2"), ("span", r"a \\ b")]),
+        ("So\n\\[\nx\n- y\n\\]\nthen", [("div", "x\n- y")]),
+        ("- one \\(x\\)\n  \\[ y \\]", [("span", "x"), ("div", "y")]),
+        ("> \\[\n> q\n> \\]", [("div", "q")]),
+        (r"see \[1\] here, \\(no\\), \(\), \(open", []),
+        (r"`\(code\)` \(a `b\)", []),
+        ("\\[ a\n\nb \\]", []),
+        ("\\[ a\n\\[ b \\]", [("div", "b")]),
+    ],
+)
+def test_formulas_stand_between_backslashes_and_brackets_too(text: str, formulas: list[tuple[str, str]]) -> None:
+    page = root(to_html(Reply(text)))
+    assert [(one.tag, one.attributes["data-tex"]) for one in page.all(class_="math")] == formulas
+
+
+@pytest.mark.requirement("reply:attachments")
+def test_brackets_of_formulas_without_end_take_time_in_proportion() -> None:
+    for text in ("\\[\n" * 20_000, "\\(" * 30_000, "\\(\\a" * 15_000, "\\[ x \\] y\n" * 7_000):
+        with bounded_work():  # of a second or two
+            to_html(Reply(text))
 
 
 @pytest.mark.requirement("s:S-64:rendered")
@@ -289,13 +337,16 @@ def test_svg_that_could_grow_without_bound_is_refused(source: str) -> None:
         "Name;Age\n\"<A>\";1\nB;",
         "Name\tAge\n<A>\t1\nB\t",
         "| Name | Age |\n|:-----|----:|\n| <A> | 1 |\n| B | |",
+        "| Name | Age |\n|:-----|----:|\n| <A> | 1 |\n\n| B | |",
     ],
-    ids=range(8),
+    ids=range(9),
 )  # fmt: skip
 def test_a_table_is_shown_in_every_form_it_may_have(content: Json) -> None:
-    table = drawn("table", content, title="People").one("table")
+    page = drawn("table", content, title="People")
+    table = page.one("table")
     assert [cell.text for cell in table.all("th")] == ["Name", "Age"]
     assert [cell.text for cell in table.all("td")] == ["<A>", "1", "B", ""]
+    assert page.all(class_="note") == []
 
 
 @pytest.mark.requirement("reply:attachments:more")

@@ -188,14 +188,20 @@ def test_attachments_stay_in_their_list_or_quote_and_come_after_the_table_that_n
 
 @pytest.mark.requirement("reply:placeholder-faults", "s:S-68")
 @pytest.mark.parametrize(
-    ("language", "missing", "mismatched", "unused"),
+    ("language", "missing", "mismatched", "unused", "invalid"),
     [
-        (Language.ENGLISH, "there is no such attachment", "the attachment is of the type code", "does not use"),
-        (Language.CHINESE, "找不到该附件", "附件的类型是 code", "未引用"),
+        (
+            Language.ENGLISH,
+            "there is no such attachment",
+            "the attachment is of the type code",
+            "does not use",
+            'The attachment "c" has no content: left out.',
+        ),
+        (Language.CHINESE, "找不到该附件", "附件的类型是 code", "未引用", "附件“c”无效，已略去"),
     ],
 )
 def test_missing_mismatched_and_unused_attachments_show(
-    language: Language, missing: str, mismatched: str, unused: str
+    language: Language, missing: str, mismatched: str, unused: str, invalid: str
 ) -> None:
     read = reply(
         "{{image:nope}}\n\nand {{latex:a}}",
@@ -208,7 +214,7 @@ def test_missing_mismatched_and_unused_attachments_show(
     assert f"**a** (⚠️ `{{{{latex:a}}}}`: {mismatched})" in shown
     assert "```\nA\n```" in shown
     assert shown.index(unused) < shown.index("poem") < shown.index("```\nB\n```")
-    assert '⚠️ The attachment "c" has no content: left out.' in shown
+    assert f"⚠️ {invalid}" in shown
 
 
 @pytest.mark.requirement("reply:shown")

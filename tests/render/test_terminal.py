@@ -189,3 +189,11 @@ def test_the_examples_of_the_format_are_shown_whole(example: dict[str, Any]) -> 
 )
 def test_formulas_become_signs_and_what_is_not_known_stays(tex: str, text: str) -> None:
     assert readable(tex) == text
+
+
+@pytest.mark.requirement("reply:shown")
+def test_formulas_in_the_text_keep_every_sign() -> None:
+    assert plain(r"So $a*b*c$, $\{x\} \\ y<z$ and $$p_1*q*r_1$$, for $5.") == (
+        "So $a*b*c$, $\\{x\\} \\\\ y<z$ and $$p_1*q*r_1$$, for $5.\n"
+    )
+    assert plain("$$\n\\begin{cases}a*b&<*c*\\\\d\\end{cases}\n$$") == "  \\begin{cases}a*b&<*c*\\\\d\\end{cases}\n"

@@ -5,6 +5,7 @@ cannot be reached. Commands are imported when they are used, so that each starts
 """
 
 import importlib
+import os
 import sys
 import traceback
 
@@ -72,6 +73,9 @@ def toolyard(common: Common) -> None:
 
 
 def main() -> None:
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:  # closed by whoever started us: there is nothing to read, and nobody to tell
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 for as long as we run
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace")

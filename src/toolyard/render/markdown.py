@@ -16,6 +16,7 @@ from toolyard.render.failure import failure_texts
 from toolyard.render.markdown_blocks import Style, block, fence, name_of
 from toolyard.render.markdown_fill import filled
 from toolyard.render.markdown_inert import escaped, inert, visible
+from toolyard.render.problem import problem_text
 
 _MAX_PARSED = 256 * 1024
 _MAX_NOTES = 100
@@ -104,13 +105,14 @@ def _document(reply: Reply, style: Style) -> str:
     for item in unused:
         heading = [] if item.title else [name_of(item)]
         parts += [*heading, block(item, style)]
-    return "\n\n".join([*parts, *_notes(reply)])
+    return "\n\n".join([*parts, *_notes(reply, style.language)])
 
 
-def _notes(reply: Reply) -> list[str]:
+def _notes(reply: Reply, language: Language) -> list[str]:
     """What is wrong and does not show in its place."""
     found = [problem for problem in reply.problems if problem.code not in _SHOWN_IN_PLACE]
     unknown = {item.id for item in reply.attachments.values() if item.kind is None}
-    notes = [one.message for one in found if one.code is not ProblemCode.UNKNOWN_TYPE or one.id not in unknown]
+    left = [one for one in found if one.code is not ProblemCode.UNKNOWN_TYPE or one.id not in unknown]
+    notes = [problem_text(one, language) for one in left]
     more = [f"… (+{len(notes) - _MAX_NOTES})"] if len(notes) > _MAX_NOTES else []
     return [*(f"⚠️ {escaped(note)}" for note in notes[:_MAX_NOTES]), *more]

@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
+from toolyard.render.formulas import find_formulas
 from toolyard.render.markdown_inert import visible
 from toolyard.render.terminal_diagram import Drawings
 from toolyard.render.terminal_formula import readable
@@ -90,12 +91,22 @@ class ReplyMarkdown(Markdown):
         """``more`` says that {} lines are left out."""
         super().__init__("", hyperlinks=False)  # an address that can be seen, and no escape sequence around it
         parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-        self.parsed = parser.parse(markup)
+        find_formulas(parser)
+        self.parsed = [_as_fence(token) if token.type == "math_block" else token for token in parser.parse(markup)]
         self.drawings = Drawings()
         self.more = more
         for token in self.parsed:
             if token.children:
                 token.children = list(_without_echo(token.children))
+
+
+def _as_fence(formula: Token) -> Token:
+    return Token("fence", "code", 0, content=_tex(formula), info="latex", block=True)
+
+
+def _tex(formula: Token) -> str:
+    """Its source, which went through ``inert``: what was made of ``<`` there is no TeX."""
+    return formula.content.strip().replace("&lt;", "<")
 
 
 def _without_echo(tokens: list[Token]) -> Iterator[Token]:
@@ -112,5 +123,7 @@ def _without_echo(tokens: list[Token]) -> Iterator[Token]:
         if skipped and token.type == "link_close":
             skipped = 0
             continue
+        if token.type.startswith("math_inline"):  # as it was written: its stars and backslashes are no Markdown
+            token.type, token.content = "text", f"{token.markup}{_tex(token)}{token.markup}"
         token.content = visible(token.content)  # entities are characters by now
         yield token

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from toolyard.protocol.replies.escapes import decode
 from toolyard.protocol.replies.values import Attachment, Repair, Reply
 
-_TAG_OR_BRACE = re.compile(r"\{|<\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>", re.IGNORECASE)
+_TAG_OR_BRACE = re.compile(r"\{|<\s{0,9}+(/?)\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>", re.IGNORECASE)
 _TAG_END = re.compile(r"<\s{0,9}+/\s{0,9}+think(?:ing)?\s{0,9}+>", re.IGNORECASE)
 _LONGEST_TAG = 240
 _CUT_TAG = re.compile(r"<[\s/]{0,19}(?:t|th|thi|thin|think(?:i|in|ing)?(?:[\s/][^<>]*)?)?\Z", re.IGNORECASE)
@@ -38,6 +38,9 @@ class View:
         self._quote = '"'
         self._comment_end = "\n"
         self._sink: list[str] = []
+        self._fields: set[str] = set()  # that the objects have so far,
+        self._given: set[str] = set()  # and that later ones do not change
+        self._was_thinking = False  # all that has come, as a lone closing tag tells
         self._texts: dict[tuple[str, ...], list[str]] = {}
         self._thought: list[str] = []
 
@@ -72,7 +75,10 @@ class View:
         match = _TAG_OR_BRACE.search(text, at)
         if match is None:
             return _before_cut_tag(text, at)
-        self._state = self._begin if match[0] == "{" else self._think
+        if match[1]:  # the tag that opened it was part of the prompt
+            self._was_thinking = True
+        else:
+            self._state = self._begin if match[0] == "{" else self._think
         return match.end()
 
     def _think(self, text: str, at: int) -> int:
@@ -92,6 +98,11 @@ class View:
             self._state = self._seek
             return at
         self._path, self._kinds, self._in_value = [None], ["{"], False
+        if self._was_thinking:
+            self._texts, self._fields, self._given, self._was_thinking = {}, set(), set(), False
+        if any(self._texts.get(("content",), ())):  # the first object that says something is the reply
+            self._given |= self._fields
+            self._fields = set()
         self._state = self._structure
         return at
 
@@ -141,8 +152,9 @@ class View:
         if len(self._path) > _DEEPEST:
             return
         path = tuple(key.lower() if number != 1 else key for number, key in enumerate(self._path) if key is not None)
-        if self._in_value and len(path) == len(self._path):
+        if self._in_value and len(path) == len(self._path) and path[0] not in self._given:
             self._texts[path] = self._sink
+            self._fields.add(path[0])
 
     def _string(self, text: str, at: int) -> int:
         run = _RUNS[self._quote].match(text, at)

@@ -20,6 +20,7 @@ from toolyard.render.html.sanitise import sanitise
 from toolyard.render.html.sheet import Sheet
 from toolyard.render.html.texts import texts
 from toolyard.render.html.visible import shown
+from toolyard.render.problem import problem_text
 
 _IN_PLACE = frozenset(
     {
@@ -40,7 +41,7 @@ def to_html(
         return _article(_failure(reply, language), language, "reply failed")
     sheet = Sheet(texts(language), reply.attachments, partial=partial, writing=writing)
     body = _think(sheet, reply.think) + _content(sheet, reply.content)
-    return _article(body if partial else body + rest(sheet) + _problems(sheet, reply), language)
+    return _article(body if partial else body + rest(sheet) + _problems(sheet, reply, language), language)
 
 
 def markdown_to_html(
@@ -67,9 +68,10 @@ def _think(sheet: Sheet, think: str | None) -> str:
     return f'<details class="think"><summary>{shown(sheet.texts.think)}</summary>{body}</details>\n'
 
 
-def _problems(sheet: Sheet, reply: Reply) -> str:
+def _problems(sheet: Sheet, reply: Reply, language: Language) -> str:
     """What was wrong and does not show in its own place."""
-    found = [warning(one.message) for one in reply.problems if one.code not in _IN_PLACE][:_MAX_PROBLEMS]
+    left = [one for one in reply.problems if one.code not in _IN_PLACE][:_MAX_PROBLEMS]
+    found = [warning(problem_text(one, language)) for one in left]
     if reply.is_truncated:
         found.insert(0, note(sheet.texts.incomplete))
     return f'<aside class="problems">{"".join(found)}</aside>\n' if found else ""

@@ -11,14 +11,12 @@ from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
-from mdit_py_plugins.dollarmath import dollarmath_plugin
-from mdit_py_plugins.dollarmath.index import math_block_dollar
 from mdit_py_plugins.footnote import footnote_plugin
 
 from toolyard.protocol.reply import AttachmentType
+from toolyard.render.formulas import find_bracketed_formulas, find_formulas
 from toolyard.render.html.address import address
 from toolyard.render.html.attachment import can_be_inline, placed
 from toolyard.render.html.bare_link import bare_link_rule
@@ -34,10 +32,8 @@ from toolyard.render.html.visible import plain, prose, shown
 
 _MAX_TEXT = 200_000
 _MAX_LEVELS = 32
-_MAX_FORMULA_LINES = 100
 _MAX_SHOWN_ADDRESS = 500
 
-_FORMULA_BLOCK = math_block_dollar(allow_labels=False, allow_blank_lines=False)
 _BOX = re.compile(r"\[([ xX])\]\s")
 
 _Rule: TypeAlias = Callable[[Sequence[Token], int, Sheet], str]
@@ -72,8 +68,8 @@ def _parser() -> MarkdownIt:
     parser = MarkdownIt("js-default", {"html": False})
     parser.options.maxNesting = _MAX_LEVELS
     parser.use(footnote_plugin, inline=False)
-    parser.use(dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False, double_inline=True)
-    parser.block.ruler.at("math_block", _formula_rule)
+    find_formulas(parser)
+    find_bracketed_formulas(parser)
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - ``address`` judges, once
     parser.inline.ruler.before("escape", "placeholder", inline_rule)
     parser.inline.ruler.at("linkify", bare_link_rule)
@@ -84,11 +80,6 @@ def _parser() -> MarkdownIt:
         parser.add_render_rule(name, _as_method(rule))
     parser.add_render_rule("footnote_anchor_name", _footnote)
     return parser
-
-
-def _formula_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
-    """The plug-in's own rule, for each beginning, looks for the end of a formula to the end of the text."""
-    return _FORMULA_BLOCK(state, start, min(end, start + _MAX_FORMULA_LINES), silent)
 
 
 def _mark_tasks(state: StateCore) -> None:

@@ -104,7 +104,8 @@ def _markdown(text: str) -> Table | None:
     lines = text.splitlines()
     if len(lines) < 2 or "|" not in lines[0] or len(lines[1]) > _MAX_CELL or not _RULE.fullmatch(lines[1]):
         return None
-    return _table(_split(lines[0]), [_split(line) for line in lines[2:] if line.strip()], len(lines) - 2)
+    rows = [_split(line) for line in lines[2:] if line.strip()]
+    return _table(_split(lines[0]), rows, len(rows))
 
 
 def _split(line: str) -> list[str]:

@@ -1,0 +1,87 @@
+"""Formulas in Markdown, found alike by all that draw.
+
+In a sentence a formula between dollars begins and ends with something that is no blank, and no digit stands right
+before or behind it, so that prices stay prices. Code begins before a formula does: there is no backtick in one. A
+formula of its own has at most 100 lines.
+
+Some models put a formula of a sentence between ``\\(`` and ``\\)``, one on its own lines between ``\\[`` and ``\\]``.
+In Markdown these are just brackets, so only what a model wrote itself is read so.
+"""
+
+import re
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_inline import StateInline
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.dollarmath.index import math_block_dollar
+
+_MAX_LINES = 100
+_BLOCK = math_block_dollar(allow_labels=False, allow_blank_lines=False)
+_TEXT = r"[^$\\`]*+(?:\\[\s\S][^$\\`]*+)*+"
+_PARENTHESES = re.compile(r"\\\((?P<tex>[^\\`]*+(?:\\(?![()\[\]])[\s\S][^\\`]*+)*+)\\\)")
+_INLINE = re.compile(
+    rf"(?<!\d)(?:\$\$(?!\s)(?P<double>{_TEXT}(?:\$(?!\$){_TEXT})*+)(?<!\s)\$\$"
+    rf"|\$(?![\s$])(?P<single>{_TEXT})(?<!\s)\$)(?!\d)"
+)
+
+
+def find_formulas(parser: MarkdownIt) -> None:
+    """From now on ``parser`` gives ``math_inline``, ``math_inline_double`` and ``math_block``."""
+    parser.use(dollarmath_plugin, allow_labels=False)
+    parser.inline.ruler.at("math_inline", _inline)
+    parser.block.ruler.at("math_block", _block)
+
+
+def find_bracketed_formulas(parser: MarkdownIt) -> None:
+    """The same for ``\\(`` and ``\\[``."""
+    parser.inline.ruler.before("escape", "math_parentheses", _parenthesised)
+    parser.block.ruler.before("math_block", "math_brackets", _bracketed, {"alt": ["paragraph", "blockquote", "list"]})
+
+
+def _parenthesised(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+    found = _PARENTHESES.match(state.src, state.pos, state.posMax)
+    tex = found["tex"].strip() if found else ""
+    if found is None or not tex:
+        return False
+    if not silent:
+        token = state.push("math_inline", "math", 0)
+        token.content, token.markup = tex, "$"
+    state.pos = found.end()
+    return True
+
+
+def _bracketed(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+    lines: list[str] = []
+    for number in range(start, min(end, start + _MAX_LINES)):
+        line = state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]].strip()
+        if line.startswith(r"\[") != (number == start) or not line or state.sCount[number] < state.blkIndent:
+            return False
+        lines.append(line)
+        if r"\]" in line:
+            break
+    tex = "\n".join(lines)[2:-2].strip()
+    if not lines or not lines[-1].endswith(r"\]") or lines[-1].count(r"\]") > 1 or not tex:
+        return False
+    if not silent:
+        state.line = start + len(lines)
+        token = state.push("math_block", "math", 0)
+        token.content, token.markup, token.block, token.map = tex, "$$", True, [start, state.line]
+    return True
+
+
+def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser calls it so
+    found = _INLINE.match(state.src, state.pos, state.posMax)
+    tex = found["double"] or found["single"] if found else None
+    if found is None or not tex:
+        return False
+    if not silent:
+        token = state.push("math_inline_double" if found["double"] else "math_inline", "math", 0)
+        token.content, token.markup = tex, "$$" if found["double"] else "$"
+    state.pos = found.end()
+    return True
+
+
+def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+    """The plug-in's own rule, for each beginning, looks for the end of a formula to the end of the text."""
+    return _BLOCK(state, start, min(end, start + _MAX_LINES), silent)
