@@ -167,6 +167,25 @@ def test_two_names_of_one_file_are_refused(four: Path, yard: BlockingYard) -> No
     assert (said(envelope)[0], (four / "a.txt").read_text()) == ("INVALID_PARAM", "one\nrest\n")
 
 
+@pytest.mark.requirement("applypatch:all-or-none")
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_file_that_another_one_needs_as_its_folder_is_refused(
+    project: Path, yard: BlockingYard, dry_run: bool
+) -> None:
+    patch = "*** Begin Patch\n*** Add File: a/b\n+1\n*** Add File: a\n+2\n*** Add File: a.txt\n+3\n*** End Patch\n"
+    envelope = yard.call("ApplyPatch", {"patch": patch, "dry_run": dry_run})
+    assert (said(envelope)[0], list(project.iterdir())) == ("INVALID_PARAM", [])
+
+
+@pytest.mark.requirement("applypatch:all-or-none")
+def test_a_patch_that_fails_leaves_no_folder_behind(project: Path, yard: BlockingYard) -> None:
+    """One of the two folders inside ``new`` is made by each of two files."""
+    long = "x" * 300
+    patch = f"*** Begin Patch\n*** Add File: new/a/f\n+1\n*** Add File: new/b/{long}\n+2\n*** End Patch\n"
+    assert said(yard.call("ApplyPatch", {"patch": patch}))[0] == "INVALID_PARAM"
+    assert list(project.iterdir()) == []
+
+
 @pytest.mark.requirement("applypatch:all-or-none", "r:R94")
 @pytest.mark.parametrize("call", ["fsync", "replace", "link", "unlink"])
 def test_a_process_that_dies_leaves_all_of_a_patch_or_nothing(tmp_path: Path, call: str) -> None:

@@ -144,6 +144,8 @@ SEARCHED = {
         ("[ef].txt", {"includeHidden": True}, [".hid/e.txt"]),
         (".*.txt", "", ["sub/.f.txt"]),
         (".hid/*.txt", None, [".hid/e.txt"]),
+        (".HID/*.txt", None, [".hid/e.txt"]),
+        (".HID/*.txt", {"caseSensitive": True}, []),
         ("[gh].txt", {"includeIgnored": True}, ["build/g.txt"]),
         ("deep/*.txt", None, ["sub/deep/d.txt"]),
         ("sub/**/*.txt", None, ["sub/c.txt", "sub/deep/d.txt", "sub/notes.txt"]),

@@ -11,6 +11,7 @@ from tests.tools.operating import Operator, data, said
 from tests.workspace.test_arrange import tree
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Status
+from toolyard.workspace.snapshot import read_exactly
 
 WHEN = 1_700_000_000
 ISO = "2023-11-14T22:13:20+00:00"
@@ -31,6 +32,24 @@ async def test_a_text_is_a_header_and_the_content_as_it_stands_there(project: Pa
     details = message["result"]["details"]
     assert (details["fileName"], details["size"], details["sizeFormatted"]) == ("a.txt", 8, "8 Bytes")
     assert (details["lastModified"], details["encoding"], details["total_lines"]) == (ISO, "utf-8", 2)
+
+
+@pytest.mark.requirement("fileoperator:read", "r:R96")
+@pytest.mark.parametrize("lines", ["tail:2", "head:2", "2-3", ""])
+async def test_a_log_that_grows_with_every_look_at_it_is_read_all_the_same(
+    project: Path, op: Operator, monkeypatch: pytest.MonkeyPatch, lines: str
+) -> None:
+    put(project, {"a.log": "one\ntwo\nthree\n"})
+
+    def read_and_grow(*where: int) -> bytes:
+        found = read_exactly(*where)
+        with open(project / "a.log", "a") as log:
+            log.write("more\n")
+        return found
+
+    monkeypatch.setattr("toolyard.workspace.text.read_exactly", read_and_grow)
+    envelope = await op("ReadFile", filePath="a.log", lines=lines)
+    assert (envelope.status, data(envelope)["truncated"]) == (Status.SUCCESS, False)
 
 
 @pytest.mark.requirement("fileoperator:read")

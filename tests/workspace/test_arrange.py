@@ -291,6 +291,33 @@ def test_a_name_that_is_no_text_keeps_its_bytes(project: Path, arranger: Arrange
 
 
 @pytest.mark.requirement("fileoperator:copy-move")
+def test_a_name_that_is_no_text_keeps_its_bytes_in_a_folder_that_is_made_for_it(
+    project: Path, arranger: Arranger
+) -> None:
+    (project / os.fsdecode(b"caf\xe9.txt")).write_text("x")
+    assert arranger.move("caf\\xe9.txt", "new/sub/", never).path == "new/sub/caf\\xe9.txt"
+    assert os.listdir(os.fsencode(project / "new/sub")) == [b"caf\xe9.txt"]
+
+
+@pytest.mark.requirement("fileoperator:copy-move", "fileoperator:write")
+@pytest.mark.parametrize("name", [f"new/deep/{'x' * 300}", "new/deep/"])
+def test_what_fails_leaves_no_folder_behind(project: Path, arranger: Arranger, name: str) -> None:
+    put(project, {"a.txt": "a", "sub/x": "x"})
+
+    def stopped() -> None:
+        raise Failure(ErrorCode.TIMEOUT, "too late")
+
+    checkpoint = stopped if name.endswith("/") else never
+    refused(arranger.create, f"{name}x", b"", checkpoint)
+    refused(arranger.copy, "a.txt", name, checkpoint)
+    refused(arranger.move, "a.txt", name, checkpoint)
+    refused(arranger.move, "sub", "sub/new/", never)
+    refused(arranger.move, "sub", "a.txt/", never)
+    refused(arranger.make_folder, f"new/deep/{'x' * 300}")
+    assert sorted(path.name for path in project.rglob("*")) == ["a.txt", "sub", "x"]
+
+
+@pytest.mark.requirement("fileoperator:copy-move")
 def test_no_descriptor_is_left_open(project: Path, arranger: Arranger) -> None:
     put(project, {"a.txt": "a", "sub/x": "x"})
     arranger.copy("a.txt", "first.txt", never)  # which leaves a record for the next one

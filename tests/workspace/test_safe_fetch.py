@@ -129,6 +129,7 @@ def test_a_name_is_refused_when_any_of_its_addresses_is_not_public(host: str, ad
         "http://.files.example/",
         "http://files..example/",
         "http://files example/",
+        "http://files\0.example/",
         "http://[::1",
         "http://files.example:99999/",
         "http://files.example:x/",
@@ -244,6 +245,13 @@ def test_a_body_that_breaks_off_is_an_error(web: Web, fetch: SafeFetch) -> None:
 def test_any_answer_but_ok_is_an_error(web: Web, fetch: SafeFetch, status: int, code: ErrorCode) -> None:
     web.replies["/x"] = Reply(b"sorry", status=status)
     assert refusal(fetch, web.url("/x")).code is code
+
+
+@pytest.mark.requirement("fileoperator:fetch")
+@pytest.mark.parametrize("word", ["identity", "Identity", ""])
+def test_content_that_is_said_not_to_be_packed_is_taken_as_it_is(web: Web, fetch: SafeFetch, word: str) -> None:
+    web.replies["/x"] = Reply(b"plain", headers={"Content-Encoding": word})
+    assert fetch.get(web.url("/x"), never).content == b"plain"
 
 
 @pytest.mark.requirement("fileoperator:fetch")

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, cast
 
 from toolyard.protocol.apply_patch import PlannedFile, parse, plan
@@ -101,6 +102,13 @@ def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None
                 ErrorCode.INVALID_PARAM,
                 f"'{other}' and '{written}' are the same file.",
                 hint="Put all its changes under one name.",
+            )
+    for folder, inside in pairwise(sorted(f"{path}/" for path in seen)):
+        if inside.startswith(folder):
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                f"'{folder[:-1]}' would be a file and the folder of '{inside[:-1]}'.",
+                hint="Choose another path for one of them.",
             )
 
 

@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from secrets import token_hex
 
@@ -52,6 +52,7 @@ class _Landing:
     folder: int
     path: str
     make: Callable[[], tuple[int, bytes]]
+    making: Callable[[], AbstractContextManager[None]]  # in which it is made, and taken back when that fails
     made: Callable[[], int]  # how many folders were made for it
 
     def named(self, name: bytes) -> str:
@@ -64,7 +65,7 @@ class Arranger:
 
     def create(self, path: str, content: bytes, checkpoint: Checkpoint, *, force: bool = False) -> Placed:
         """A new file, with the folders on the way to it; complete on disk when this returns."""
-        with self._landing(path, force=force) as landing, locked([landing.folder], checkpoint):
+        with self._landing(path, force=force) as landing, locked([landing.folder], checkpoint), landing.making():
             checkpoint()
             return self._write(landing, content)
 
@@ -73,7 +74,7 @@ class Arranger:
         with self._workspace.file(source) as file, self._workspace.entry(source, follow=True) as entry:
             content = settled(file, _whole)
             into = self._landing(destination, entry.name, force=force)
-            with into as landing, locked([landing.folder], checkpoint):
+            with into as landing, locked([landing.folder], checkpoint), landing.making():
                 checkpoint()
                 return self._write(landing, content, stat.S_IMODE(file.stat.st_mode) & 0o777)
 
@@ -86,7 +87,7 @@ class Arranger:
             if exactly and self._is_folder(destination):
                 raise already_exists(destination)
             into = self._landing(destination, None if exactly else entry.name, force=force)
-            with into as landing, locked([entry.folder, landing.folder], checkpoint):
+            with into as landing, locked([entry.folder, landing.folder], checkpoint), landing.making():
                 _require_elsewhere(entry, landing.path)
                 checkpoint()
                 folder, name = landing.make()
@@ -105,7 +106,7 @@ class Arranger:
         if self._is_folder(path):
             with self._workspace.folder(path) as there:
                 return Folder(there.path, 0)
-        with self._workspace.target(path) as target:
+        with self._workspace.target(path) as target, target.making():
             require_open(target.path, force=force)
             if target.exists:
                 raise already_exists(target.path)
@@ -151,16 +152,19 @@ class Arranger:
     @contextmanager
     def _landing(self, path: str, own: bytes | None = None, *, force: bool) -> Iterator[_Landing]:
         """The place that ``path`` means; a folder means the place in it for something with the name ``own``."""
-        first = self.make_folder(path, force=force).made if own is not None and path.endswith("/") else 0
         if own is not None and self._is_folder(path):
             with self._workspace.folder(path) as folder:
                 inside, where = (folder.fd, own), _joined(folder.path, to_text(own))
                 require_open(where, force=force)
-                yield _Landing(folder.fd, where, lambda: inside, lambda: first)
+                yield _Landing(folder.fd, where, lambda: inside, nullcontext, lambda: 0)
         else:
             with self._workspace.target(path) as target:
+                if own is not None and path.endswith("/"):
+                    if target.exists:
+                        raise already_exists(target.path)
+                    target.enter(own)
                 require_open(target.path, force=force)
-                yield _Landing(target.folder, target.path, target.make, lambda: target.made)
+                yield _Landing(target.folder, target.path, target.make, target.making, lambda: target.made)
 
     def _is_folder(self, path: str) -> bool:
         try:

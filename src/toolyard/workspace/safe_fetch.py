@@ -170,8 +170,8 @@ def _require_good(response: http.client.HTTPResponse, place: Place) -> None:
             f"'{place.host}' answered {response.status}: nothing was fetched.",
             hint="Check the URL.",
         )
-    packed = response.getheader("Content-Encoding", "identity")
-    if packed != "identity":
+    packed = response.getheader("Content-Encoding", "")
+    if packed.strip().lower() not in ("", "identity"):
         raise _unfetched(place, f"it packs what it sends ({packed[:40]}) although asked not to")
 
 

@@ -1,10 +1,11 @@
 """A file to be written, held by the open folder that it is in or will be in."""
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.workspace.names import to_text
 from toolyard.workspace.opening import FILE, FOLDER, require_regular
 
 _MORE = 64 * 1024  # bytes asked for at the end of a file, where there should be none
@@ -71,17 +72,27 @@ class Target:
             del self._way[0]
         return self.folder, self._way[0]
 
+    def enter(self, name: bytes) -> None:
+        """Mean something of this name in a folder that is to be made here, and no longer the file itself."""
+        self._way.append(name)
+        self.path = f"{self.path}/{to_text(name)}"
+
     @property
     def made(self) -> int:
         """How many folders were made on the way."""
         return len(self._made)
 
-    def unmake(self) -> None:
-        """Take back the folders that were made, when nothing came to stand in them."""
-        for folder, name in reversed(self._made):
-            with suppress(OSError):
-                os.rmdir(name, dir_fd=folder)
-        self._made.clear()
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Whatever fails in here takes the folders with it that were made, unless something came to stand in them."""
+        try:
+            yield
+        except BaseException:
+            for folder, name in reversed(self._made):
+                with suppress(OSError):
+                    os.rmdir(name, dir_fd=folder)
+            self._made.clear()
+            raise
 
     def _go_down(self, name: bytes) -> None:
         self.folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=self.folder)

@@ -42,7 +42,11 @@ class TextReader:
     checkpoint: Checkpoint
 
     def window(self, file: Opened, limits: Limits) -> Window:
-        return settled(file, lambda now: (self._small if now.stat.st_size <= SMALL_FILE else self._large)(now, limits))
+        return settled(file, lambda now: self.of(now, limits))
+
+    def of(self, file: Opened, limits: Limits) -> Window:
+        """The window of the file at the size it is known to have, for who settles more than one of them."""
+        return (self._small if file.stat.st_size <= SMALL_FILE else self._large)(file, limits)
 
     def _small(self, file: Opened, limits: Limits) -> Window:
         raw = read_exactly(file.fd, 0, file.stat.st_size)

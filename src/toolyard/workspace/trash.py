@@ -84,7 +84,7 @@ class Trash:
     def restore(self, own: str, checkpoint: Checkpoint) -> str:
         """Give something back to its place; returns its path."""
         kind, path, name = self._about(own)
-        with self._workspace.target(path) as target, locked([target.folder], checkpoint):
+        with self._workspace.target(path) as target, locked([target.folder], checkpoint), target.making():
             checkpoint()
             self._about(own)  # somebody else may have been given it meanwhile
             with self._opened(own) as place:

@@ -140,14 +140,12 @@ class Undo:
                 raise AssertionError(change)
 
     def _commit(self, contents: Sequence[Content]) -> list[Written]:
-        try:
+        with ExitStack() as stack:
+            for content in contents:
+                stack.enter_context(content.target.making())
             writes = [_write(content) for content in contents]
             modes = [_mode(write) if write.content is None else None for write in writes]
             hashes = self._transactions.commit(writes)
-        except BaseException:
-            for content in contents:
-                content.target.unmake()
-            raise
         return [
             written(w.path, os.fsdecode(w.name), w.expected, w.content, after, mode, c.target.made, c.source)
             for c, w, after, mode in zip(contents, writes, hashes, modes, strict=True)
@@ -185,6 +183,7 @@ class Undo:
             if target.exists:
                 raise already_exists(change.source)
             checkpoint()
+            stack.enter_context(target.making())
             folder, name = target.make()[0], os.fsencode(change.name)
             try:
                 transfer(entry.folder, entry.name, folder, name)

@@ -87,7 +87,7 @@ def literal(host: str) -> Address | None:
         pass
     try:
         return ipaddress.IPv4Address(socket.inet_aton(host))
-    except OSError:
+    except (OSError, ValueError):  # a ValueError for a NUL
         return None
 
 

@@ -138,7 +138,7 @@ def _piece(file: Opened, reader: TextReader, lines: Lines) -> _Piece:
     if lines.tail is not None:
         lines = lines.within(_total(file, reader))
     wanted = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
-    window = reader.window(file, Limits(lines.first, wanted, MAX_BYTES, MAX_BYTES))
+    window = reader.of(file, Limits(lines.first, wanted, MAX_BYTES, MAX_BYTES))
     if not window.lines and lines.first > 1:
         raise Failure(
             ErrorCode.INVALID_PARAM,
@@ -155,9 +155,9 @@ def _piece(file: Opened, reader: TextReader, lines: Lines) -> _Piece:
 
 
 def _total(file: Opened, reader: TextReader) -> int:
-    total = reader.window(file, Limits(1, 1, MAX_BYTES, 1)).total_lines
+    total = reader.of(file, Limits(1, 1, MAX_BYTES, 1)).total_lines
     if total is None:
-        total = reader.window(file, Limits(_BEYOND, 1, MAX_BYTES, 1)).total_lines
+        total = reader.of(file, Limits(_BEYOND, 1, MAX_BYTES, 1)).total_lines
     return total or 0
 
 

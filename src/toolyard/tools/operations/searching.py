@@ -41,7 +41,8 @@ class Searching:
     def search_files(self, request: Request) -> Result:
         options = Options.of(request.get("options"))
         pattern: str = request["pattern"]
-        search = _Search(options, _compiled(pattern, options), _dotted(pattern), request.checkpoint)
+        wanted = options.cased(pattern)
+        search = _Search(options, _compiled(wanted), _dotted(wanted), request.checkpoint)
         with self._workspace.folder(request["path"]) as folder:
             base = () if folder.path == "." else tuple(folder.path.split("/"))
             search.look(folder.fd, base, (), self._rules_above(base))
@@ -106,6 +107,10 @@ class Options:
             values[option] = _file_type(value) if option == "file_type" else _flag(name, value)
         return cls(**values)  # type: ignore[arg-type]
 
+    def cased(self, text: str) -> str:
+        """As it is compared: without capitals, unless they matter."""
+        return text if self.case_sensitive else text.lower()
+
 
 _OPTIONS = {
     "casesensitive": "case_sensitive",
@@ -154,12 +159,12 @@ class _Search:
 
     def _leaves_out(self, path: tuple[str, ...], rules: Ignores, *, is_folder: bool) -> bool:
         hidden = path[-1].startswith(".") and not self.options.include_hidden
-        if hidden and not any(asked.fullmatch(path[-1]) for asked in self.dotted):
+        if hidden and not any(asked.fullmatch(self.options.cased(path[-1])) for asked in self.dotted):
             return True
         return (rules if not self.options.include_ignored else Ignores()).leave_out(path, is_folder=is_folder)
 
     def _wants(self, tail: tuple[str, ...]) -> bool:
-        return matches(self.segments, tail if self.options.case_sensitive else tuple(part.lower() for part in tail))
+        return matches(self.segments, tuple(map(self.options.cased, tail)))
 
     def _take(self, entry: "os.DirEntry[str]", path: tuple[str, ...], tail: tuple[str, ...]) -> None:
         try:
@@ -188,14 +193,14 @@ class _Search:
             os.close(inner)
 
 
-def _compiled(pattern: str, options: Options) -> tuple[Segment, ...]:
+def _compiled(pattern: str) -> tuple[Segment, ...]:
     if pattern.startswith(("/", "\\")) or ".." in pattern.replace("\\", "/").split("/"):
         raise Failure(
             ErrorCode.INVALID_PARAM,
             "'pattern' must not be absolute or contain '..': a search stays below its folder.",
             hint="Say where to search with searchPath.",
         )
-    compiled = compile_path(f"**/{pattern if options.case_sensitive else pattern.lower()}")
+    compiled = compile_path(f"**/{pattern}")
     if not is_complete(compiled):
         raise Failure(ErrorCode.INVALID_PARAM, f"'pattern' {INCOMPLETE}.", hint="Write [[] for the bracket itself.")
     return compiled
