@@ -163,6 +163,7 @@ def test_the_openai_dialect_carries_the_shown_envelope_and_the_others_the_full_o
     assert (project / shown["data"]["truncation"]["full_output_path"]).exists()
 
 
+@pytest.mark.requirement("python:open")
 def test_a_signal_may_close_a_yard_in_the_moment_a_call_begins(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -238,6 +238,16 @@ async def test_what_is_recorded_is_bounded_and_a_gap_is_told() -> None:
 
 
 @pytest.mark.requirement("chat:stream-resume")
+async def test_a_cursor_of_another_recording_gets_a_gap_and_then_everything() -> None:
+    recorded = Recorded()
+    recorded.put(b"data: a\n\ndata: b\n\n")
+    gap, *events = [event async for event in recorded.follow(3)]
+    assert json.loads(gap.removeprefix(b"data: "))["toolyard"] == {"type": "gap", "from": 3, "to": 0}
+    assert events == [b"id: 1\ndata: a\n\n", b"id: 2\ndata: b\n\n"]
+    assert [event async for event in recorded.follow(2)] == []
+
+
+@pytest.mark.requirement("chat:stream-resume")
 async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
         ids = [(await one.chat.complete(asked("Hi"), caller=ME)).id for _ in range(MAX_CHATS + 5)]
@@ -253,7 +263,8 @@ async def test_only_so_many_chats_are_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "body",
     [{}, {"messages": []}, {"messages": "x"}, {"messages": [{}], "model": 1}, asked("x", toolyard={"show": "y"}),
-     asked("x", toolyard={"chat": "../x"})],
+     asked("x", toolyard={"chat": "../x"}), asked("x", stream="true"), asked("x", stream=1),
+     asked("x", more=json.loads("[" * 300 + "]" * 300))],
 )  # fmt: skip
 async def test_requests_that_make_no_sense_are_refused(tmp_path: Path, body: Any) -> None:
     async with gateway(tmp_path, [says("Hi.")]) as one:
@@ -261,3 +272,35 @@ async def test_requests_that_make_no_sense_are_refused(tmp_path: Path, body: Any
         assert run.status == 400
         assert set(json.loads(run.body)["error"]) == {"message", "type", "param", "code"}
         assert one.upstream.bodies == []
+
+
+@pytest.mark.requirement("chat:completions")
+async def test_what_is_null_is_as_if_it_were_not_said(tmp_path: Path) -> None:
+    async with gateway(tmp_path, [says("Hi.", stream=False)]) as one:
+        nothing = {"chat": None, "show": None, "tools": None}
+        for body in (asked("x", stream=None), asked("x", toolyard=None), asked("x", toolyard=nothing)):
+            assert (await one.chat.complete(body, caller=ME)).status == 200
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_cursors_go_on_also_over_a_turn_that_is_not_streamed(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies("Hi.")) as one:
+        said = {"chat": "c"}
+        first = await one.streamed(toolyard=said)
+        await one.whole(toolyard=said)
+        run = await one.chat.complete(asked("x", stream=True, toolyard=said), caller=ME)
+        assert run.pieces is not None
+        ids = [int(piece.split()[1]) async for piece in run.pieces]
+        count = len(first.events) + first.done
+        assert ids == list(range(count + 1, 2 * count + 1))
+
+
+@pytest.mark.requirement("chat:stream-resume")
+async def test_a_last_event_id_that_is_no_cursor_is_as_none(tmp_path: Path) -> None:
+    async with gateway(tmp_path, [says("Hi.")], served=True) as one, aiohttp.ClientSession(one.url) as session:
+        named = {"Authorization": "Bearer me", "X-Toolyard-Chat": "c"}
+        async with session.post("/v1/chat/completions", json=asked("x", stream=True), headers=named) as response:
+            whole = await response.read()
+        for seen in ("x", "-1", "9" * 5000):
+            async with session.get("/v1/chats/c/stream", headers={**named, "Last-Event-ID": seen}) as response:
+                assert (response.status, await response.read()) == (200, whole)

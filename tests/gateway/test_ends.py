@@ -14,6 +14,7 @@ from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.gateway.fair import AT_ONCE
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.tour import Tour
+from toolyard.gateway.turn import Turn
 from toolyard.gateway.upstream import HttpUpstream
 from toolyard.gateway.upstreams import Upstreams
 from toolyard.web.connection import DEPARTURE, Departure
@@ -162,3 +163,29 @@ async def test_those_who_wait_for_their_turn_are_told_when_the_provider_is_close
         await asyncio.sleep(0)
         await upstream.close()
         assert {type(one) for one in await asyncio.gather(*asks, return_exceptions=True)} == {ChatFailed}
+
+
+@pytest.mark.requirement("chat:stream-resume")
+@pytest.mark.parametrize("ends", ["close", "bug"])
+async def test_a_surviving_turn_that_never_begins_is_told_as_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    opening, go = asyncio.Event(), asyncio.Event()
+
+    async def opens(_: Turn) -> None:
+        opening.set()
+        await go.wait()
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(Turn, "open", opens)
+    async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
+        asking = asyncio.create_task(one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c"))
+        await opening.wait()
+        asking.cancel()
+        await asyncio.wait({asking})
+        if ends == "bug":
+            go.set()
+            await until(lambda: state(one, "c") != "running")
+        else:
+            await one.chat.close()
+        assert state(one, "c") == "failed"

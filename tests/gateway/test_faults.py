@@ -118,6 +118,10 @@ async def test_retry_after_is_honoured_and_a_long_one_is_left_to_the_client(tmp_
     async with gateway(tmp_path / "long", [busy]) as one:
         run = await one.chat.complete(asked("Hi"), caller=ME)
         assert (run.status, run.headers["Retry-After"], len(one.upstream.bodies)) == (429, "3600", 1)
+    busy = replace(busy, headers={"Retry-After": "五"})  # no header can carry it
+    async with gateway(tmp_path / "odd", [busy]) as one:
+        run = await one.chat.complete(asked("Hi"), caller=ME)
+        assert (run.status, run.headers) == (429, {})
 
 
 @pytest.mark.requirement("r:R72", "r:R74b")

@@ -159,3 +159,35 @@ async def test_a_back_end_hears_the_models_id_of_a_call(tmp_path: Path) -> None:
     assert told[2]["data"].startswith("Error: INVALID_PARAM: The arguments of this call are not JSON")
     assert told[3]["tool_use_id"].startswith("call_")
     assert [(one["tool"], one["state"]) for one in kept[::-1]][1:3] == [("Read", "error"), ("Read", "error")]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_clients_call_beside_one_that_nobody_waits_for_reaches_the_client(tmp_path: Path, stream: bool) -> None:
+    fires = request(text="a").replace("text:", "archery:「始」no_reply「末」,\ntext:")
+    theirs = {"index": 0, "id": "c", "type": "function", "function": {"name": "weather", "arguments": "{}"}}
+    message = {"role": "assistant", "content": f"{fires}\n", "tool_calls": [theirs]}
+    pieces = Script(
+        [chunk({"role": "assistant", "content": f"{fires}\n"}), chunk({"tool_calls": [theirs]}, "tool_calls")]
+    )
+    whole = Script([completion(message, "tool_calls")], kind="application/json")
+    tools = [{"type": "function", "function": {"name": "weather"}}]
+    async with gateway(tmp_path, [pieces if stream else whole]) as one:
+        if stream:
+            heard = await one.streamed(tools=tools)
+            told = [call for event in heard.events for call in event["choices"][0]["delta"].get("tool_calls", [])]
+            finish = heard.finishes[0]
+        else:
+            choice = (await one.whole(tools=tools))["choices"][0]
+            told, finish = choice["message"].get("tool_calls", []), choice["finish_reason"]
+        await one.chat.close()
+    assert ([call["function"]["name"] for call in told], finish) == (["weather"], "tool_calls")
+
+
+async def test_a_long_number_reaches_its_tool_as_the_model_wrote_it(tmp_path: Path) -> None:
+    long = 123456789012345678901234567890
+    written = {"index": 0, "id": "c", "function": {"name": "Say", "arguments": json.dumps({"text": long})}}
+    async with gateway(tmp_path, [calls(written), says("Done.")]) as one:
+        heard = await one.streamed(toolyard={"show": "events"})
+        told = [event["toolyard"] for event in heard.events if "toolyard" in event]
+        assert told[0]["arguments"] == {"text": long}
+        assert f"got {long}" in told[1]["text"]

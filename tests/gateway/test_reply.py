@@ -65,3 +65,22 @@ def test_usages_are_added_field_by_field() -> None:
         "total_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3, "new": 1}, "cost": 0.75, "note": "b",
     }  # fmt: skip
     assert added({}, two) == two  # type: ignore[arg-type]
+
+
+def _event(**choice: Any) -> bytes:
+    return b"data: " + orjson.dumps({"choices": [choice]})
+
+
+@pytest.mark.requirement("r:R70")
+def test_a_last_chunk_that_does_not_say_which_answer_it_ends_ends_the_first() -> None:
+    reply = Reply(Head("x", 1, "m"), View(hides=True), name="p", number=1, clients=frozenset(), looks=False)
+    reply.take([_event(index=0, delta={"content": "a"}), _event(delta={}, finish_reason="stop")])
+    assert (reply.ended, reply.finish) == (True, "stop")
+
+
+@pytest.mark.requirement("chat:completions")
+def test_what_is_no_text_in_the_last_chunk_goes_on_with_it() -> None:
+    reply = Reply(Head("x", 1, "m"), View(hides=True), name="p", number=1, clients=frozenset(), looks=True)
+    parts = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": "data:x"}}]
+    sent = reply.take([_event(index=0, delta={"content": parts}, finish_reason="stop")])
+    assert orjson.loads(sent.removeprefix(b"data: "))["choices"][0]["delta"]["content"] == parts

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from tests.gateway.serving import ME, asked, gateway
 from tests.gateway.upstream import Script, provider, replies, says, streamed
@@ -136,3 +137,34 @@ async def test_the_key_does_not_follow_a_redirect(tmp_path: Path) -> None:
             run = await one.chat.complete(asked("Hi", stream=True), caller=ME)
             assert run.status == 502
         assert (thief.bodies, thief.keys) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "listed", "error"),
+    [
+        (200, '{"data": [{"id": "one"}, {"id": null}, {"id": 2}, {}, "x"]}', ["one"], ""),
+        (401, '{"error": {"message": "wrong key"}}', [], "answered 401"),
+        (200, "<html>", [], "no list of models"),
+        (404, "{}", [], ""),
+    ],
+    ids=["odd", "refused", "page", "none"],
+)
+async def test_a_provider_that_lists_no_models_is_told_and_the_others_are_listed(
+    tmp_path: Path, status: int, body: str, listed: list[str], error: str
+) -> None:
+    async def models(_: web.Request) -> web.Response:
+        return web.Response(status=status, text=body)
+
+    app = web.Application()
+    app.router.add_get("/v1/models", models)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        named = {"odd": Setting(f"http://127.0.0.1:{runner.addresses[0][1]}", None, ())}
+        async with gateway(tmp_path, replies("Hi."), settings={"upstreams": named}) as one:
+            assert [model["id"] for model in await one.chat.models()] == ["scripted", *listed, "tour"]
+            assert error in one.chat.contacts()["odd"].error
+            assert bool(one.chat.contacts()["odd"].failed) == bool(error)
+    finally:
+        await runner.cleanup()

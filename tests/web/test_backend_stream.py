@@ -141,3 +141,19 @@ async def test_every_message_of_the_document_comes_out_of_the_stream(server: Run
     }  # fmt: skip
     assert data[7] == {**common, "cell_number": 2, "new_source": "", "edit_mode": "delete"}
     assert set(data[8]) == {"cell_number", "new_source", "cell_type", "language", "edit_mode", "error"}
+
+
+@pytest.mark.requirement("s:S-52")
+async def test_a_stream_ends_with_its_key(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolyard.web.routes.backend.LOOK_S", 0.05)
+    made = (await server.post("/v1/keys", {"name": "a back end", "scopes": ["admin"]})).json
+    theirs = {"Authorization": f"Bearer {made['key']}"}
+    async with (
+        asyncio.timeout(60),
+        server.client.get(server.url + STREAM, headers=theirs) as response,
+        server.client.ws_connect(server.url + STREAM, headers=theirs) as socket,
+    ):
+        await server.request("DELETE", f"/v1/keys/{made['id']}")
+        await server.post("/v1/tools/LS", {})
+        assert b"data:" not in await response.read()
+        assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE

@@ -14,6 +14,7 @@ from tests.web.conftest import RunningServer, serving
 from toolyard.config import load
 from toolyard.errors import ConfigError
 from toolyard.web.connection import BoundedHttp
+from toolyard.web.head import Head, is_guest, neighbourhood
 from toolyard.web.logs import JsonLines, QueuedLog, visible
 from toolyard.web.server import Options
 
@@ -100,6 +101,14 @@ async def test_pages_of_our_own_and_of_allowed_origins_may(tmp_path: Path) -> No
         assert (asked.status, asked.headers["Access-Control-Allow-Origin"]) == (204, EVIL)
         other = await running.request("OPTIONS", "/v1/tools/LS", key=None, headers={"Origin": "https://other.example"})
         assert (other.status, "Access-Control-Allow-Origin" in other.headers) == (401, False)
+
+
+@pytest.mark.requirement("s:S-43")
+def test_an_allowed_origin_may_be_written_with_capitals() -> None:
+    near = neighbourhood("127.0.0.1", 6005, origins=["https://Chat.Example.org"])
+    sent = [(b"origin", b"https://chat.example.org")]
+    head = Head(method="POST", path="/", query="", headers=sent, address="127.0.0.1", scheme="http")
+    assert is_guest(head, near)
 
 
 @pytest.mark.requirement("s:S-43")

@@ -260,6 +260,8 @@ async def test_a_full_disk_refuses_work_and_is_over_when_there_is_room(
         found = await running_server.post("/v1/tools/LS", {})
         assert (found.status, "disk is full" in found.json["error"]["message"]) == (507, True)
         assert (await running_server.get("/readyz")).status == 503
+        assert (await running_server.post("/v1/reply/render", {"text": "x", "to": "html"})).status == 200
+        assert (await running_server.get("/readyz")).status == 503  # that has written nothing
     assert (await running_server.post("/v1/tools/LS", {})).status == 200
     assert (await running_server.get("/readyz")).status == 200
 

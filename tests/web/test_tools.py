@@ -228,3 +228,10 @@ async def test_arguments_up_to_the_limit_are_taken(running_server: RunningServer
     found = await write(running_server, {"path": "a.txt", "content": "x" * size})
     assert found.json["status"] == "success"
     assert (running_server.project / "a.txt").stat().st_size == size
+
+
+@pytest.mark.requirement("http:call")
+async def test_a_long_number_reaches_its_tool_as_it_was_sent(running_server: RunningServer) -> None:
+    long = 123456789012345678901234567890
+    given = (await running_server.post("/v1/tools/LS", {"limit": long})).json["context"]["params_input"]
+    assert given == {"limit": long}

@@ -504,3 +504,26 @@ async def test_plain_clients_of_the_official_library_can_follow(running_server: 
         await running_server.yard.settle(replace(call, maid="Nova"))
         told = await hear(connection, 2)
     assert told[0]["data"]["maid"] == "Nova"
+
+
+@pytest.mark.requirement("ws:messages", "s:S-45")
+async def test_a_websocket_where_there_is_none_is_refused_with_a_reason(
+    running_server: RunningServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    secret = running_server.make_key(Scope.ADMIN)
+    paths = ("/nowhere", "/v1/tools", f"/vcplog/VCP_Key={secret}", f"/VCPlog/VCP_Key={secret}")
+    for path in paths:
+        with pytest.raises(InvalidStatus) as refused:
+            async with following(running_server, path):
+                pass
+        assert refused.value.response.status_code == 404
+        assert "there is no WebSocket here" in json.loads(refused.value.response.body or b"")["error"]["message"]
+    async with asyncio.timeout(60):
+        while sum(record.message == "websocket" for record in caplog.records) < len(paths):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    own = [record for record in caplog.records if not record.name.startswith("websockets.client")]
+    fields = [vars(record)["fields"] for record in own if record.getMessage() == "websocket"]
+    assert {one["status"] for one in fields} == {404}
+    assert [record for record in own if record.levelname == "ERROR"] == []
+    assert [one for one in fields if secret in one["path"]] == []

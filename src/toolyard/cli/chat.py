@@ -156,7 +156,8 @@ class _Conversation:
             await asyncio.gather(looking, return_exceptions=True)
             self._running.clear()
             self._screen.end()
-        self._messages.append({"role": "assistant", "content": self._screen.text})
+        if self._screen.text:  # an empty message is refused by some providers
+            self._messages.append({"role": "assistant", "content": self._screen.text})
 
     def _take(self, chunk: JsonObject) -> None:
         error, told, choices = chunk.get("error"), chunk.get("toolyard"), chunk.get("choices")

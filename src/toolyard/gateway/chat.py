@@ -5,6 +5,7 @@ gives every later piece. Any other request ends when its client leaves, with its
 """
 
 import asyncio
+import logging
 import random
 import re
 import secrets
@@ -15,13 +16,11 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
-import orjson
-
 from toolyard.gateway.ask import Ask
 from toolyard.gateway.bounds import Bounds, bounds_of
 from toolyard.gateway.chats import Chats, Entry, Recorded
 from toolyard.gateway.contact import Contact
-from toolyard.gateway.faults import ChatFailed, bad_request
+from toolyard.gateway.faults import ChatFailed, bad_request, written
 from toolyard.gateway.host import Texts, Tools
 from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.prompt import filled
@@ -33,6 +32,7 @@ from toolyard.gateway.vcp import EXTRAS, handle_of
 from toolyard.gateway.whole import whole_answer
 from toolyard.protocol.json import Json, JsonObject
 
+_log = logging.getLogger(__name__)
 EXTENSION: Final = "toolyard"  # for what OpenAI has no word for:
 _SAID: Final = frozenset({"chat", "show", "tools", "mode"})
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
@@ -100,7 +100,7 @@ class Chat:
         except ChatFailed as failed:
             return self._failed("", failed)
         try:
-            if entry.recorded is not None:
+            if entry.recorded is not None and turn.ask.streams:
                 return await self._surviving(entry, turn, entry.recorded)
             return await (self._plain(entry, turn) if turn.ask.streams else self._whole(entry, turn))
         except ChatFailed as failed:
@@ -143,6 +143,8 @@ class Chat:
             raise bad_request("'messages' must be a list with at least one message")
         if not isinstance(body.get("model", ""), str):
             raise bad_request("'model' must be a text")
+        if not isinstance(body.get("stream"), bool | None):
+            raise bad_request("'stream' must be true or false")
         said = {} if body.get(EXTENSION) is None else body[EXTENSION]
         if not isinstance(said, dict) or not said.keys() <= _SAID:
             odd = f", not of '{min(said.keys() - _SAID)[:50]}'" if isinstance(said, dict) else ""
@@ -173,7 +175,7 @@ class Chat:
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
         if changes or ours or not raw:
             body = {key: value for key, value in body.items() if key not in ours} | changes
-            raw = orjson.dumps(body)
+            raw = written(body)
         several = body.get("n") not in (None, 1)
         ask = Ask(
             caller=caller,
@@ -194,8 +196,9 @@ class Chat:
         if before is not None and before.turn is not None:
             raise bad_request(f"the chat '{wanted.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
         entry = Entry(turn.record, wanted.handle, turn)
+        entry.recorded = before.recorded if before else None
         if wanted.chat and turn.ask.streams:
-            entry.recorded = (before.recorded if before else None) or Recorded()
+            entry.recorded = entry.recorded or Recorded()
             entry.recorded.begin()
         self._chats.begin(entry)
         return entry
@@ -248,6 +251,10 @@ class Chat:
             fault = failed.fault.masked(self._tools.mask)
             turn.record.failed(fault.message)
             recorded.put(fault.event())
+        else:
+            turn.record.failed(str(failed) or "It was stopped before the model was asked.")
+            if not opening.cancelled():
+                _log.error("the turn %s could not begin", turn.record.id, exc_info=failed)
         self._chats.end(entry)
 
     async def _record(self, entry: Entry, turn: Turn, recorded: Recorded) -> None:

@@ -3,7 +3,7 @@
 A surviving reply is recorded event by event. A reader gets every event behind its cursor exactly once, the recorded
 ones first; several may read. While the slowest of them is ``MAX_BEHIND`` bytes behind, the model is not read on. Of
 one reply the last ``MAX_RECORDED`` bytes are kept, and of all chats ``MAX_CHATS`` and ``MAX_KEPT`` bytes: a cursor
-that is older gets a ``gap`` event first.
+that is older gets a ``gap`` event first, and so does one of another recording, whose numbers go further.
 """
 
 import asyncio
@@ -72,13 +72,16 @@ class Recorded:
 
     async def follow(self, cursor: int) -> AsyncGenerator[bytes, None]:
         """Every event behind ``cursor`` with its own cursor as ``id``, until the reply has ended."""
-        reader = _Reader(max(0, min(cursor, self.cursor)))
+        is_other = cursor > self.cursor  # of a recording that is gone: this one was heard by nobody who has it
+        reader = _Reader(self._first if is_other else max(0, cursor))
         reader.behind = sum(map(len, list(self._events)[max(0, reader.at - self._first) :]))
         self._readers.add(reader)
         try:
+            if is_other:
+                yield _gap(cursor, reader.at)
             while True:
                 if reader.at < self._first:
-                    yield event_of({"toolyard": {"type": "gap", "from": reader.at, "to": self._first}, "choices": []})
+                    yield _gap(reader.at, self._first)
                     reader.at = self._first
                 if reader.at < self.cursor:
                     yield self._read(reader)
@@ -101,6 +104,11 @@ class Recorded:
 
     def _ring(self) -> None:
         self._news.set()
+
+
+def _gap(cursor: int, first: int) -> bytes:
+    """Tells a reader that it goes on elsewhere than it was."""
+    return event_of({"toolyard": {"type": "gap", "from": cursor, "to": first}, "choices": []})
 
 
 @dataclass(eq=False, slots=True)
@@ -174,7 +182,8 @@ class Chats:
             running = [entry for entry in running if entry.turn is not None]
 
     async def close(self) -> None:
-        running = {entry.task: entry for entry in self._entries.values() if entry.task is not None}
+        tasks = ((task, entry) for entry in self._entries.values() for task in (entry.opening, entry.task))
+        running = {task: entry for task, entry in tasks if task is not None}
         for task in running:
             task.cancel()
         if running:

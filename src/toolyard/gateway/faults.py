@@ -51,6 +51,14 @@ def bad_request(message: str, code: str = "invalid_request", status: int = HTTPS
     return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error"))
 
 
+def written(body: JsonObject) -> bytes:
+    """A request as JSON. Raises ChatFailed."""
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError as error:
+        raise bad_request(f"the request cannot be sent on, its values are nested too deep: {error}") from error
+
+
 def unreachable(name: str, why: str) -> ChatFailed:
     message = f"The model provider '{name}' cannot be reached: {why}"
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_unreachable"))

@@ -14,7 +14,7 @@ import orjson
 
 from toolyard.gateway.host import Tools
 from toolyard.gateway.work import Job
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_value
 
 MAX_CALLS: Final = 32
 _MAX_SEEN = 2000  # characters of arguments that cannot be read
@@ -133,8 +133,8 @@ def _arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
         return written, ""
     seen: JsonObject = {"written": str(written)[:_MAX_SEEN]}
     try:
-        value = orjson.loads(written) if isinstance(written, str) and written.strip() else {}
-    except orjson.JSONDecodeError as error:
+        value = json_value(written) if isinstance(written, str) and written.strip() else {}
+    except (ValueError, RecursionError) as error:
         return seen, f"The arguments of this call are not JSON, so it was not run: {error}. Send the whole call again."
     return (value, "") if isinstance(value, dict) else (seen, "The arguments of a call must be a JSON object.")
 

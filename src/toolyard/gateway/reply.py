@@ -127,7 +127,7 @@ class Reply:
         """Several answers in one end with the last of them."""
         for choice in choices:
             if isinstance(choice, dict):
-                index = str(choice.get("index"))
+                index = str(choice.get("index") or 0)  # not every provider says it in its last chunk
                 self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
         reasons = list(self._ends.values())
         self.finish = str(reasons[-1]) if reasons and all(reasons) else None
@@ -159,7 +159,8 @@ class Reply:
             return self._changed(chunk, choice, delta, shown)
         if calls:
             self.calls.merge(calls)
-        before = event_of(self._head.chunk({"content": shown})) if shown else b""
+        passed = delta.get("content") if shown == said else shown  # as it is, it may hold more than text
+        before = event_of(self._head.chunk({"content": passed})) if shown else b""
         told = ["content"] * bool(said) + ["tool_calls"] * bool(finish is not None and calls and self._holds_calls)
         if told:
             choice = {**choice, "delta": {key: value for key, value in delta.items() if key not in told}}

@@ -5,9 +5,7 @@ An event ends with an empty line; lines end with LF, CRLF or CR. At most ``MAX_E
 
 from typing import Final
 
-import orjson
-
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import JsonObject, json_bytes
 
 MAX_EVENT: Final = 16 * 1024 * 1024
 DONE: Final = b"data: [DONE]\n\n"
@@ -55,4 +53,4 @@ def data_of(event: bytes) -> bytes | None:
 
 
 def event_of(chunk: JsonObject) -> bytes:
-    return b"data: " + orjson.dumps(chunk) + b"\n\n"
+    return b"data: " + json_bytes(chunk) + b"\n\n"

@@ -10,14 +10,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Final
 
-import orjson
-
 from toolyard.gateway import native, requests
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.ask import Ask
 from toolyard.gateway.bounds import Bounds
 from toolyard.gateway.chunks import Head
-from toolyard.gateway.faults import ChatFailed, cut_off
+from toolyard.gateway.faults import ChatFailed, cut_off, written
 from toolyard.gateway.feedback import answered
 from toolyard.gateway.host import Tools, Waiting
 from toolyard.gateway.interruption import Interrupted, Interruption
@@ -208,7 +206,7 @@ class Turn:
     async def again(self, message: JsonObject, calls: list[JsonObject], results: list[Ran]) -> None:
         """Ask the model once more, with what its requests came to."""
         self._messages = [*self._messages, *answered(message, self._ours(calls), results)]
-        await self._next(orjson.dumps({**self.ask.body, "messages": self._messages}), retry=False)
+        await self._next(written({**self.ask.body, "messages": self._messages}), retry=False)
 
     def _ours(self, calls: list[JsonObject]) -> list[JsonObject]:
         return [call for call in calls if native.name_of(call) not in self._clients]

@@ -19,7 +19,7 @@ import orjson
 
 from toolyard.gateway.answer import Answer, HttpAnswer, Limits
 from toolyard.gateway.fair import Fair
-from toolyard.gateway.faults import ChatFailed, refused, too_slow, unreachable
+from toolyard.gateway.faults import ChatFailed, refused, too_slow, unreachable, unreadable
 from toolyard.protocol.json import JsonObject
 
 if TYPE_CHECKING:
@@ -85,11 +85,20 @@ class HttpUpstream:
         try:
             async with asyncio.timeout(self._limits.connect_s):
                 async with session.get(f"{self._base}/models", headers=self._headers, allow_redirects=False) as got:
-                    said = orjson.loads(await got.read())
-        except (aiohttp.ClientError, OSError, TimeoutError, orjson.JSONDecodeError) as error:
+                    raw = await got.read()
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise unreachable(self.name, str(error) or type(error).__name__) from error
+        if got.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+            return []  # not every provider has a list
+        if got.status != HTTPStatus.OK:
+            raise refused(self.name, got.status, raw)
+        try:
+            said = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            raise unreadable(self.name, "sent something that is no list of models", raw) from error
         listed = said.get("data") if isinstance(said, dict) else None
-        return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
+        listed = listed if isinstance(listed, list) else []
+        return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
 
     def failed(self, failed: ChatFailed) -> None:
         """It keeps no books."""
@@ -132,7 +141,8 @@ class HttpUpstream:
         with contextlib.closing(response), contextlib.suppress(TimeoutError, aiohttp.ClientError):
             async with asyncio.timeout(_LAST_WORD_S):
                 said = await response.content.read(64 * 1024)
-        raise refused(self.name, response.status, said, response.headers.get("Retry-After", ""))
+        after = response.headers.get("Retry-After", "")
+        raise refused(self.name, response.status, said, after if after.isascii() else "")  # it is sent on as a header
 
     def _pause(self, failed: ChatFailed, number: int) -> float | None:
         """How long to wait before the next try; None when there is none."""

@@ -72,7 +72,7 @@ class _Told:
         results = await turn.work(jobs)
         self._text.append(work_text(turn.ask.show, results, "".join(self._text[-2:])))
         if all(job.forgets for job in jobs):
-            return self._together(body, choice, {"role": "assistant"}, None)
+            return self._together(body, choice, message, None)  # with calls of the client's own tools, if it has any
         await turn.again(message | {"content": text}, listed, results)
         return None
 

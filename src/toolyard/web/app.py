@@ -6,7 +6,7 @@ from http import HTTPStatus
 from threading import Lock
 from typing import Any
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, FastAPI, Request, Response, WebSocket
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
@@ -59,6 +59,7 @@ from toolyard.web.routes import (
 )
 from toolyard.web.scope import is_nowhere
 from toolyard.web.shapes import ErrorBody
+from toolyard.web.sockets import deny
 
 _UNROUTED = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _STATUS = {
@@ -147,12 +148,18 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         *parts.more,
     ):
         app.include_router(router)
+    app.add_api_websocket_route("/{path:path}", _no_websocket)
     _answer_errors(app, drain)
     _document(app)
     metrics.watch("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running)
     metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
     metrics.watch("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.failures.total)
     return app
+
+
+async def _no_websocket(socket: WebSocket) -> None:
+    problem = "there is no WebSocket here: events are at /ws, VCPToolBox's channels open with the setting vcp_channels"
+    await deny(socket, HTTPStatus.NOT_FOUND, problem)
 
 
 def _answer_errors(app: FastAPI, drain: Drain) -> None:

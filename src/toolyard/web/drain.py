@@ -15,6 +15,7 @@ class Drain:
     def __init__(self) -> None:
         self.ending = False
         self.storage_fault = ""  # why the last write failed; empty: it did not
+        self.worked = False  # since that was last looked at: it may be over
         self._running = 0
         self._idle = asyncio.Event()
         self._idle.set()

@@ -97,7 +97,7 @@ class Edge:
                 _log.exception("a bug in Toolyard", extra={"fields": {"request": answer.id}})
                 await answer.refuse(bug(answer.id))
         if not head.is_safe and answer.status < HTTPStatus.BAD_REQUEST:
-            self._drain.storage_fault = ""  # something was written again
+            self._drain.worked = True
         route = getattr(scope.get("route"), "path", "") or "none"
         seconds = self._clock.monotonic() - started
         self._metrics.request(head.method, route, answer.status, seconds)
@@ -106,14 +106,20 @@ class Edge:
     async def _websocket(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         head, request = read_head(scope, self.near), _request_id()
         started, status = self._clock.monotonic(), HTTPStatus.SWITCHING_PROTOCOLS.value
+
+        async def note(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "websocket.http.response.start":
+                status = message["status"]
+            await send(message)
+
         try:
             self._admit(scope, head)
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, note)
         except Refusal as refusal:
-            status = refusal.status_code
             headers = [(b"content-type", b"application/json"), *_encoded(refusal.headers)]
             start = {"type": "websocket.http.response.start", "status": refusal.status_code, "headers": headers}
-            await send(start)
+            await note(start)
             body = error_body(refusal.status_code, refusal.detail, refusal.code)
             await send({"type": "websocket.http.response.body", "body": body})
         route = getattr(scope.get("route"), "path", "") or "none"
@@ -230,7 +236,8 @@ def _request_id() -> str:
 
 def _told(head: Head, request: str, status: int, route: str, seconds: float) -> dict[str, object]:
     """What the log says of a request: no query, and no path that may carry a secret."""
-    path = route if head.path.startswith((CALLBACK, *VCP_CHANNELS)) else head.path
+    secret = head.path.startswith((CALLBACK, *VCP_CHANNELS)) or _VCP_KEY.lower() in head.path.lower()
+    path = route if secret else head.path
     return {
         "request": request,
         "method": head.method,

@@ -36,7 +36,8 @@ def neighbourhood(
     """The names of this machine with the port, those that were given, and the address that is listened on."""
     own = f"[{host}]" if ":" in host else host
     names = {f"{name}:{port}" for name in (*_LOCAL, own)} | {name.lower() for name in hosts}
-    return Neighbourhood(hosts=frozenset(names), origins=frozenset(origins), proxies=tuple(proxies))
+    pages = frozenset(origin.lower() for origin in origins)  # as browsers write them
+    return Neighbourhood(hosts=frozenset(names), origins=pages, proxies=tuple(proxies))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +115,7 @@ def require_origin(head: Head, near: Neighbourhood) -> None:
 
 def is_guest(head: Head, near: Neighbourhood) -> bool:
     """Whether it comes from a page of another origin that the owner has allowed."""
-    return head.get("origin") in near.origins
+    return head.get("origin").lower() in near.origins
 
 
 def _behind_proxy(head: Head, near: Neighbourhood) -> Head:

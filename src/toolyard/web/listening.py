@@ -26,7 +26,9 @@ class Listener(uvicorn.Server):
     """Leaves signals to whoever started it, and says when it listens."""
 
     def __init__(self, app: ASGIApp, *, ping_s: float) -> None:
-        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)  # its lines would carry whole addresses
+        log = logging.getLogger("uvicorn.error")
+        log.setLevel(logging.WARNING)  # its lines would carry whole addresses
+        log.addFilter(_is_fault)
         super().__init__(
             uvicorn.Config(
                 app,
@@ -54,6 +56,11 @@ class Listener(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+
+def _is_fault(record: logging.LogRecord) -> bool:
+    """The HTTP server takes every WebSocket that is refused for a fault of the application."""
+    return record.msg != "ASGI callable returned without completing handshake."
 
 
 def make_room() -> None:

@@ -1,7 +1,8 @@
 """Whether a server takes work: it is not ending, its state answers, and its last write was one that could be done.
 
-After a write that failed, such as on a full disk, it tries a small one itself when somebody asks, no more often than
-every ``RETRY_S``: so it is ready again as soon as there is room, also when nobody sends work to a server that is not.
+After a write that failed, such as on a full disk, it tries a small one itself when somebody asks: after other work was
+done, which may have written nothing, else no more often than every ``RETRY_S``. So it is ready again as soon as there
+is room, also when nobody sends work to a server that is not.
 """
 
 import asyncio
@@ -26,7 +27,8 @@ class Readiness:
         """Why no work is taken; empty: it is."""
         try:
             async with asyncio.timeout(_STATE_S):
-                if self._drain.storage_fault and self._clock.monotonic() >= self._next:
+                if self._drain.storage_fault and (self._drain.worked or self._clock.monotonic() >= self._next):
+                    self._drain.worked = False
                     self._next = self._clock.monotonic() + RETRY_S
                     await self._write()
                     self._drain.storage_fault = ""

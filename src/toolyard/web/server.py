@@ -179,7 +179,7 @@ class Server:
             body_s=self.options.body_s,
             chat=self.chat,
             more=(
-                backend.router(self.yard, clock, self._is_ending),
+                backend.router(self.yard, clock, self.access, self._is_ending),
                 mcp.router(self._mcp),
             ),
         )

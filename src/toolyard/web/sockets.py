@@ -8,14 +8,17 @@ reads too slowly is closed with 1013 and may come back with its cursor; one that
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final
 
 import orjson
+from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from toolyard.protocol.json import JsonObject
 from toolyard.web.access import Access, Visitor
 from toolyard.web.feed import Feed, Follower, Told
+from toolyard.web.refusal import error_body
 
 MAX_MESSAGE: Final = 64 * 1024
 PING_S: Final = 20.0
@@ -87,6 +90,11 @@ class Client:
         while self._access.still_in(self._visitor):  # noqa: ASYNC110 nobody tells when a session ends
             await asyncio.sleep(_LOOK_S)
         return _SIGNED_OUT
+
+
+async def deny(socket: WebSocket, status: HTTPStatus, problem: str) -> None:
+    """Let nobody in, and say why."""
+    await socket.send_denial_response(Response(error_body(status, problem), status, media_type="application/json"))
 
 
 async def _waits(dropped: asyncio.Event) -> int:

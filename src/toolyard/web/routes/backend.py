@@ -3,7 +3,8 @@
 Server-sent events carry the message itself as ``data`` and its cursor as ``id``, so that a reader comes back with
 ``Last-Event-ID`` where it was. A WebSocket carries the frames of ``/ws``: ``{"seq", "type", "at", "data"}``, with the
 message as ``data``. A ``gap`` tells that what followed the cursor is no longer kept. A key that is no admin's hears of
-its own calls. A reader is sent the next message when it has taken the last: nothing is held for a slow one.
+its own calls, until the key is removed or its session has ended. A reader is sent the next message when it has taken
+the last: nothing is held for a slow one.
 """
 
 import asyncio
@@ -20,13 +21,14 @@ from toolyard.app import Yard
 from toolyard.engine.backend import BackendStream, Message
 from toolyard.engine.clock import Clock
 from toolyard.protocol.json import Json, json_bytes
-from toolyard.web.access import Visitor
+from toolyard.web.access import Access, Visitor
 from toolyard.web.answers import Who, own_only
 from toolyard.web.edge import VISITOR
-from toolyard.web.refusal import bad_request, error_body
+from toolyard.web.refusal import bad_request
+from toolyard.web.sockets import deny
 
 KEEP_ALIVE_S: Final = 15.0
-LOOK_S: Final = 1.0  # how often a waiting stream looks whether the server is ending
+LOOK_S: Final = 1.0  # how often a waiting stream looks whether it may go on
 TYPE: Final = "backend.message"
 _MOST_DIGITS = 18
 _EVENTS: dict[str, Any] = {
@@ -34,13 +36,16 @@ _EVENTS: dict[str, Any] = {
         "200": {"description": "Server-sent events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}}
     }
 }
-Ending = Callable[[], bool]
+Asked = Callable[[], bool]
 Cursor = Annotated[str, Query(description="The id of the last message that was read; none: only what comes.")]
 
 
-def router(yard: Yard, clock: Clock, ending: Ending) -> APIRouter:
+def router(yard: Yard, clock: Clock, access: Access, ending: Asked) -> APIRouter:
     routes = APIRouter(prefix="/v1/backend", tags=["backend"])
     stream = BackendStream(yard.store, clock)
+
+    def told(after: int, who: Visitor) -> AsyncIterator[Message | None]:
+        return _told(stream, after, own_only(who), lambda: not ending() and access.still_in(who))
 
     @routes.get("/stream", openapi_extra=_EVENTS)
     async def follow(who: Who, cursor: Cursor = "", last_event_id: Annotated[str, Header()] = "") -> Response:
@@ -48,20 +53,19 @@ def router(yard: Yard, clock: Clock, ending: Ending) -> APIRouter:
         after = await _after(stream, cursor or last_event_id)
         if after is None:
             raise bad_request("'cursor' is the id of the last message that was read")
-        told = _told(stream, after, own_only(who), ending)
-        return StreamingResponse(_events(told), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+        return StreamingResponse(
+            _events(told(after, who)), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
 
     @routes.websocket("/stream")
     async def connect(socket: WebSocket) -> None:
         visitor = cast("Visitor", socket.scope[VISITOR])
         after = await _after(stream, socket.query_params.get("cursor", ""))
         if after is None:
-            status = HTTPStatus.BAD_REQUEST
-            body = error_body(status, "'cursor' is the number of the last message that was read")
-            await socket.send_denial_response(Response(body, status, media_type="application/json"))
+            await deny(socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last message that was read")
             return
         await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)
-        await _serve(socket, _told(stream, after, own_only(visitor), ending))
+        await _serve(socket, told(after, visitor))
 
     return routes
 
@@ -72,15 +76,15 @@ async def _after(stream: BackendStream, text: str) -> int | None:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
-async def _told(stream: BackendStream, after: int, caller: str | None, ending: Ending) -> AsyncIterator[Message | None]:
-    """The messages, and None whenever there was none for a while; until the server ends."""
+async def _told(stream: BackendStream, after: int, caller: str | None, goes_on: Asked) -> AsyncIterator[Message | None]:
+    """The messages, and None whenever there was none for a while; as long as it goes on."""
     async with contextlib.aclosing(stream.messages(after, caller=caller)) as messages:
         waiting: asyncio.Task[Message] | None = None
         try:
-            while not ending():
+            while goes_on():
                 waiting = waiting or asyncio.ensure_future(anext(messages))
                 await asyncio.wait({waiting}, timeout=LOOK_S)
-                if waiting.done():
+                if waiting.done() and goes_on():
                     message = waiting.result()
                     waiting = None
                     yield message

@@ -26,6 +26,7 @@ from toolyard.web.scope import needed
 from toolyard.web.shapes import RecordShown
 
 SHOW: Final = "X-Toolyard-Show"
+_MOST_DIGITS = 18
 _APPROVERS = needed("/v1/approvals")
 _ASKED: dict[str, Any] = {
     "requestBody": {
@@ -108,7 +109,7 @@ def router(chat: Chat) -> APIRouter:
     ) -> Response:
         """Every event of a chat behind the cursor, once; until its reply has ended."""
         seen = request.headers.get("last-event-id", "")
-        pieces = chat.follow(id, int(seen) if seen.isdecimal() else cursor, who.caller)
+        pieces = chat.follow(id, int(seen) if seen.isdecimal() and len(seen) <= _MOST_DIGITS else cursor, who.caller)
         if pieces is None:
             raise not_found(f"chat '{id[:100]}' of yours that can be followed")
         return Running(ChatRun(id=id, pieces=pieces))

@@ -5,7 +5,7 @@ import contextlib
 from http import HTTPStatus
 from typing import cast
 
-from fastapi import APIRouter, Response, WebSocket
+from fastapi import APIRouter, WebSocket
 
 from toolyard.app import Yard
 from toolyard.dialects import vcp_server
@@ -14,9 +14,8 @@ from toolyard.web.access import Access, Visitor
 from toolyard.web.edge import VISITOR
 from toolyard.web.feed import Feed, Follower, Told
 from toolyard.web.pushes import Pushes
-from toolyard.web.refusal import error_body
 from toolyard.web.scope import Scope
-from toolyard.web.sockets import Client
+from toolyard.web.sockets import Client, deny
 
 
 def router(yard: Yard, feed: Feed, access: Access, pushes: Pushes) -> APIRouter:
@@ -27,10 +26,7 @@ def router(yard: Yard, feed: Feed, access: Access, pushes: Pushes) -> APIRouter:
         visitor = cast("Visitor", socket.scope[VISITOR])
         cursor = await _cursor(socket.query_params.get("cursor"), feed)
         if cursor is None:
-            problem = "'cursor' is the number of the last event that was read"
-            status = HTTPStatus.BAD_REQUEST
-            refused = Response(error_body(status, problem), status, media_type="application/json")
-            await socket.send_denial_response(refused)
+            await deny(socket, HTTPStatus.BAD_REQUEST, "'cursor' is the number of the last event that was read")
             return
         follower = Follower(cursor)
         await socket.accept("bearer" if "bearer" in socket.scope["subprotocols"] else None)

@@ -88,7 +88,7 @@ def router(access: Access, feed: Feed, cookie: str, version: str) -> APIRouter:
         fields = parse_qs((await request.body()).decode("utf-8", "replace"))
         link, key, goal, lang = ("".join(fields.get(name, [])[:1]) for name in ("link", "key", "next", "lang"))
         try:
-            session = access.sign_in(link=link, key=key, address=head.address)
+            session = access.sign_in(link=link, key=key.strip(), address=head.address)
         except Refusal as refusal:
             return _page(_language(lang, head), version, goal=goal, refusal=refusal)
         before = head.cookie(cookie)

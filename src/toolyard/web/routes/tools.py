@@ -10,14 +10,13 @@ from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
-import orjson
 from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.app import Yard
 from toolyard.engine.journal import CALL
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem
+from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem, json_value
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer, own_only
@@ -103,8 +102,8 @@ def _beside(call: ToolCall, outcome: Outcome) -> dict[str, str]:
 
 def read_arguments(body: bytes) -> JsonObject:
     try:
-        value = orjson.loads(body or b"{}")
-    except orjson.JSONDecodeError as error:
+        value = json_value(body or b"{}")
+    except (ValueError, RecursionError) as error:
         raise bad_request(f"the body is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise bad_request('the body must be a JSON object of arguments, such as {"path": "src"}')
