@@ -1228,7 +1228,8 @@ CHAT: Final = _now(
     ("r:R71", "reliability R71",
      "A complete block is not executed when the stream did not end normally, unless an option allows it."),
     ("r:R72", "reliability R72",
-     "Retries happen only before the first byte to the client, honour Retry-After and never follow a tool run."),
+     ("Each round is retried while nothing of it was sent to the client, honouring Retry-After; no tool runs twice. "
+      "When a later round fails for good the answer has status 400, x-should-retry: false and the ids of the calls.")),
     ("r:R73", "reliability R73", "Markers and characters split at every byte give the same result as no stream."),
     ("r:R74", "reliability R74",
      "HTML, empty choices, null content, reasoning only and a usage-only chunk pass through or give a clear error."),
@@ -1239,7 +1240,21 @@ CHAT: Final = _now(
     ("r:R76", "reliability R76",
      "When the client disconnects the upstream request ends within 1 s and tools follow the policy."),
     ("r:R77", "reliability R77", "A slow client meets a buffer of 1 MiB and then pauses the upstream."),
-    ("r:R78", "reliability R78", "A tool loop stops after 10 rounds with finish_reason length and a visible note."),
+    ("r:R78", "reliability R78",
+     ("A tool loop stops after 10 rounds with finish_reason stop, a visible note and toolyard.type round_limit.")),
+)
+
+REPEATS: Final = _now(
+    ("repeat:retry", "clients",
+     ("A request with x-stainless-retry-count of at least 1 and the same key and body joins the first turn, while it "
+      "runs and for 10 minutes after a turn in which a tool has run.")),
+    ("repeat:approval", "clients",
+     ("A request that is not streamed and waits for an approval is answered within 55 s with what waits; the same "
+      "request within 10 minutes attaches to the turn, and the approved call runs once.")),
+    ("repeat:mixed", "clients",
+     "A reply whose first call is the client's is handed over with the client's calls alone, streamed and whole."),
+    ("chat:abandoned", "clients", "A named chat that nobody follows any more ends after a limit."),
+    ("chat:long-reply", "clients", "A reply over 2 MiB without any request is passed through and asked for once."),
 )
 
 ROUTES: Final = _now(
@@ -1446,6 +1461,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS,
     STORAGE_AND_HOSTS_TO_COME,
     CHAT,
+    REPEATS,
     ROUTES,
     INTEROP,
     CONSOLE,

@@ -69,10 +69,12 @@ async def test_cursors_go_on_over_the_turns_of_a_chat_and_one_turn_runs_at_a_tim
             told = await shown.json()
             assert (told["state"], told["rounds"]) == ("done", [{"sent": asked("Hi", stream=True)}])
     async with gateway(tmp_path / "busy", [Script(streamed("Hi.")[:2], then="hang")]) as one:
-        run = await one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c")
+        run = await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         assert run.pieces is not None
         await anext(run.pieces)
-        assert (await one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c")).status == 409
+        assert (
+            await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        ).status == 409
         await run.pieces.aclose()
 
 

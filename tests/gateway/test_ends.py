@@ -87,7 +87,9 @@ async def test_a_client_that_leaves_before_the_head_of_its_answer_is_sent_leaves
 @pytest.mark.requirement("chat:stream-resume")
 async def test_a_reply_that_would_survive_ends_with_the_server_also_when_it_has_not_begun(tmp_path: Path) -> None:
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
-        asking = asyncio.create_task(one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c"))
+        asking = asyncio.create_task(
+            one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        )
         while (entry := one.chat._chats.get(ME, "c")) is None or entry.task is None:  # noqa: ASYNC110
             await asyncio.sleep(0)
         await one.chat.close()  # its recording is there, and has not had its first step
@@ -105,11 +107,13 @@ async def test_a_reply_survives_a_client_that_leaves_before_the_model_has_said_a
 ) -> None:
     begins = asyncio.Event()
     async with gateway(tmp_path, [Script(streamed("Hi."), status=status, begins=begins)]) as one, asyncio.timeout(60):
-        asking = asyncio.create_task(one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c"))
+        asking = asyncio.create_task(
+            one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        )
         await until(lambda: one.upstream.bodies)
         asking.cancel()
         await asyncio.wait({asking})
-        again = await one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c")
+        again = await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         following = one.chat.follow("c", 0, ME)
         begins.set()
         assert following is not None
@@ -123,7 +127,7 @@ async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may
     async with gateway(tmp_path, replies("Hi.")) as one:
         chats = one.chat._chats
         for _ in range(3):
-            await one.chat.complete(asked("Hi"), caller=ME, chat="c")
+            await one.chat.complete(asked("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
             entry = chats.get(ME, "c")
             assert entry is not None
             assert chats._kept == entry.size
@@ -179,7 +183,9 @@ async def test_a_surviving_turn_that_never_begins_is_told_as_failed(
 
     monkeypatch.setattr(Turn, "open", opens)
     async with gateway(tmp_path, [HANGS]) as one, asyncio.timeout(60):
-        asking = asyncio.create_task(one.chat.complete(asked("Hi", stream=True), caller=ME, chat="c"))
+        asking = asyncio.create_task(
+            one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
+        )
         await opening.wait()
         asking.cancel()
         await asyncio.wait({asking})

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.gateway.chunks import Head, added, as_events
+from toolyard.gateway.chunks import Chunk, Head, add_usage, as_events
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.native import client_tools, name_of
-from toolyard.gateway.reply import Reply
-from toolyard.gateway.sse import Events
+from toolyard.gateway.native import Ownership, client_tools, name_of
+from toolyard.gateway.sse import Events, event_of
+from toolyard.gateway.streamed_reply import StreamedReply
 from toolyard.gateway.view import View
 
 VALUES = st.recursive(
@@ -36,17 +36,20 @@ CHOICE = fields(
 CHUNK = fields(id=st.text(max_size=3), choices=st.lists(CHOICE, max_size=2), usage=VALUES, error=st.none())
 
 
+def written(chunks: list[Chunk]) -> bytes:
+    return b"".join(chunk.raw or event_of(chunk.data) for chunk in chunks)
+
+
 @pytest.mark.requirement("r:R74")
 @given(st.lists(CHUNK, max_size=6), st.booleans(), st.integers(1, 2))
 def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hides: bool, number: int) -> None:
     view = View(hides=hides)
-    reply = Reply(Head("x", 1, "m"), view, name="p", number=number, clients=frozenset({"theirs"}), looks=True)
-    with contextlib.suppress(ChatFailed):
-        sent = [reply.take([b"data: " + orjson.dumps(chunk)]) for chunk in chunks]
-        raw = b"".join([*sent, reply.end(), reply.closing()])
-        assert all(event.startswith(b"data: {") for event in Events().feed(raw))
-        assert all(isinstance(name_of(call), str) for call in reply.calls.all())
-        assert isinstance(reply.spent(), dict)
+    reply = StreamedReply(Head("x", 1, "m"), view, "p", number, Ownership(frozenset({"theirs"})), looks=True)
+    sent = [chunk for chunk in chunks for chunk in reply.take([b"data: " + orjson.dumps(chunk)])]
+    raw = written([*sent, *reply.end(), *reply.closing()])
+    assert all(event.startswith(b"data: {") for event in Events().feed(raw))
+    assert all(isinstance(name_of(call), str) for call in reply.calls)
+    assert isinstance(reply.spent(), dict)
 
 
 @pytest.mark.requirement("r:R74")
@@ -61,10 +64,10 @@ def test_whatever_comes_whole_is_events_or_a_fault(whole: Any) -> None:
 def test_usages_are_added_field_by_field() -> None:
     one = {"total_tokens": 3, "prompt_tokens_details": {"cached_tokens": 1}, "cost": 0.5, "note": "a"}
     two = {"total_tokens": 4, "prompt_tokens_details": {"cached_tokens": 2, "new": 1}, "cost": 0.25, "note": "b"}
-    assert added(one, two) == {  # type: ignore[arg-type]
+    assert add_usage(one, two) == {  # type: ignore[arg-type]
         "total_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3, "new": 1}, "cost": 0.75, "note": "b",
     }  # fmt: skip
-    assert added({}, two) == two  # type: ignore[arg-type]
+    assert add_usage({}, two) == two  # type: ignore[arg-type]
 
 
 def _event(**choice: Any) -> bytes:
@@ -73,14 +76,14 @@ def _event(**choice: Any) -> bytes:
 
 @pytest.mark.requirement("r:R70")
 def test_a_last_chunk_that_does_not_say_which_answer_it_ends_ends_the_first() -> None:
-    reply = Reply(Head("x", 1, "m"), View(hides=True), name="p", number=1, clients=frozenset(), looks=False)
+    reply = StreamedReply(Head("x", 1, "m"), View(hides=True), "p", 1, Ownership(), looks=False)
     reply.take([_event(index=0, delta={"content": "a"}), _event(delta={}, finish_reason="stop")])
-    assert (reply.ended, reply.finish) == (True, "stop")
+    assert (reply.failure, reply.finish) == (None, "stop")
 
 
 @pytest.mark.requirement("chat:completions")
 def test_what_is_no_text_in_the_last_chunk_goes_on_with_it() -> None:
-    reply = Reply(Head("x", 1, "m"), View(hides=True), name="p", number=1, clients=frozenset(), looks=True)
+    reply = StreamedReply(Head("x", 1, "m"), View(hides=True), "p", 1, Ownership(), looks=True)
     parts = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": "data:x"}}]
     sent = reply.take([_event(index=0, delta={"content": parts}, finish_reason="stop")])
-    assert orjson.loads(sent.removeprefix(b"data: "))["choices"][0]["delta"]["content"] == parts
+    assert orjson.loads(written(sent).removeprefix(b"data: "))["choices"][0]["delta"]["content"] == parts

@@ -217,15 +217,17 @@ async def test_the_switch_in_a_system_message_turns_tools_off(tmp_path: Path, st
 
 @pytest.mark.requirement("r:R78")
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_loop_of_tools_ends_with_length_and_a_note(tmp_path: Path, stream: bool) -> None:
+async def test_a_loop_of_tools_ends_as_a_complete_answer_with_a_note(tmp_path: Path, stream: bool) -> None:
+    limit = {"type": "round_limit"}
     async with gateway(tmp_path, replies(f"Again.\n{BLOCK}")) as one:
         if stream:
             heard = await one.streamed()
-            assert (heard.finishes, heard.done) == (["length"], 1)
+            assert (heard.finishes, heard.done, heard.events[-1]["toolyard"]) == (["stop"], 1, limit)
             text = heard.text
         else:
-            choice = (await one.whole())["choices"][0]
-            assert choice["finish_reason"] == "length"
+            answer = await one.whole()
+            choice = answer["choices"][0]
+            assert (choice["finish_reason"], answer["toolyard"]) == ("stop", limit)
             text = choice["message"]["content"]
         assert f"more than {MAX_ROUNDS} rounds" in text
         assert (len(one.ran), len(one.upstream.bodies)) == (MAX_ROUNDS, MAX_ROUNDS + 1)

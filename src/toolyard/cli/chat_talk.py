@@ -12,6 +12,7 @@ from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.gateway.assemble import make_chat
+from toolyard.gateway.options import CHAT_HEADER, SHOW_HEADER
 from toolyard.gateway.sse import Events, data_of
 from toolyard.hosts.yard import open_yard
 from toolyard.protocol.approval import State
@@ -116,7 +117,8 @@ class Local:
         self._id = f"cli-{uuid4().hex}"
 
     async def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        run = await self._chat.complete({**body, "stream": True}, caller=self._caller, show=_SHOW, chat=self._id)
+        headers = {SHOW_HEADER.lower(): _SHOW, CHAT_HEADER.lower(): self._id}
+        run = await self._chat.complete({**body, "stream": True}, caller=self._caller, headers=headers)
         if run.pieces is None:
             yield _object(run.body, run.status)
             return

@@ -1,15 +1,16 @@
 """Chat: the port between HTTP and the model providers.
 
 A request with an id for its chat survives its client when it streams: it goes on, its reply is recorded, and ``follow``
-gives every later piece. Any other request ends when its client leaves, with its model and its tools.
+gives every later piece; it ends when nobody has followed it for a while. Any other streamed request ends when its
+client leaves, with its model and its tools. So does one whose answer comes in one piece, unless its client timed out
+and will ask again, or was told that a call waits for approval: see ``shared_turns``.
 """
 
 import asyncio
 import logging
 import random
-import re
 import secrets
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,25 +18,28 @@ from http import HTTPStatus
 from typing import Final
 
 from toolyard.gateway.ask import Ask
-from toolyard.gateway.bounds import Bounds, bounds_of
 from toolyard.gateway.chats import Chats, Entry, Recorded
 from toolyard.gateway.contact import Contact
 from toolyard.gateway.faults import ChatFailed, bad_request, written
 from toolyard.gateway.host import Texts, Tools
 from toolyard.gateway.interruption import Interrupted
+from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options
 from toolyard.gateway.prompt import filled
 from toolyard.gateway.records import ChatRecord
-from toolyard.gateway.shown import Show
+from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
+from toolyard.gateway.shown import Show, waiting_extension, waiting_text
+from toolyard.gateway.stream import SseWriter
 from toolyard.gateway.turn import Turn
 from toolyard.gateway.upstreams import Upstreams
-from toolyard.gateway.vcp import EXTRAS, handle_of
-from toolyard.gateway.whole import whole_answer
+from toolyard.gateway.vcp import EXTRAS
+from toolyard.gateway.whole import WholeAnswer
 from toolyard.protocol.json import Json, JsonObject
 
+APPROVAL_WAIT_S: Final = 55.0  # many clients give up after a minute
+FOLLOWED_S: Final = 1800.0
+_LOOK_S = 1.0
+_NO_RETRY = {"x-should-retry": "false"}  # OpenAI's SDKs repeat no request that is answered so
 _log = logging.getLogger(__name__)
-EXTENSION: Final = "toolyard"  # for what OpenAI has no word for:
-_SAID: Final = frozenset({"chat", "show", "tools", "mode"})
-_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +53,6 @@ class ChatRun:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """What a request says to the host and not to the model."""
-
-    chat: str
-    show: Show
-    handle: str
-    bounds: Bounds
-
-
 class Chat:
     def __init__(
         self,
@@ -69,10 +63,15 @@ class Chat:
         now: Callable[[], datetime],
         show: Show = Show.SUMMARY,
         nonce: bool = False,
+        followed_s: float = FOLLOWED_S,
+        approval_wait_s: float = APPROVAL_WAIT_S,
     ) -> None:
+        """``followed_s``: how long a chat with an id goes on when nobody follows it."""
         self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
         self._show, self._nonce = show, nonce
+        self._followed_s, self._approval_wait_s = followed_s, approval_wait_s
         self._chats = Chats()
+        self._shared = SharedTurns()
         self._leaving: dict[asyncio.Task[None], Upstreams] = {}  # providers that only running turns still need
 
     def change_upstreams(self, upstreams: Upstreams) -> None:
@@ -89,20 +88,23 @@ class Chat:
         may_approve: bool = False,
         raw: bytes = b"",
         vcp: bool = False,
-        chat: str = "",
-        show: str = "",
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> ChatRun:
         """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes."""
         try:
-            wanted = self._wanted(body, may_approve=may_approve, vcp=vcp, chat=chat, show=show)
-            turn = await self._turn(body, raw, caller, wanted)
-            entry = self._begun(turn, wanted)
+            options = parse_options(body, headers, may_approve=may_approve, vcp=vcp, usual=self._show)
+            if (joined := await self._join(body, raw, caller, options)) is not None:
+                return joined
+            turn = await self._turn(body, raw, caller, options)
+            entry = self._begin(turn, raw, options)
         except ChatFailed as failed:
             return self._failed("", failed)
         try:
-            if entry.recorded is not None and turn.ask.streams:
+            if not turn.ask.streams:
+                return await self._whole(entry, turn, raw, options)
+            if entry.recorded is not None:
                 return await self._surviving(entry, turn, entry.recorded)
-            return await (self._plain(entry, turn) if turn.ask.streams else self._whole(entry, turn))
+            return await self._plain(entry, turn)
         except ChatFailed as failed:
             return self._failed(turn.record.id, failed, turn.record)
 
@@ -138,33 +140,11 @@ class Chat:
         if leaving:
             await asyncio.wait(leaving)
 
-    def _wanted(self, body: JsonObject, *, may_approve: bool, vcp: bool, chat: str, show: str) -> _Wanted:
-        if not isinstance(body.get("messages"), list) or not body["messages"]:
-            raise bad_request("'messages' must be a list with at least one message")
-        if not isinstance(body.get("model", ""), str):
-            raise bad_request("'model' must be a text")
-        if not isinstance(body.get("stream"), bool | None):
-            raise bad_request("'stream' must be true or false")
-        said = {} if body.get(EXTENSION) is None else body[EXTENSION]
-        if not isinstance(said, dict) or not said.keys() <= _SAID:
-            odd = f", not of '{min(said.keys() - _SAID)[:50]}'" if isinstance(said, dict) else ""
-            raise bad_request(f"'{EXTENSION}' is an object of {', '.join(sorted(_SAID))}{odd}")
-        chat = str(said.get("chat") or chat)
-        if chat and not _ID.fullmatch(chat):
-            raise bad_request("the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
-        form = str(said.get("show") or show)
-        if form and form not in list(Show):
-            raise bad_request(f"'show' is one of {', '.join(Show)}, not '{form[:50]}'")
-        usual = Show.RAW if vcp else self._show
-        if not vcp and usual is not Show.EVENTS and _wants_json(body):
-            usual = Show.HIDDEN  # a line about a call would make it no JSON
-        return _Wanted(chat, Show(form) if form else usual, handle_of(body), bounds_of(said, may_approve=may_approve))
-
     async def _leave(self, upstreams: Upstreams) -> None:
         await self._chats.outlived()
         await upstreams.close()
 
-    async def _turn(self, body: JsonObject, raw: bytes, caller: str, wanted: _Wanted) -> Turn:
+    async def _turn(self, body: JsonObject, raw: bytes, caller: str, options: ChatOptions) -> Turn:
         nonce = secrets.token_hex(4) if self._nonce else None
         messages = body["messages"]
         prompt = await filled(messages if isinstance(messages, list) else [], self._texts, caller, nonce)
@@ -181,35 +161,85 @@ class Chat:
             caller=caller,
             body=body,
             raw=raw,
-            show=wanted.show,
+            show=options.show,
             looks=not prompt.forbids_tools and not several,
             nonce=nonce,
         )
         now = self._now().timestamp()
-        id_ = wanted.chat or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
+        id_ = options.chat or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
         record = ChatRecord(id=id_, caller=caller, model=name, started=now)
-        return Turn(ask, upstream, self._tools, record, int(now), bounds=wanted.bounds)
+        return Turn(ask, upstream, self._tools, record, int(now), bounds=options.bounds)
 
-    def _begun(self, turn: Turn, wanted: _Wanted) -> Entry:
-        """The turn in the books. Raises ChatFailed while another one of its chat runs."""
-        before = self._chats.get(turn.ask.caller, wanted.chat)
+    def _begin(self, turn: Turn, raw: bytes, options: ChatOptions) -> Entry:
+        """Enter the turn in the books. Raises ChatFailed while another one of its chat runs."""
+        before = self._chats.get(turn.ask.caller, options.chat)
         if before is not None and before.turn is not None:
-            raise bad_request(f"the chat '{wanted.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
-        entry = Entry(turn.record, wanted.handle, turn)
+            raise bad_request(f"the chat '{options.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
+        entry = Entry(turn.record, options.handle, turn, request=raw)
         entry.recorded = before.recorded if before else None
-        if wanted.chat and turn.ask.streams:
+        if options.chat and turn.ask.streams:
             entry.recorded = entry.recorded or Recorded()
-            entry.recorded.begin()
+            entry.begun = entry.recorded.begin()
         self._chats.begin(entry)
         return entry
 
-    async def _whole(self, entry: Entry, turn: Turn) -> ChatRun:
+    async def _join(self, body: JsonObject, raw: bytes, caller: str, options: ChatOptions) -> ChatRun | None:
+        """Return the answer of the turn that this request repeats; None when it repeats none."""
+        if not raw:
+            return None
+        if body.get("stream") is not True:
+            shared = self._shared.find(caller, raw, is_retry=options.is_retry)
+            return None if shared is None else await self._answer(shared, options)
+        entry = self._chats.get(caller, options.chat) if options.is_retry and options.chat else None
+        if entry is None or entry.recorded is None or entry.request != raw:
+            return None
+        return _follow(entry, entry.recorded)
+
+    async def _whole(self, entry: Entry, turn: Turn, raw: bytes, options: ChatOptions) -> ChatRun:
+        shared = SharedTurn(raw, turn, WholeAnswer(turn.head))
+        shared.task = entry.task = asyncio.create_task(self._finish(entry, turn, shared.answer))
+        self._shared.add(shared)
+        return await self._answer(shared, options)
+
+    async def _finish(self, entry: Entry, turn: Turn, answer: WholeAnswer) -> ChatRun:
+        """Run a turn whose answer comes in one piece."""
         try:
             await turn.open()
-            body = await whole_answer(turn)
+            async with aclosing(turn.events()) as events:
+                async for event in events:
+                    answer.take(event)
+            return ChatRun(id=turn.record.id, body=answer.body)
+        except ChatFailed as failed:
+            return self._failed(turn.record.id, failed, turn.record)
+        except asyncio.CancelledError:
+            turn.record.failed("the client left")
+            raise
         finally:
             self._chats.end(entry)
-        return ChatRun(id=turn.record.id, body=body)
+
+    async def _answer(self, shared: SharedTurn, options: ChatOptions) -> ChatRun:
+        """Wait for the answer of a shared turn; a client that would wait for an approval is told so early."""
+        loop = asyncio.get_running_loop()
+        began, pause = loop.time(), self._approval_wait_s
+        shared.clients += 1
+        try:
+            while not (await asyncio.wait({shared.task}, timeout=pause))[0]:
+                if waiting := await shared.turn.pending_approvals():
+                    self._shared.answer_early(shared)
+                    note = waiting_text(waiting, shared.answer.text) + _COME_BACK
+                    early = shared.answer.close_early(note, waiting_extension(waiting))
+                    return ChatRun(id=shared.turn.record.id, body=early)
+                pause = _LOOK_S
+        except asyncio.CancelledError:
+            waited = loop.time() - began
+            self._shared.leave(shared, timed_out=options.timeout_s is not None and waited >= options.timeout_s - 1)
+            raise
+        self._shared.deliver(shared)
+        if shared.task.cancelled():
+            fault = bad_request("the turn was interrupted", "interrupted").fault
+            calls = shared.turn.calls_run
+            return self._failed(shared.turn.record.id, ChatFailed(fault.after_tools(calls) if calls else fault))
+        return shared.task.result()
 
     async def _plain(self, entry: Entry, turn: Turn) -> ChatRun:
         try:
@@ -217,16 +247,18 @@ class Chat:
         except BaseException:
             self._chats.end(entry)
             raise
-        passing = self._passing(entry, turn)
+        passing = self._pass(entry, turn)
         await anext(passing)  # one that has not begun would not end its turn when it is closed
         return ChatRun(id=turn.record.id, pieces=passing)
 
-    async def _passing(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
+    async def _pass(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
+        writer = SseWriter(turn.head)
         try:
             yield b""
-            async with aclosing(turn.pieces()) as pieces:
-                async for piece in pieces:
-                    yield piece
+            async with aclosing(turn.events()) as events:
+                async for event in events:
+                    if piece := writer.write(event):
+                        yield piece
         except (asyncio.CancelledError, GeneratorExit):
             turn.record.failed("the client left")
             raise
@@ -234,18 +266,17 @@ class Chat:
             self._chats.end(entry)
 
     async def _surviving(self, entry: Entry, turn: Turn, recorded: Recorded) -> ChatRun:
-        begun = recorded.cursor
         opening = entry.opening = asyncio.create_task(turn.open())
         opening.add_done_callback(lambda _: self._opened(entry, turn, recorded, opening))
         await asyncio.shield(opening)  # the client may leave before the model has said a word
-        headers = {"X-Toolyard-Cursor": str(begun)}
-        return ChatRun(id=turn.record.id, pieces=recorded.follow(begun), headers=headers)
+        return _follow(entry, recorded)
 
     def _opened(self, entry: Entry, turn: Turn, recorded: Recorded, opening: asyncio.Task[None]) -> None:
         entry.opening = None
         failed = asyncio.CancelledError() if opening.cancelled() else opening.exception()
         if failed is None:
             entry.task = asyncio.create_task(self._record(entry, turn, recorded))
+            recorded.when_left(self._followed_s, turn.interrupt)
             return
         if isinstance(failed, ChatFailed):
             fault = failed.fault.masked(self._tools.mask)
@@ -259,9 +290,10 @@ class Chat:
 
     async def _record(self, entry: Entry, turn: Turn, recorded: Recorded) -> None:
         try:
-            async with aclosing(turn.pieces()) as pieces:
-                async for piece in pieces:
-                    recorded.put(piece)
+            writer = SseWriter(turn.head)
+            async with aclosing(turn.events()) as events:
+                async for event in events:
+                    recorded.put(writer.write(event))
                     with suppress(Interrupted), turn.interruption.stops():
                         await recorded.room()
         finally:
@@ -272,9 +304,14 @@ class Chat:
         if record is not None:
             record.failed(fault.message)
         headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
-        return ChatRun(id=chat, status=fault.status, body=fault.body(), headers=headers)
+        return ChatRun(
+            id=chat, status=fault.status, body=fault.body(), headers=headers | (_NO_RETRY if fault.is_final else {})
+        )
 
 
-def _wants_json(body: JsonObject) -> bool:
-    wanted = body.get("response_format")
-    return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
+_COME_BACK = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
+
+
+def _follow(entry: Entry, recorded: Recorded) -> ChatRun:
+    headers = {"X-Toolyard-Cursor": str(entry.begun)}
+    return ChatRun(id=entry.record.id, pieces=recorded.follow(entry.begun), headers=headers)

@@ -8,9 +8,9 @@ that is older gets a ``gap`` event first, and so does one of another recording, 
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.sse import event_of
@@ -37,6 +37,8 @@ class Recorded:
         self._first = 0  # cursor of the oldest event that is kept
         self._readers: set[_Reader] = set()
         self._news, self._room = asyncio.Event(), asyncio.Event()
+        self._patience: tuple[float, Callable[[], None]] | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self.size = 0
         self.ended = True
 
@@ -45,12 +47,31 @@ class Recorded:
         """Behind the newest event."""
         return self._first + len(self._events)
 
-    def begin(self) -> None:
+    def begin(self) -> int:
+        """Begin another reply; return its cursor."""
         self.ended = False
+        return self.cursor
 
     def end(self) -> None:
         self.ended = True
+        self._cancel_timer()
         self._ring()
+
+    def when_left(self, seconds: float, then: Callable[[], None]) -> None:
+        """Call ``then`` once nobody has followed the reply for so long."""
+        self._patience = (seconds, then)
+        self._start_timer()
+
+    def _start_timer(self) -> None:
+        if self._readers or self.ended or self._patience is None or self._timer is not None:
+            return
+        seconds, then = self._patience
+        self._timer = asyncio.get_running_loop().call_later(seconds, then)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def put(self, piece: bytes) -> None:
         for event in piece.split(b"\n\n"):
@@ -76,6 +97,7 @@ class Recorded:
         reader = _Reader(self._first if is_other else max(0, cursor))
         reader.behind = sum(map(len, list(self._events)[max(0, reader.at - self._first) :]))
         self._readers.add(reader)
+        self._cancel_timer()
         try:
             if is_other:
                 yield _gap(cursor, reader.at)
@@ -93,6 +115,7 @@ class Recorded:
         finally:
             self._readers.discard(reader)
             self._room.set()
+            self._start_timer()
 
     def _read(self, reader: _Reader) -> bytes:
         event = self._events[reader.at - self._first]
@@ -118,7 +141,9 @@ class Entry:
     turn: Turn | None = None  # while it runs
     recorded: Recorded | None = None
     opening: "asyncio.Task[None] | None" = field(default=None, repr=False)  # so that it is held
-    task: "asyncio.Task[None] | None" = field(default=None, repr=False)
+    task: "asyncio.Task[Any] | None" = field(default=None, repr=False)
+    request: bytes = field(default=b"", repr=False)  # as it came
+    begun: int = 0  # the cursor of its reply
 
     @property
     def key(self) -> tuple[str, str]:

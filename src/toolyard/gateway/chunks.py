@@ -1,11 +1,19 @@
 """Chunks of a streamed answer: what they have in common, how usages add up, and a whole answer as chunks."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import orjson
 
 from toolyard.gateway.faults import unreadable
 from toolyard.protocol.json import Json, JsonObject
+
+
+class Chunk(NamedTuple):
+    """A chunk on its way to the client."""
+
+    data: JsonObject
+    raw: bytes = b""  # the whole event as it came; empty when the chunk was changed
 
 
 @dataclass(slots=True)
@@ -33,13 +41,13 @@ class Head:
         return own | {"model": self.model} | rest
 
 
-def added(one: JsonObject, other: JsonObject) -> JsonObject:
-    """Two usages as one: numbers are added, whatever else there is is the later one's."""
+def add_usage(one: JsonObject, other: JsonObject) -> JsonObject:
+    """Add two usages: numbers are added, of anything else the later one counts."""
     made = dict(one)
     for key, value in other.items():
         before = made.get(key)
         if isinstance(before, dict) and isinstance(value, dict):
-            made[key] = added(before, value)
+            made[key] = add_usage(before, value)
         elif _is_number(before) and _is_number(value):
             made[key] = before + value  # type: ignore[operator]
         elif value is not None or key not in made:

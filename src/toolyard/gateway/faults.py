@@ -13,6 +13,7 @@ import orjson
 from toolyard.protocol.json import JsonObject
 
 _EXCERPT = 500  # characters of an answer that is no JSON
+_MAX_LISTED = 20  # calls that a message names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,33 @@ class ChatFault:
     type: str = "upstream_error"
     own: JsonObject = field(default_factory=dict)  # the provider's error object
     retry_after: str = ""
+    is_final: bool = False  # the client is told not to repeat its request
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether asking the provider once more may help."""
+        said = self.own.get("code")
+        if self.code == "upstream_error":  # an error in place of an answer
+            return isinstance(said, int) and (said == HTTPStatus.TOO_MANY_REQUESTS or said >= 500)
+        return self.code == "upstream_cut_off"
+
+    def after_tools(self, calls: list[str]) -> "ChatFault":
+        """Return the fault of a turn in which tools have run: no client repeats a request for it."""
+        listed = ", ".join(calls[:_MAX_LISTED]) + (", ..." if len(calls) > _MAX_LISTED else "")
+        message = (
+            f"{str(self.own.get('message') or self.message).rstrip('.')}. Tools have already run in this turn, so "
+            f"sending the same request again would run them twice. Their calls: {listed}"
+        )
+        return replace(
+            self,
+            status=HTTPStatus.BAD_REQUEST,
+            message=message,
+            code="tools_have_run",
+            type="invalid_request_error",
+            own={},
+            retry_after="",
+            is_final=True,
+        )
 
     def to_dict(self) -> JsonObject:
         return {"error": self.own or {"message": self.message, "type": self.type, "param": None, "code": self.code}}

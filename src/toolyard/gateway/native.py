@@ -1,11 +1,9 @@
 """Native tool calls of a reply: gathered from the pieces of a stream, and as work.
 
-A call of one of the client's own tools is the client's. Any other is ours, also one that nobody knows: the model is
-told so. A tool that the client gave a name of ours is the client's. A call that cannot be run, such as one whose
-arguments are not JSON, fails like any other: it is told and kept.
+A call that cannot be run, such as one whose arguments are not JSON, fails like any other: it is told and kept.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
 from uuid import uuid4
@@ -34,6 +32,21 @@ def client_tools(body: JsonObject) -> frozenset[str]:
     return frozenset(names) if names else _NONE
 
 
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """Whose tool a native name is. A name that both have is the client's.
+
+    When the client brought tools and ours were not offered, every name is the client's; else a name that nobody knows
+    is ours, and the model is told so.
+    """
+
+    client: frozenset[str] = _NONE  # the names of the client's tools
+    is_offered: bool = True  # whether ours were offered to the model
+
+    def is_client(self, name: str) -> bool:
+        return name in self.client or (bool(self.client) and not self.is_offered)
+
+
 def name_of(call: JsonObject) -> str:
     named = next((inner for key in _WRITTEN if isinstance(inner := call.get(key), dict)), {})
     return str(named.get("name") or "")
@@ -52,7 +65,9 @@ class NativeCalls:
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def merge(self, deltas: Json) -> None:
+    def merge(self, deltas: Json) -> list[str]:
+        """Add the next pieces; return the name of the call to which each of them belongs."""
+        names = []
         for position, delta in enumerate(_list(deltas)):
             if isinstance(delta, dict):
                 index = delta.get("index")
@@ -60,13 +75,15 @@ class NativeCalls:
                 call = self._at.get(place)
                 if call is None or call.is_other_than(delta):
                     if len(self._calls) >= 2 * MAX_CALLS:
+                        names.append("")
                         continue
                     call = self._at[place] = _Call()
                     self._calls.append((place, call))
                 call.merge(delta)
-
-    def names(self) -> list[str]:
-        return [name_of(call.told) for _, call in self._calls]
+                names.append(name_of(call.told))
+            else:
+                names.append("")
+        return names
 
     def all(self) -> list[JsonObject]:
         return [call.whole() for _, call in sorted(self._calls, key=itemgetter(0))]

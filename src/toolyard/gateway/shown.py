@@ -71,6 +71,11 @@ def waiting_event(one: Waiting) -> JsonObject:
     return {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
 
 
+def waiting_extension(asked: Iterable[Waiting]) -> JsonObject:
+    """What a program is told that cannot wait for them."""
+    return {"type": "approval_required", "approvals": [waiting_event(one) for one in asked]}
+
+
 def limit_note(rounds: int) -> str:
     return f"\n\n[Toolyard stopped here: the model asked for tools in more than {rounds} rounds.]\n"
 

@@ -1,8 +1,10 @@
 """One chat request until its final answer: rounds of asking the model and doing the tool work it asks for.
 
-Work is done only after a reply ended as it should: one that broke off runs nothing. The client sees one answer: one
-id, one finish reason, one end, the usage of all rounds. At most ``MAX_ROUNDS`` rounds of tool work: a reply that asks
-for more ends the turn with the finish reason ``length`` and a note. Nothing is asked twice after a tool has run.
+``events`` is the one loop of it; a sink makes an answer of the events. Work is done only after a reply ended as it
+should: one that broke off runs nothing. The client sees one answer: one id, one finish reason, one end, the usage of
+all rounds. A round is asked again while nothing of it was sent to the client, which repeats no tool. After
+``max_rounds`` rounds of tool work a reply that asks for more ends the turn with a note. When a turn fails after a tool
+has run, its fault tells every client not to repeat the request.
 """
 
 import asyncio
@@ -14,21 +16,25 @@ from toolyard.gateway import native, requests
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.ask import Ask
 from toolyard.gateway.bounds import Bounds
-from toolyard.gateway.chunks import Head
-from toolyard.gateway.faults import ChatFailed, cut_off, written
+from toolyard.gateway.chunks import Chunk, Head
+from toolyard.gateway.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
+from toolyard.gateway.faults import ChatFailed, ChatFault, cut_off, written
 from toolyard.gateway.feedback import answered
 from toolyard.gateway.host import Tools, Waiting
 from toolyard.gateway.interruption import Interrupted, Interruption
+from toolyard.gateway.native import Ownership
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.reply import Reply
 from toolyard.gateway.shown import Show, call_event, limit_note, waiting_event, waiting_text, work_text
-from toolyard.gateway.sse import DONE, event_of
+from toolyard.gateway.streamed_reply import StreamedReply
 from toolyard.gateway.upstream import Upstream
 from toolyard.gateway.view import View
+from toolyard.gateway.whole_reply import WholeReply
 from toolyard.gateway.work import Job, Ran, Work
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import json_bytes, json_value
 
 MAX_ROUNDS: Final = 10
+_MAX_BREAKS = 2  # how often a round is asked again because its answer broke off
 _FILTERED = "content_filter"
 _LOOK_S = 1.0  # how often running work is looked at for approvals that it waits for
 
@@ -43,190 +49,77 @@ class Turn:
         created: int,
         *,
         bounds: Bounds = Bounds(),  # noqa: B008 it is frozen
+        max_rounds: int = MAX_ROUNDS,
     ) -> None:
-        self._bounds = bounds
         self.ask, self._upstream, self._tools, self.record = ask, upstream, tools, record
+        self._bounds, self._max_rounds = bounds, max_rounds
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
-        self._clients = native.client_tools(ask.body)
+        self._owners = Ownership(native.client_tools(ask.body))
         self._messages = ask.messages
+        self._round = 0
+        self._breaks = 0  # of the round at hand
+        self._request = ask.raw  # of the round at hand
         self._answer: Answer | None = None
-        self._events: asyncio.Queue[bytes | None] | None = None  # for a client that draws the work
+        self._streamed = self._new_reply()
+        self._reply: Reply = self._streamed  # the reply at hand
+        self._updates: asyncio.Queue[CallUpdate | None] | None = None  # for a client that draws the work
         self._work = Work(tools)
         self._results: list[Ran] = []
+        self._running: set[str] = set()  # ids of calls
         self.interruption = Interruption()
-        self.round = 0
+        self.calls_run: list[str] = []  # ids of the calls that were started
 
     async def open(self) -> None:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
         with suppress(Interrupted):  # the answer will say so
-            await self._next(self.ask.raw, retry=True)
-
-    @property
-    def upstream_name(self) -> str:
-        return self._upstream.name
-
-    def failed(self, failed: ChatFailed) -> None:
-        """What the provider sent is no answer, or not the whole of one."""
-        self._upstream.failed(failed)
+            await self._send(self._request)
 
     def interrupt(self) -> None:
         if not self.interruption.ask():
             self.close()  # nobody waits for it, because the client is slow
 
-    async def stop_work(self) -> None:
-        """Also of what nobody waits for."""
-        await self._work.stop()
+    async def pending_approvals(self) -> list[Waiting]:
+        """Return those of its running calls that wait for a person."""
+        return await self._tools.waiting(frozenset(self._running)) if self._running else []
 
-    async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """The answer as events, ready to be sent."""
+    async def events(self) -> AsyncGenerator[TurnEvent, None]:
+        """Run the turn: what happens in it, in order, until it has finished or failed."""
         try:
             while True:
-                reply = self._reply()
-                while piece := await self._passed(reply):
-                    yield piece
-                if rest := reply.end():
-                    yield rest
+                self._round, self._breaks = self._round + 1, 0
+                self._streamed = self._new_reply()
+                while chunks := await self._read():
+                    yield Delta(chunks)
+                reply = self._reply
+                yield ReplyEnded(reply)
                 jobs = self._jobs(reply)
                 if not jobs:
-                    yield reply.closing() + DONE
+                    yield Finished(Ending.DONE, reply)
                     return
-                if self.round > MAX_ROUNDS:
-                    yield self._limit(reply.spent())
+                if self._round > self._max_rounds:
+                    yield Note(limit_note(self._max_rounds))
+                    yield Finished(Ending.ROUND_LIMIT, reply)
                     return
-                async with aclosing(self._done(jobs, reply)) as done:
-                    async for piece in done:
-                        yield piece
-                results = self._results
-                if text := work_text(self.ask.show, results, reply.seen):
-                    yield event_of(self.head.chunk({"content": text}))
+                async with aclosing(self._do(jobs, reply)) as updates:
+                    async for update in updates:
+                        yield update
+                if text := work_text(self.ask.show, self._results, reply.seen):
+                    yield Note(text)
                 if all(job.forgets for job in jobs):
-                    yield reply.closing() + DONE
+                    yield Finished(Ending.DONE, reply)  # with calls of the client's own tools, if it has any
                     return
                 self.head.usage = reply.spent()
-                await self._again(reply, results)
+                await self._ask_next(reply)
         except ChatFailed as failed:
-            self.failed(failed)
-            fault = failed.fault.masked(self._tools.mask)
-            self.record.failed(fault.message)
-            yield fault.event()
+            if rest := self._streamed.end():
+                yield Delta(rest)  # what was said is not lost, although it might have become a request
+            yield Failed(self._fault_of(failed))
         except Interrupted:
-            await self.stop_work()
+            await self._work.stop()  # also what nobody waits for
             self.record.failed("interrupted")
-            yield event_of(self.head.chunk({}, "stop") | {"toolyard": {"type": "interrupted"}}) + DONE
+            yield Finished(Ending.INTERRUPTED)
         finally:
             self.close()
-
-    def _reply(self) -> Reply:
-        self.round += 1
-        view = View(hides=self.ask.show.hides_requests, nonce=self.ask.nonce)
-        return Reply(
-            self.head, view, name=self._upstream.name, number=self.round, clients=self._clients, looks=self.ask.looks
-        )
-
-    async def _passed(self, reply: Reply) -> bytes:
-        """The next that the client sees of a reply; empty at its end. Raises ChatFailed unless it ends as it should."""
-        try:
-            while not reply.done:
-                with self.interruption.stops():
-                    events = await self.answer.events()
-                if not events:
-                    break
-                if piece := reply.take(events):
-                    return piece
-        except ChatFailed:
-            if not reply.ended:
-                raise
-        if not reply.ended:
-            raise cut_off(self._upstream.name)
-        return b""
-
-    def _jobs(self, reply: Reply) -> list[Job]:
-        """What this reply asks of us; nothing when it hands over to the client."""
-        if not self.ask.looks or reply.passed_calls:
-            return []
-        text = "".join(reply.text) if reply.view.requests else ""
-        return self.jobs(reply.view, reply.calls.all(), reply.finish, text)
-
-    def jobs(self, view: View, calls: list[JsonObject], finish: Json, text: str) -> list[Job]:
-        """``text`` is what ``view`` has seen."""
-        if finish == _FILTERED:
-            return []
-        written = requests.jobs_of(view.requests, self._tools, self.ask.caller, self._messages, text)
-        ours = native.jobs_of(self._ours(calls), self._tools, self.ask.caller, cut=finish == native.CUT)
-        return [self._bounds.within(job, self._tools.spec).of_chat(self.record.id) for job in (*ours, *written)]
-
-    async def _done(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[bytes, None]:
-        """Do the work; meanwhile what the client is told of it."""
-        if not self.ask.show.tells:
-            self._results = await self.work(jobs)
-            return
-        events = self._events = asyncio.Queue()
-        task = asyncio.create_task(self._work.do(jobs, self._tell))
-        task.add_done_callback(lambda _: events.put_nowait(None))
-        calls = {job.call.id for job in jobs if job.call is not None}
-        try:
-            while True:
-                with self.interruption.stops():
-                    event = await _soon(events)
-                    asked = await self._tools.waiting(calls) if event == b"" else []
-                if event is None:
-                    break
-                if event := event or self._asked(asked, reply):
-                    yield event
-                calls -= {one.call_id for one in asked}
-            self._results = await task
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-
-    def _asked(self, asked: list[Waiting], reply: Reply) -> bytes:
-        """Calls that wait until somebody allows them."""
-        if not asked:
-            return b""
-        if self.ask.show is Show.EVENTS:
-            told = [self.head.stamp({"choices": [], "toolyard": waiting_event(one)}) for one in asked]
-            return b"".join(map(event_of, told))
-        return reply.says(waiting_text(asked, reply.seen))
-
-    async def work(self, jobs: list[Job]) -> list[Ran]:
-        with self.interruption.stops():
-            return await self._work.do(jobs, self._tell)
-
-    def _tell(self, job: Job, ran: Ran | None) -> None:
-        if ran is not None:
-            self.record.worked(job.tool, ran.state.value, ran.text)
-        if self._events is not None and self.ask.show is Show.EVENTS:
-            told = self.head.stamp({"choices": [], "toolyard": call_event(job, ran)})
-            self._events.put_nowait(self._tools.mask(event_of(told).decode()).encode())
-
-    async def _again(self, reply: Reply, results: list[Ran]) -> None:
-        said: JsonObject = {"role": "assistant", "content": "".join(reply.text)}
-        await self.again(said | (reply.more() if reply.calls else {}), reply.calls.all(), results)
-
-    async def again(self, message: JsonObject, calls: list[JsonObject], results: list[Ran]) -> None:
-        """Ask the model once more, with what its requests came to."""
-        self._messages = [*self._messages, *answered(message, self._ours(calls), results)]
-        await self._next(written({**self.ask.body, "messages": self._messages}), retry=False)
-
-    def _ours(self, calls: list[JsonObject]) -> list[JsonObject]:
-        return [call for call in calls if native.name_of(call) not in self._clients]
-
-    async def _next(self, body: bytes, *, retry: bool) -> None:
-        self.close()
-        body = self._masked(body)
-        self.record.sent(body)
-        with self.interruption.stops():
-            self._answer = await self._upstream.ask(body, stream=self.ask.streams, retry=retry)
-
-    def _masked(self, body: bytes) -> bytes:
-        text = body.decode("utf-8", "replace")
-        masked = self._tools.mask(text)
-        return body if masked is text else masked.encode()
-
-    def _limit(self, spent: JsonObject) -> bytes:
-        note = event_of(self.head.chunk({"content": limit_note(MAX_ROUNDS)}))
-        usage: JsonObject = {"usage": spent} if spent else {}
-        return note + event_of(self.head.chunk({}, "length") | usage) + DONE
 
     def close(self) -> None:
         """Let go of the answer at hand, whether it has ended or not."""
@@ -234,17 +127,156 @@ class Turn:
             self._answer.close()
             self._answer = None
 
+    # --- asking and reading
+
+    def _new_reply(self) -> StreamedReply:
+        return StreamedReply(
+            self.head, self._view(), self._upstream.name, self._round, self._owners, looks=self.ask.looks
+        )
+
+    def _view(self) -> View:
+        return View(hides=self.ask.show.hides_requests, nonce=self.ask.nonce)
+
+    async def _read(self) -> list[Chunk]:
+        """Return what the client sees next of the reply at hand; nothing at its end. Raises ChatFailed."""
+        while True:
+            try:
+                return await (self._read_streamed(self._streamed) if self.ask.streams else self._read_whole())
+            except ChatFailed as failed:
+                if self._streamed.is_passed or not self._may_repeat(failed):
+                    raise
+            await self._send(self._request)
+            self._streamed = self._new_reply()
+
+    async def _read_streamed(self, reply: StreamedReply) -> list[Chunk]:
+        self._reply = reply
+        while not reply.is_complete:
+            try:
+                with self.interruption.stops():
+                    events = await self._open_answer.events()
+            except ChatFailed as failed:
+                reply.fail(failed)
+                break
+            if not events:
+                reply.fail(cut_off(self._upstream.name))
+            if chunks := reply.take(events):
+                return chunks
+        if reply.failure is not None:
+            raise reply.failure
+        return reply.end()
+
+    async def _read_whole(self) -> list[Chunk]:
+        with self.interruption.stops():
+            raw = await self._open_answer.whole()
+        self._reply = WholeReply(
+            raw, self.head, self._view(), self._upstream.name, self._round, self._owners, looks=self.ask.looks
+        )
+        return []
+
+    def _may_repeat(self, failed: ChatFailed) -> bool:
+        """Whether the round is asked again, although its answer had begun; nothing of it was sent to the client."""
+        self._breaks += 1
+        return failed.fault.is_transient and self._breaks <= _MAX_BREAKS
+
+    async def _ask_next(self, reply: Reply) -> None:
+        """Ask the model once more, with what its requests came to."""
+        ours = [call for call in reply.calls if not self._owners.is_client(native.name_of(call))]
+        self._messages = [*self._messages, *answered(reply.message(), ours, self._results)]
+        await self._send(written({**self.ask.body, "messages": self._messages}))
+
+    async def _send(self, body: bytes) -> None:
+        """Ask the provider; it asks again by itself while there is no answer. Raises ChatFailed."""
+        self.close()
+        self._request = body
+        body = self._mask(body)
+        self.record.sent(body)
+        with self.interruption.stops():
+            self._answer = await self._upstream.ask(body, stream=self.ask.streams, retry=True)
+
+    def _mask(self, body: bytes) -> bytes:
+        text = body.decode("utf-8", "replace")
+        masked = self._tools.mask(text)
+        return body if masked is text else masked.encode()
+
+    def _fault_of(self, failed: ChatFailed) -> ChatFault:
+        """Note the failure; return what the client is told of it."""
+        self._upstream.failed(failed)
+        fault = failed.fault.after_tools(self.calls_run) if self.calls_run else failed.fault
+        fault = fault.masked(self._tools.mask)
+        self.record.failed(fault.message)
+        return fault
+
     @property
-    def answer(self) -> Answer:
+    def _open_answer(self) -> Answer:
         if self._answer is None:
             raise RuntimeError("a turn is opened first")
         return self._answer
 
+    # --- tool work
 
-async def _soon(events: "asyncio.Queue[bytes | None]") -> bytes | None:
-    """The next event; none for a while is empty."""
+    def _jobs(self, reply: Reply) -> list[Job]:
+        """Return what a reply asks of us; nothing when it hands over to the client."""
+        if reply.is_handed_over or reply.finish == _FILTERED:
+            return []
+        found = reply.view.requests
+        written = requests.jobs_of(found, self._tools, self.ask.caller, self._messages, reply.text if found else "")
+        calls = [call for call in reply.calls if not self._owners.is_client(native.name_of(call))]
+        ours = native.jobs_of(calls, self._tools, self.ask.caller, cut=reply.finish == native.CUT)
+        return [self._bounds.within(job, self._tools.spec).of_chat(self.record.id) for job in (*ours, *written)]
+
+    async def _do(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:
+        """Do the work; meanwhile what the client is told of it. Its results are ``_results``."""
+        if not (self.ask.streams and self.ask.show.tells):
+            with self.interruption.stops():
+                self._results = await self._work.do(jobs, self._note_work)
+            return
+        updates = self._updates = asyncio.Queue()
+        task = asyncio.create_task(self._work.do(jobs, self._note_work))
+        task.add_done_callback(lambda _: updates.put_nowait(None))
+        announced: set[str] = set()
+        try:
+            while not (task.done() and updates.empty()):
+                with self.interruption.stops():
+                    update = await _next_update(updates)
+                    waiting = [] if update or task.done() else await self.pending_approvals()
+                if update is not None:
+                    yield update
+                for event in self._announce([one for one in waiting if one.call_id not in announced], reply):
+                    yield event
+                announced |= {one.call_id for one in waiting}
+            self._results = await task
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    def _announce(self, waiting: list[Waiting], reply: Reply) -> list[Note | CallUpdate]:
+        """Return what the client is told of calls that wait until somebody allows them."""
+        if self.ask.show is Show.EVENTS:
+            return [CallUpdate(waiting_event(one)) for one in waiting]
+        if not waiting:
+            return []
+        text = waiting_text(waiting, reply.seen)
+        reply.seen = text[-2:]
+        return [Note(text)]
+
+    def _note_work(self, job: Job, ran: Ran | None) -> None:
+        """Note that a job has begun, or what came of it."""
+        if job.call is not None and ran is None:
+            self.calls_run.append(job.call.id)
+            self._running.add(job.call.id)
+        elif job.call is not None:
+            self._running.discard(job.call.id)
+        if ran is not None:
+            self.record.worked(job.tool, ran.state.value, ran.text)
+        if self._updates is not None and self.ask.show is Show.EVENTS:
+            update = json_bytes(call_event(job, ran)).decode()
+            self._updates.put_nowait(CallUpdate(json_value(self._tools.mask(update))))
+
+
+async def _next_update(updates: "asyncio.Queue[CallUpdate | None]") -> CallUpdate | None:
+    """Return the next update; none when there is none for a while, or no more."""
     try:
         async with asyncio.timeout(_LOOK_S):
-            return await events.get()
+            return await updates.get()
     except TimeoutError:
-        return b""
+        return None

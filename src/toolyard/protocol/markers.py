@@ -2,8 +2,8 @@
 
 Promises: any chunking gives the same calls and the same text; the time is linear and the memory bounded by the limit,
 whatever the text; nothing is raised. At most ``MAX_CALLS`` calls of a reply are given, the others are Malformed; text
-beyond ``MAX_CHARS`` is not read, which is one Malformed as well. A block is given when its end has come: whether the
-reply as a whole ended well, and so may be acted on, is for the caller to know.
+beyond ``MAX_CHARS`` is passed on unread, with one Malformed if a request seems to begin in it. A block is given when
+its end has come: whether the reply as a whole ended well, and so may be acted on, is for the caller to know.
 
 Two kinds of block are held back until what follows decides. A block after backticks that are still open is code when
 they are closed in the same paragraph. A block that begins inside an unclosed value is a call of its own, unless loose
@@ -42,10 +42,11 @@ class Scanner:
         self._perhaps_code = False  # why events are held: by backticks,
         self._perhaps_value = False  # or by an unclosed value
         self._closed = False
+        self._unread: str | None = ""  # the end of what was passed on unread; None once a request seemed to begin there
 
     def feed(self, text: str) -> list[Event]:
         if self._closed:
-            return [Text(text)] if text else []
+            return self._pass_unread(text)
         taken, rest = text[: self._room], text[self._room :]
         self._room -= len(taken)
         lines = taken.rfind("\n") + 1
@@ -57,7 +58,7 @@ class Scanner:
             self._partial = []
         if lines < len(taken):
             self._partial.append(taken[lines:])
-        return [*self._give(), *self._too_long(rest)] if rest else self._give()
+        return [*self._give(), *self.finish(), *self._pass_unread(rest)] if rest else self._give()
 
     @property
     def is_open(self) -> bool:
@@ -88,12 +89,21 @@ class Scanner:
         tag = line.rfind("<")
         return tag >= 0 and OPEN_TAG.fullmatch(line, tag) is not None
 
-    def _too_long(self, rest: str) -> list[Event]:
+    def _pass_unread(self, text: str) -> list[Event]:
+        """Pass on text beyond the limit; say so once if a request seems to begin in it."""
+        passed: list[Event] = [Text(text)] if text else []
+        if self._unread is None:
+            return passed
+        unread = self._unread + text
+        if WORD not in unread:
+            self._unread = unread[-len(WORD) + 1 :]
+            return passed
+        self._unread = None
         problem = (
             f"The reply is longer than {self._max_chars} characters: what follows was not read. "
             "Send further requests in a shorter reply."
         )
-        return [*self.finish(), Malformed(problem=problem, span=(self._max_chars, self._max_chars)), Text(rest)]
+        return [Malformed(problem=problem, span=(self._max_chars, self._max_chars)), *passed]
 
     def _give(self) -> list[Event]:
         events, self._events = self._events, []

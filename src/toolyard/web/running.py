@@ -14,11 +14,11 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from toolyard.gateway.chat import ChatRun
+from toolyard.gateway.options import CHAT_HEADER
 from toolyard.gateway.sse import KEEP_ALIVE
 from toolyard.web.connection import DEPARTURE, Departure
 
 KEEP_ALIVE_S: Final = 5.0
-CHAT: Final = "X-Toolyard-Chat"
 _STREAM = (b"content-type", b"text/event-stream; charset=utf-8")
 _JSON = (b"content-type", b"application/json")
 
@@ -59,7 +59,7 @@ class Running(Response):
             run = await run
         headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in run.headers.items()]
         if run.id:
-            headers.append((CHAT.lower().encode(), run.id.encode()))
+            headers.append((CHAT_HEADER.lower().encode(), run.id.encode()))
         if run.pieces is None:
             headers += [_JSON, (b"content-length", str(len(run.body)).encode())]
             await send({"type": "http.response.start", "status": int(run.status), "headers": headers})

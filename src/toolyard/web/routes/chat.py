@@ -7,7 +7,7 @@ be followed again.
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
@@ -21,11 +21,10 @@ from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer
 from toolyard.web.edge import VISITOR
 from toolyard.web.refusal import Refusal, bad_request, not_found
-from toolyard.web.running import CHAT, Running
+from toolyard.web.running import Running
 from toolyard.web.scope import needed
 from toolyard.web.shapes import RecordShown
 
-SHOW: Final = "X-Toolyard-Show"
 _MOST_DIGITS = 18
 _APPROVERS = needed("/v1/approvals")
 _ASKED: dict[str, Any] = {
@@ -152,15 +151,13 @@ def shortcut(app: ASGIApp, chat: Chat) -> ASGIApp:
 async def _completed(chat: Chat, request: Request, *, vcp: bool) -> Response:
     visitor = visitor_of(request)
     raw = await request.body()
-    body, headers = _object(raw), request.headers
     asked = chat.complete(
-        body,
+        _object(raw),
         caller=visitor.caller,
         may_approve=visitor.may(_APPROVERS),
         raw=raw,
         vcp=vcp,
-        chat=headers.get(CHAT, ""),
-        show=headers.get(SHOW, "").lower(),
+        headers=request.headers,
     )
     return Running(asked)
 

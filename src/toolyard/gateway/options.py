@@ -1,0 +1,79 @@
+"""What a chat request says to the host and not to the model: in its ``toolyard`` object, or in headers."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from toolyard.gateway.bounds import Bounds, bounds_of
+from toolyard.gateway.faults import bad_request
+from toolyard.gateway.shown import Show
+from toolyard.gateway.vcp import handle_of
+from toolyard.protocol.json import JsonObject
+
+EXTENSION: Final = "toolyard"  # for what OpenAI has no word for
+CHAT_HEADER: Final = "X-Toolyard-Chat"
+SHOW_HEADER: Final = "X-Toolyard-Show"
+RETRY_HEADER: Final = "x-stainless-retry-count"  # OpenAI's SDKs count their own retries in it
+TIMEOUT_HEADERS: Final = ("x-stainless-read-timeout", "x-stainless-timeout")  # and say how long they wait
+NO_HEADERS: Final[Mapping[str, str]] = {}
+_FIELDS: Final = frozenset({"chat", "show", "tools", "mode"})
+_ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+_NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    chat: str  # the client's id of the chat; empty: it has none
+    show: Show
+    handle: str  # by which the client may interrupt the request
+    bounds: Bounds
+    is_retry: bool  # the client has sent the same request before, and got no answer
+    timeout_s: float | None  # after which the client gives up and sends it again
+
+
+def parse_options(
+    body: JsonObject, headers: Mapping[str, str], *, may_approve: bool, vcp: bool, usual: Show
+) -> ChatOptions:
+    """Read the options of a request. Raises ChatFailed."""
+    _check_body(body)
+    fields = {} if body.get(EXTENSION) is None else body[EXTENSION]
+    if not isinstance(fields, dict) or not fields.keys() <= _FIELDS:
+        odd = f", not of '{min(fields.keys() - _FIELDS)[:50]}'" if isinstance(fields, dict) else ""
+        raise bad_request(f"'{EXTENSION}' is an object of {', '.join(sorted(_FIELDS))}{odd}")
+    chat = str(fields.get("chat") or headers.get(CHAT_HEADER.lower(), ""))
+    if chat and not _ID.fullmatch(chat):
+        raise bad_request("the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
+    form = str(fields.get("show") or headers.get(SHOW_HEADER.lower(), "").lower())
+    if form and form not in list(Show):
+        raise bad_request(f"'show' is one of {', '.join(Show)}, not '{form[:50]}'")
+    usual = Show.RAW if vcp else usual
+    if not vcp and usual is not Show.EVENTS and wants_json(body):
+        usual = Show.HIDDEN  # a line about a call would make it no JSON
+    return ChatOptions(
+        chat=chat,
+        show=Show(form) if form else usual,
+        handle=handle_of(body),
+        bounds=bounds_of(fields, may_approve=may_approve),
+        is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
+        timeout_s=next((found for name in TIMEOUT_HEADERS if (found := _number(headers.get(name, "")))), None),
+    )
+
+
+def wants_json(body: JsonObject) -> bool:
+    """Whether the answer must be JSON."""
+    wanted = body.get("response_format")
+    return isinstance(wanted, dict) and wanted.get("type") in ("json_object", "json_schema")
+
+
+def _check_body(body: JsonObject) -> None:
+    if not isinstance(body.get("messages"), list) or not body["messages"]:
+        raise bad_request("'messages' must be a list with at least one message")
+    if not isinstance(body.get("model", ""), str):
+        raise bad_request("'model' must be a text")
+    if not isinstance(body.get("stream"), bool | None):
+        raise bad_request("'stream' must be true or false")
+
+
+def _number(text: str) -> float | None:
+    return float(text) if _NUMBER.fullmatch(text) else None

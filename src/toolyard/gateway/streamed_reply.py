@@ -1,0 +1,241 @@
+"""A reply that comes in pieces, while it passes through: what the client may see now, and what must wait.
+
+Text goes on at once, as the very bytes that came when nothing in them changes. The end of the reply (its finish
+reason, its usage, what follows them) is held back until it is known whether the turn goes on. Reasoning is passed on
+and never looked at.
+"""
+
+from toolyard.gateway.chunks import Chunk, Head, add_usage, text_of
+from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.native import NativeCalls, Ownership
+from toolyard.gateway.reply import is_client_first, parse_object
+from toolyard.gateway.sse import data_of
+from toolyard.gateway.view import View
+from toolyard.protocol.json import Json, JsonObject
+
+_SEPARATE = ("role", "content", "tool_calls")
+
+
+class StreamedReply:
+    """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, whatever it asks for."""
+
+    def __init__(self, head: Head, view: View, name: str, number: int, owners: Ownership, *, looks: bool) -> None:
+        self._head, self.view, self._name, self._looks = head, view, name, looks
+        self._is_first = number == 1
+        self._owners = owners
+        self._held: list[Chunk] = []  # the end of the reply
+        self._holds_calls = False  # native calls wait, because this reply has work for us
+        self._passes_calls = False  # the client gets its calls at once, because the first was one of them
+        self._usage: JsonObject = {}
+        self._texts: list[str] = []
+        self._calls = NativeCalls()
+        self._more: dict[str, list[Json]] = {}  # further fields of the message, each in pieces
+        self.finish: str | None = None
+        self._ends: dict[str, Json] = {}  # of a reply that is only passed on: why each of its answers ended
+        self.is_complete = False  # nothing more can come
+        self.is_passed = False  # the client has got something of it
+        self.failure: ChatFailed | None = None  # why it broke off, if it did
+        self._visible = ""  # of the newest text
+        self.seen = ""
+
+    @property
+    def text(self) -> str:
+        return "".join(self._texts)
+
+    @property
+    def calls(self) -> list[JsonObject]:
+        return self._calls.all()
+
+    @property
+    def is_handed_over(self) -> bool:
+        return not self._looks or self._passes_calls
+
+    def message(self) -> JsonObject:
+        more = {key: _joined(pieces) for key, pieces in self._more.items()} if self._calls else {}
+        return {"role": "assistant", "content": self.text} | more
+
+    def take(self, events: list[bytes]) -> list[Chunk]:
+        """Return what the client may see of these events; an event that cannot be read ends the reply."""
+        out: list[Chunk] = []
+        said: list[str] = []  # of neighbouring chunks that have only text, which nearly all are
+        plain: list[tuple[JsonObject, bytes]] = []
+        for event in events:
+            data = event[6:] if event.startswith(b"data: {") and b"\n" not in event else data_of(event)
+            if data is None or self.is_complete:
+                continue
+            if data == b"[DONE]":
+                self.is_complete = True
+                continue
+            try:
+                chunk = parse_object(self._name, data, "an event")
+            except ChatFailed as failed:
+                self.fail(failed)
+                break
+            if not self._head.known:
+                self._head.learn(chunk)
+            content = _only_text(chunk) if self._looks else None
+            if content is not None:
+                said.append(content)
+                plain.append((chunk, event))
+                continue
+            out += self._pass_texts(said, plain)
+            said, plain = [], []
+            out += self._pass_chunk(chunk, event)
+        out += self._pass_texts(said, plain)
+        self.is_passed = self.is_passed or bool(out)
+        return out
+
+    def fail(self, failed: ChatFailed) -> None:
+        """Nothing more comes: a failure, unless the provider has said before that this is all."""
+        self.is_complete = True
+        if self.finish is None:
+            self.failure = failed
+
+    def end(self) -> list[Chunk]:
+        """Return the text that was held back because it might have been a request."""
+        text = self.view.finish() if self._looks else ""
+        self._note_seen(text)
+        return self._text_chunks(text)
+
+    def closing(self) -> list[Chunk]:
+        """Return what was held back, now that this reply is the last."""
+        calls = self._all_calls() if self._holds_calls else []
+        return [*calls, *(self._stamp(chunk.data, chunk.raw, usage=True) for chunk in self._held)]
+
+    def spent(self) -> JsonObject:
+        return add_usage(self._head.usage, self._usage)
+
+    def _text_chunks(self, text: str) -> list[Chunk]:
+        return [Chunk(self._head.chunk({"content": text}))] if text else []
+
+    def _note_seen(self, shown: str) -> None:
+        if shown:
+            self.seen = shown[-2:] if len(shown) > 1 else self.seen[-1:] + shown
+
+    def _pass_chunk(self, chunk: JsonObject, event: bytes) -> list[Chunk]:
+        choices = chunk.get("choices")
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        if isinstance(usage := chunk.get("usage"), dict):
+            self._usage = usage
+        if not self._looks:
+            self._note_ends(choices if isinstance(choices, list) else [])
+            return [Chunk(chunk, event + b"\n\n")]
+        if not isinstance(choice, dict):
+            return self._hold(chunk, event) if self.finish or usage else [self._stamp(chunk, event)]
+        delta = choice.get("delta")
+        delta = delta if isinstance(delta, dict) else {}
+        return self._pass_delta(chunk, event, choice, delta, choice.get("finish_reason"))
+
+    def _note_ends(self, choices: list[Json]) -> None:
+        """Several answers in one end with the last of them."""
+        for choice in choices:
+            if isinstance(choice, dict):
+                index = str(choice.get("index") or 0)  # not every provider says it in its last chunk
+                self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
+        reasons = list(self._ends.values())
+        self.finish = str(reasons[-1]) if reasons and all(reasons) else None
+
+    def _pass_texts(self, said: list[str], chunks: list[tuple[JsonObject, bytes]]) -> list[Chunk]:
+        """Return chunks of text: as they came when all of it may be seen, else what may be seen as one."""
+        if not said:
+            return []
+        text = said[0] if len(said) == 1 else "".join(said)
+        if self._feed(text) == text:
+            return [self._stamp(chunk, event) for chunk, event in chunks]
+        return self._text_chunks(self._visible)
+
+    def _feed(self, text: str) -> str:
+        """Return what may be seen by now."""
+        self._texts.append(text)
+        self._visible = self.view.feed(text)
+        self._note_seen(self._visible)
+        return self._visible
+
+    def _pass_delta(
+        self, chunk: JsonObject, event: bytes, choice: JsonObject, delta: JsonObject, finish: Json
+    ) -> list[Chunk]:
+        content = delta.get("content")
+        said = text_of(content)
+        self._note_more(delta)
+        shown = self._feed(said) if said else ""
+        calls = delta.get("tool_calls")
+        if finish is None and not calls:
+            if shown == said and (self._is_first or "role" not in delta):
+                return [self._stamp(chunk, event)]
+            return self._pass_changed(chunk, choice, delta, shown)
+        passed = content if shown == said else shown  # as it is, it may hold more than text
+        before = [Chunk(self._head.chunk({"content": passed}))] if shown else []
+        changes: JsonObject = {"content": None} if said else {}
+        if isinstance(calls, list):
+            theirs = self._take_calls(calls)
+            if len(theirs) < len(calls):
+                changes["tool_calls"] = theirs or None
+        if changes:
+            kept = {key: value for key, value in (delta | changes).items() if key not in changes or value}
+            chunk, event = {**chunk, "choices": [{**choice, "delta": kept}]}, b""
+        if finish is not None:
+            self.finish = str(finish)
+            return before + self._hold(chunk, event)
+        return before + ([self._stamp(chunk, event)] if "tool_calls" not in changes or changes["tool_calls"] else [])
+
+    def _take_calls(self, deltas: list[Json]) -> list[Json]:
+        """Return those of these pieces of native calls that the client gets now."""
+        names = self._calls.merge(deltas)
+        if not self._passes_calls and not self._holds_calls:
+            self._passes_calls = is_client_first(names, self.view, self._owners)
+            self._holds_calls = not self._passes_calls
+        if self._holds_calls:
+            return []
+        return [delta for delta, name in zip(deltas, names, strict=True) if self._owners.is_client(name)]
+
+    def _all_calls(self) -> list[Chunk]:
+        indexed: list[Json] = [{"index": index, **call} for index, call in enumerate(self.calls)]
+        return [Chunk(self._head.chunk({"tool_calls": indexed}))]
+
+    def _note_more(self, delta: JsonObject) -> None:
+        for key, value in delta.items():
+            if key not in _SEPARATE and value is not None:
+                before = self._more.setdefault(key, [])
+                if before and not (isinstance(value, str | list) and type(before[0]) is type(value)):
+                    before.clear()
+                before.append(value)
+
+    def _pass_changed(self, chunk: JsonObject, choice: JsonObject, delta: JsonObject, shown: str) -> list[Chunk]:
+        made: JsonObject = {key: value for key, value in delta.items() if self._is_first or key != "role"}
+        if shown != text_of(delta.get("content")):
+            made["content"] = shown
+        if not any(made.values()) and not (self._is_first and "role" in made):
+            return []
+        return [self._stamp({**chunk, "choices": [{**choice, "delta": made}]}, b"")]
+
+    def _hold(self, chunk: JsonObject, event: bytes) -> list[Chunk]:
+        self._held.append(Chunk(chunk, event))
+        return []
+
+    def _stamp(self, chunk: JsonObject, event: bytes, *, usage: bool = False) -> Chunk:
+        """Return the chunk as it came; else as one of this answer, with the usage of all rounds."""
+        if self._is_first and event:
+            return Chunk(chunk, event + b"\n\n")
+        made = chunk | {"id": self._head.id, "created": self._head.created, "model": self._head.model}
+        if usage and isinstance(chunk.get("usage"), dict):
+            made["usage"] = self.spent()
+        return Chunk(made)
+
+
+def _joined(pieces: list[Json]) -> Json:
+    texts = [piece for piece in pieces if isinstance(piece, str)]
+    lists = [piece for piece in pieces if isinstance(piece, list)]
+    return "".join(texts) if texts else [one for piece in lists for one in piece] if lists else pieces[-1]
+
+
+def _only_text(chunk: JsonObject) -> str | None:
+    """The text of a chunk that has nothing else to say."""
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or chunk.get("usage"):
+        return None
+    choice = choices[0]
+    delta = choice.get("delta") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(delta, dict) or len(delta) != 1 or choice.get("finish_reason"):
+        return None
+    content = delta.get("content")
+    return content if isinstance(content, str) else None

@@ -1,0 +1,71 @@
+"""A reply that came in one piece."""
+
+from toolyard.gateway.chunks import Head, add_usage, text_of
+from toolyard.gateway.faults import unreadable
+from toolyard.gateway.native import Ownership, name_of
+from toolyard.gateway.reply import is_client_first, parse_object
+from toolyard.gateway.view import View
+from toolyard.protocol.json import Json, JsonObject
+
+_WHAT = "an answer"
+
+
+class WholeReply:
+    """Parse ``raw``. Raises ChatFailed when it is no chat completion."""
+
+    def __init__(
+        self, raw: bytes, head: Head, view: View, name: str, number: int, owners: Ownership, *, looks: bool
+    ) -> None:
+        self.raw, self.view, self._head, self._owners = raw, view, head, owners
+        self.is_first = number == 1
+        self.body = parse_object(name, raw, _WHAT)
+        if "choices" not in self.body:
+            raise unreadable(name, "sent something that is no chat completion", raw)
+        self.choice, message = _first_choice(self.body)
+        self._message = message or {}
+        usage = self.body.get("usage")
+        self._usage: JsonObject = usage if isinstance(usage, dict) else {}
+        self.looks = looks and message is not None
+        self.text = text_of(self._message.get("content"))
+        self.shown = view.whole(self.text) if self.looks else self.text
+        self.seen = self.shown
+        finish = self.choice.get("finish_reason")
+        self.finish = finish if isinstance(finish, str) else None
+
+    @property
+    def calls(self) -> list[JsonObject]:
+        calls = self._message.get("tool_calls")
+        return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+    @property
+    def is_handed_over(self) -> bool:
+        return not self.looks or is_client_first([name_of(call) for call in self.calls], self.view, self._owners)
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the client may have it as it came."""
+        return not self.looks or (self.shown == self.text and len(self._client_calls()) == len(self.calls))
+
+    def message(self) -> JsonObject:
+        return self._message | {"content": self.text}
+
+    def message_for_client(self) -> JsonObject:
+        """Return its message with the calls that are the client's."""
+        calls: list[Json] = [*self._client_calls()]
+        if len(calls) == len(self.calls):
+            return self._message
+        rest = {key: value for key, value in self._message.items() if key != "tool_calls"}
+        return rest | ({"tool_calls": calls} if calls else {})
+
+    def spent(self) -> JsonObject:
+        return add_usage(self._head.usage, self._usage)
+
+    def _client_calls(self) -> list[JsonObject]:
+        return [call for call in self.calls if not self.looks or self._owners.is_client(name_of(call))]
+
+
+def _first_choice(body: JsonObject) -> tuple[JsonObject, JsonObject | None]:
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    return (choice if isinstance(choice, dict) else {}), (message if isinstance(message, dict) else None)

@@ -1,0 +1,256 @@
+"""No effect happens twice: failures after tools have run, and clients that send the same request again."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+
+from tests.fakes import Endless, FakeTool
+from tests.gateway.serving import ME, Gateway, asked, gateway, request
+from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
+from toolyard.gateway.chat import ChatRun
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.tool import Checkpoint
+
+BLOCK = request(text="hello")
+RETRY = {"x-stainless-retry-count": "1"}
+BROKEN = {
+    "429": Script([b"{}"], status=429, kind="application/json"),
+    "500": Script([b"{}"], status=500, kind="application/json"),
+    "503": Script([b"{}"], status=503, kind="application/json"),
+    "closed": Script([b"data: "], then="cut"),
+}
+WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+
+
+async def until(condition: Callable[[], object]) -> None:
+    async with asyncio.timeout(60):
+        while not condition():  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(0.01)
+
+
+async def send(one: Gateway, body: JsonObject, headers: Mapping[str, str] = {}) -> ChatRun:
+    return await one.chat.complete(body, caller=ME, raw=json.dumps(body).encode(), headers=headers)
+
+
+def content(run: ChatRun) -> str:
+    return str(json.loads(run.body)["choices"][0]["message"]["content"])
+
+
+@pytest.mark.requirement("r:R72")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("fault", BROKEN)
+async def test_a_later_round_that_fails_is_asked_again_and_its_tool_has_run_once(
+    tmp_path: Path, fault: str, times: int, stream: bool
+) -> None:
+    scripts = [says(BLOCK, stream=stream), *[BROKEN[fault]] * times, says("Done.", stream=stream)]
+    async with gateway(tmp_path, scripts, served=True) as one:
+        async with openai.AsyncOpenAI(base_url=f"{one.url}/v1", api_key="me") as client:  # it repeats by itself
+            text = await _ask(client, stream=stream)
+        assert (text, len(one.ran)) == ("> ✓ Say: Said it.\n\nDone.", 1)
+
+
+@pytest.mark.requirement("r:R72", "r:R74b")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("fault", BROKEN)
+async def test_a_later_round_that_fails_for_good_tells_the_client_that_tools_have_run(
+    tmp_path: Path, fault: str, stream: bool
+) -> None:
+    async with gateway(tmp_path, [says(BLOCK, stream=stream), BROKEN[fault]], served=True) as one:
+        async with openai.AsyncOpenAI(base_url=f"{one.url}/v1", api_key="me") as client:
+            with pytest.raises(openai.APIError, match=r"run them twice\. Their calls: call_") as caught:
+                await _ask(client, stream=stream)
+        assert (caught.value.code, len(one.ran)) == ("tools_have_run", 1)
+        assert one.ran[0].id in caught.value.message
+        if isinstance(caught.value, openai.APIStatusError):
+            assert caught.value.status_code == 400
+            assert caught.value.response.headers["x-should-retry"] == "false"
+
+
+async def _ask(client: openai.AsyncOpenAI, *, stream: bool) -> str:
+    messages: Any = [{"role": "user", "content": "Hi."}]
+    if not stream:
+        whole = await client.chat.completions.create(model="m", messages=messages)
+        return str(whole.choices[0].message.content)
+    pieces = await client.chat.completions.create(model="m", messages=messages, stream=True)
+    return "".join([piece.choices[0].delta.content or "" async for piece in pieces if piece.choices])
+
+
+@pytest.mark.requirement("r:R72")
+async def test_a_round_is_not_asked_again_once_something_of_it_was_sent(tmp_path: Path) -> None:
+    async with gateway(tmp_path, [Script(streamed("Hello, world.")[:3], then="cut"), says("No.")]) as one:
+        heard = await one.streamed()
+        assert ([error["code"] for error in heard.errors], len(one.upstream.bodies)) == (["upstream_cut_off"], 1)
+
+
+@pytest.mark.requirement("r:R70")
+async def test_text_before_an_error_event_in_the_same_read_is_delivered_before_the_error(tmp_path: Path) -> None:
+    error = b'data: {"error": {"message": "overloaded"}}\n\n'
+    read = b"".join([*streamed("All of this was said. <<")[:-2], error])
+    async with gateway(tmp_path, [Script([read])]) as one:
+        heard = await one.streamed()
+        assert heard.text == "All of this was said. <<"
+        assert [error["message"] for error in heard.errors] == ["overloaded"]
+        assert heard.events[-1] == {"error": {"message": "overloaded"}}
+
+
+@pytest.mark.requirement("repeat:retry")
+async def test_an_sdk_that_times_out_and_asks_again_joins_the_first_turn(tmp_path: Path) -> None:
+    started, release, effects = asyncio.Event(), asyncio.Event(), list[str]()
+
+    async def work(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        effects.append(call.id)
+        started.set()
+        await release.wait()
+        return Result(data={}, text="Worked.")
+
+    async with gateway(tmp_path, replies(request("Work"), "Done."), served=True) as one, asyncio.timeout(60):
+        one.yard.tools.add(FakeTool(work, name="Work"))
+        async with openai.AsyncOpenAI(base_url=f"{one.url}/v1", api_key="me", timeout=1.5, max_retries=2) as client:
+            asking = asyncio.create_task(_ask(client, stream=False))
+            await started.wait()
+            (shared,) = one.chat._shared._running
+            await until(lambda: shared.clients == 0)  # it has timed out,
+            await until(lambda: shared.clients == 1)  # and come back
+            release.set()
+            assert (await asking, len(effects), len(one.upstream.bodies)) == ("> ✓ Work: Worked.\n\nDone.", 1, 2)
+
+
+@pytest.mark.requirement("repeat:retry")
+async def test_a_retry_gets_the_answer_of_a_turn_that_has_ended_and_another_request_does_not(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(BLOCK, "One.", BLOCK, "Two.", BLOCK, "Three.")) as one:
+        first = await send(one, asked("Hi."))
+        assert (await send(one, asked("Hi."), RETRY)).body == first.body
+        assert (len(one.ran), len(one.upstream.bodies)) == (1, 2)
+        assert content(await send(one, asked("Hi."))).endswith("Two.")  # a person asks again: that is another turn
+        assert content(await send(one, asked("Hi!"), RETRY)).endswith("Three.")
+
+
+@pytest.mark.requirement("repeat:retry", "r:R76")
+async def test_a_client_that_leaves_in_time_ends_its_turn_and_its_retry_is_told_what_ran(tmp_path: Path) -> None:
+    endless = Endless()
+    async with gateway(tmp_path, replies(request("Endless"), "Never."), served=True) as one, asyncio.timeout(60):
+        one.yard.tools.add(FakeTool(endless, name="Endless"))
+        async with openai.AsyncOpenAI(base_url=f"{one.url}/v1", api_key="me") as client:
+            asking = asyncio.create_task(_ask(client, stream=False))
+            await endless.started.wait()
+            (shared,) = one.chat._shared._running
+            asking.cancel()
+            await until(shared.task.done)
+        body = json.loads(shared.request)
+        run = await one.chat.complete(body, caller="key:me", raw=shared.request, headers=RETRY)
+        error = json.loads(run.body)["error"]
+        assert (run.status, error["code"], run.headers["x-should-retry"]) == (400, "tools_have_run", "false")
+        assert "interrupted" in error["message"]
+        assert shared.turn.calls_run[0] in error["message"]
+
+
+@pytest.mark.requirement("repeat:retry")
+async def test_a_retry_of_a_named_stream_follows_it_from_its_first_event(tmp_path: Path) -> None:
+    release = asyncio.Event()
+    script = Script(streamed("Hello."), waits=release)
+    headers = {"x-toolyard-chat": "c"}
+    async with gateway(tmp_path, [script]) as one, asyncio.timeout(60):
+        first = await send(one, asked("Hi.", stream=True), headers)
+        second = await send(one, asked("Hi.", stream=True), headers | RETRY)
+        release.set()
+        assert first.pieces is not None
+        assert second.pieces is not None
+        heard = [b"".join([piece async for piece in run.pieces]) for run in (first, second) if run.pieces]
+        assert heard[0] == heard[1]
+        assert len(one.upstream.bodies) == 1
+
+
+@pytest.mark.requirement("repeat:approval")
+@pytest.mark.parametrize("answer", ["allow", "deny"])
+async def test_a_whole_answer_that_waits_for_approval_comes_early_and_the_same_request_attaches(
+    tmp_path: Path, answer: str
+) -> None:
+    block = request("Write", path="a.txt", content="x")
+    async with gateway(tmp_path, replies(f"I write.\n{block}\n", "Done.")) as one, asyncio.timeout(60):
+        one.chat._approval_wait_s = 0.05
+        early = await send(one, asked("Hi."))
+        body = json.loads(early.body)
+        (waiting,) = body["toolyard"]["approvals"]
+        assert (body["toolyard"]["type"], waiting["tool"]) == ("approval_required", "Write")
+        assert content(early).startswith("I write.\n\n> ⏸ Write waits for approval")
+        assert f"toolyard approval allow {waiting['id']}" in content(early)
+        assert content(await send(one, asked("Hi."))) == content(early)  # it still waits
+        attached = asyncio.create_task(send(one, asked("Hi.")))
+        await one.yard.approvals.answer(waiting["id"], allowed=answer == "allow", by=ME)
+        text = content(await attached)
+        while "Done." not in text:
+            text = content(await send(one, asked("Hi.")))
+        assert (tmp_path / "project/a.txt").exists() == (answer == "allow")
+        assert len(one.upstream.bodies) == 2
+
+
+@pytest.mark.requirement("repeat:mixed")
+@pytest.mark.parametrize("pieces", [True, False])
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_clients_call_first_and_ours_second_hands_over_to_the_client(
+    tmp_path: Path, stream: bool, pieces: bool
+) -> None:
+    calls: list[Any] = [
+        {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}},
+        {"id": "o1", "type": "function", "function": {"name": "Say", "arguments": '{"text": "x"}'}},
+        {"id": "c2", "type": "function", "function": {"name": "weather", "arguments": "{}"}},
+    ]
+    indexed = [{"index": index, **call} for index, call in enumerate(calls)]
+    if not stream:
+        message = {"role": "assistant", "content": None, "tool_calls": calls}
+        script = Script([completion(message, "tool_calls")], kind="application/json")
+    elif pieces:
+        script = Script([*(chunk({"tool_calls": [one]}) for one in indexed), chunk({}, "tool_calls"), DONE])
+    else:
+        script = Script([chunk({"tool_calls": indexed}, "tool_calls"), DONE])
+    async with gateway(tmp_path, [script]) as one:
+        if stream:
+            heard = await one.streamed(tools=WEATHER)
+            deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
+            found = [call["id"] for delta in deltas for call in delta.get("tool_calls") or []]
+            finishes = heard.finishes
+        else:
+            choice = (await one.whole(tools=WEATHER))["choices"][0]
+            found = [call["id"] for call in choice["message"]["tool_calls"]]
+            finishes = [choice["finish_reason"]]
+        assert (found, finishes, one.ran, len(one.upstream.bodies)) == (["c1", "c2"], ["tool_calls"], [], 1)
+
+
+@pytest.mark.requirement("chat:abandoned")
+async def test_a_named_chat_that_nobody_follows_ends_after_the_limit(tmp_path: Path) -> None:
+    endless = Endless()
+    async with gateway(tmp_path, replies(request("Endless"), "Never.")) as one, asyncio.timeout(60):
+        one.yard.tools.add(FakeTool(endless, name="Endless"))
+        one.chat._followed_s = 0.05
+        run = await send(one, asked("Hi.", stream=True), {"x-toolyard-chat": "c"})
+        await endless.started.wait()
+        assert run.pieces is not None
+        following = one.chat.follow("c", 0, ME)
+        assert following is not None
+        await anext(following)
+        record = one.chat.record("c", ME)
+        assert record is not None
+        assert record["state"] == "running"  # somebody follows it
+        await following.aclose()
+        await until(lambda: (one.chat.record("c", ME) or {})["state"] == "failed")
+        assert endless.stopped.is_set()
+
+
+@pytest.mark.requirement("chat:long-reply")
+@pytest.mark.parametrize("show", ["summary", "raw"])
+async def test_a_very_long_reply_without_any_request_is_passed_through_and_asked_for_once(
+    tmp_path: Path, show: str
+) -> None:
+    line = "All work and no play. " * 3000 + "\n"
+    pieces = [chunk({"content": line}) for _ in range(40)]
+    async with gateway(tmp_path, [Script([*pieces, chunk({}, "stop"), DONE])]) as one:
+        heard = await one.streamed(toolyard={"show": show})
+        assert (heard.text == line * 40, heard.finishes, len(one.upstream.bodies)) == (True, ["stop"], 1)
