@@ -204,6 +204,13 @@ SETTINGS = (
         ("TOOLYARD_CHAT_SHOW",),
     ),
     Setting(
+        "chat_unfollowed_minutes",
+        "After how many minutes a named chat ends that nobody follows any more.",
+        30,
+        _number(1, 10_080),
+        ("TOOLYARD_CHAT_UNFOLLOWED_MINUTES",),
+    ),
+    Setting(
         "database",
         "The PostgreSQL database that several hosts share, such as postgresql://user@host/name; none: a file at home.",
         None,

@@ -77,6 +77,7 @@ def make_chat(
         now=clock.now,
         show=Show(config["chat_show"]),
         nonce=config["request_nonce"],
+        followed_s=60.0 * config["chat_unfollowed_minutes"],
     )
 
 

@@ -22,6 +22,7 @@ GROUPS: Final = {
     "database": "server",
     "approval_mode": "approvals",
     "chat_show": "chat",
+    "chat_unfollowed_minutes": "chat",
     "request_nonce": "chat",
     "time_zone": "chat",
     "history_days": "history",

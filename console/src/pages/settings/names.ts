@@ -7,11 +7,11 @@ const groups = dictionary(
 );
 const names = dictionary(
   {
-    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", database: "Shared database", fallback_encodings: "Other encodings", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", request_nonce: "Numbered requests",
+    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", chat_unfollowed_minutes: "Minutes an unattended chat runs", database: "Shared database", fallback_encodings: "Other encodings", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", request_nonce: "Numbered requests",
     shared_keys: "Shared variables", time_zone: "Time zone", truncation_direction: "End that is kept", trusted_folders: "Trusted folders", trusted_proxies: "Trusted proxies", upstream_key: "Key", upstream_url: "Address", upstreams: "Further providers", vcp_channels: "VCPToolBox channels", warm_starts: "Start plugins ahead",
   },
   {
-    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", database: "共用数据库", fallback_encodings: "备用编码", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", request_nonce: "带编号的请求",
+    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", chat_unfollowed_minutes: "无人查看的对话保留分钟数", database: "共用数据库", fallback_encodings: "备用编码", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", request_nonce: "带编号的请求",
     shared_keys: "共享的变量", time_zone: "时区", truncation_direction: "保留哪一端", trusted_folders: "信任的文件夹", trusted_proxies: "信任的代理", upstream_key: "密钥", upstream_url: "地址", upstreams: "更多模型服务", vcp_channels: "VCPToolBox 频道", warm_starts: "提前启动插件",
   },
 );
@@ -22,6 +22,7 @@ const CHINESE: Record<string, string> = {
   allowed_origins: "允许哪些其他来源的网页使用本服务器。",
   approval_mode: "对话、MCP 客户端和日程可以不经询问做什么：ask（询问）、auto（自动）、read-only（只读）或 deny（拒绝）。",
   chat_show: "客户端没有说明时，能看到多少工具过程：summary（摘要）、raw（原文）、hidden（隐藏）或 events（事件）。",
+  chat_unfollowed_minutes: "命名的对话无人查看后，再过多少分钟停止。",
   database: "多台主机共用的 PostgreSQL 数据库，例如 postgresql://user@host/name；不填则使用数据目录中的文件。",
   fallback_encodings: "文件不是有效的 UTF-8 时，在统计猜测之前依次尝试的编码。",
   history_days: "已结束的调用、结果、任务、日程和审批保留多少天。",
