@@ -13,6 +13,7 @@ from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
 from toolyard.gateway.chat import ChatRun
+from toolyard.gateway.chats import Recorded
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
@@ -81,6 +82,22 @@ async def _ask(client: openai.AsyncOpenAI, *, stream: bool) -> str:
         return str(whole.choices[0].message.content)
     pieces = await client.chat.completions.create(model="m", messages=messages, stream=True)
     return "".join([piece.choices[0].delta.content or "" async for piece in pieces if piece.choices])
+
+
+@pytest.mark.requirement("r:R72")
+async def test_a_bug_after_a_tool_has_run_is_no_answer_that_clients_repeat(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with gateway(tmp_path, replies(BLOCK, "Done.")) as one:
+
+        def broken(*_: object) -> list[JsonObject]:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr("toolyard.gateway.turn.answered", broken)
+        run = await send(one, asked("Hi."))
+        error = json.loads(run.body)["error"]
+        assert (run.status, error["code"], run.headers["x-should-retry"]) == (400, "tools_have_run", "false")
+        assert error["message"].startswith("This is a bug of Toolyard")
 
 
 @pytest.mark.requirement("r:R72")
@@ -226,22 +243,27 @@ async def test_a_clients_call_first_and_ours_second_hands_over_to_the_client(
 
 @pytest.mark.requirement("chat:abandoned")
 async def test_a_named_chat_that_nobody_follows_ends_after_the_limit(tmp_path: Path) -> None:
-    endless = Endless()
-    async with gateway(tmp_path, replies(request("Endless"), "Never.")) as one, asyncio.timeout(60):
-        one.yard.tools.add(FakeTool(endless, name="Endless"))
-        one.chat._followed_s = 0.05
-        run = await send(one, asked("Hi.", stream=True), {"x-toolyard-chat": "c"})
-        await endless.started.wait()
-        assert run.pieces is not None
-        following = one.chat.follow("c", 0, ME)
-        assert following is not None
-        await anext(following)
-        record = one.chat.record("c", ME)
-        assert record is not None
-        assert record["state"] == "running"  # somebody follows it
-        await following.aclose()
+    async with gateway(tmp_path, [Script(streamed("Hi.")[:2], then="hang")]) as one, asyncio.timeout(60):
+        one.chat._followed_s = 0
+        await send(one, asked("Hi.", stream=True), {"x-toolyard-chat": "c"})
+        await one.upstream.gone.wait()
         await until(lambda: (one.chat.record("c", ME) or {})["state"] == "failed")
-        assert endless.stopped.is_set()
+
+
+@pytest.mark.requirement("chat:abandoned")
+async def test_a_chat_goes_on_while_somebody_follows_it() -> None:
+    recorded, left = Recorded(), asyncio.Event()
+    recorded.begin()
+    recorded.put(b"data: {}\n\n")
+    following = recorded.follow(0)
+    await anext(following)
+    recorded.when_left(0, left.set)
+    for _ in range(3):  # rounds of the event loop, each of which would call it
+        await asyncio.sleep(0)
+    assert not left.is_set()
+    await following.aclose()
+    async with asyncio.timeout(60):
+        await left.wait()
 
 
 @pytest.mark.requirement("chat:long-reply")

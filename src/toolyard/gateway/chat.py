@@ -20,7 +20,7 @@ from typing import Final
 from toolyard.gateway.ask import Ask
 from toolyard.gateway.chats import Chats, Entry, Recorded
 from toolyard.gateway.contact import Contact
-from toolyard.gateway.faults import ChatFailed, bad_request, written
+from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, written
 from toolyard.gateway.host import Texts, Tools
 from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options
@@ -235,9 +235,12 @@ class Chat:
             self._shared.leave(shared, timed_out=options.timeout_s is not None and waited >= options.timeout_s - 1)
             raise
         self._shared.deliver(shared)
+        calls = shared.turn.calls_run
+        if calls and not shared.task.cancelled() and (error := shared.task.exception()):
+            _log.error("the turn %s failed after tools had run", shared.turn.record.id, exc_info=error)
+            return self._failed(shared.turn.record.id, ChatFailed(_bug().after_tools(calls)), shared.turn.record)
         if shared.task.cancelled():
             fault = bad_request("the turn was interrupted", "interrupted").fault
-            calls = shared.turn.calls_run
             return self._failed(shared.turn.record.id, ChatFailed(fault.after_tools(calls) if calls else fault))
         return shared.task.result()
 
@@ -310,6 +313,11 @@ class Chat:
 
 
 _COME_BACK = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
+
+
+def _bug() -> ChatFault:
+    message = "This is a bug of Toolyard; the server's log has it"
+    return ChatFault(status=HTTPStatus.INTERNAL_SERVER_ERROR, message=message, code="internal_error")
 
 
 def _follow(entry: Entry, recorded: Recorded) -> ChatRun:
