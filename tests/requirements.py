@@ -438,6 +438,8 @@ PYTHON_AND_MAKE: Final = _now(
      "One Yard is called from several threads at once and each call gets its own right result."),
     ("make:install", "contract §11",
      "make install makes the virtual environment .venv with the product on a machine that has Python 3.11 or newer."),
+    ("python:versions", "contract §11",
+     "Every regular expression matches the same on every Python from 3.11.0 on, Debian 12's 3.11.2 included."),
     ("make:run", "contract §11", "make run starts the product from that virtual environment."),
     ("make:test", "contract §11", "make test sets up and runs the whole suite."),
     ("make:check", "contract §11", "make check verifies format, lint, types and import rules."),

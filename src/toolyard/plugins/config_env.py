@@ -17,9 +17,11 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from toolyard.protocol.regex import compile_pattern
+
 _SETTING = re.compile(r"[ \t]*(?:export[ \t]+)?([A-Za-z0-9_.@%&^+-][A-Za-z0-9_.@#%&^+-]*)(?:[ \t]*=|:(?=[ \t]))[ \t]*")
 _QUOTED = {
-    quote: re.compile(rf"{quote}((?:[^{quote}\\]|\\{quote}|\\)*+){quote}[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
+    quote: compile_pattern(rf"{quote}((?:[^{quote}\\]|\\{quote}|\\)*+){quote}[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
     for quote in "'\"`"
 }
 _MAX_PROBLEMS = 50  # told of one file, but for fatal ones; more would not help

@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from toolyard.protocol.regex import compile_pattern
+
 _TEXT = rb'[^"\\\x00-\x1f]*+(?:\\["\\/bfnrtu][^"\\\x00-\x1f]*+)*+'  # the inside of a string
 _STRING = rb'"' + _TEXT + rb'"'
 _BLANKS = rb"[ \t\r\n]*+"
@@ -25,15 +27,15 @@ _LEAF_OBJECT = rb"\{(?:" + _MEMBER + _SCALAR + rb",)*+" + _MEMBER + _SCALAR + rb
 _INNER = b"|".join((_STRING, _WORD, _LEAF_ARRAY, rb"(?<!\n)" + _LEAF_OBJECT))  # at the start of a line it may be more
 _PLAIN = _BLANKS + b"(?:" + _INNER + b")" + _BLANKS + b","
 
-_start = re.compile(
+_start = compile_pattern(
     rb"\{(?=" + _BLANKS + rb"(?:\}|\Z|" + _MEMBER + rb'|"' + _TEXT + rb"\\?\Z|" + _STRING + _BLANKS + rb"\Z))"
 )
-_leaf = re.compile(_LEAF_OBJECT)
-_text = re.compile(_TEXT)
+_leaf = compile_pattern(_LEAF_OBJECT)
+_text = compile_pattern(_TEXT)
 _blanks = re.compile(_BLANKS)
 _word = re.compile(rb"[-+.0-9A-Za-z]*+")
-_members = re.compile(b"(?:" + _MEMBER + _PLAIN + b")*+")  # whole runs of them at the speed of the expression engine
-_items = re.compile(b"(?:" + _PLAIN + b")*+")
+_members = compile_pattern(b"(?:" + _MEMBER + _PLAIN + b")*+")  # whole runs at the speed of the expression engine
+_items = compile_pattern(b"(?:" + _PLAIN + b")*+")
 
 _OBJECT, _ARRAY = b"{["
 _QUOTE, _COLON, _COMMA, _BACKSLASH, _LINE_FEED = b'":,\\\n'

@@ -130,7 +130,7 @@ class Scanner:
             return at
         match, events, scanned = self._marks.block.match, self._events, self._scanned
         while found := match(text, at):
-            blanks, inside = found.groups()
+            blanks, inside = found.group(1, 2)
             end = found.end()
             call = call_of(inside, (scanned + at + len(blanks), scanned + end))
             if call is None:

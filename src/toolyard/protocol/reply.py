@@ -9,6 +9,7 @@ At most 2 MiB, 200 levels, 64 attachments of 1 MiB each.
 
 import re
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.escapes import Repairs, without_surrogates
 from toolyard.protocol.replies.fields import reply_of
 from toolyard.protocol.replies.find import Found, find, unescaped
@@ -42,7 +43,7 @@ __all__ = [
 ]
 
 _NARROW = str.maketrans("｛｝［］", "{}[]")
-_STRING_OR_WIDE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|＂[^＂]*+＂?+|“[^”]*+”?+|[｛｝［］]', re.DOTALL)
+_STRING_OR_WIDE = compile_pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|＂[^＂]*+＂?+|“[^”]*+”?+|[｛｝［］]', re.DOTALL)
 _MAX_ENCODINGS = 3  # JSON in a string in a string is the most that has been seen
 
 

@@ -8,19 +8,19 @@ Some models put a formula of a sentence between ``\\(`` and ``\\)``, one on its 
 In Markdown these are just brackets, so only what a model wrote itself is read so.
 """
 
-import re
-
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.dollarmath.index import math_block_dollar
 
+from toolyard.protocol.regex import compile_pattern
+
 _MAX_LINES = 100
 _BLOCK = math_block_dollar(allow_labels=False, allow_blank_lines=False)
 _TEXT = r"[^$\\`]*+(?:\\[\s\S][^$\\`]*+)*+"
-_PARENTHESES = re.compile(r"\\\((?P<tex>[^\\`]*+(?:\\(?![()\[\]])[\s\S][^\\`]*+)*+)\\\)")
-_INLINE = re.compile(
+_PARENTHESES = compile_pattern(r"\\\((?P<tex>[^\\`]*+(?:\\(?![()\[\]])[\s\S][^\\`]*+)*+)\\\)")
+_INLINE = compile_pattern(
     rf"(?<!\d)(?:\$\$(?!\s)(?P<double>{_TEXT}(?:\$(?!\$){_TEXT})*+)(?<!\s)\$\$"
     rf"|\$(?![\s$])(?P<single>{_TEXT})(?<!\s)\$)(?!\d)"
 )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.placeholders import Placeholder, placeholders
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.replies.values import TYPES
@@ -14,7 +15,7 @@ from toolyard.protocol.reply import Attachment, Reply
 from toolyard.render.markdown_blocks import MAX_NAME, Style, block, code_span, inline, name_of
 from toolyard.render.markdown_inert import Span, escaped, layout
 
-_CONTAINER = re.compile(r"(?:[ \t]{0,20}(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t])))*+[ \t]*")
+_CONTAINER = compile_pattern(r"(?:[ \t]{0,20}(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t])))*+[ \t]*")
 _MARKER = re.compile(r"[^>\s]")
 _WORDS = {  # a placeholder without attachment, and one with another
     Language.ENGLISH: ("there is no such attachment", "the attachment is of the type {}"),

@@ -19,6 +19,7 @@ from toolyard.engine.masking import MASK
 from toolyard.errors import ConfigError
 from toolyard.plugins.environment import is_secret
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.regex import compile_pattern
 from toolyard.settings import SETTINGS
 
 Hide = Callable[[str], str]
@@ -26,12 +27,12 @@ _OURS = {setting.name: setting.secret for setting in SETTINGS}
 _OPEN_FIELDS: Final = frozenset({"url", "models"})  # of a model provider
 _WORDS = r"(?:key|database|password|token|secret|credential)"
 _OLD_SECRET = re.compile(rf"^(#.*?{_WORDS}\w{{0,40}}\s{{0,40}}[=:]\s*+)\S.*$", re.IGNORECASE)
-_ANY_SECRET = re.compile(rf"^((?:(?!{_WORDS})[^#])*+{_WORDS}[^=]*+=\s*+)\S.*$", re.IGNORECASE)
-_MAY_BE_SECRET = re.compile(rf"""(?:(?!{_WORDS})[^#])*+{_WORDS}[\w.-]*+["']?\s*+[=:]?\s*+""", re.IGNORECASE)
+_ANY_SECRET = compile_pattern(rf"^((?:(?!{_WORDS})[^#])*+{_WORDS}[^=]*+=\s*+)\S.*$", re.IGNORECASE)
+_MAY_BE_SECRET = compile_pattern(rf"""(?:(?!{_WORDS})[^#])*+{_WORDS}[\w.-]*+["']?\s*+[=:]?\s*+""", re.IGNORECASE)
 _TABLE = re.compile(r"""\s*\[+[\w.\s"'-]*\]+\s*(?:#.*)?""")
 _LOGIN = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 _LONG: Final = {'"""': '"""', "'''": "'''", "[": "]", "{": "}"}  # where a value of several lines begins and ends
-_COMMENTED = re.compile(r"""((?:[^"'#]|"(?:[^"\\]|\\.)*+"|'[^']*+')*+)(#.*)""")
+_COMMENTED = compile_pattern(r"""((?:[^"'#]|"(?:[^"\\]|\\.)*+"|'[^']*+')*+)(?P<comment>#.*)""")
 _LONG_WORD = re.compile(r"""[^\s"']{8,}+""")
 _PLACE = re.compile(r"line (\d+), column (\d+)")
 
@@ -181,7 +182,7 @@ def _set(document: Any, place: tuple[str, ...], value: Any) -> None:
 def _parts(line: str) -> tuple[str, str]:
     """A line up to its comment, and the comment; within a text of several lines it may be neither, and that is fine."""
     found = _COMMENTED.fullmatch(line)
-    return (found[1], found[2]) if found else (line, "")
+    return (found[1], found["comment"]) if found else (line, "")
 
 
 def _hidden(code: str, comment: str, hide: Hide) -> str:

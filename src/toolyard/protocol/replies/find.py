@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, replace
 
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.escapes import decode, suspicious
 from toolyard.protocol.replies.lenient_json import Reader, closed_too_soon
 from toolyard.protocol.replies.quotes import KEY_AHEAD
@@ -19,8 +20,8 @@ from toolyard.protocol.replies.values import TYPES, Repair
 _BLANKS = r"(?:[\s,，\ufeff\u180e\u200b-\u200d\u2060]++|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
 _OWN = r"(?:think|content|attachments)"
 _TAG = r"<\s{0,9}+(?P<end>/?)\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>"
-_ANY_OBJECT = re.compile(rf"{_TAG}|\{{{_BLANKS}(?:{KEY_AHEAD}|[^\W\d][\w$-]{{0,100}}+\s*+[:：])", re.IGNORECASE)
-_OWN_OBJECT = re.compile(rf"\{{{_BLANKS}[\"'“”‘’`]?{_OWN}[\"'“”‘’`]?\s*+[:：=\"'“]", re.IGNORECASE)
+_ANY_OBJECT = compile_pattern(rf"{_TAG}|\{{{_BLANKS}(?:{KEY_AHEAD}|[^\W\d][\w$-]{{0,100}}+\s*+[:：])", re.IGNORECASE)
+_OWN_OBJECT = compile_pattern(rf"\{{{_BLANKS}[\"'“”‘’`]?{_OWN}[\"'“”‘’`]?\s*+[:：=\"'“]", re.IGNORECASE)
 _BRACELESS = re.compile(rf"[\s\ufeff]*+(?:`{{3,}}\w{{0,20}}+\s*+)?(?=[\"'“]{_OWN}[\"'”]\s*+[:：])", re.IGNORECASE)
 _ESCAPED = re.compile(r"\{\s*+(?:\\[nrt]\s*+){0,20}\\+\"")
 _FENCE_BEFORE = re.compile(r"(?:`{3,}|~{3,})[\w+-]{0,20}\s*\Z")

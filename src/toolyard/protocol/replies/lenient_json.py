@@ -8,6 +8,7 @@ What it forgave is in ``repairs``. One pass: every look ahead is bounded, nothin
 import re
 
 from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.escapes import Repairs, decode
 from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, SEPARATORS, lost_brackets
 from toolyard.protocol.replies.reading import Frame, Reading, TooDeep
@@ -16,8 +17,8 @@ from toolyard.protocol.replies.strings import Place, String, Strings
 from toolyard.protocol.replies.values import Repair
 
 _BLANK = r"[\s\ufeff\u180e\u200b-\u200d\u2060]++|/\*(?:[^*]|\*(?!/))*+(?:\*/|\Z)"
-_BLANKS = re.compile(rf"(?:{_BLANK}|(?://|\#)[^\n]*+)*+")
-_BLANKS_OF_LAST_LINE = re.compile(rf"(?:{_BLANK}|(?://|\#)[^\n,，}}\]]*+)*+")
+_BLANKS = compile_pattern(rf"(?:{_BLANK}|(?://|\#)[^\n]*+)*+")
+_BLANKS_OF_LAST_LINE = compile_pattern(rf"(?:{_BLANK}|(?://|\#)[^\n,，}}\]]*+)*+")
 _NO_COMMENT = "\ufeff\u180e\u200b\u200c\u200d\u2060 \t\r\n\f\v\u00a0\u3000"
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _BARE_KEY = re.compile(r"[^\s:：,，;=>{}\[\]\"'“”‘’`]+")

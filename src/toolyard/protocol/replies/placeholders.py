@@ -8,12 +8,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.values import TYPES, Attachment, Problem, ProblemCode
 
 # A pattern that begins with one certain character is looked for much faster than one that begins with two.
 _PLACEHOLDER = re.compile(r"\{(?=\{)\{[ \t]{0,8}([A-Za-z]{1,32})[ \t]{0,8}[:：](?!\s*+\})([^{}\n]{1,200}+)\}\}")
 _FENCES = {mark: re.compile(rf"({mark}(?={mark}{mark}){mark}+)(.*)") for mark in "`~"}
-_LEAD = re.compile(r"[ \t]*+(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t]))[ \t]*+)*+")
+_LEAD = compile_pattern(r"[ \t]*+(?:(?:>|(?:[-*+]|[0-9]{1,9}[.)])(?=[ \t]))[ \t]*+)*+")
 _LONGEST_LEAD = 64
 _DEEPEST = 3
 _BLANK_LINE = re.compile(r"\n[ \t\r]*+(?=\n)")

@@ -7,21 +7,23 @@ belongs to the text. ``inner`` says that one did: from then on less is taken for
 
 import re
 
+from toolyard.protocol.regex import compile_pattern
+
 SEPARATORS = ",，;；、"
 PAIRS = {
-    '"': re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL),
-    "'": re.compile(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL),
-    "`": re.compile(r"[^`´\\]*+(?:\\.[^`´\\]*+)*+", re.DOTALL),
-    "“": re.compile(r"[^“”\"\\]*+(?:\\.[^“”\"\\]*+)*+", re.DOTALL),
-    "”": re.compile(r"[^”\"\\]*+(?:\\.[^”\"\\]*+)*+", re.DOTALL),
-    "‘": re.compile(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
-    "’": re.compile(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
-    "„": re.compile(r"[^“”\"\\]*+(?:\\.[^“”\"\\]*+)*+", re.DOTALL),
-    "＂": re.compile(r"[^＂\"\\]*+(?:\\.[^＂\"\\]*+)*+", re.DOTALL),
+    '"': compile_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL),
+    "'": compile_pattern(r"[^'\\]*+(?:\\.[^'\\]*+)*+", re.DOTALL),
+    "`": compile_pattern(r"[^`´\\]*+(?:\\.[^`´\\]*+)*+", re.DOTALL),
+    "“": compile_pattern(r"[^“”\"\\]*+(?:\\.[^“”\"\\]*+)*+", re.DOTALL),
+    "”": compile_pattern(r"[^”\"\\]*+(?:\\.[^”\"\\]*+)*+", re.DOTALL),
+    "‘": compile_pattern(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
+    "’": compile_pattern(r"[^’'\\]*+(?:\\.[^’'\\]*+)*+", re.DOTALL),
+    "„": compile_pattern(r"[^“”\"\\]*+(?:\\.[^“”\"\\]*+)*+", re.DOTALL),
+    "＂": compile_pattern(r"[^＂\"\\]*+(?:\\.[^＂\"\\]*+)*+", re.DOTALL),
 }
 """What a string may begin with, and all that comes before the next quote that could end it."""
 
-INNER = re.compile(
+INNER = compile_pattern(
     r'[^"\\]*+(?:(?:\\.|(?<=[^\s,])"(?=[\w.!?()]|[ ][^\WtclaTCLA])|(?<=[^\s,][ ])"(?=\w))[^"\\]*+)*+', re.DOTALL
 )
 """The same for ``"`` once one belonged to the text: passes over those that ``closes`` and the others would not take."""
@@ -31,7 +33,7 @@ KEY_AHEAD = (
     r"""|[“”„][^“”\n]{0,200}+[“”]|[‘’][^‘’\n]{0,200}+[‘’]|＂[^＂\n]{0,200}+＂)\s*+[:：]"""
 )
 _KEY = re.compile(KEY_AHEAD)
-_CUT_KEY = re.compile(r"[\"'“](?:[\w$][^\"'“”\n]{0,200}+)?+[\"'”]?\s*+\Z")
+_CUT_KEY = compile_pattern(r"[\"'“](?:[\w$][^\"'“”\n]{0,200}+)?+[\"'”]?\s*+\Z")
 _WORD = r"[\w$][\w$-]{0,100}+[\"']?\s*+[:：]"
 _BARE_KEY = re.compile(_WORD)
 _BARE_KEY_AND_VALUE = re.compile(rf"{_WORD}\s*+(?:[\"'“{{\[\d]|-\d|(?:true|false|null|none)\b)", re.IGNORECASE)
@@ -44,7 +46,7 @@ _OWN_BARE_KEY = re.compile(rf"{_OWN}\s*+[:：]", re.IGNORECASE)
 _BLANKS = re.compile(r"[\s\ufeff\u180e\u200b-\u200d\u2060]*+")
 _COMMENT = re.compile(r"//|/\*|\#")
 _WHOLE_COMMENT = re.compile(r"/\*|(?://|\#)[^\n]{0,500}+(?:\n\s*+(?:[\]}\"',/#]|\Z)|\Z)")
-_SURE_COMMENT = re.compile(
+_SURE_COMMENT = compile_pattern(
     r"/\*(?:[^*]|\*(?!/)){0,500}+\*/\s*+[,，}\]]|(?://|\#)[^\n\"]{0,500}+\n\s*+(?:[\]}\"',/#]|\Z)"
 )
 _END = re.compile(r"[\]}]\s*+(?:[}\]]|[,，]\s*+[\"'“{\[]|\Z|`{3}|~{3}|</|//|/\*)|[\]}][ \t]*+\r?\n")

@@ -8,13 +8,14 @@ import json
 import re
 
 from toolyard.protocol.json import Json
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.escapes import Repairs
 from toolyard.protocol.replies.quotes import KEY_AHEAD
 from toolyard.protocol.replies.values import Repair
 
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,300})(?:\.[0-9]{1,300})?(?:[eE][+-]?[0-9]{1,3})?")
 _LOOSE_NUMBER = re.compile(r"[+-]?(?=\.?[0-9])(?:0|[1-9][0-9_]{0,300})?(?:\.[0-9_]{0,300})?(?:[eE][+-]?[0-9]{0,3})?")
-_BARE = re.compile(  # one that looked further than its own end would make many of them quadratic
+_BARE = compile_pattern(  # one that looked further than its own end would make many of them quadratic
     rf"(?:[^,，;}}\]{{\s/]++|[^\S\n](?!//|\#|/\*|{KEY_AHEAD})|/(?!\*)|\{{(?!\s{{0,20}}\")(?:[^{{}}\n]{{0,500}}+\}})?+)++"
 )
 _CALL = re.compile(r"[A-Za-z_]\w{0,40}\(\s{0,20}(?:\"([^\"\\\n]{0,300})\"|([^\"'(),\s]{1,40}))\s{0,20}\)")

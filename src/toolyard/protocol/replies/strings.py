@@ -7,6 +7,7 @@ gone through once by patterns that cannot backtrack, and every look ahead is bou
 import re
 from dataclasses import dataclass
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.escapes import Repairs, decode, without_cut_escape
 from toolyard.protocol.replies.quotes import INNER, PAIRS, closes, lost_brackets, next_without_quote, skip
 from toolyard.protocol.replies.strict import strict_at
@@ -14,7 +15,7 @@ from toolyard.protocol.replies.values import Repair
 
 _LAST_FENCE = re.compile(r"\s*+(?:`{3,}|~{3,})\s*\Z")
 _DOUBLED = re.compile(r"([\"'])\1(?=[\w+-])")  # quotes written twice, as in CSV
-_JSON = re.compile(r'((?:\s|\\n)*+)(?:\{(?:\s|\\n)*+"[^"\\\n]{0,200}+"\s*+:|\[(?:\s|\\n)*+["{\[])')
+_JSON = compile_pattern(r'((?:\s|\\n)*+)(?:\{(?:\s|\\n)*+"[^"\\\n]{0,200}+"\s*+:|\[(?:\s|\\n)*+["{\[])')
 _MAX_FAILURES = 8  # of the strict reader: each costs time in proportion to the whole text
 _PLUS = re.compile(r"\s*+\+\s*+(?=[\"'])")
 

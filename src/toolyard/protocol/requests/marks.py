@@ -8,6 +8,8 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from toolyard.protocol.regex import compile_pattern
+
 OPEN, CLOSE = "「始」", "「末」"
 ESCAPE_OPEN, ESCAPE_CLOSE = "「始ESCAPE」", "「末ESCAPE」"
 START, END = "<<<[TOOL_REQUEST]>>>", "<<<[END_TOOL_REQUEST]>>>"
@@ -27,7 +29,9 @@ _ESCAPED = re.compile(r"(<<<\[(?:END_)?TOOL_REQUEST)((?:_ESCAPE)+)(\]>>>)|(「[�
 class Marks:
     """The patterns of one reply: with a nonce, only a start marker that carries it counts."""
 
-    block: re.Pattern[str]  # a whole block of fields that leave no question; groups: blanks before it, its inside
+    block: re.Pattern[
+        str
+    ]  # a whole block of fields that leave no question; groups 1 and 2: blanks before it, its inside
     start: re.Pattern[str]  # group 1 is the marker; matched where a line begins
     fields: re.Pattern[str]  # what may stand between values
     plain: re.Pattern[str]  # what may end a plain value
@@ -41,7 +45,7 @@ def marks(nonce: str | None) -> Marks:
     end = rf"<{{2,4}}\[END_TOOL_REQUEST(?:{tail})?\]>{{2,4}}"
     fields = _FIELD.replace("(", "(?:")
     return Marks(
-        block=re.compile(
+        block=compile_pattern(
             rf"(\s*+)^<<<\[TOOL_REQUEST{tail}\]>>>((?:{fields})++)[\s,，]*+<<<\[END_TOOL_REQUEST(?:{tail})?\]>>>(?!>)",
             re.MULTILINE,
         ),

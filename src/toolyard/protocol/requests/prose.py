@@ -10,18 +10,19 @@ import re
 from dataclasses import dataclass
 from enum import Enum, auto
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.requests.marks import Marks
 
 _TAG = r"[ \t]*+(?P<slash>/?)[ \t]*+(?i:think(?:ing)?)(?=[\s/>])(?P<rest>[^<>\n]*+(?:\n[^<>\n]*+)?+)>"
-OPEN_TAG = re.compile(r"<[ \t]*+/?[ \t]*+(?i:think(?:ing)?)(?:[\s/][^<>\n]*+)?+")  # what the next line may end
-_THINK = re.compile(f"<{_TAG}")
-_ANGLE = re.compile(f"<(?:<|{_TAG})")
+OPEN_TAG = compile_pattern(r"<[ \t]*+/?[ \t]*+(?i:think(?:ing)?)(?:[\s/][^<>\n]*+)?+")  # what the next line may end
+_THINK = compile_pattern(f"<{_TAG}")
+_ANGLE = compile_pattern(f"<(?:<|{_TAG})")
 _FENCE_MARKS = ("```", "~~~")
 _RUN = re.compile(r"`++")
 _RUN_OR_BLANK_LINE = re.compile(r"\\`|(?P<run>`++)|(?P<blank>^[ \t\r]*+\n)", re.MULTILINE)
 _QUOTE = re.compile(r" {0,3}>")
 _LIST = r"[ \t]*+(?:(?:[-*+]|\d{1,9}[.)])[ \t]++)*+"
-_FENCE = re.compile(rf"(?P<indent>{_LIST})(?:(?P<ticks>`{{3,}}+)(?=[^`\n]*+(?:\n|\Z))|(?P<waves>~{{3,}}+))")
+_FENCE = compile_pattern(rf"(?P<indent>{_LIST})(?:(?P<ticks>`{{3,}}+)(?=[^`\n]*+(?:\n|\Z))|(?P<waves>~{{3,}}+))")
 _FENCE_END = re.compile(r"^([ \t]*+)(`{3,}+|~{3,}+)[ \t]*+\r?$", re.MULTILINE)
 
 

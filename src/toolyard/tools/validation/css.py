@@ -8,12 +8,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation.finding import Finding, at, shown
 
 _MARK = re.compile(r"""/\*|["']|\burl\(\s*+(?!["'\s])|\\.|[{}()\[\];:]""", re.DOTALL | re.IGNORECASE)
-_STRING = re.compile(r"""(["'])(?:\\.|(?!\1)[^\\\n])*+(\1)?""", re.DOTALL)
-_NOTHING = re.compile(r"(?:\s++|/\*.*?\*/|<!--|-->)*+", re.DOTALL)
+_STRING = compile_pattern(r"""(["'])(?:\\.|(?!\1)[^\\\n])*+(?P<close>\1)?""", re.DOTALL)
+_NOTHING = compile_pattern(r"(?:\s++|/\*.*?\*/|<!--|-->)*+", re.DOTALL)
 _OPENING = {"}": "{", ")": "(", "]": "["}
 _MARKS_PER_STEP = 1000
 
@@ -103,7 +104,7 @@ def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
         elif mark in "\"'":
             string = _STRING.match(text, start)
             index = string.end() if string else index
-            if string and not string[2]:
+            if string and not string["close"]:
                 yield at(text, start, f"the string {shown(string[0])} is not closed in its line")
         elif mark[0] != "\\":
             yield from scan.mark(mark, start)

@@ -6,15 +6,16 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from xml.parsers import expat
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation.finding import Finding, Severity, Unchecked, at, shifted
 from toolyard.tools.validation.languages import Language
 
 _TOO_DEEP = "its values are nested too deeply"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?'
-_COMMENT = re.compile(rf"(?P<kept>{_STRING})|//[^\n]*|/\*(?:.*?\*/|(?P<open>.*))", re.DOTALL)
-_TRAILING_COMMA = re.compile(rf"(?P<kept>{_STRING})|,(?=\s*+[\]}}])")
-_CONSTANT = re.compile(rf"{_STRING}|(?P<constant>-?\bInfinity\b|\bNaN\b)")
+_COMMENT = compile_pattern(rf"(?P<kept>{_STRING})|//[^\n]*|/\*(?:.*?\*/|(?P<open>.*))", re.DOTALL)
+_TRAILING_COMMA = compile_pattern(rf"(?P<kept>{_STRING})|,(?=\s*+[\]}}])")
+_CONSTANT = compile_pattern(rf"{_STRING}|(?P<constant>-?\bInfinity\b|\bNaN\b)")
 _TOML_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 _MAX_TOML_WORK = 20_000_000  # about two seconds: tomllib's time grows with the square of a key's dots
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation import css, data
 from toolyard.tools.validation.finding import Finding, Severity, Unchecked, at, shifted
@@ -16,7 +17,7 @@ from toolyard.tools.validation.languages import Language
 
 _TEMPLATE = re.compile(r"\{%|<%|<\?(?:php|=)|\{\{[#/>^!]")
 _EXPRESSION = re.compile(r"\{\{[^{}\n]*+\}\}")
-_TAG = re.compile(r"""<(/?)([a-zA-Z][^\s/>]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)(>?)""")
+_TAG = compile_pattern(r"""<(/?)([a-zA-Z][^\s/>]*+)((?:[^>"']++|"[^"]*+"|'[^']*+')*+)(?P<close>>?)""")
 _RUN_ON = re.compile(r"""=\s*+(["'])(?=[^"'<]*+<)[^"']*=\s*+\1""")  # the next attribute's quote closes this one
 _UNQUOTED_END = re.compile(r"""=\s*+[^\s"'>]*/\s*\Z""")  # <a href=/here/> is not closed by its slash
 _TYPE = re.compile(r"""\btype\s*+=\s*+["']?([^"'\s>]*+)""", re.IGNORECASE)
@@ -159,7 +160,7 @@ def _tag(text: str, match: re.Match[str]) -> _Tag:
     run_on = _RUN_ON.search(attributes)
     if run_on:
         return _Tag(start=match.start(3) + run_on.start(1), broken=f"`{run_on[1]}` is not closed")
-    if not match[4]:
+    if not match["close"]:
         return _Tag(start=start, broken=f"the tag `<{match[1]}{name[:40]}` is never closed")
     tag = _Tag(start=start, name=name, closes=bool(match[1]), attributes=attributes)
     if name not in _RAW or tag.closes or tag.is_empty:

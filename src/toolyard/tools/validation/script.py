@@ -1,19 +1,19 @@
 """JavaScript, TypeScript and their JSX, by tree-sitter grammars."""
 
 import json
-import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.validation.child import ask
 from toolyard.tools.validation.finding import Finding, Unchecked, at
 from toolyard.tools.validation.languages import Language
 
 _READER = Path(__file__).with_name("script_reader.py")
-_FLOW = re.compile(r"\A(?:\s|/\*|\*|//)*+@flow\b")
+_FLOW = compile_pattern(r"\A(?:\s|/\*|\*|//)*+@flow\b")
 
 
 def check(text: str, language: Language, checkpoint: Checkpoint) -> Iterator[Finding]:
