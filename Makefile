@@ -43,8 +43,8 @@ lock: $(DEV) ## resolve the dependencies anew
 	@$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-annotate --no-header \
 		--python-version 3.11 pyproject.toml --group pyproject.toml:build --group pyproject.toml:dev -o requirements/dev.txt
 
-clean: ## remove what make made
-	rm -rf .venv $(HOME_DIR) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+clean: ## remove what make installed and cached, never a home
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 
 $(RUN): pyproject.toml requirements/run.txt scripts/setup
 	@scripts/setup run

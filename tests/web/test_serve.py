@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import pty
 import resource
 import signal
 import socket
@@ -77,9 +79,10 @@ async def test_a_server_takes_as_many_open_files_as_the_system_gives_it(tmp_path
 
 
 @pytest.mark.requirement("http:listen", "http:key")
-async def test_a_first_start_prints_the_address_the_key_and_a_link_and_a_second_no_key(tmp_path: Path) -> None:
+async def test_a_first_start_without_a_terminal_says_where_the_key_is_and_prints_none(tmp_path: Path) -> None:
     async with started(tmp_path) as server:
-        assert server.lines[1] == f"The key, shown this once: {server.key}"
+        assert server.lines[1] == f"The key is in {tmp_path / 'home/key'}"
+        assert server.key not in "".join(server.lines)
         assert server.lines[2].startswith(f"Sign in once with a browser: {server.url}/login?link=")
         assert (await server.request("GET", "/v1/tools"))[0] == 200
         server.signal(signal.SIGTERM)
@@ -92,6 +95,33 @@ async def test_a_first_start_prints_the_address_the_key_and_a_link_and_a_second_
         assert server.key not in "".join(server.lines)
     code, out, _ = await run(tmp_path, "config", "show", "--key")
     assert (code, out.strip()) == (0, server.key)
+
+
+@pytest.mark.requirement("http:key")
+@pytest.mark.parametrize("quiet", [False, True])
+async def test_a_first_start_on_a_terminal_shows_the_key_unless_it_is_quiet(tmp_path: Path, quiet: bool) -> None:
+    words = arguments(tmp_path, "serve", "--port", "0", *(["--quiet"] if quiet else []))
+    terminal, end = pty.openpty()
+    process = await asyncio.create_subprocess_exec(*words, stdin=end, stdout=end, stderr=end)
+    os.close(end)
+    seen = b""
+    while b"The key" not in seen or not seen.endswith(b"\n"):
+        seen += await asyncio.to_thread(os.read, terminal, 4096)
+    process.send_signal(signal.SIGTERM)
+    assert await process.wait() == 0
+    os.close(terminal)
+    key = (tmp_path / "home/key").read_text().strip()
+    assert (f"The key, shown this once: {key}" in seen.decode()) == (not quiet)
+    assert (f"The key is in {tmp_path / 'home/key'}" in seen.decode()) == quiet
+
+
+@pytest.mark.requirement("http:listen")
+async def test_a_terminal_that_closes_ends_the_server_as_sigterm_does(tmp_path: Path) -> None:
+    async with started(tmp_path) as server:
+        server.signal(signal.SIGHUP)
+        code, _ = await server.ended()
+        assert code == 0
+        assert not (tmp_path / "home/server.json").exists()
 
 
 @pytest.mark.requirement("http:key")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--safe", is_flag=True, help="Start without any plugins.")
 @common_options
 def command(common: Common, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool) -> None:
-    """Run the server: HTTP and WebSocket on one port, until SIGTERM or Ctrl-C.
+    """Run the server: HTTP and WebSocket on one port, until SIGTERM, SIGHUP or Ctrl-C.
 
     It ends when what runs has ended, at the latest after 20 s; a second signal ends it at once.
 
@@ -63,7 +63,7 @@ async def _serve(common: Common, config: Config, options: "Options") -> None:
         (hurry if stop.is_set() else stop).set()
 
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stopped)
     try:
         await server.start()
@@ -80,11 +80,15 @@ async def _serve(common: Common, config: Config, options: "Options") -> None:
 
 def _tell(common: Common, server: "Server") -> None:
     """Where it is, how to get in, and at the first start the key."""
+    from toolyard.web.keys import FILE
+
     click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
     if server.is_remote:
         click.echo("Other machines reach it without encryption: put a proxy with TLS before it.", err=True)
-    if server.is_first_start:
+    if server.is_first_start and sys.stdout.isatty() and not common.quiet:
         click.echo(f"The key, shown this once: {server.key}")
+    elif server.is_first_start:  # whatever reads this may keep it
+        click.echo(f"The key is in {server.config.home / FILE}")
     if not common.quiet:
         click.echo(f"Sign in once with a browser: {server.link()}")
         click.echo(f"To see the key again: {_key_command(common)}")

@@ -24,8 +24,8 @@ _PAUSE_S = 1.0
 def command(common: Common, database: str | None) -> None:
     """Run calls, tasks and schedules for other hosts that share a PostgreSQL database.
 
-    It announces its plugins and runs until it gets SIGTERM or Ctrl-C; calls that run then have 20 s to end. A second
-    signal stops it at once.
+    It announces its plugins and runs until it gets SIGTERM, SIGHUP or Ctrl-C; calls that run then have 20 s to end. A
+    second signal stops it at once.
 
     \b
     toolyard worker --database postgresql://toolyard@db.example/toolyard
@@ -47,7 +47,7 @@ async def _work(config: Config, database: str, *, quiet: bool) -> None:
 
     stopping = asyncio.Event()
     main = asyncio.current_task()
-    for name in (signal.SIGTERM, signal.SIGINT):
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(
             name, lambda: main.cancel() if stopping.is_set() and main else stopping.set()
         )
