@@ -784,6 +784,8 @@ REPLIES: Final = _now(
      ("table (columns and rows, CSV or Markdown), chart (a Chart.js configuration), audio and video (data URI or "
       "URL) attachments render.")),
     ("reply:shown", "003 fields", "think renders as a folded section apart from the content, and content as Markdown."),
+    ("parse:linear", "contract §4, contract §7",
+     "Every parser and renderer takes time in proportion to its text, whatever the text."),
     ("reply:render", "contract §7, contract §11",
      "toolyard reply render and toolyard.render_reply give html, markdown, terminal and json."),
     ("reply:failure-shown", "003 error handling",

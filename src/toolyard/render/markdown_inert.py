@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MAX_PASSES = 4
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
                       r"|[\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]")  # fmt: skip
-_ACTIVE = re.compile(r"\\[\s\S]|`+|<(?=[A-Za-z/!?])|!+(?=\[)|\](?=[(:])|&#?[0-9A-Za-z]{1,40};")
+_ACTIVE = re.compile(r"\\[\s\S]|`+|<(?=[A-Za-z/!?])|!++|\](?=[(:])|&#?[0-9A-Za-z]{1,40};")
 _AUTOLINK = re.compile(r"<(?:https?://|mailto:)[^\s<>`\"']{1,2000}+>", re.IGNORECASE)
 _PICTURE = re.compile(r"!\[([^\[\]`<!\\]{0,500}+)(?=\]\()")
 _SHORT_CODE = re.compile(r"(?<!`)`([^`|\n]{1,500}+)`(?!`)")
@@ -127,6 +127,8 @@ def _guarded(text: str, *, is_code_known: bool) -> str:
         elif found == "<" and (link := _AUTOLINK.match(text, match.start())):
             pieces.append(link[0])
             at = link.end()
+        elif found[0] == "!" and not text.startswith("[", at):
+            pieces.append(found)
         elif found == "!" and (picture := _PICTURE.match(text, match.start())):
             pieces.append("[" + (picture[1] if picture[1].strip() else "image"))
             at = picture.end()
