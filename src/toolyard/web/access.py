@@ -1,7 +1,8 @@
 """Who is asking: a key in the Authorization header, the session of a browser, or a ticket for one WebSocket.
 
 Tickets and login links are random, kept here and nowhere else, and bounded in number and time. Failures count for the
-address they come from, whatever the path.
+address they come from, whatever the path. What is right is let in first: the limit answers wrong attempts alone, so
+nobody can lock out a right key by sending wrong ones from the same address.
 """
 
 import hmac
@@ -84,17 +85,14 @@ class Access:
 
     def by_key(self, text: str, address: str) -> Visitor:
         """Raises Refusal: 401 for a wrong key, 429 when there were too many."""
-        self._let_try(address)
         key = self.keys.find(text)
         if key is None:
             raise self._wrong(address, "the key is not valid")
-        self.failures.passed(address)
         return Visitor(key_id=key.id, scopes=key.scopes)
 
     def by_session(self, name: str, address: str) -> Visitor:
         key = self._sessions.find(name)
         if key is None:
-            self._let_try(address)
             raise self._wrong(address, "the session has ended: sign in again at /login")
         return Visitor(key_id=key.id, scopes=key.scopes, csrf=csrf_of(name), session=name)
 
@@ -103,7 +101,6 @@ class Access:
         return bool(name) and self._sessions.find(name) is not None
 
     def by_ticket(self, ticket: str, address: str) -> Visitor:
-        self._let_try(address)
         visitor = self._tickets.take(ticket)
         if visitor is None or not self.still_in(visitor):
             raise self._wrong(address, f"the ticket is not valid: it is good once, for {TICKET_S:g} s")
@@ -121,7 +118,6 @@ class Access:
 
     def sign_in(self, *, link: str = "", key: str = "", address: str) -> str:
         """A new session, by a link or by a key."""
-        self._let_try(address)
         visitor = self._links.take(link) if link else self.by_key(key, address)
         if visitor is None:
             raise self._wrong(address, "the link has been used or is too old: sign in with the key")
@@ -150,6 +146,7 @@ class Access:
             )
 
     def _wrong(self, address: str, message: str) -> Refusal:
+        self._let_try(address)
         self.failures.failed(address)
         return _unauthorized(message)
 

@@ -1,9 +1,8 @@
-"""Failed attempts to get in, counted for each address and for all together; too many, and all have to wait.
+"""Failed attempts to get in, counted for each address and for all together; too many, and wrong ones have to wait.
 
 ``MANY`` failures of one address, none a minute after the other, make it wait 1 s, then 2, 4, ... up to a minute with
-each further one; ``MANY_OF_ALL`` make everybody wait, but no longer than 5 s. Nothing is looked at meanwhile, a right
-key neither, so that no guess is worth more than another. An address that got in is forgotten. At most
-``MAX_ADDRESSES`` are remembered.
+each further one; ``MANY_OF_ALL`` make everybody wait, but no longer than 5 s. Only wrong attempts are counted and
+refused so. At most ``MAX_ADDRESSES`` are remembered.
 """
 
 from collections import OrderedDict
@@ -44,9 +43,6 @@ class Failures:
         self.total += 1
         self._count(address, MANY, _LONGEST_S)
         self._count(_ALL, MANY_OF_ALL, _LONGEST_OF_ALL_S)
-
-    def passed(self, address: str) -> None:
-        self._tries.pop(address, None)
 
     def _count(self, name: str, many: int, longest_s: float) -> None:
         now = self._now()
