@@ -5,13 +5,19 @@ import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
+import openai
 import pytest
 from aiohttp import web
+from markdown_it import MarkdownIt
 from playwright.async_api import Browser
 
+from tests.gateway.test_served import settings_for
+from tests.gateway.upstream import provider, replies
 from tests.web.conftest import serving
 from toolyard.protocol.content import Media
+from toolyard.protocol.request_text import format_request
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 STRICT = {"Cross-Origin-Embedder-Policy": "require-corp", "Cross-Origin-Opener-Policy": "same-origin"}
@@ -81,6 +87,38 @@ async def test_a_page_of_another_server_shows_the_picture_and_plays_the_sound(br
             assert seconds == [3, 2]
         finally:
             await page.close()
+
+
+@pytest.mark.requirement("media:markdown", "media:back", "memory:rounds")
+async def test_a_picture_in_an_answer_to_the_official_client_is_drawn_by_a_page_that_renders_markdown(
+    browser: Browser, tmp_path: Path
+) -> None:
+    look = f"I look.\n{format_request('Read', {'path': 'a.png'})}"
+    async with (
+        provider(replies(look, "A green picture.", "You are welcome.")) as upstream,
+        serving(tmp_path, settings=settings_for(upstream)) as running,
+        other_site() as site,
+    ):
+        (running.project / "a.png").write_bytes(png(600, 400) + b"x" * 20_000)
+        said: list[Any] = [{"role": "user", "content": "What is in a.png?"}]
+        client = openai.AsyncOpenAI(base_url=f"{running.url}/v1", api_key=running.key, max_retries=0)
+        async with client:
+            answer = await client.chat.completions.create(model="m", messages=said)
+            text = str(answer.choices[0].message.content)
+            said += [{"role": "assistant", "content": text}, {"role": "user", "content": "Thanks."}]
+            await client.chat.completions.create(model="m", messages=said)
+        page = await browser.new_page()
+        try:
+            await page.goto(site)
+            await page.set_content(MarkdownIt().render(text))
+            await page.wait_for_function("document.images[0].naturalWidth === 600")
+            assert (await page.inner_text("blockquote")).startswith("✓ Read: Read 'a.png' (image/png, ")
+        finally:
+            await page.close()
+    sent = str(upstream.bodies[-1]["messages"])
+    assert "Read 'a.png' (image/png" in sent
+    assert "> ✓" not in sent
+    assert running.url not in sent
 
 
 @pytest.mark.requirement("media:route")

@@ -55,7 +55,7 @@ def test_the_rounds_and_the_models_own_words_take_the_place_of_the_answer(memory
         {"role": "assistant", "content": "There are two files."},
         {"role": "user", "content": "And now?"},
     ]
-    assert recalled.call_ids == {"c1"}
+    assert recalled.calls == {("c1", "LS")}
 
 
 @pytest.mark.requirement("memory:rounds")
@@ -103,7 +103,7 @@ def test_a_client_that_carries_the_calls_itself_gets_nothing_added(memory: TurnM
 @pytest.mark.requirement("memory:rounds")
 def test_a_call_of_the_clients_own_tool_at_the_end_of_the_turn_stays_with_its_message(memory: TurnMemory) -> None:
     memory.remember("key:me", turn())
-    theirs = [{"id": "t1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}]
+    theirs = [{"id": "c1", "type": "function", "function": {"name": "weather", "arguments": "{}"}}]
     asked = conversation()
     asked[2]["tool_calls"] = theirs
     made = memory.recall("key:me", asked).messages
@@ -170,7 +170,7 @@ def test_a_request_grows_by_a_bound_and_the_newest_answers_come_first(memory: Tu
         asked += conversation(f"Answer {number}.")
     made = memory.recall("key:me", asked)
     assert len(json.dumps(made.messages)) - len(json.dumps(asked)) <= MAX_ADDED
-    assert made.call_ids == {"c4", "c5", "c6", "c7"}
+    assert made.calls == {(f"c{number}", "LS") for number in (4, 5, 6, 7)}
 
 
 @pytest.mark.requirement("memory:bounded")

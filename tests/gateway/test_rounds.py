@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolyard.gateway.rounds import call_ids, fit_rounds, write_as_text
+from toolyard.gateway.rounds import call_keys, fit_rounds, write_as_text
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.request_text import format_request
 
@@ -54,7 +54,9 @@ def test_the_oldest_rounds_go_when_cutting_is_not_enough_and_each_that_stays_is_
     made = fit_rounds(many, 64 * 1024)
     assert 10 < len(made) < 400
     assert size(made) <= 64 * 1024
-    assert call_ids([message for one in made for message in one]) == {f"c{n}" for n in range(400 - len(made), 400)}
+    assert call_keys([message for one in made for message in one]) == {
+        (f"c{n}", "LS") for n in range(400 - len(made), 400)
+    }
     assert fit_rounds([native_round("c" * 5000)], 1000) == []
 
 
@@ -67,7 +69,7 @@ def test_native_rounds_become_blocks_and_one_message_with_the_results() -> None:
     rest = [{"role": "assistant", "content": "Done."}, {"role": "user", "content": "Thanks."}]
     messages = [{"role": "user", "content": "Go."}, *one, *parallel, more, *rest]
     blocks = [format_request("LS", {"path": "."}), format_request("LS", {"path": "a", "limit": "3"})]
-    assert write_as_text(messages, frozenset({"c1", "c2"})) == [
+    assert write_as_text(messages, frozenset({("c1", "LS"), ("c2", "LS")})) == [
         {"role": "user", "content": "Go."},
         {"role": "assistant", "content": f"I look.\n{blocks[0]}"},
         {"role": "user", "content": f"{PAYLOAD}\n\nLS:\na and b"},
@@ -86,11 +88,12 @@ def test_native_rounds_become_blocks_and_one_message_with_the_results() -> None:
 def test_a_call_that_no_block_can_carry_is_told_in_words(arguments: str) -> None:
     messages = native_round("c1")
     messages[0]["tool_calls"][0]["function"]["arguments"] = arguments
-    made: Any = write_as_text(messages, frozenset({"c1"}))
+    made: Any = write_as_text(messages, frozenset({("c1", "LS")}))
     assert made[0] == {"role": "assistant", "content": f"I look.\nLS {arguments}"}
 
 
 @pytest.mark.requirement("memory:text-form")
 def test_calls_of_the_clients_own_tools_stay_native() -> None:
-    messages = native_round("theirs")
-    assert write_as_text(messages, frozenset({"c1"})) == messages
+    messages = native_round("c1")
+    messages[0]["tool_calls"][0]["function"]["name"] = "theirs"
+    assert write_as_text(messages, frozenset({("c1", "LS")})) == messages

@@ -8,13 +8,17 @@ import asyncio
 import hmac
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
 from enum import Enum, auto
+from hashlib import sha256
+from typing import Final
 
+from toolyard.gateway.media import to_data_url, to_markdown
 from toolyard.protocol.content import Media
 from toolyard.storage.media import EXTENSIONS, KEPT, MAX_BYTES, MediaStore, StoredMedia
 
+MAX_SHOWN: Final = 20  # of one round
 _EXPIRY = re.compile("[1-9][0-9]{0,11}")  # seconds since 1970
 _log = logging.getLogger(__name__)
 
@@ -60,6 +64,18 @@ class MediaLinks:
 
     async def find(self, name: str) -> StoredMedia | None:
         return await asyncio.to_thread(self._store.find, name)
+
+
+async def publish_all(results: Iterable[tuple[str, Media]], publish: Callable[[Media], Awaitable[str]]) -> list[str]:
+    """Return the media of tools, each with the name of its tool, as Markdown; what has no address is left out."""
+    found: dict[bytes, str] = {}  # the same picture is shown once
+    for tool, media in results:
+        digest = sha256(media.data).digest()
+        if digest not in found and (url := to_data_url(media) or await publish(media)):
+            found[digest] = to_markdown(media, url, tool)
+    shown = list(found.values())
+    more = len(shown) - MAX_SHOWN
+    return [*shown[:MAX_SHOWN], f"({more} more are not shown.)"] if more > 0 else shown
 
 
 def _sign(key: bytes, name: str, expires: int) -> str:

@@ -20,7 +20,7 @@ from typing import Final
 import orjson
 
 from toolyard.gateway.chunks import text_of
-from toolyard.gateway.rounds import Rounds, call_ids, fit_rounds
+from toolyard.gateway.rounds import CallKeys, Rounds, call_keys, fit_rounds
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import START
 
@@ -45,16 +45,16 @@ class FinishedTurn:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The messages of a request with the rounds behind its answers, and the ids of the native calls in these rounds."""
+    """The messages of a request with the rounds behind its answers, and the native calls in these rounds."""
 
     messages: list[Json]
-    call_ids: frozenset[str] = frozenset()
+    calls: CallKeys = frozenset()
 
 
 @dataclass(slots=True)
 class _Kept:
     content: bytes  # JSON: the messages of all rounds, and the last words
-    call_ids: frozenset[str]
+    calls: CallKeys
     used: float
 
 
@@ -84,7 +84,7 @@ class TurnMemory:
             content = content.replace(_numbered(turn.nonce), START)
         key = _key(caller, turn.question, turn.answer)
         self._drop(key)
-        kept = self._turns[key] = _Kept(self._mask(content).encode(), call_ids(messages), self._now())
+        kept = self._turns[key] = _Kept(self._mask(content).encode(), call_keys(messages), self._now())
         self.size += len(kept.content)
         self._make_room()
 
@@ -97,16 +97,16 @@ class TurnMemory:
         found: dict[int, list[Json]] = {}
         if not self._turns:
             return Recalled(messages)
-        carried, questions, room = call_ids(messages), _questions(messages), MAX_ADDED
+        carried, questions, room = call_keys(messages), _questions(messages), MAX_ADDED
         seen: set[bytes] = set()
-        ids: frozenset[str] = frozenset()
+        calls: CallKeys = frozenset()
         for index in range(len(messages) - 1, -1, -1):
             message = messages[index]
             if not isinstance(message, dict) or message.get("role") != "assistant":
                 continue
             key = _key(caller, questions[index], text_of(message.get("content")))
             kept = self._turns.get(key)
-            if kept is None or key in seen or kept.call_ids & carried:
+            if kept is None or key in seen or kept.calls & carried:
                 continue
             room -= len(kept.content)
             if room < 0:
@@ -115,9 +115,9 @@ class TurnMemory:
             self._turns.move_to_end(key)
             seen.add(key)
             found[index] = _restore(kept.content, message, nonce)
-            ids |= kept.call_ids
+            calls |= kept.calls
         made = [one for index, message in enumerate(messages) for one in found.get(index, [message])]
-        return Recalled(made, ids) if found else Recalled(messages)
+        return Recalled(made, calls) if found else Recalled(messages)
 
     def _make_room(self) -> None:
         oldest = self._now() - KEPT_S

@@ -19,6 +19,8 @@ from toolyard.protocol.request_text import format_request
 
 Rounds = list[list[Json]]
 """The messages that each round added."""
+CallKeys = frozenset[tuple[str, str]]
+"""Native calls by their id and the name of their tool: some providers give every first call the same id."""
 
 _CUTS: Final = (16_384, 8_192, 4_096, 2_048, 1_024, 512)  # characters of one text that are left, tried in this order
 _KEPT_KEYS = ("role", "content", "tool_calls", "tool_call_id", "name")  # reasoning is of no use in a later turn
@@ -37,22 +39,22 @@ def fit_rounds(rounds: Rounds, max_bytes: int) -> Rounds:
     return made
 
 
-def call_ids(messages: Iterable[Json]) -> frozenset[str]:
-    """Return the ids of the native calls in messages."""
-    return frozenset(str(call.get("id")) for message in messages for call in _calls(message))
+def call_keys(messages: Iterable[Json]) -> CallKeys:
+    """Return the native calls in messages."""
+    return frozenset(_key(call) for message in messages for call in _calls(message))
 
 
-def write_as_text(messages: list[Json], ids: frozenset[str], nonce: str | None = None) -> list[Json]:
-    """Return messages in which the native calls with these ids, and their results, are text."""
-    if not ids:
+def write_as_text(messages: list[Json], calls: CallKeys, nonce: str | None = None) -> list[Json]:
+    """Return messages in which these native calls, and their results, are text."""
+    if not calls:
         return messages
     made: list[Json] = []
     names: dict[str, str] = {}
     for message in messages:
         if not isinstance(message, dict):
             made.append(message)
-        elif ours := [call for call in _calls(message) if str(call.get("id")) in ids]:
-            names |= {str(call.get("id")): name_of(call) for call in ours}
+        elif ours := [call for call in _calls(message) if _key(call) in calls]:
+            names |= dict(map(_key, ours))
             blocks = "\n".join(_block(call, nonce) for call in ours)
             text = text_of(message.get("content"))
             made.append({"role": "assistant", "content": f"{text}\n{blocks}" if text else blocks})
@@ -76,6 +78,10 @@ def _plain(message: Json) -> Json:
 def _calls(message: Json) -> list[JsonObject]:
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+
+
+def _key(call: JsonObject) -> tuple[str, str]:
+    return str(call.get("id")), name_of(call)
 
 
 def _cut(message: Json, most: int) -> Json:

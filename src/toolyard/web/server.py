@@ -162,7 +162,7 @@ class Server:
         self.feed = Feed(self.yard.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config["vcp_channels"])
         self.links = MediaLinks(self.yard.media, place.public_url(self.config), clock.now)
-        self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask)
+        self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask, links=self.links)
         self._mcp = McpMount(self.yard, mcp.caller_of, mcp.may_rule, self._is_ending)
 
     def _parts(self, port: int, reloading: Reloading) -> Parts:
