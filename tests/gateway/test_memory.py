@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.fakes import FakeClock
+from tests.fakes import FakeClock, bounded_work
 from tests.gateway.test_rounds import native_round
 from toolyard.gateway import memory as kept
 from toolyard.gateway.memory import DISTINCT, KEPT_S, MAX_ADDED, MAX_TURN, FinishedTurn, TurnMemory, last_question
@@ -42,7 +42,16 @@ def conversation(answer: str = ANSWER, question: str = QUESTION) -> list[Any]:
 
 
 @pytest.mark.requirement("memory:rounds")
-@pytest.mark.parametrize("sent", [ANSWER, f"\n{ANSWER}  \n", [{"type": "text", "text": ANSWER}]])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        ANSWER,
+        f"\n{ANSWER}  \n",
+        ANSWER.replace("\n\n", "\r\n"),
+        f"<think>\nHm.\n</think>\n{ANSWER}",
+        [{"type": "text", "text": ANSWER}],
+    ],
+)
 def test_the_rounds_and_the_models_own_words_take_the_place_of_the_answer(memory: TurnMemory, sent: Any) -> None:
     memory.remember("key:me", turn())
     recalled = memory.recall("key:me", conversation(sent))
@@ -69,6 +78,19 @@ def test_what_is_not_exactly_that_answer_of_that_key_is_left_alone(memory: TurnM
     ]
     for caller, messages in others:
         assert memory.recall(caller, messages).messages is messages
+
+
+@pytest.mark.requirement("memory:rounds")
+def test_thinking_is_not_part_of_an_answer_because_clients_leave_it_out(memory: TurnMemory) -> None:
+    seen = f"<think>What?</think>{ANSWER}<THINKING>Where?</THINKING>"
+    rounds = [native_round(path=".")]
+    words = "\n<think>Where?</think>\nThere are `<think></think>` tags."
+    memory.remember("key:me", FinishedTurn(question=QUESTION, answer=seen, rounds=rounds, last_words=words))
+    made: Any = memory.recall("key:me", conversation(ANSWER)).messages
+    assert made[4]["content"] == "There are `<think></think>` tags."
+    with bounded_work():
+        memory.recall("key:me", conversation("<think>" * 300_000 + "</think" * 100_000))
+        memory.remember("key:me", turn("<think>" * 300_000))
 
 
 @pytest.mark.requirement("memory:rounds")
@@ -111,8 +133,15 @@ def test_a_call_of_the_clients_own_tool_at_the_end_of_the_turn_stays_with_its_me
 
 
 @pytest.mark.requirement("memory:rounds")
-def test_a_turn_without_rounds_or_without_text_is_not_kept(memory: TurnMemory) -> None:
-    for one in (turn(rounds=[]), turn(" \n"), turn(rounds=[[{"role": "assistant", "content": "\ud800"}]])):
+def test_a_turn_without_rounds_without_text_or_with_too_much_of_it_is_not_kept(memory: TurnMemory) -> None:
+    endless = FinishedTurn(question="", answer="x", rounds=[native_round()], last_words="x" * (MAX_TURN + 1))
+    for one in (
+        turn(rounds=[]),
+        turn(" \n"),
+        turn("<think>Hm.</think>"),
+        endless,
+        turn(rounds=[[{"role": "assistant", "content": "\ud800"}]]),
+    ):
         memory.remember("key:me", one)
     assert (len(memory), memory.size) == (0, 0)
 

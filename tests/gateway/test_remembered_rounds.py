@@ -103,6 +103,20 @@ async def test_several_rounds_and_turns_come_back_in_order(tmp_path: Path, strea
     assert [sent[at]["content"] for at in (5, 9)] == ["First.", "Second."]
 
 
+async def test_a_client_that_trims_the_text_between_calls_as_the_console_does_is_recognised(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(f"I say it.\n{SAY}", "I said hello.", "Yes.")) as one:
+        heard = await one.streamed("Say hello.", toolyard={"show": "events"})
+        assert heard.text != "I say it.\n\nI said hello."
+        history: Any = [
+            {"role": "user", "content": "Say hello."},
+            {"role": "assistant", "content": "I say it.\n\nI said hello."},
+        ]
+        await one.chat.complete({"messages": [*history, {"role": "user", "content": "And?"}]}, caller=ME)
+        assert [message["role"] for message in one.upstream.bodies[-1]["messages"]] == [
+            *("user", "assistant", "user", "assistant", "user")
+        ]
+
+
 async def test_nothing_is_remembered_when_the_setting_is_off_or_the_answer_carries_its_rounds(tmp_path: Path) -> None:
     for place, show, settings in (("off", "summary", {"remember_tool_results": False}), ("raw", "raw", {})):
         async with gateway(tmp_path / place, replies(SAY, "Done.", "Yes."), settings=settings) as one:

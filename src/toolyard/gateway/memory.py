@@ -3,14 +3,16 @@
 A client sends back the text of our answer and nothing of the rounds behind it, so the model would not know what its
 tools said, and would imitate the lines about calls that it finds in "its own" text. A finished turn is therefore kept
 under its caller and the exact text of the answer; when the text comes back, the rounds and the model's own last words
-take its place. A text shorter than ``DISTINCT`` characters, such as "Done.", may stand in any conversation: it counts
-only behind the same question.
+take its place. Blanks and thinking in the text do not count, because clients trim the ones and leave out the other. A
+text shorter than ``DISTINCT`` characters, such as "Done.", may stand in any conversation: it counts only behind the
+same question.
 
 Kept in this process alone, masked, without media: ``MAX_TURN`` bytes of a turn, ``MAX_TURNS`` and ``MAX_TOTAL`` of
 all, ``KEPT_S`` after the last use; those not used for longest go first. A request grows by ``MAX_ADDED`` bytes at
 most, the newest turns first.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -30,6 +32,8 @@ MAX_TOTAL: Final = 16 * 1024 * 1024
 MAX_ADDED: Final = 256 * 1024
 KEPT_S: Final = 24 * 3600.0
 DISTINCT: Final = 200
+_THOUGHT = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_FIRST_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +74,13 @@ class TurnMemory:
         return len(self._turns)
 
     def remember(self, caller: str, turn: FinishedTurn) -> None:
-        """Keep the rounds of a turn, unless it has none or its answer has no text to know it by."""
-        if not turn.rounds or not turn.answer.strip():
+        """Keep the rounds of a turn, unless it has none, or its answer has no text to know it by or very much."""
+        words = _answer_alone(turn.last_words)
+        if not turn.rounds or not _known_by(turn.answer) or len(words) > MAX_TURN:
             return
         try:
             messages = [message for one in fit_rounds(turn.rounds, MAX_TURN) for message in one]
-            content = orjson.dumps([messages, turn.last_words]).decode()
+            content = orjson.dumps([messages, words]).decode()
         except orjson.JSONEncodeError:  # half a character, or nested too deep: no provider would take it either
             return
         if not messages:
@@ -134,7 +139,8 @@ class TurnMemory:
 
 def last_question(messages: list[Json]) -> str:
     """Return what the person said last."""
-    return _questions([*messages, None])[-1]
+    said = (one for one in reversed(messages) if isinstance(one, dict) and one.get("role") == "user")
+    return next((text_of(one.get("content")) for one in said), "")
 
 
 def _questions(messages: list[Json]) -> list[str]:
@@ -148,12 +154,33 @@ def _questions(messages: list[Json]) -> list[str]:
 
 
 def _key(caller: str, question: str, answer: str) -> bytes:
-    answer = answer.strip()
+    answer = _known_by(answer)
     known = sha256()
     for part in (caller, answer, "" if len(answer) >= DISTINCT else question.strip()):
         data = part.encode(errors="surrogatepass")
         known.update(b"%d:%b" % (len(data), data))
     return known.digest()
+
+
+def _known_by(answer: str) -> str:
+    """Return what of an answer counts."""
+    return " ".join(_without_thoughts(answer).split())
+
+
+def _without_thoughts(text: str) -> str:
+    kept, at, began = [], 0, -1
+    for tag in _THOUGHT.finditer(text):
+        if tag[1] and began >= 0:
+            kept.append(text[at:began])
+            at, began = tag.end(), -1
+        elif not tag[1] and began < 0:
+            began = tag.start()
+    return "".join([*kept, text[at:]])
+
+
+def _answer_alone(text: str) -> str:
+    thought = _FIRST_THOUGHT.match(text)
+    return text[thought.end() :] if thought else text
 
 
 def _numbered(nonce: str) -> str:

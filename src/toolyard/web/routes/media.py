@@ -43,12 +43,13 @@ def router(links: MediaLinks) -> APIRouter:
         state = await links.check(name, expires, signature)
         if state is LinkState.FORGED:
             raise Refusal(
-                HTTPStatus.FORBIDDEN, "the signature of this link does not fit: use the link exactly as it was given"
+                HTTPStatus.FORBIDDEN, "the signature of this link does not match: use the link exactly as it was given"
             )
         stored = await links.find(name) if state is LinkState.VALID else None
         if stored is None:
             raise Refusal(
-                HTTPStatus.GONE, f"this is kept for {KEPT.days} days, and is gone: ask for it again in a chat"
+                HTTPStatus.GONE,
+                f"media are kept for {KEPT.days} days, and this file is gone: ask for it again in a chat",
             )
         headers = _HEADERS if stored.mime.startswith("image/") else _PLAYED
         return FileResponse(stored.path, media_type=stored.mime, headers=headers)
