@@ -23,7 +23,7 @@ _PUBLISHED = re.compile(
     r"!?\[(?P<name>[^\[\]\n]{0,200})\]\((?:"
     r"https?://[^\s()/?#]{1,300}/media/[0-9a-f]{64}\.(?P<extension>[a-z0-9]{2,4})"
     r"\?expires=[0-9]{1,12}&signature=[0-9a-f]{64}"
-    rf"|data:(?:{'|'.join(map(re.escape, _DRAWN))});base64,[A-Za-z0-9+/]{{1,{MAX_DATA_URL}}}+={{0,2}}"
+    rf"|data:(?:{'|'.join(map(re.escape, _DRAWN))});base64,[A-Za-z0-9+/]{{1,{MAX_DATA_URL}}}={{0,2}}"
     r")\)"
 )
 
