@@ -5,9 +5,9 @@ requirement that waits for nothing has no test, when a test names none or an unk
 waits already has a test.
 
 Sources: ``000`` to ``004`` are the five founding documents, ``contract``, ``architecture``, ``reliability``,
-``security`` and ``console`` the pages of the design. Where a founding document and the contract differ, the behaviour
-is the contract's and both are cited. The tables follow the order of the contract; within an area the numbered rows of
-reliability (``r:``, ``p:``) and security (``s:``) stand last.
+``security`` and ``console`` the pages of the design, ``clients`` what ordinary chat clients need. Where a founding
+document and the contract differ, the behaviour is the contract's and both are cited. The tables follow the order of the
+contract; within an area the numbered rows of reliability (``r:``, ``p:``) and security (``s:``) stand last.
 """
 
 from collections.abc import Mapping
@@ -1225,6 +1225,25 @@ CHAT: Final = _now(
     ("chat:interrupt", "contract §9", "POST /v1/interrupt with requestId or chat stops that turn."),
     ("chat:vcp-route", "contract §9", "POST /v1/chatvcp/completions serves chat as VCP clients expect."),
     ("chat:stream-resume", "contract §9", "GET /v1/chats/{id}/stream continues a running reply."),
+    ("media:store", "clients",
+     ("Media of tools are whole files under the hash of their bytes that only their owner reads, for seven days and "
+      "within 512 MiB and 4096 files.")),
+    ("media:markdown", "clients",
+     ("A picture of a tool is a Markdown image, up to 16 KiB with its data in the address, and a sound or a film is a "
+      "link.")),
+    ("media:back", "clients",
+     "Media of ours in an answer that a client sends back are short markers when the model sees them."),
+    ("media:refused", "clients",
+     ("A provider that refuses the media of tools is asked once more with markers in their place, and that is "
+      "remembered.")),
+    ("memory:rounds", "clients",
+     ("The tool rounds behind an answer are in the next request of the same key that has exactly its text, with the "
+      "model's own last words in its place.")),
+    ("memory:text-form", "clients",
+     "Native rounds are text in a request that carries no tools."),
+    ("memory:bounded", "clients",
+     ("Of a turn 64 KiB are remembered, masked and without media, of all 1,000 turns and 16 MiB, for 24 hours, and a "
+      "request grows by 256 KiB at most.")),
     ("cli:chat", "contract §8", "toolyard chat holds a conversation in the terminal."),
     ("r:R70", "reliability R70",
      ("When the upstream drops in mid-stream the client gets an error and the end, never a made-up stop, and no "
@@ -1273,6 +1292,11 @@ ROUTES: Final = _now(
     ("http:records", "contract §9",
      ("/v1/tasks, /v1/schedules, /v1/approvals and /v1/calls list, show and change what their command line verbs do, "
       "and /v1/schedule_task takes VCP's form.")),
+    ("media:route", "clients",
+     ("GET /media/NAME with a signature that fits sends exactly that file to anybody for seven days, on a page of any "
+      "origin, in ranges, and can run nothing.")),
+    ("config:public-url", "clients",
+     "public_url is an origin: links begin with it, and its host is let in."),
     ("http:reply-render", "contract §9", "POST /v1/reply/render renders a structured reply."),
     ("http:conversations", "console §2",
      "A key keeps its conversations on the server, and of two windows that write at once the second is told."),
@@ -1290,7 +1314,8 @@ ROUTES: Final = _now(
      "/docs, /openapi.json and the written docs describe every route."),
     ("http:errors", "contract §9", "HTTP errors have OpenAI's shape of error with message, type and code."),
     ("http:auth", "contract §9",
-     "Every route but /healthz, /readyz and the login page needs a bearer key, and the callback route its token."),
+     ("Every route but /healthz, /readyz and the login page needs a bearer key, the callback route its token, and a "
+      "link to media its signature.")),
     ("http:key", "contract §9",
      ("The key is made at first start, printed once, kept in a file of mode 0600 and shown by toolyard config show "
       "--key.")),

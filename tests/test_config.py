@@ -109,3 +109,50 @@ def test_every_problem_is_said_at_once(project: Path, tmp_path: Path, monkeypatc
         f"{tmp_path / 'config.toml'}, line 2, column 1",
         "TOOLYARD_TRUNCATION_DIRECTION",
     ]
+
+
+@pytest.mark.requirement("config:public-url")
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("https://yard.example.org", "https://yard.example.org"),
+        ("https://Yard.Example.org:443/", "https://yard.example.org"),
+        ("http://10.0.0.5:6005", "http://10.0.0.5:6005"),
+        ("http://[::1]:06005", "http://[::1]:6005"),
+    ],
+)
+def test_the_public_address_is_kept_as_browsers_write_an_origin(
+    project: Path, tmp_path: Path, written: str, meant: str
+) -> None:
+    assert load(project, tmp_path)["public_url"] is None
+    (tmp_path / "config.toml").write_text(f'public_url = "{written}"\n')
+    assert load(project, tmp_path)["public_url"] == meant
+
+
+@pytest.mark.requirement("config:public-url")
+@pytest.mark.parametrize(
+    "written",
+    [
+        *(
+            "yard.example.org",
+            "ftp://yard.example.org",
+            "https://",
+            "https://a.example.org/tools",
+            "https://a?b",
+            "https://a#b",
+        ),
+        *(
+            "https://me@a.example.org",
+            "https://a.example.org:0",
+            "https://a.example.org:65536",
+            "https://a b",
+            "https://a)b",
+        ),
+    ],
+)
+def test_a_public_address_that_is_more_or_less_than_an_origin_is_refused_in_words(
+    project: Path, tmp_path: Path, written: str
+) -> None:
+    (tmp_path / "config.toml").write_text(f'public_url = "{written}"\n')
+    with pytest.raises(ConfigError, match=r"line 1, column 1: public_url: .*write it like https://yard.example.org"):
+        load(project, tmp_path)

@@ -33,6 +33,8 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Store
 from toolyard.protocol.tool import ToolSpec
+from toolyard.storage.media import FOLDER as MEDIA
+from toolyard.storage.media import MediaStore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.tools.thread import in_thread
@@ -79,6 +81,7 @@ class Yard:
         self.mask = mask = Mask(config.secrets)
         self.boot = boot()
         self.store: Store = store or SqliteStore(config.home / STATE)
+        self.media = MediaStore(config.home / MEDIA, clock.now)
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, required=outside.outlives)
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(self.store, clock, mode=config["approval_mode"], owner=self.boot.name, mask=mask)
@@ -176,6 +179,7 @@ class Yard:
         """Forget what has been kept long enough."""
         from toolyard.engine.retention import Retention
 
+        await asyncio.to_thread(self.media.sweep)
         used = partial(asyncio.to_thread, used_bytes, self.config.home / STATE)
         embedded = isinstance(self.store, SqliteStore)
         return await Retention(

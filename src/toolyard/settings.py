@@ -137,6 +137,17 @@ def _url(value: object) -> str:
     return str(value)
 
 
+def _public_url(value: object) -> str:
+    """An origin: the server has its pages at the root of its address."""
+    found = re.fullmatch(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _text(value).strip().lower())
+    if found is None or not 0 < int(found[3] or 1) <= 65535:
+        raise ValueError(
+            f"'{value}' is not the address of a server: write it like https://yard.example.org, with no path"
+        )
+    port = "" if found[3] in (None, {"http": "80", "https": "443"}[found[1]]) else f":{int(found[3])}"
+    return f"{found[1]}://{found[2]}{port}"
+
+
 def _providers(value: object) -> Mapping[str, Provider]:
     if not isinstance(value, dict):
         raise ValueError("expected a table of model providers, such as [upstreams.local]")
@@ -259,6 +270,20 @@ SETTINGS = (
         6005,
         _number(1, 65535),
         ("TOOLYARD_PORT", "PORT"),
+    ),
+    Setting(
+        "public_url",
+        "The address under which people reach this server, for links in answers; none: the one it listens on.",
+        None,
+        _public_url,
+        ("TOOLYARD_PUBLIC_URL",),
+    ),
+    Setting(
+        "remember_tool_results",
+        "Whether what tools said is remembered for the next request of a conversation whose client sends only text.",
+        True,
+        _yes,
+        ("TOOLYARD_REMEMBER_TOOL_RESULTS",),
     ),
     Setting(
         "request_nonce",

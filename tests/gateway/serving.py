@@ -18,10 +18,12 @@ from tests.fakes import FakeTool, says
 from tests.gateway.upstream import Answers, Provider, provider
 from toolyard.app import Yard
 from toolyard.config import load
+from toolyard.engine.clock import SystemClock
 from toolyard.engine.masking import Mask
 from toolyard.gateway.answer import Limits
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.chat import Chat
+from toolyard.gateway.media_link import MediaLinks
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
@@ -36,6 +38,7 @@ from toolyard.web.scope import Scope as KeyScope
 # Of these limits none is met: what ends in a test has ended for a reason of its own.
 QUICK = Limits(connect_s=300, first_byte_s=300, idle_s=300, whole_s=300, tries=3, pause_s=0.01)
 ME = "key:me"
+PUBLIC_URL = "https://yard.example.org"
 
 
 @dataclass
@@ -125,7 +128,8 @@ async def gateway(
             trusts_given=True,
         )
         yard = await stack.enter_async_context(Yard(config))
-        chat = make_chat(yard, limits=limits, tour_pause_s=0, mask=Mask(config.secrets))
+        links = MediaLinks(yard.media, PUBLIC_URL, SystemClock().now)
+        chat = make_chat(yard, limits=limits, tour_pause_s=0, mask=Mask(config.secrets), links=links)
         stack.push_async_callback(chat.close)
         one = Gateway(yard, chat, upstream)
 

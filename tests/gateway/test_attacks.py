@@ -52,7 +52,11 @@ async def test_tool_output_that_the_model_repeats_gives_no_call_and_no_expansion
         assert len(one.upstream.bodies) == 2
         history: list[Any] = [{"role": "user", "content": how}, {"role": "assistant", "content": heard.text}]
         await one.chat.complete({"messages": [*history, {"role": "user", "content": "go on"}]}, caller=ME)
-        assert one.upstream.bodies[2]["messages"][1]["content"] == heard.text
+        *_, payload, repeated, _ = one.upstream.bodies[2]["messages"]  # with what the tool said, from memory
+        assert heard.text.endswith(repeated["content"])
+        for text in (payload["content"], repeated["content"]):
+            assert "{\u200b{Date}} {\u200b{VCP_ASYNC_RESULT::P::1}}" in text
+        assert one.ran == []
         kept = (await one.yard.journal.page(Query(), limit=5))[0]
         stored = await one.yard.journal.get(kept.id)
         assert stored is not None

@@ -16,6 +16,8 @@ class Ask:
     show: Show
     looks: bool = True  # whether its replies may ask for tools
     nonce: str | None = None
+    question: str = ""  # what the person said last
+    shows_media: bool = False  # whether the text of the answer has the pictures of tools in it
 
     @property
     def streams(self) -> bool:

@@ -14,6 +14,9 @@ from toolyard.gateway.answer import Limits
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.contact import Watched
 from toolyard.gateway.host import Texts, Tools, Waiting
+from toolyard.gateway.media_link import MediaLinks
+from toolyard.gateway.media_refusals import MediaRefusals
+from toolyard.gateway.memory import TurnMemory
 from toolyard.gateway.shown import Show
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.upstream import HttpUpstream
@@ -21,6 +24,7 @@ from toolyard.gateway.upstreams import Provider, Upstreams
 from toolyard.plugin_source import PluginSource
 from toolyard.protocol.approval import State
 from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.content import Media
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
@@ -58,15 +62,19 @@ def make_chat(
     mask: Mask | None = None,
     limits: Limits = Limits(),  # noqa: B008 it is frozen
     tour_pause_s: float = _TOUR_PAUSE_S,
+    links: MediaLinks | None = None,
 ) -> Chat:
-    """The chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets that plugins brought."""
+    """The chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets that plugins brought.
+
+    ``links``: where people see the media of tools; without, only small pictures are in answers.
+    """
     clock, config = clock or SystemClock(), yard.config
     mask = mask or Mask()
     mask.add(config.secrets)
     zone = config.zone
     return Chat(
         _upstreams(config, clock, limits, tour_pause_s),
-        _tools(yard, mask),
+        _tools(yard, mask, links),
         Texts(
             specs=lambda: (tool.spec for tool in yard.tools),
             manifest=lambda name: _manifest(yard, name),
@@ -78,6 +86,8 @@ def make_chat(
         show=Show(config["chat_show"]),
         nonce=config["request_nonce"],
         followed_s=60.0 * config["chat_unfollowed_minutes"],
+        memory=TurnMemory(clock.monotonic, mask.text) if config["remember_tool_results"] else None,
+        refusals=MediaRefusals(clock.monotonic),
     )
 
 
@@ -100,7 +110,7 @@ def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float
     return Upstreams(Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s), named, default)
 
 
-def _tools(yard: Yard, mask: Mask) -> Tools:
+def _tools(yard: Yard, mask: Mask, links: MediaLinks | None) -> Tools:
     def request(tool: str, arguments: JsonObject, *, caller: str, maid: str | None, metadata: JsonObject) -> ToolCall:
         call = yard.request(tool, arguments, caller=caller, origin=Origin.CHAT)
         return replace(call, maid=maid, metadata=metadata)
@@ -113,7 +123,12 @@ def _tools(yard: Yard, mask: Mask) -> Tools:
         schedule=lambda call, at: yard.submit(call, at=at),
         waiting=lambda calls: _waiting(yard.approvals, calls),
         mask=mask.text,
+        publish=links.publish if links else _publish_nothing,
     )
+
+
+async def _publish_nothing(_: Media) -> str:
+    return ""
 
 
 async def _waiting(approvals: Approvals, calls: Collection[str]) -> list[Waiting]:

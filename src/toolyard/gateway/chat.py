@@ -23,9 +23,13 @@ from toolyard.gateway.contact import Contact
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, written
 from toolyard.gateway.host import Texts, Tools
 from toolyard.gateway.interruption import Interrupted
-from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options
+from toolyard.gateway.media import without_published
+from toolyard.gateway.media_refusals import MediaRefusals
+from toolyard.gateway.memory import Recalled, TurnMemory, last_question
+from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.prompt import filled
 from toolyard.gateway.records import ChatRecord
+from toolyard.gateway.rounds import write_as_text
 from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
 from toolyard.gateway.shown import Show, waiting_extension, waiting_text
 from toolyard.gateway.stream import SseWriter
@@ -61,14 +65,19 @@ class Chat:
         texts: Texts,
         *,
         now: Callable[[], datetime],
+        memory: TurnMemory | None,
+        refusals: MediaRefusals,
         show: Show = Show.SUMMARY,
         nonce: bool = False,
         followed_s: float = FOLLOWED_S,
         approval_wait_s: float = APPROVAL_WAIT_S,
     ) -> None:
-        """``followed_s``: how long a chat with an id goes on when nobody follows it."""
+        """``followed_s``: how long a chat with an id goes on when nobody follows it. Without ``memory`` tool rounds are
+        forgotten with their turn.
+        """
         self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
         self._show, self._nonce = show, nonce
+        self._memory, self._refusals = memory, refusals
         self._followed_s, self._approval_wait_s = followed_s, approval_wait_s
         self._chats = Chats()
         self._shared = SharedTurns()
@@ -146,11 +155,14 @@ class Chat:
 
     async def _turn(self, body: JsonObject, raw: bytes, caller: str, options: ChatOptions) -> Turn:
         nonce = secrets.token_hex(4) if self._nonce else None
-        messages = body["messages"]
-        prompt = await filled(messages if isinstance(messages, list) else [], self._texts, caller, nonce)
+        sent = body["messages"]
+        sent = sent if isinstance(sent, list) else []
+        recalled = self._memory.recall(caller, sent, nonce) if self._memory else Recalled(sent)
+        prompt = await filled(without_published(recalled.messages), self._texts, caller, nonce)
+        messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         model = str(body.get("model") or "")
         upstream, name = self._upstreams.pick(model)  # from here to the books without a pause: it may be leaving
-        changes: JsonObject = {"messages": prompt.messages} if prompt.changed else {}
+        changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
         if changes or ours or not raw:
@@ -164,11 +176,14 @@ class Chat:
             show=options.show,
             looks=not prompt.forbids_tools and not several,
             nonce=nonce,
+            question=last_question(sent),
+            shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not wants_json(body),
         )
         now = self._now().timestamp()
         id_ = options.chat or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
         record = ChatRecord(id=id_, caller=caller, model=name, started=now)
-        return Turn(ask, upstream, self._tools, record, int(now), bounds=options.bounds)
+        memory = self._memory if options.show is not Show.RAW else None  # a raw answer has its rounds in it
+        return Turn(ask, upstream, self._tools, record, int(now), self._refusals, memory=memory, bounds=options.bounds)
 
     def _begin(self, turn: Turn, raw: bytes, options: ChatOptions) -> Entry:
         """Enter the turn in the books. Raises ChatFailed while another one of its chat runs."""

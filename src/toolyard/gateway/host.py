@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.content import Media
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.outcome import Outcome
@@ -39,6 +40,9 @@ class Tools:
     schedule: Callable[[ToolCall, str], Awaitable[Outcome]]  # keeps a call for later; the receipt, or why not
     waiting: Callable[[Collection[str]], Awaitable[list[Waiting]]]  # those of these calls that wait for an approval
     mask: Callable[[str], str]
+    publish: Callable[
+        [Media], Awaitable[str]
+    ]  # keeps media for people to look at; the link to it, empty: there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

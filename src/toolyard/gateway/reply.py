@@ -21,6 +21,11 @@ class Reply(Protocol):
     seen: str  # the last characters that the client saw
 
     @property
+    def shown(self) -> str:
+        """The text that the client saw."""
+        ...
+
+    @property
     def text(self) -> str: ...
 
     @property

@@ -8,7 +8,7 @@ person said who refused a call is seen.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 from toolyard.gateway.host import Waiting
@@ -49,9 +49,13 @@ _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
 _NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
 
 
-def work_text(show: Show, results: Iterable[Ran], before: str) -> str:
-    """What stands between the text of two rounds; ``before`` is what the client has seen so far."""
-    told = list(results)
+def work_text(show: Show, results: Iterable[Ran], before: str, media: Sequence[str] = ()) -> str:
+    """What stands between the text of two rounds; ``before`` is what the client has seen so far, ``media`` Markdown."""
+    text = _calls_text(show, list(results), before)
+    return "".join([text, _gap(before + text), *(f"{one}\n\n" for one in media)]) if media else text
+
+
+def _calls_text(show: Show, told: list[Ran], before: str) -> str:
     blocks = [_block(ran) for ran in told if show is Show.RAW or ran.job.marked]
     if show is Show.RAW:
         return "".join([*blocks, digest([(ran.job.tool, ran.failed) for ran in told]), "\n"])

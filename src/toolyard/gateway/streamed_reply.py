@@ -28,6 +28,7 @@ class StreamedReply:
         self._passes_calls = False  # the client gets its calls at once, because the first was one of them
         self._usage: JsonObject = {}
         self._texts: list[str] = []
+        self._shown: list[str] = []
         self._calls = NativeCalls()
         self._more: dict[str, list[Json]] = {}  # further fields of the message, each in pieces
         self.finish: str | None = None
@@ -41,6 +42,10 @@ class StreamedReply:
     @property
     def text(self) -> str:
         return "".join(self._texts)
+
+    @property
+    def shown(self) -> str:
+        return "".join(self._shown)
 
     @property
     def calls(self) -> list[JsonObject]:
@@ -110,6 +115,7 @@ class StreamedReply:
 
     def _note_seen(self, shown: str) -> None:
         if shown:
+            self._shown.append(shown)
             self.seen = shown[-2:] if len(shown) > 1 else self.seen[-1:] + shown
 
     def _pass_chunk(self, chunk: JsonObject, event: bytes) -> list[Chunk]:

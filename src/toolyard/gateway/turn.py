@@ -22,9 +22,14 @@ from toolyard.gateway.faults import ChatFailed, ChatFault, cut_off, written
 from toolyard.gateway.feedback import answered
 from toolyard.gateway.host import Tools, Waiting
 from toolyard.gateway.interruption import Interrupted, Interruption
+from toolyard.gateway.media import part_kinds, replace_parts
+from toolyard.gateway.media_link import publish_all
+from toolyard.gateway.media_refusals import NOTE, MediaRefusals, Model, may_refuse_media
+from toolyard.gateway.memory import FinishedTurn, TurnMemory
 from toolyard.gateway.native import Ownership
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.reply import Reply
+from toolyard.gateway.rounds import Rounds
 from toolyard.gateway.shown import Show, call_event, limit_note, waiting_event, waiting_text, work_text
 from toolyard.gateway.streamed_reply import StreamedReply
 from toolyard.gateway.upstream import Upstream
@@ -47,7 +52,9 @@ class Turn:
         tools: Tools,
         record: ChatRecord,
         created: int,
+        refusals: MediaRefusals,
         *,
+        memory: TurnMemory | None = None,
         bounds: Bounds = Bounds(),  # noqa: B008 it is frozen
         max_rounds: int = MAX_ROUNDS,
     ) -> None:
@@ -56,6 +63,9 @@ class Turn:
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
         self._owners = Ownership(native.client_tools(ask.body))
         self._messages = ask.messages
+        self._refusals, self._memory = refusals, memory
+        self._rounds: Rounds = []  # the messages that each round has added
+        self._shown: list[str] = []  # the text that the client sees, up to the reply at hand
         self._round = 0
         self._breaks = 0  # of the round at hand
         self._request = ask.raw  # of the round at hand
@@ -91,22 +101,23 @@ class Turn:
                 while chunks := await self._read():
                     yield Delta(chunks)
                 reply = self._reply
+                self._shown.append(reply.shown)
                 yield ReplyEnded(reply)
                 jobs = self._jobs(reply)
                 if not jobs:
-                    yield Finished(Ending.DONE, reply)
+                    yield self._finish(reply)
                     return
                 if self._round > self._max_rounds:
-                    yield Note(limit_note(self._max_rounds))
-                    yield Finished(Ending.ROUND_LIMIT, reply)
+                    yield self._note(limit_note(self._max_rounds))
+                    yield self._finish(reply, Ending.ROUND_LIMIT)
                     return
                 async with aclosing(self._do(jobs, reply)) as updates:
                     async for update in updates:
                         yield update
-                if text := work_text(self.ask.show, self._results, reply.seen):
-                    yield Note(text)
+                if text := work_text(self.ask.show, self._results, reply.seen, await self._publish()):
+                    yield self._note(text)
                 if all(job.forgets for job in jobs):
-                    yield Finished(Ending.DONE, reply)  # with calls of the client's own tools, if it has any
+                    yield self._finish(reply)  # with calls of the client's own tools, if it has any
                     return
                 self.head.usage = reply.spent()
                 await self._ask_next(reply)
@@ -126,6 +137,24 @@ class Turn:
         if self._answer is not None:
             self._answer.close()
             self._answer = None
+
+    def _note(self, text: str) -> Note:
+        self._shown.append(text)
+        return Note(text)
+
+    def _finish(self, reply: Reply, ending: Ending = Ending.DONE) -> Finished:
+        """End the turn; its rounds are remembered for the next request."""
+        if self._memory is not None and self._rounds:
+            last_words = reply.text if ending is Ending.DONE else "".join(self._shown[-2:])  # with why it ended
+            turn = FinishedTurn(
+                question=self.ask.question,
+                answer="".join(self._shown),
+                rounds=self._rounds,
+                last_words=last_words,
+                nonce=self.ask.nonce,
+            )
+            self._memory.remember(self.ask.caller, turn)
+        return Finished(ending, reply)
 
     # --- asking and reading
 
@@ -181,8 +210,33 @@ class Turn:
     async def _ask_next(self, reply: Reply) -> None:
         """Ask the model once more, with what its requests came to."""
         ours = [call for call in reply.calls if not self._owners.is_client(native.name_of(call))]
-        self._messages = [*self._messages, *answered(reply.message(), ours, self._results)]
+        added = answered(reply.message(), ours, self._results)
+        self._rounds.append(added)
+        added = replace_parts(added, self._refusals.find(self._model), NOTE)
+        self._messages = [*self._messages, *added]
+        try:
+            await self._send_messages()
+        except ChatFailed as failed:
+            if not may_refuse_media(failed.fault, is_new=bool(part_kinds(added))):
+                raise
+            await self._send_without_media(failed)
+
+    async def _send_without_media(self, failed: ChatFailed) -> None:
+        """Ask the same once more with a marker for each piece of media of ours. Raises ChatFailed."""
+        theirs, ours = self.ask.messages, self._messages[len(self.ask.messages) :]
+        kinds = part_kinds(ours)
+        if not kinds:
+            raise failed
+        self._messages = [*theirs, *replace_parts(ours, kinds, NOTE)]
+        await self._send_messages()
+        self._refusals.note(self._model, kinds, failed.fault)
+
+    async def _send_messages(self) -> None:
         await self._send(written({**self.ask.body, "messages": self._messages}))
+
+    @property
+    def _model(self) -> Model:
+        return self._upstream.name, self.record.model
 
     async def _send(self, body: bytes) -> None:
         """Ask the provider; it asks again by itself while there is no answer. Raises ChatFailed."""
@@ -249,6 +303,14 @@ class Turn:
             task.cancel()
             await asyncio.wait({task})
 
+    async def _publish(self) -> list[str]:
+        """Return the media of the results as Markdown, for a client that shows no more than text."""
+        if not self.ask.shows_media:
+            return []
+        media = [(ran.job.tool, one) for ran in self._results for one in ran.media]
+        with self.interruption.stops():
+            return await publish_all(media, self._tools.publish)
+
     def _announce(self, waiting: list[Waiting], reply: Reply) -> list[Note | CallUpdate]:
         """Return what the client is told of calls that wait until somebody allows them."""
         if self.ask.show is Show.EVENTS:
@@ -257,7 +319,7 @@ class Turn:
             return []
         text = waiting_text(waiting, reply.seen)
         reply.seen = text[-2:]
-        return [Note(text)]
+        return [self._note(text)]
 
     def _note_work(self, job: Job, ran: Ran | None) -> None:
         """Note that a job has begun, or what came of it."""

@@ -14,6 +14,7 @@ from typing import Final
 
 from toolyard.gateway.host import Tools
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
@@ -55,6 +56,7 @@ class Ran:
     brief: str = ""  # why it failed, without what to do about it
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
     native: JsonObject = field(default_factory=dict)  # the ``role: tool`` message
+    media: tuple[Media, ...] = ()  # for people
     time_ms: float = 0.0
 
     @property
@@ -122,7 +124,7 @@ class Work:
         brief = inert.text(envelope.error.message) if envelope.error else ""
         return Ran(
             job=job, state=state, text=inert.text(envelope.text), brief=brief, content=content, native=native,
-            time_ms=float(time_ms),
+            media=_media_of(outcome), time_ms=float(time_ms),
         )  # fmt: skip
 
 
@@ -160,6 +162,11 @@ def _split(content: Json) -> tuple[Json, list[Json]]:
         return content, []
     texts = [str(part["text"]) for part in content if isinstance(part, dict) and part.get("type") == "text"]
     return "\n".join(texts), [part for part in content if isinstance(part, dict) and part.get("type") != "text"]
+
+
+def _media_of(outcome: Outcome) -> tuple[Media, ...]:
+    outcomes = [item.outcome for item in outcome.batch] or [outcome]
+    return tuple(part for one in outcomes for part in one.extras.parts if isinstance(part, Media))
 
 
 def _told(job: Job, state: State, text: str) -> Ran:

@@ -17,6 +17,7 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.errors import StorageError, ToolyardError
 from toolyard.gateway.chat import Chat
+from toolyard.gateway.media_link import MediaLinks
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.web.access import Access
@@ -42,6 +43,7 @@ from toolyard.web.routes import (
     human,
     keys,
     mcp_servers,
+    media,
     pages,
     plugin_cases,
     plugin_install,
@@ -84,6 +86,7 @@ class Parts:
     metrics: Metrics
     reloading: Reloading
     cookie: str
+    links: MediaLinks
     body_s: float = BODY_S
     chat: Chat | None = None
     more: tuple[APIRouter, ...] = ()  # routes of others
@@ -143,6 +146,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         sessions.router(access, parts.feed, parts.cookie, parts.version),
         health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, parts.pushes),
+        media.router(parts.links),
         pages.router(app),
         *((chat.router(parts.chat),) if parts.chat else ()),
         *parts.more,

@@ -4,6 +4,7 @@ from toolyard.config import Config
 from toolyard.engine.approvals import ANSWER_S
 from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
 from toolyard.engine.tasks import MAX_EXPECTED
+from toolyard.gateway import memory
 from toolyard.gateway.turn import MAX_ROUNDS
 from toolyard.plugins import queue, stderr, tree
 from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_LIVING, RECEIPT_S
@@ -14,6 +15,7 @@ from toolyard.protocol.json import MAX_DEPTH, JsonObject
 from toolyard.protocol.manifest import Limits, PluginType
 from toolyard.protocol.manifests.reading import DEFAULT_TIMEOUT_S, TIMEOUTS_S
 from toolyard.protocol.replies import values
+from toolyard.storage import media
 from toolyard.tools.searching import TIME_CAP_S
 from toolyard.web import access, bodies, connection, drain, failures, feed, keys, listening, logs, sessions, sockets
 from toolyard.workspace.text import SMALL_FILE
@@ -63,6 +65,15 @@ def limits_of(config: Config) -> JsonObject:
         "schedule_grace_seconds": SCHEDULE_GRACE_S,
         "kept_seconds": config["history_days"] * 86_400.0,
         "kept_bytes": config["history_mib"] * 2**20,
+        "media_bytes": media.MAX_BYTES,
+        "media_files": media.MAX_FILES,
+        "media_of_all_bytes": media.MAX_TOTAL,
+        "media_seconds": media.KEPT.total_seconds(),
+        "remembered_turns": memory.MAX_TURNS,
+        "remembered_turn_bytes": memory.MAX_TURN,
+        "remembered_of_all_bytes": memory.MAX_TOTAL,
+        "remembered_request_bytes": memory.MAX_ADDED,
+        "remembered_seconds": memory.KEPT_S,
         "tool_rounds": MAX_ROUNDS,
         "model_text_characters": markers.MAX_CHARS,
         "reply_attachments": values.MAX_ATTACHMENTS,

@@ -5,13 +5,16 @@ A chat that runs stays with the model provider it began with.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.gateway.assemble import change_upstreams
 from toolyard.gateway.chat import Chat
+from toolyard.gateway.media_link import MediaLinks
 from toolyard.web.head import Neighbourhood, neighbourhood
+from toolyard.web.listening import url_of
 from toolyard.web.reloading import Take
 
 
@@ -22,11 +25,15 @@ class Place:
     host: str
     port: int
 
+    def public_url(self, config: Config) -> str:
+        """The address for links: as the settings have it, else the one that this machine reaches."""
+        return config["public_url"] or url_of(self.host, self.port)
+
     def near(self, config: Config) -> Neighbourhood:
         return neighbourhood(
             self.host,
             self.port,
-            hosts=config["allowed_hosts"],
+            hosts=(*config["allowed_hosts"], urlsplit(self.public_url(config)).netloc),
             origins=config["allowed_origins"],
             proxies=config["trusted_proxies"],
         )
@@ -37,6 +44,7 @@ def live(
     chat: Chat,
     clock: Clock,
     place: Place,
+    links: MediaLinks,
     *,
     move: Callable[[Neighbourhood], None],
     refresh: Callable[[], None],
@@ -52,6 +60,10 @@ def live(
     def edge(config: Config) -> None:
         move(place.near(config))
 
+    def address(config: Config) -> None:
+        links.public_url = place.public_url(config)
+        edge(config)
+
     def providers(config: Config) -> None:
         change_upstreams(chat, config, clock=clock, mask=yard.mask)
 
@@ -61,6 +73,7 @@ def live(
 
     return {
         "approval_mode": approvals,
+        "public_url": address,
         **dict.fromkeys(("trusted_folders", "shared_keys"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
         **dict.fromkeys(("upstream_url", "upstream_key", "upstreams"), providers),

@@ -15,6 +15,7 @@ from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.ownership import OwnerLock
 from toolyard.gateway.assemble import make_chat
+from toolyard.gateway.media_link import MediaLinks
 from toolyard.hosts.yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugin_source import Outside
@@ -94,7 +95,7 @@ class Server:
         port = listening.getsockname()[1]
         self.url = url_of(options.host, port)
         try:
-            await self._assemble()
+            await self._assemble(Place(options.host, port))
             await self.feed.start()
             reloading = self._reloading(port)
             self._edge = make_app(self.yard, self._parts(port, reloading))
@@ -151,7 +152,7 @@ class Server:
         withdraw(self.config.home)
         self._lock.release()
 
-    async def _assemble(self) -> None:
+    async def _assemble(self, place: Place) -> None:
         clock = self.options.clock
         outside = Outside(self._callback_base, outlives=True, safe=self.options.safe)
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
@@ -160,7 +161,8 @@ class Server:
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
         self.feed = Feed(self.yard.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config["vcp_channels"])
-        self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask)
+        self.links = MediaLinks(self.yard.media, place.public_url(self.config), clock.now)
+        self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask, links=self.links)
         self._mcp = McpMount(self.yard, mcp.caller_of, mcp.may_rule, self._is_ending)
 
     def _parts(self, port: int, reloading: Reloading) -> Parts:
@@ -178,6 +180,7 @@ class Server:
             cookie=f"toolyard_{port}",  # browsers send cookies to every port of a machine
             body_s=self.options.body_s,
             chat=self.chat,
+            links=self.links,
             more=(
                 backend.router(self.yard, clock, self.access, self._is_ending),
                 mcp.router(self._mcp),
@@ -193,7 +196,7 @@ class Server:
                 self.statics.refresh()
 
         place = Place(self.options.host, port)
-        takes = live(self.yard, self.chat, self.options.clock, place, move=move, refresh=refresh)
+        takes = live(self.yard, self.chat, self.options.clock, place, self.links, move=move, refresh=refresh)
         return Reloading(self.config, takes)
 
     async def _quiet(self) -> None:

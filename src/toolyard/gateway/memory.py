@@ -1,0 +1,196 @@
+"""Memory of tool rounds: what a model and its tools said to each other in a turn, for the next request.
+
+A client sends back the text of our answer and nothing of the rounds behind it, so the model would not know what its
+tools said, and would imitate the lines about calls that it finds in "its own" text. A finished turn is therefore kept
+under its caller and the exact text of the answer; when the text comes back, the rounds and the model's own last words
+take its place. Blanks and thinking in the text do not count, because clients trim the ones and leave out the other. A
+text shorter than ``DISTINCT`` characters, such as "Done.", may stand in any conversation: it counts only behind the
+same question.
+
+Kept in this process alone, masked, without media: ``MAX_TURN`` bytes of a turn, ``MAX_TURNS`` and ``MAX_TOTAL`` of
+all, ``KEPT_S`` after the last use; those not used for longest go first. A request grows by ``MAX_ADDED`` bytes at
+most, the newest turns first.
+"""
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+import orjson
+
+from toolyard.gateway.chunks import text_of
+from toolyard.gateway.rounds import CallKeys, Rounds, call_keys, fit_rounds
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.requests.marks import START
+
+MAX_TURN: Final = 64 * 1024
+MAX_TURNS: Final = 1000
+MAX_TOTAL: Final = 16 * 1024 * 1024
+MAX_ADDED: Final = 256 * 1024
+KEPT_S: Final = 24 * 3600.0
+DISTINCT: Final = 200
+_THOUGHT = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_FIRST_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedTurn:
+    """A turn that has ended as it should."""
+
+    question: str  # what the person said last
+    answer: str  # all of the text that the client has seen
+    rounds: Rounds
+    last_words: str  # the text of the model's last reply, as the model wrote it
+    nonce: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The messages of a request with the rounds behind its answers, and the native calls in these rounds."""
+
+    messages: list[Json]
+    calls: CallKeys = frozenset()
+
+
+@dataclass(slots=True)
+class _Kept:
+    content: bytes  # JSON: the messages of all rounds, and the last words
+    calls: CallKeys
+    used: float
+
+
+class TurnMemory:
+    """``now`` gives seconds that never jump; ``mask`` takes the secrets out of a text."""
+
+    def __init__(self, now: Callable[[], float], mask: Callable[[str], str]) -> None:
+        self._now, self._mask = now, mask
+        self._turns: OrderedDict[bytes, _Kept] = OrderedDict()  # the one not used for longest first
+        self.size = 0  # bytes
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    def remember(self, caller: str, turn: FinishedTurn) -> None:
+        """Keep the rounds of a turn, unless it has none, or its answer has no text to know it by or very much."""
+        words = _answer_alone(turn.last_words)
+        if not turn.rounds or not _known_by(turn.answer) or len(words) > MAX_TURN:
+            return
+        try:
+            messages = [message for one in fit_rounds(turn.rounds, MAX_TURN) for message in one]
+            content = orjson.dumps([messages, words]).decode()
+        except orjson.JSONEncodeError:  # half a character, or nested too deep: no provider would take it either
+            return
+        if not messages:
+            return
+        if turn.nonce is not None:  # the number holds for one request alone
+            content = content.replace(_numbered(turn.nonce), START)
+        key = _key(caller, turn.question, turn.answer)
+        self._drop(key)
+        kept = self._turns[key] = _Kept(self._mask(content).encode(), call_keys(messages), self._now())
+        self.size += len(kept.content)
+        self._make_room()
+
+    def recall(self, caller: str, messages: list[Json], nonce: str | None = None) -> Recalled:
+        """Put the rounds before each answer of ours that a client sends back; the same list when there are none.
+
+        A turn whose native calls the client carries itself is left as it came.
+        """
+        self._make_room()
+        found: dict[int, list[Json]] = {}
+        if not self._turns:
+            return Recalled(messages)
+        carried, questions, room = call_keys(messages), _questions(messages), MAX_ADDED
+        seen: set[bytes] = set()
+        calls: CallKeys = frozenset()
+        for index in range(len(messages) - 1, -1, -1):
+            message = messages[index]
+            if not isinstance(message, dict) or message.get("role") != "assistant":
+                continue
+            key = _key(caller, questions[index], text_of(message.get("content")))
+            kept = self._turns.get(key)
+            if kept is None or key in seen or kept.calls & carried:
+                continue
+            room -= len(kept.content)
+            if room < 0:
+                break
+            kept.used = self._now()
+            self._turns.move_to_end(key)
+            seen.add(key)
+            found[index] = _restore(kept.content, message, nonce)
+            calls |= kept.calls
+        made = [one for index, message in enumerate(messages) for one in found.get(index, [message])]
+        return Recalled(made, calls) if found else Recalled(messages)
+
+    def _make_room(self) -> None:
+        oldest = self._now() - KEPT_S
+        while self._turns:
+            key, kept = next(iter(self._turns.items()))
+            if kept.used > oldest and len(self._turns) <= MAX_TURNS and self.size <= MAX_TOTAL:
+                break
+            self._drop(key)
+
+    def _drop(self, key: bytes) -> None:
+        kept = self._turns.pop(key, None)
+        self.size -= len(kept.content) if kept else 0
+
+
+def last_question(messages: list[Json]) -> str:
+    """Return what the person said last."""
+    said = (one for one in reversed(messages) if isinstance(one, dict) and one.get("role") == "user")
+    return next((text_of(one.get("content")) for one in said), "")
+
+
+def _questions(messages: list[Json]) -> list[str]:
+    """Return for each message what the person said last before it."""
+    question, found = "", []
+    for message in messages:
+        found.append(question)
+        if isinstance(message, dict) and message.get("role") == "user":
+            question = text_of(message.get("content"))
+    return found
+
+
+def _key(caller: str, question: str, answer: str) -> bytes:
+    answer = _known_by(answer)
+    known = sha256()
+    for part in (caller, answer, "" if len(answer) >= DISTINCT else question.strip()):
+        data = part.encode(errors="surrogatepass")
+        known.update(b"%d:%b" % (len(data), data))
+    return known.digest()
+
+
+def _known_by(answer: str) -> str:
+    """Return what of an answer counts."""
+    return " ".join(_without_thoughts(answer).split())
+
+
+def _without_thoughts(text: str) -> str:
+    kept, at, began = [], 0, -1
+    for tag in _THOUGHT.finditer(text):
+        if tag[1] and began >= 0:
+            kept.append(text[at:began])
+            at, began = tag.end(), -1
+        elif not tag[1] and began < 0:
+            began = tag.start()
+    return "".join([*kept, text[at:]])
+
+
+def _answer_alone(text: str) -> str:
+    thought = _FIRST_THOUGHT.match(text)
+    return text[thought.end() :] if thought else text
+
+
+def _numbered(nonce: str) -> str:
+    return START.replace("]", f":{nonce}]")
+
+
+def _restore(content: bytes, message: JsonObject, nonce: str | None) -> list[Json]:
+    text = content.decode() if nonce is None else content.decode().replace(START, _numbered(nonce))
+    rounds, last_words = orjson.loads(text)
+    made: list[Json] = list(rounds)
+    if last_words or message.get("tool_calls"):
+        made.append({**message, "content": last_words})
+    return made
