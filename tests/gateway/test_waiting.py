@@ -39,6 +39,11 @@ async def test_the_client_sees_it_and_the_answer_counts(tmp_path: Path, show: st
         text = "".join(choice["delta"].get("content") or "" for chunk in chunks for choice in chunk["choices"])
         assert told == (["call.started", "approval.requested", "call.finished"] if show == "events" else [])
         assert ("waits for approval" in text) == (show != "events")
+        link = f"{running.url}/approvals#{found[0].decode()}"
+        assert (f"[allow it here]({link}) or run `toolyard approval allow " in text) == (show != "events")
+        assert [chunk["toolyard"].get("url") for chunk in chunks if "id" in chunk.get("toolyard", {})][1:2] == (
+            [link] if show == "events" else []
+        )
         assert text.endswith("That is all.")
         assert (running.config.project / "new.txt").exists() == (answer == "allow")
 

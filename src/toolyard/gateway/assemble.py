@@ -121,7 +121,7 @@ def _tools(yard: Yard, mask: Mask, links: MediaLinks | None) -> Tools:
         settle=yard.settle,
         express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
         schedule=lambda call, at: yard.submit(call, at=at),
-        waiting=lambda calls: _waiting(yard.approvals, calls),
+        waiting=lambda calls: _waiting(yard.approvals, calls, links.public_url if links else ""),
         mask=mask.text,
         publish=links.publish if links else _publish_nothing,
     )
@@ -131,10 +131,14 @@ async def _publish_nothing(_: Media) -> str:
     return ""
 
 
-async def _waiting(approvals: Approvals, calls: Collection[str]) -> list[Waiting]:
+async def _waiting(approvals: Approvals, calls: Collection[str], address: str) -> list[Waiting]:
     found = await approvals.page((State.PENDING,), limit=_MOST_WAITING)
     asked = ((one, str(one.body["call_id"])) for one in reversed(found))
-    return [Waiting(approval=one.id, call_id=call, tool=one.tool) for one, call in asked if call in calls]
+    return [
+        Waiting(approval=one.id, call_id=call, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else "")
+        for one, call in asked
+        if call in calls
+    ]
 
 
 def _spec(tools: Registry, name: str) -> ToolSpec | None:

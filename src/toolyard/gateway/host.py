@@ -29,6 +29,7 @@ class Waiting:
     approval: str  # its id
     call_id: str
     tool: str
+    url: str = ""  # of the page where people answer it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

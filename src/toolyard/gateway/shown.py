@@ -67,12 +67,17 @@ def _calls_text(show: Show, told: list[Ran], before: str) -> str:
 
 def waiting_text(asked: Iterable[Waiting], before: str) -> str:
     """What is seen of calls that wait for a person."""
-    lines = (f"> ⏸ {_plain(one.tool)} waits for approval: `toolyard approval allow {one.approval}`\n" for one in asked)
-    return _gap(before) + "".join(lines)
+    return _gap(before) + "".join(map(_waiting_line, asked))
+
+
+def _waiting_line(one: Waiting) -> str:
+    page = f"[allow it here]({one.url}) or run " if one.url else ""
+    return f"> ⏸ {_plain(one.tool)} waits for approval: {page}`toolyard approval allow {one.approval}`\n"
 
 
 def waiting_event(one: Waiting) -> JsonObject:
-    return {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
+    told: JsonObject = {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
+    return told | {"command": f"toolyard approval allow {one.approval}"} | ({"url": one.url} if one.url else {})
 
 
 def waiting_extension(asked: Iterable[Waiting]) -> JsonObject:

@@ -7,11 +7,11 @@ const groups = dictionary(
 );
 const names = dictionary(
   {
-    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", chat_unfollowed_minutes: "Minutes an unattended chat runs", database: "Shared database", fallback_encodings: "Other encodings", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", request_nonce: "Numbered requests",
+    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", chat_unfollowed_minutes: "Minutes an unattended chat runs", database: "Shared database", fallback_encodings: "Other encodings", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", public_url: "Public address", remember_tool_results: "Remember tool results", request_nonce: "Numbered requests",
     shared_keys: "Shared variables", time_zone: "Time zone", truncation_direction: "End that is kept", trusted_folders: "Trusted folders", trusted_proxies: "Trusted proxies", upstream_key: "Key", upstream_url: "Address", upstreams: "Further providers", vcp_channels: "VCPToolBox channels", warm_starts: "Start plugins ahead",
   },
   {
-    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", chat_unfollowed_minutes: "无人查看的对话保留分钟数", database: "共用数据库", fallback_encodings: "备用编码", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", request_nonce: "带编号的请求",
+    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", chat_unfollowed_minutes: "无人查看的对话保留分钟数", database: "共用数据库", fallback_encodings: "备用编码", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", public_url: "公开地址", remember_tool_results: "记住工具结果", request_nonce: "带编号的请求",
     shared_keys: "共享的变量", time_zone: "时区", truncation_direction: "保留哪一端", trusted_folders: "信任的文件夹", trusted_proxies: "信任的代理", upstream_key: "密钥", upstream_url: "地址", upstreams: "更多模型服务", vcp_channels: "VCPToolBox 频道", warm_starts: "提前启动插件",
   },
 );
@@ -30,6 +30,8 @@ const CHINESE: Record<string, string> = {
   plugin_python: "插件命令写作 python 且没有自己的 .venv 时，用哪个 Python 运行。",
   plugins_at_once: "同时运行多少个插件调用，其余的排队等待。",
   port: "服务器端口。",
+  public_url: "用户访问本服务器的地址，用于回复中的链接；不填则使用监听地址。",
+  remember_tool_results: "客户端只发回文字时，是否为对话的下一次请求记住工具的结果。",
   request_nonce: "是否只接受带有编号的工具请求；每次对话都会把新编号告诉模型。",
   shared_keys: "各插件可以看到的主机环境变量，按插件名列出。",
   time_zone: "没有时差的时间按哪个时区理解。",
