@@ -1287,6 +1287,9 @@ ROUTES: Final = _now(
     ("http:call", "contract §9",
      "POST /v1/tools/{name} takes the arguments as body and answers 200 with any envelope, errors included."),
     ("http:call:dialect", "contract §3, contract §9", "?dialect=NAME answers in that dialect."),
+    ("http:idempotency", "clients, contract §9",
+     ("A chat or a tool call with an Idempotency-Key runs once per API key: a repeat joins it while it runs, gets its "
+      "stored answer for 24 h, up to 4 MiB, is told interrupted when it was cut off, and another request gets a 422.")),
     ("http:runner", "architecture rules", "HTTP and chat calls go through the same runner as the command line."),
     ("http:human-tool", "contract §9", "POST /v1/human/tool runs the request blocks in its text body."),
     ("http:records", "contract §9",

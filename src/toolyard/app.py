@@ -13,6 +13,7 @@ from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
 from toolyard.engine.approvals import Approvals, Ask
 from toolyard.engine.backend import BackendRecorder
 from toolyard.engine.clock import Clock, SystemClock
+from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, boot, is_alive
@@ -83,6 +84,7 @@ class Yard:
         self.store: Store = store or SqliteStore(config.home / STATE)
         self.media = MediaStore(config.home / MEDIA, clock.now)
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, required=outside.outlives)
+        self.idempotency = Idempotency(self.store, clock, owner=self.boot.name)
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(self.store, clock, mode=config["approval_mode"], owner=self.boot.name, mask=mask)
         built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
@@ -171,7 +173,7 @@ class Yard:
 
         recovery = Recovery(
             store=self.store, clock=self._clock, journal=self.journal, schedules=self.schedules,
-            approvals=self.approvals, tasks=self.tasks, is_detached=self._is_detached,
+            approvals=self.approvals, tasks=self.tasks, idempotency=self.idempotency, is_detached=self._is_detached,
         )  # fmt: skip
         return await recovery.recover(alive)
 

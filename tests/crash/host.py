@@ -21,6 +21,7 @@ from tests.plugins.yards import eventually
 from toolyard.app import Yard
 from toolyard.crashpoint import arm
 from toolyard.engine.conversations import Conversations, Draft
+from toolyard.engine.idempotency import IdempotentRequest, Started, StoredResponse
 from toolyard.engine.journal import ended_as
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.approval import Effect
@@ -61,6 +62,7 @@ class Work:
         await self.settle("Count", {"n": "c2"})
         await self.approvals()
         await self.conversations()
+        await self.requests()
         await self.schedules()
         await self.tasks()
         together = (self.settle("Count", {"n": f"g{number}"}) for number in range(4))
@@ -139,6 +141,21 @@ class Work:
         (record,) = await kept.page("key:me", "", limit=2)
         await kept.delete("key:me", "one")
         ack("conversation", id=record.id, state="deleted")
+
+    async def requests(self) -> None:
+        """Idempotent requests, of which the last one still runs when the host has ended."""
+        for name in ("i1", "i2", "i3", "i4"):
+            asked = IdempotentRequest(caller="key:me", key=name, fingerprint="f", call="call_1")
+            started = await self.yard.idempotency.begin(asked)
+            if not isinstance(started, Started):
+                raise TypeError(name)
+            ack("idempotency", id=asked.id, state="running")
+            if name in ("i1", "i2"):
+                await self.yard.idempotency.finish(started, StoredResponse(status=200, body=b"{}"))
+                ack("idempotency", id=asked.id, state="finished")
+            elif name == "i3":
+                await self.yard.idempotency.release(started)
+                ack("idempotency", id=asked.id, state="released")
 
     async def pending(self) -> str:
         while True:

@@ -25,6 +25,7 @@ from toolyard.protocol.store import Query
 
 ORPHANS_S = 15.0  # R02 has 2 s; the machine of a test may be busy
 _OPEN = {"call": {"running"}, "task": {"waiting_callback"}, "approval": {"pending"}, "schedule": {"running"}}
+_UNTOLD = {"idempotency": {"running"}}  # no event tells of them
 _NEVER_ENDED = {"schedule": {"scheduled"}, "rule": {"active", "revoked"}, "result": {"kept"}, "backend": {"kept"}}
 _TERMINAL = re.compile(
     r"call\.finished|task\.(?!started|progress).*|approval\.(?!requested|rule).*|schedule\.(?!added|running).*"
@@ -127,9 +128,9 @@ def _acknowledged(stored: Stored, acks: Sequence[dict[str, Any]]) -> Iterator[st
     """I2, P1: what was said to be so is so, or was changed by what came after it."""
     rows = {(row.kind, row.id): row.state for row in stored.rows}
     final = {"succeeded", "failed", "cancelled", "success", "error", "partial", "allowed", "denied", "revoked", "done",
-             "deleted"}  # fmt: skip
+             "deleted", "finished", "released"}  # fmt: skip
     for ack in acks:
-        if ack["what"] in ("call", "task", "schedule", "approval", "rule", "conversation"):
+        if ack["what"] in ("call", "task", "schedule", "approval", "rule", "conversation", "idempotency"):
             state = rows.get((ack["what"], ack["id"]))
             if state is None or (ack["state"] in final and state != ack["state"]):
                 yield f"I2 {ack} was acknowledged, and is {state}"
@@ -148,7 +149,7 @@ def _callbacks(scene: Scene, stored: Stored) -> Iterator[str]:
 def _owned(stored: Stored) -> Iterator[str]:
     """I3, P3, P10: nothing runs for a host that is gone; what was cut off says that nobody knows how far it came."""
     for row in stored.rows:
-        if row.state in _OPEN.get(row.kind, ()) and not is_alive(row.owner):
+        if row.state in (_OPEN | _UNTOLD).get(row.kind, ()) and not is_alive(row.owner):
             yield f"I3 {row.kind} {row.id} is {row.state}, and {row.owner} is gone"
         if row.kind == "call" and row.state == "interrupted" and "not known" not in str(row.body.get("text")):
             yield f"P10 {row.id} was cut off and says {row.body.get('text')}"

@@ -15,6 +15,7 @@ import pytest
 from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.engine.approvals import Approvals
+from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import OwnerLock, boot, is_alive, is_owned, started
@@ -55,13 +56,14 @@ class Host:
         self.store, self.owner, self.clock = store, owner, clock or FakeClock()
         self.journal = Journal(store, self.clock, owner=owner, mask=Mask())
         self.tasks = Tasks(store, self.clock, owner=owner)
+        self.idempotency = Idempotency(store, self.clock, owner=owner)
         self.approvals = Approvals(store, self.clock, mode=Mode.ASK, owner=owner)
         self.schedules = Schedules(
             store, self.clock, zone=ZoneInfo("UTC"), owner=owner, settle=self._never, approve=self._approve
         )
         self.recovery = Recovery(
             store=store, clock=self.clock, journal=self.journal, schedules=self.schedules, approvals=self.approvals,
-            tasks=self.tasks, is_detached=lambda plugin: plugin == detached,
+            tasks=self.tasks, idempotency=self.idempotency, is_detached=lambda plugin: plugin == detached,
         )  # fmt: skip
 
     async def leave(self, kind: str, id_: str, state: str, **body: str) -> None:
@@ -111,9 +113,11 @@ async def test_what_a_dead_host_ran_ends_as_interrupted_once_and_is_not_run_agai
         await host.leave("call", id_, "running")
         await host.leave("schedule", id_, "running")
         await host.leave("approval", id_, "pending")
-    assert await living.recovery.recover() == Report(calls=1, schedules=1, approvals=1)
+        await host.leave("idempotency", id_, "running")
+    assert await living.recovery.recover() == Report(calls=1, schedules=1, approvals=1, requests=1)
     assert await living.recovery.recover() == Report()
-    for kind, mine in (("call", "running"), ("schedule", "running"), ("approval", "pending")):
+    kinds = (("call", "running"), ("schedule", "running"), ("approval", "pending"), ("idempotency", "running"))
+    for kind, mine in kinds:
         assert await living.state(kind, "old") == "interrupted"
         assert await living.state(kind, "mine") == mine
     ended = await living.journal.get("old")

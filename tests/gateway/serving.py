@@ -31,7 +31,9 @@ from toolyard.protocol.request_text import format_request
 from toolyard.protocol.tool import Checkpoint
 from toolyard.web.access import Visitor
 from toolyard.web.connection import BoundedHttp
+from toolyard.web.drain import Drain
 from toolyard.web.edge import VISITOR
+from toolyard.web.idempotent_runs import IdempotentRuns
 from toolyard.web.routes import chat as chat_routes
 from toolyard.web.scope import Scope as KeyScope
 
@@ -139,15 +141,16 @@ async def gateway(
 
         yard.tools.add(FakeTool(say, name="Say"))
         if served:
-            one.url = await stack.enter_async_context(serve(chat_app(chat)))
+            runs = IdempotentRuns(yard.idempotency, Drain())
+            one.url = await stack.enter_async_context(serve(chat_app(chat, runs)))
         yield one
 
 
-def chat_app(chat: Chat) -> ASGIApp:
+def chat_app(chat: Chat, runs: IdempotentRuns) -> ASGIApp:
     """The chat's routes alone; the key is the caller's name."""
     routed = FastAPI()
-    routed.include_router(chat_routes.router(chat))
-    app = chat_routes.shortcut(routed, chat)
+    routed.include_router(chat_routes.router(chat, runs))
+    app = chat_routes.shortcut(routed, chat, runs)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":

@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,10 +50,13 @@ class Process:
         return self.process.returncode or 0, log.decode()
 
 
-def arguments(place: Path, *words: str, project: Path | None = None) -> list[str]:
+def arguments(
+    place: Path, *words: str, project: Path | None = None, program: Sequence[str] = ("toolyard",)
+) -> list[str]:
+    """A command line; ``program`` is the module that runs it, and what that wants to know before."""
     (place / "project").mkdir(parents=True, exist_ok=True)
     common = ["--home", str(place / "home"), "--project", str(project or place / "project")]
-    return [sys.executable, "-m", "toolyard", *words, *common]
+    return [sys.executable, "-m", *program, *words, *common]
 
 
 async def run(place: Path, *words: str, project: Path | None = None) -> tuple[int, str, str]:
@@ -67,9 +70,9 @@ async def run(place: Path, *words: str, project: Path | None = None) -> tuple[in
 
 
 @asynccontextmanager
-async def started(place: Path, *words: str) -> AsyncIterator[Process]:
+async def started(place: Path, *words: str, program: Sequence[str] = ("toolyard",)) -> AsyncIterator[Process]:
     process = await asyncio.create_subprocess_exec(
-        *arguments(place, "serve", "--port", "0", *words),
+        *arguments(place, "serve", "--port", "0", *words, program=program),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

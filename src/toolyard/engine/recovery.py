@@ -1,11 +1,11 @@
 """What a host does about what dead ones left behind.
 
-A call, a schedule's run and a pending approval of a process that is gone end as ``interrupted``: nobody knows how far
-they came, so nobody says more, and none is repeated. A task is different, because its own process may have outlived the
-host: while that lives the task is left alone, to be adopted. When it is gone too, the task gets ``GRACE_S`` from its
-last sign of life, for a callback that is still on its way, and is then ``interrupted``. What runs on another machine,
-or has left its process by design, can only be judged by its total limit. A task that has ended while its process lives
-is left too, so that whoever adopts it ends the process.
+A call, a schedule's run, a pending approval and an idempotent request of a process that is gone end as ``interrupted``:
+nobody knows how far they came, so nobody says more, and none is repeated. A task is different, because its own process
+may have outlived the host: while that lives the task is left alone, to be adopted. When it is gone too, the task gets
+``GRACE_S`` from its last sign of life, for a callback that is still on its way, and is then ``interrupted``. What runs
+on another machine, or has left its process by design, can only be judged by its total limit. A task that has ended
+while its process lives is left too, so that whoever adopts it ends the process.
 
 Every step is a compare-and-set, so any number of processes may do this at the same time and again.
 """
@@ -18,6 +18,7 @@ from typing import Final
 
 from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock
+from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
 from toolyard.engine.ownership import IsAlive, is_alive, lives, orphans
 from toolyard.engine.schedules import Schedules
@@ -42,11 +43,12 @@ class Report:
     schedules: int = 0
     approvals: int = 0
     tasks: int = 0
+    requests: int = 0
     left: tuple[Task, ...] = ()
 
     @property
     def settled(self) -> int:
-        return self.calls + self.schedules + self.approvals + self.tasks
+        return self.calls + self.schedules + self.approvals + self.tasks + self.requests
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +61,15 @@ class Recovery:
     schedules: Schedules
     approvals: Approvals
     tasks: Tasks
+    idempotency: Idempotency
     is_detached: IsDetached
 
     async def recover(self, alive: IsAlive = is_alive) -> Report:
-        """Settle what belongs to nobody. Costs five empty pages when there is nothing."""
+        """Settle what belongs to nobody. Costs six empty pages when there is nothing."""
         approvals = await self.approvals.settle_orphans(alive)
         schedules = await self.schedules.settle_orphans(alive)
         calls = await self.journal.settle_orphans(alive)
+        requests = await self.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
         tasks, left = 0, list[Task]()
         async for page in orphans(self.store, KIND, (TaskState.WAITING,), alive):
             orphaned = [from_record(record) for record in page]
@@ -78,7 +82,9 @@ class Recovery:
             tasks += sum(await asyncio.gather(*ends))
             left += [task for task, verdict in zip(orphaned, verdicts, strict=True) if not verdict]
         left += await self._lingering(alive)
-        return Report(calls=calls, schedules=schedules, approvals=approvals, tasks=tasks, left=tuple(left))
+        return Report(
+            calls=calls, schedules=schedules, approvals=approvals, tasks=tasks, requests=requests, left=tuple(left)
+        )
 
     async def _lingering(self, alive: IsAlive) -> list[Task]:
         """Tasks that have ended while their processes have not, and whose host is gone."""

@@ -1,5 +1,6 @@
 """What is forgotten, and when: ended things after ``kept_s``, events after ``EVENTS_S``, and earlier when the state
-has grown beyond ``max_bytes``.
+has grown beyond ``max_bytes``. The keys of idempotent requests stay for their day however large the state is; the
+answers that are kept for them go with the rest.
 
 What has not ended is never forgotten. A sweep takes small steps with a pause after each, so that it shares the store
 with heavy writers of this and of other processes; one sweep forgets at most ``MAX_STEPS`` pages and leaves the rest to
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import approvals, backend, conversations, journal, schedules
+from toolyard.engine import approvals, backend, conversations, idempotency, journal, schedules
 from toolyard.engine.clock import Clock
 from toolyard.protocol import approval, task
 from toolyard.protocol.store import Store
@@ -82,10 +83,15 @@ class Retention:
         now = self._clock.now().timestamp()
         records = 0
         for kind, states in ENDED.items():
-            step = partial(self._store.remove, kind, now - kept_s, states=states, limit=_PAGE)
-            records += await steps.take(step, _PAGE)
+            records += await self._remove(steps, kind, now - kept_s, states)
+        answers_s = min(kept_s, idempotency.KEPT_S)
+        records += await self._remove(steps, idempotency.RESPONSE, now - answers_s, (idempotency.KEPT,))
+        records += await self._remove(steps, idempotency.KIND, now - idempotency.KEPT_S, idempotency.ENDED)
         forget = partial(self._store.forget_events, now - events_s, limit=_EVENTS_PAGE)
         return records, await steps.take(forget, _EVENTS_PAGE)
+
+    async def _remove(self, steps: "_Steps", kind: str, before: float, states: Sequence[str]) -> int:
+        return await steps.take(partial(self._store.remove, kind, before, states=states, limit=_PAGE), _PAGE)
 
 
 @dataclass

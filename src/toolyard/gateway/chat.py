@@ -4,6 +4,8 @@ A request with an id for its chat survives its client when it streams: it goes o
 gives every later piece; it ends when nobody has followed it for a while. Any other streamed request ends when its
 client leaves, with its model and its tools. So does one whose answer comes in one piece, unless its client timed out
 and will ask again, or was told that a call waits for approval: see ``shared_turns``.
+
+A request with an ``Idempotency-Key`` has no client here: whoever joins its repeats asks once, and lets it end.
 """
 
 import asyncio
@@ -21,7 +23,7 @@ from toolyard.gateway.ask import Ask
 from toolyard.gateway.chats import Chats, Entry, Recorded
 from toolyard.gateway.contact import Contact
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, written
-from toolyard.gateway.host import Texts, Tools
+from toolyard.gateway.host import Texts, Tools, Waiting
 from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.media import without_published
 from toolyard.gateway.media_refusals import MediaRefusals
@@ -98,17 +100,25 @@ class Chat:
         raw: bytes = b"",
         vcp: bool = False,
         headers: Mapping[str, str] = NO_HEADERS,
+        run_id: str = "",
     ) -> ChatRun:
-        """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes."""
+        """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes.
+
+        ``run_id`` is for an idempotent request, and the id of its chat unless it names one: it starts a turn of its own
+        in any case, and its answer comes when the turn has ended. See ``wait_early``.
+        """
         try:
             options = parse_options(body, headers, may_approve=may_approve, vcp=vcp, usual=self._show)
-            if (joined := await self._join(body, raw, caller, options)) is not None:
+            if not run_id and (joined := await self._join(body, raw, caller, options)) is not None:
                 return joined
-            turn = await self._turn(body, raw, caller, options)
+            turn = await self._turn(body, raw, caller, options, run_id)
             entry = self._begin(turn, raw, options)
         except ChatFailed as failed:
             return self._failed("", failed)
         try:
+            if run_id and not turn.ask.streams:
+                entry.answer = WholeAnswer(turn.head)
+                return await self._finish(entry, turn, entry.answer)
             if not turn.ask.streams:
                 return await self._whole(entry, turn, raw, options)
             if entry.recorded is not None:
@@ -116,6 +126,28 @@ class Chat:
             return await self._plain(entry, turn)
         except ChatFailed as failed:
             return self._failed(turn.record.id, failed, turn.record)
+
+    async def wait_early(self, chat: str, caller: str) -> ChatRun:
+        """Return the answer for a client that cannot wait, once a call of an idempotent request waits for approval.
+
+        It may never come to that: then whoever waits gets the answer of the request, and cancels this.
+        """
+        await asyncio.sleep(self._approval_wait_s)
+        while (early := await self._answer_early(self._chats.get(caller, chat))) is None:  # noqa: ASYNC110 nobody tells
+            await asyncio.sleep(_LOOK_S)
+        return early
+
+    async def _answer_early(self, entry: Entry | None) -> ChatRun | None:
+        if entry is None or entry.turn is None or entry.answer is None:
+            return None
+        turn, answer = entry.turn, entry.answer
+        waiting = await turn.pending_approvals()
+        return _early_answer(turn, answer, waiting) if waiting else None
+
+    @property
+    def followed_s(self) -> float:
+        """How long a chat goes on that nobody follows."""
+        return self._followed_s
 
     async def models(self) -> list[JsonObject]:
         return await self._upstreams.models()
@@ -153,7 +185,7 @@ class Chat:
         await self._chats.outlived()
         await upstreams.close()
 
-    async def _turn(self, body: JsonObject, raw: bytes, caller: str, options: ChatOptions) -> Turn:
+    async def _turn(self, body: JsonObject, raw: bytes, caller: str, options: ChatOptions, run_id: str) -> Turn:
         nonce = secrets.token_hex(4) if self._nonce else None
         sent = body["messages"]
         sent = sent if isinstance(sent, list) else []
@@ -180,7 +212,8 @@ class Chat:
             shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not wants_json(body),
         )
         now = self._now().timestamp()
-        id_ = options.chat or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
+        own = run_id or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
+        id_ = options.chat or own
         record = ChatRecord(id=id_, caller=caller, model=name, started=now)
         memory = self._memory if options.show is not Show.RAW else None  # a raw answer has its rounds in it
         return Turn(ask, upstream, self._tools, record, int(now), self._refusals, memory=memory, bounds=options.bounds)
@@ -241,9 +274,7 @@ class Chat:
             while not (await asyncio.wait({shared.task}, timeout=pause))[0]:
                 if waiting := await shared.turn.pending_approvals():
                     self._shared.answer_early(shared)
-                    note = waiting_text(waiting, shared.answer.text) + _COME_BACK
-                    early = shared.answer.close_early(note, waiting_extension(waiting))
-                    return ChatRun(id=shared.turn.record.id, body=early)
+                    return _early_answer(shared.turn, shared.answer, waiting)
                 pause = _LOOK_S
         except asyncio.CancelledError:
             waited = loop.time() - began
@@ -333,6 +364,12 @@ _COME_BACK = "\nOnce it is allowed, send the same request again within 10 minute
 def _bug() -> ChatFault:
     message = "This is a bug of Toolyard; the server's log has it"
     return ChatFault(status=HTTPStatus.INTERNAL_SERVER_ERROR, message=message, code="internal_error")
+
+
+def _early_answer(turn: Turn, answer: WholeAnswer, waiting: list[Waiting]) -> ChatRun:
+    """Build the answer of a turn that goes on: its text so far, and what waits for a person."""
+    note = waiting_text(waiting, answer.text) + _COME_BACK
+    return ChatRun(id=turn.record.id, body=answer.close_early(note, waiting_extension(waiting)))
 
 
 def _follow(entry: Entry, recorded: Recorded) -> ChatRun:

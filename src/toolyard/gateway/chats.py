@@ -15,6 +15,7 @@ from typing import Any, Final
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.sse import event_of
 from toolyard.gateway.turn import Turn
+from toolyard.gateway.whole import WholeAnswer
 
 MAX_BEHIND: Final = 1024 * 1024
 MAX_RECORDED: Final = 4 * 1024 * 1024
@@ -139,6 +140,7 @@ class Entry:
     record: ChatRecord
     handle: str = ""  # by which the client may interrupt it
     turn: Turn | None = None  # while it runs
+    answer: WholeAnswer | None = None  # of a turn that ``Chat.wait_early`` is asked about
     recorded: Recorded | None = None
     opening: "asyncio.Task[None] | None" = field(default=None, repr=False)  # so that it is held
     task: "asyncio.Task[Any] | None" = field(default=None, repr=False)
@@ -174,7 +176,7 @@ class Chats:
         if entry.turn is None:
             return
         entry.turn.close()
-        entry.turn = entry.task = None
+        entry.turn = entry.task = entry.answer = None
         if entry.recorded is not None:
             entry.recorded.end()
         if entry.record.state == "running":

@@ -41,7 +41,7 @@ def parse_options(
     if not isinstance(fields, dict) or not fields.keys() <= _FIELDS:
         odd = f", not of '{min(fields.keys() - _FIELDS)[:50]}'" if isinstance(fields, dict) else ""
         raise bad_request(f"'{EXTENSION}' is an object of {', '.join(sorted(_FIELDS))}{odd}")
-    chat = str(fields.get("chat") or headers.get(CHAT_HEADER.lower(), ""))
+    chat = name_of_chat(body, headers)
     if chat and not _ID.fullmatch(chat):
         raise bad_request("the id of a chat has 1 to 128 letters, digits, '_', '.' or '-'")
     form = str(fields.get("show") or headers.get(SHOW_HEADER.lower(), "").lower())
@@ -58,6 +58,13 @@ def parse_options(
         is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
         timeout_s=next((found for name in TIMEOUT_HEADERS if (found := _number(headers.get(name, "")))), None),
     )
+
+
+def name_of_chat(body: JsonObject, headers: Mapping[str, str]) -> str:
+    """Return the client's id of the chat, good or bad; empty when the request has none."""
+    fields = body.get(EXTENSION)
+    own = fields.get("chat") if isinstance(fields, dict) else None
+    return str(own or headers.get(CHAT_HEADER.lower(), ""))
 
 
 def wants_json(body: JsonObject) -> bool:

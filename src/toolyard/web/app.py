@@ -27,6 +27,7 @@ from toolyard.web.drain import Drain
 from toolyard.web.edge import HEAD, REQUEST, Edge
 from toolyard.web.feed import Feed
 from toolyard.web.head import Head, Neighbourhood
+from toolyard.web.idempotent_runs import IdempotentRuns
 from toolyard.web.metrics import Metrics
 from toolyard.web.pushes import Pushes
 from toolyard.web.refusal import Refusal, bug, error_body, problems
@@ -83,6 +84,7 @@ class Parts:
     feed: Feed
     pushes: Pushes
     drain: Drain
+    runs: IdempotentRuns
     metrics: Metrics
     reloading: Reloading
     cookie: str
@@ -96,7 +98,7 @@ def make_app(yard: Yard, parts: Parts) -> Edge:
     """The application that a server runs."""
     app = routed(yard, parts)
     return Edge(
-        chat.shortcut(app, parts.chat) if parts.chat else app,
+        chat.shortcut(app, parts.chat, parts.runs) if parts.chat else app,
         access=parts.access,
         near=parts.near,
         drain=parts.drain,
@@ -123,7 +125,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
     access, metrics, drain = parts.access, parts.metrics, parts.drain
     chats = Conversations(yard.store, parts.clock)
     for router in (
-        tools.router(yard),
+        tools.router(yard, parts.runs),
         plugin_install.router(yard),
         plugins.router(yard),
         plugin_cases.router(yard),
@@ -148,7 +150,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         events.router(yard, parts.feed, access, parts.pushes),
         media.router(parts.links),
         pages.router(app),
-        *((chat.router(parts.chat),) if parts.chat else ()),
+        *((chat.router(parts.chat, parts.runs),) if parts.chat else ()),
         *parts.more,
     ):
         app.include_router(router)

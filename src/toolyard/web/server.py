@@ -29,6 +29,7 @@ from toolyard.web.brought_back import brought_back
 from toolyard.web.drain import GRACE_S, Drain
 from toolyard.web.feed import Feed
 from toolyard.web.head import Neighbourhood
+from toolyard.web.idempotent_runs import IdempotentRuns
 from toolyard.web.keys import Keys, make_key, stored_key
 from toolyard.web.listening import EXIT_S, Listener, is_loopback, listen, make_room, require_safe, url_of
 from toolyard.web.live import Place, live
@@ -159,6 +160,7 @@ class Server:
         self.yard = await self._opened.enter_async_context(opened)
         self.yard.mask.add([self.key])
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
+        self.runs = IdempotentRuns(self.yard.idempotency, self.drain)
         self.feed = Feed(self.yard.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config["vcp_channels"])
         self.links = MediaLinks(self.yard.media, place.public_url(self.config), clock.now)
@@ -175,6 +177,7 @@ class Server:
             feed=self.feed,
             pushes=self.pushes,
             drain=self.drain,
+            runs=self.runs,
             metrics=Metrics(),
             reloading=reloading,
             cookie=f"toolyard_{port}",  # browsers send cookies to every port of a machine
@@ -201,10 +204,12 @@ class Server:
 
     async def _quiet(self) -> None:
         await self.drain.idle()
+        await self.runs.idle()
         await self.yard.schedules.drain()
 
     async def _cancel_the_rest(self) -> None:
         """What the grace was too short for ends as cancelled, and is answered."""
+        await self.runs.close()
         await self.chat.close()
         await self.yard.stop_calls()
         await until(self._quiet(), EXIT_S)

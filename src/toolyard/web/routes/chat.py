@@ -1,13 +1,15 @@
 """Chat over HTTP: ``/v1/chat/completions`` and what belongs to it.
 
 When the client leaves, its turn ends with it, unless the chat has an id of the client's: such a reply goes on and can
-be followed again.
+be followed again. So does one whose request has an ``Idempotency-Key``: a repeat of the request joins it.
 """
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
+from uuid import uuid4
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
@@ -15,19 +17,24 @@ from fastapi.routing import APIRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolyard.gateway.chat import Chat, ChatRun
+from toolyard.gateway.options import name_of_chat
 from toolyard.gateway.vcp import HANDLES, handle_of
 from toolyard.protocol.json import JsonObject
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer
 from toolyard.web.edge import VISITOR
+from toolyard.web.idempotency import KEY, KEY_HELP
+from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.running import Running
 from toolyard.web.scope import needed
 from toolyard.web.shapes import RecordShown
 
 _MOST_DIGITS = 18
+_LONGEST_ID = 128
 _APPROVERS = needed("/v1/approvals")
 _ASKED: dict[str, Any] = {
+    "parameters": [{"name": KEY, "in": "header", "description": KEY_HELP, "schema": {"type": "string"}}],
     "requestBody": {
         "required": True,
         "description": "A request of OpenAI's chat protocol; what is not known here goes to the model as it is.",
@@ -59,16 +66,16 @@ _EVENTS: dict[str, Any] = {
 }
 
 
-def router(chat: Chat) -> APIRouter:
+def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["chat"])
 
     async def complete(request: Request) -> Response:
         """Answer a chat; tools that the model asks for run on the way."""
-        return await _completed(chat, request, vcp=False)
+        return await _completed(chat, runs, request, vcp=False)
 
     async def complete_vcp(request: Request) -> Response:
         """The same for clients of VCPToolBox: with the requests themselves and its information blocks."""
-        return await _completed(chat, request, vcp=True)
+        return await _completed(chat, runs, request, vcp=True)
 
     for path, answers in (("/chat/completions", complete), ("/chatvcp/completions", complete_vcp)):
         routes.add_api_route(
@@ -132,7 +139,7 @@ class _Route:
 _SHORT = {"/v1/chat/completions": False, "/v1/chatvcp/completions": True}
 
 
-def shortcut(app: ASGIApp, chat: Chat) -> ASGIApp:
+def shortcut(app: ASGIApp, chat: Chat, runs: IdempotentRuns) -> ASGIApp:
     """The same application, but chats do not pass by all of its other routes: that takes as long as the chat itself."""
     routes = {path: (_Route(path), vcp) for path, vcp in _SHORT.items()}
 
@@ -142,24 +149,36 @@ def shortcut(app: ASGIApp, chat: Chat) -> ASGIApp:
             await app(scope, receive, send)
             return
         scope["route"], vcp = found
-        response = await _completed(chat, Request(scope, receive), vcp=vcp)
+        response = await _completed(chat, runs, Request(scope, receive), vcp=vcp)
         await response(scope, receive, send)
 
     return direct
 
 
-async def _completed(chat: Chat, request: Request, *, vcp: bool) -> Response:
-    visitor = visitor_of(request)
+async def _completed(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp: bool) -> Response:
+    visitor, key = visitor_of(request), request.headers.get(KEY)
     raw = await request.body()
-    asked = chat.complete(
-        _object(raw),
+    body = _object(raw)
+    complete = partial(
+        chat.complete,
+        body,
         caller=visitor.caller,
         may_approve=visitor.may(_APPROVERS),
         raw=raw,
         vcp=vcp,
         headers=request.headers,
     )
-    return Running(asked)
+    if key is None:
+        return Running(complete())
+    run_id = f"chat_{uuid4().hex}"
+    id_ = name_of_chat(body, request.headers)[:_LONGEST_ID] or run_id
+    work = IdempotentWork(
+        run=partial(complete, run_id=run_id),
+        chat=id_,
+        wait_early=partial(chat.wait_early, id_, visitor.caller),
+        unfollowed_s=chat.followed_s,
+    )
+    return await runs.answer(request, key, visitor.caller, work)
 
 
 def visitor_of(request: Request) -> Visitor:

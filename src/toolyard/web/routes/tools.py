@@ -1,26 +1,30 @@
 """``/v1/tools``: what there is to call, and calling it.
 
 A call answers 200 with any envelope: a tool that fails is no fault of the server. When the client goes away before its
-call has ended, the call is cancelled.
+call has ended, the call is cancelled, unless it has an ``Idempotency-Key``: then it goes on, and a repeat joins it.
 """
 
 import asyncio
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
+from uuid import uuid4
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
 from toolyard.app import Yard
 from toolyard.engine.journal import CALL
+from toolyard.gateway.chat import ChatRun
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem, json_value
+from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
 from toolyard.protocol.outcome import Outcome
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer, own_only
 from toolyard.web.client import CALL_HEADER, STATUS_HEADER, TASKS_HEADER
+from toolyard.web.idempotency import KEY, KEY_HELP
+from toolyard.web.idempotent_runs import IdempotentRuns, IdempotentWork
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.shapes import EnvelopeShown
 from toolyard.web.shapes_plugins import ToolRow, ToolRows
@@ -37,7 +41,7 @@ _CALLER = re.compile(r"cli|yard:[0-9a-f]{32}")
 Dialect = Literal["envelope", "vcp", "backend", "openai", "mcp"]
 
 
-def router(yard: Yard) -> APIRouter:
+def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
     routes = APIRouter(prefix="/v1/tools", tags=["tools"])
 
     @routes.get("", responses={200: {"model": ToolRows}})
@@ -67,19 +71,59 @@ def router(yard: Yard) -> APIRouter:
             str,
             Query(max_length=200, description="The call that this one repeats; one that you cannot see is ignored."),
         ] = "",
+        idempotency_key: Annotated[
+            str | None,
+            Header(alias=KEY, description=KEY_HELP),
+        ] = None,
     ) -> Response:
         """Run a tool; the body is its arguments."""
-        arguments = read_arguments(await request.body())
-        later = arguments.pop("timely_contact", None)
-        call = yard.request(name, arguments, caller=who.caller, origin=Origin.HTTP)
-        if retry_of and await _may_see(yard, who, retry_of):
-            call = replace(call, retry_of=retry_of)
-        if force or caller or call_id:
-            call = await _as_the_owner(yard, who, call, caller=caller, call_id=call_id, force=force)
-        outcome = await (until_gone(yard, call, request) if later is None else yard.submit(call, at=str(later)))
-        return answer(yard.express(call, outcome, dialect, shown=shown), headers=_beside(call, outcome))
+        asked = _Asked(name, dialect, shown, force, caller, call_id, retry_of)
+        if idempotency_key is None:
+            call, outcome = await _run(yard, who, asked, request)
+            return answer(_express(yard, asked, call, outcome), headers=_beside(call, outcome))
+        own_id = call_id if _CALL_ID.fullmatch(call_id) else f"call_{uuid4().hex}"
+
+        async def run() -> ChatRun:
+            call, outcome = await _run(yard, who, asked, request, own_id=own_id)
+            return ChatRun(id="", body=json_bytes(_express(yard, asked, call, outcome)), headers=_beside(call, outcome))
+
+        return await runs.answer(request, idempotency_key, who.caller, IdempotentWork(run=run, call=own_id))
 
     return routes
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What the address of a request says about its call."""
+
+    tool: str
+    dialect: Dialect
+    shown: bool
+    force: bool
+    caller: str
+    call_id: str
+    retry_of: str
+
+
+async def _run(
+    yard: Yard, who: Visitor, asked: _Asked, request: Request, *, own_id: str = ""
+) -> tuple[ToolCall, Outcome]:
+    """Run the call of a request; one with an id of its own also when its client has gone."""
+    arguments = read_arguments(await request.body())
+    later = arguments.pop("timely_contact", None)
+    call = yard.request(asked.tool, arguments, caller=who.caller, origin=Origin.HTTP)
+    if asked.retry_of and await _may_see(yard, who, asked.retry_of):
+        call = replace(call, retry_of=asked.retry_of)
+    if asked.force or asked.caller or asked.call_id:
+        call = await _as_the_owner(yard, who, call, caller=asked.caller, call_id=asked.call_id, force=asked.force)
+    call = replace(call, id=own_id or call.id)
+    if later is not None:
+        return call, await yard.submit(call, at=str(later))
+    return call, await (yard.settle(call) if own_id else until_gone(yard, call, request))
+
+
+def _express(yard: Yard, asked: _Asked, call: ToolCall, outcome: Outcome) -> JsonObject:
+    return yard.express(call, outcome, asked.dialect, shown=asked.shown)
 
 
 async def _may_see(yard: Yard, who: Visitor, call_id: str) -> bool:

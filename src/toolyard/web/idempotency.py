@@ -1,0 +1,84 @@
+"""The ``Idempotency-Key`` header: which keys are good, and what a client is told that gets no answer because of one.
+
+What must not be sent again has status 400 and ``x-should-retry: false``: client libraries repeat 408, 409, 429 and 5xx
+by themselves, and some of them whatever they do not know.
+"""
+
+import asyncio
+import re
+from http import HTTPStatus
+from typing import Final
+
+from starlette.requests import Request
+
+from toolyard.engine.idempotency import MAX_RESPONSE, fingerprint_of
+from toolyard.protocol.store import Record
+from toolyard.web.refusal import Refusal
+
+KEY: Final = "Idempotency-Key"
+KEY_HELP: Final = "A name for this request, such as a UUID: it runs once, and a repeat with this name gets its answer."
+REPLAYED: Final = "Idempotency-Replayed"
+SHOULD_RETRY: Final = "x-should-retry"
+_NOT_AGAIN = {SHOULD_RETRY: "false"}
+_LATER = {"Retry-After": "5"}
+_VALID_KEY = re.compile(r"[ -~]{1,255}")
+_BESIDE = 2**20  # bytes from which a body is hashed beside the event loop
+_NAMED_CALLS = 20  # of an interrupted request
+
+
+def require_valid_key(request: Request) -> None:
+    """Raise Refusal unless a request has one good key."""
+    keys = request.headers.getlist(KEY)
+    if len(keys) != 1 or not _VALID_KEY.fullmatch(keys[0]):
+        message = f"send one {KEY} of 1 to 255 printable ASCII characters, such as a UUID"
+        raise Refusal(HTTPStatus.BAD_REQUEST, message, code="invalid_idempotency_key")
+
+
+async def fingerprint_request(request: Request) -> str:
+    """Return what tells a request from others: its route and its body."""
+    url, body = request.url, await request.body()
+    route = f"{request.method} {url.path}?{url.query}"
+    if len(body) < _BESIDE:
+        return fingerprint_of(route, body)
+    return await asyncio.to_thread(fingerprint_of, route, body)
+
+
+def list_calls(calls: list[Record]) -> str:
+    """Return a sentence that names the calls of a request, for whoever wants to know what became of it."""
+    if not calls:
+        return "The journal has no call of it."
+    named = ", ".join(f"{call.id} ({call.tool}, {call.state})" for call in calls[:_NAMED_CALLS])
+    more = f" and {len(calls) - _NAMED_CALLS} more" if len(calls) > _NAMED_CALLS else ""
+    return f"Its calls: {named}{more}. Look at each with GET /v1/calls/ID or 'toolyard journal show ID'."
+
+
+def interrupted(calls: str) -> Refusal:
+    message = (
+        f"The first request with this {KEY} was interrupted before it had an answer, and does not run again. "
+        f"{calls} To run it once more, send another {KEY}."
+    )
+    return Refusal(HTTPStatus.BAD_REQUEST, message, code="interrupted", headers=_NOT_AGAIN)
+
+
+def not_kept() -> Refusal:
+    message = (
+        f"The first request with this {KEY} has been answered, and does not run again. Its answer is no longer here: "
+        f"at most {MAX_RESPONSE} bytes of one are kept, and less while the state is too large. "
+        f"The calls it made are in GET /v1/calls."
+    )
+    return Refusal(HTTPStatus.BAD_REQUEST, message, code="response_not_kept", headers=_NOT_AGAIN)
+
+
+def conflict() -> Refusal:
+    message = f"This {KEY} was sent with another request: repeat that one as it was, or send another {KEY}."
+    return Refusal(HTTPStatus.UNPROCESSABLE_ENTITY, message, code="idempotency_key_reused", headers=_NOT_AGAIN)
+
+
+def too_many(most: int) -> Refusal:
+    message = f"{most} requests with an {KEY} are running: try again later"
+    return Refusal(HTTPStatus.SERVICE_UNAVAILABLE, message, code="too_many_running", headers=_LATER)
+
+
+def in_progress() -> Refusal:
+    message = f"The first request with this {KEY} still runs on another host: ask again for its answer."
+    return Refusal(HTTPStatus.CONFLICT, message, code="idempotency_in_progress", headers=_LATER)
