@@ -1242,6 +1242,12 @@ CHAT: Final = _now(
     ("r:R78", "reliability R78", "A tool loop stops after 10 rounds with finish_reason length and a visible note."),
 )
 
+PROVIDERS: Final = _now(
+    ("clients:provider-json", "clients",
+     ("NaN and Infinity in a provider's JSON go on as null, a surrogate pair split over two chunks becomes its "
+      "character, and integers beyond 64 bits stay exact.")),
+)
+
 ROUTES: Final = _now(
     ("http:listen", "contract §9", "toolyard serve listens on 127.0.0.1 port 6005."),
     ("http:safe", "reliability §1", "toolyard serve --safe starts with no plugins."),
@@ -1446,6 +1452,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS,
     STORAGE_AND_HOSTS_TO_COME,
     CHAT,
+    PROVIDERS,
     ROUTES,
     INTEROP,
     CONSOLE,
