@@ -1243,6 +1243,14 @@ CHAT: Final = _now(
 )
 
 PROVIDERS: Final = _now(
+    ("clients:providers", "clients",
+     ("Answers that the official client reads are read: events under any content type or none, JSON in place of "
+      "events, and any status from 200 to 299.")),
+    ("clients:not-lost", "clients",
+     "Events that a provider sent before it broke off, or before one that cannot be read, reach the client first."),
+    ("clients:bounded", "clients",
+     ("A provider's list of models, compressed answers, events without an end and values of very many parts are "
+      "bounded in bytes and in work, so that no provider stops the server.")),
     ("clients:provider-json", "clients",
      ("NaN and Infinity in a provider's JSON go on as null, a surrogate pair split over two chunks becomes its "
       "character, and integers beyond 64 bits stay exact.")),

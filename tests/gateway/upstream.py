@@ -18,7 +18,7 @@ class Script:
 
     pieces: Sequence[bytes] = ()
     status: int = 200
-    kind: str = "text/event-stream"
+    kind: str = "text/event-stream"  # empty: it does not say
     headers: dict[str, str] = field(default_factory=dict)
     then: str = "end"  # end, cut, hang
     pause_s: float = 0.0
@@ -40,6 +40,7 @@ class Provider:
     gone: asyncio.Event = field(default_factory=asyncio.Event)  # a client left before its answer had ended
     connections: set[Any] = field(default_factory=set)
     answers: Answers = ()
+    models: Script | None = None  # what it answers when it is asked for its models
 
 
 @asynccontextmanager
@@ -58,10 +59,13 @@ async def provider(answers: Answers) -> AsyncIterator[Provider]:
         script = answers(body) if callable(answers) else left.pop(0) if len(left) > 1 else left[0]
         return await _perform(request, script, one)
 
-    async def models(_: web.Request) -> web.Response:
+    async def models(request: web.Request) -> web.StreamResponse:
+        if one.models is not None:
+            return await _perform(request, one.models, one)
         return web.json_response({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
 
     app = web.Application(client_max_size=64 * 2**20)
+    app.on_response_prepare.append(_leave_out)
     app.router.add_post("/v1/chat/completions", complete)
     app.router.add_get("/v1/models", models)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
@@ -73,6 +77,12 @@ async def provider(answers: Answers) -> AsyncIterator[Provider]:
         yield one
     finally:
         await runner.cleanup()
+
+
+async def _leave_out(_: web.Request, response: web.StreamResponse) -> None:
+    """aiohttp always says what kind of content it sends."""
+    if not response.headers.get("Content-Type"):
+        del response.headers["Content-Type"]
 
 
 async def _perform(request: web.Request, script: Script, one: Provider) -> web.StreamResponse:

@@ -10,7 +10,8 @@ from http import HTTPStatus
 
 import orjson
 
-from toolyard.protocol.json import JsonObject
+from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.protocol.json import JsonObject, json_bytes, json_value
 
 _EXCERPT = 500  # characters of an answer that is no JSON
 
@@ -29,11 +30,11 @@ class ChatFault:
 
     def masked(self, mask: Callable[[str], str]) -> "ChatFault":
         """The same without secrets: a provider may repeat the key that it refuses."""
-        own = orjson.loads(mask(orjson.dumps(self.own).decode())) if self.own else {}
+        own = json_value(mask(json_bytes(self.own).decode())) if self.own else {}
         return replace(self, message=mask(self.message), own=own)
 
     def body(self) -> bytes:
-        return orjson.dumps(self.to_dict())
+        return json_bytes(self.to_dict())
 
     def event(self) -> bytes:
         return b"data: " + self.body() + b"\n\n"
@@ -83,8 +84,8 @@ def unreadable(name: str, what: str, body: bytes = b"") -> ChatFailed:
 def refused(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
     """An answer other than 200. A provider that refuses our key is our fault, not the client's: that is a 502."""
     try:
-        said = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        said = parse_provider_json(body)
+    except ValueError:
         said = None
     own = said.get("error") if isinstance(said, dict) else None
     own = {"message": own, "type": "upstream_error", "param": None, "code": None} if isinstance(own, str) else own

@@ -14,7 +14,7 @@ from typing import Any, Final
 import orjson
 
 from toolyard.gateway.sse import data_of
-from toolyard.protocol.json import Json, json_bytes
+from toolyard.protocol.json import MAX_DEPTH, Json, json_bytes
 
 MAX_PARTS: Final = 700_000  # signs that separate values; as many take less than 100 ms to read
 MAX_ODD_PARTS: Final = 150_000  # of a value that orjson refuses: Python's reader takes longer
@@ -37,9 +37,12 @@ def parse_provider_json(data: bytes) -> Json:
     is_long = data.translate(_DIGITS).find(_LONG) >= 0 and parts <= MAX_ODD_PARTS
     if not is_long:
         try:
-            return _parse_large(data) if parts > _MANY_PARTS else orjson.loads(data)  # type: ignore[no-any-return]
+            value = _parse_large(data) if parts > _MANY_PARTS else orjson.loads(data)
         except orjson.JSONDecodeError:
-            pass  # Python's reader knows more, and says why if it does not
+            return _repair(_parse_odd(data))  # it knows more, and says why if it does not
+        if len(data) > 2 * MAX_DEPTH:
+            _require_flat(value, data)
+        return value  # type: ignore[no-any-return]
     return _repair(_parse_odd(data))
 
 
@@ -108,6 +111,15 @@ def _parse_large(data: bytes) -> Any:
             gc.enable()
 
 
+def _require_flat(value: Any, data: bytes) -> None:
+    """Raises ValueError for what could be read and not be written again."""
+    if data.count(b"[") + data.count(b"{") > MAX_DEPTH:
+        try:
+            orjson.dumps(value)
+        except orjson.JSONEncodeError as error:
+            raise ValueError("it is nested too deep") from error
+
+
 def _parse_odd(data: bytes) -> Any:
     if _count_parts(data) > MAX_ODD_PARTS:
         raise ValueError(f"it is not strict JSON and has more than {MAX_ODD_PARTS:,} values")
@@ -118,14 +130,16 @@ def _parse_odd(data: bytes) -> Any:
 
 
 def _repair(value: Any, halves: dict[_Path, str] | None = None) -> Json:
-    """Make texts and numbers in ``value`` writable, in place. Never recurses."""
+    """Make texts and numbers in ``value`` writable, in place. Never recurses. Raises ValueError for deep nesting."""
     holder = [value]
-    pending: list[tuple[Any, _Path]] = [(holder, ())]
+    pending: list[tuple[Any, _Path, int]] = [(holder, (), 0)]
     while pending:
-        container, path = pending.pop()
+        container, path, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise ValueError("it is nested too deep")
         for key, inner, place in _entries(container, path):
             if isinstance(inner, dict | list):
-                pending.append((inner, place))
+                pending.append((inner, place, depth + 1))
             elif isinstance(inner, str):
                 if halves or not _is_writable(inner):
                     container[key] = _repair_text(inner, place, halves)

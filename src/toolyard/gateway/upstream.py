@@ -12,14 +12,14 @@ import re
 import sys
 from http import HTTPStatus
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlsplit
-
-import orjson
 
 from toolyard.gateway.answer import Answer, HttpAnswer, Limits
 from toolyard.gateway.fair import Fair
 from toolyard.gateway.faults import ChatFailed, refused, too_slow, unreachable, unreadable
+from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.gateway.response_body import ResponseBody
 from toolyard.protocol.json import JsonObject
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from yarl import URL
 
 _VERSION = re.compile(r"v\d+\w*")
+MAX_LIST: Final = 4 * 1024 * 1024  # bytes of a list of models
+_MAX_REFUSAL = 64 * 1024
 _LAST_WORD_S = 5.0
 _IDLE_S = 4.0  # many providers close a connection after 5 s, and a request that meets that is lost
 
@@ -56,6 +58,24 @@ def chat_base(url: str) -> str:
     return base if versioned else f"{base}/v1"
 
 
+def is_answer(status: int) -> bool:
+    """Any 2xx, as the official clients have it."""
+    return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def parse_models(name: str, raw: bytes) -> list[JsonObject]:
+    """The models of a provider's list, without what is none. Raises ChatFailed."""
+    if len(raw) > MAX_LIST:
+        raise unreadable(name, f"sent a list of models of more than {MAX_LIST} bytes")
+    try:
+        said = parse_provider_json(raw)
+    except ValueError as error:
+        raise unreadable(name, "sent something that is no list of models", raw) from error
+    listed = said.get("data") if isinstance(said, dict) else None
+    listed = listed if isinstance(listed, list) else []
+    return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+
+
 class HttpUpstream:
     def __init__(self, name: str, url: str, key: str | None, limits: Limits = Limits()) -> None:  # noqa: B008 frozen
         self.name, self._base, self._limits = name, chat_base(url), limits
@@ -82,23 +102,20 @@ class HttpUpstream:
         session = await self._open()
         import aiohttp
 
+        deadline = asyncio.get_running_loop().time() + self._limits.connect_s
         try:
-            async with asyncio.timeout(self._limits.connect_s):
-                async with session.get(f"{self._base}/models", headers=self._headers, allow_redirects=False) as got:
-                    raw = await got.read()
+            async with (
+                asyncio.timeout_at(deadline),
+                session.get(f"{self._base}/models", headers=self._headers, allow_redirects=False) as got,
+            ):
+                raw = await ResponseBody(self.name, got).read_all(MAX_LIST, deadline, "did not end its list of models")
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise unreachable(self.name, str(error) or type(error).__name__) from error
         if got.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
             return []  # not every provider has a list
-        if got.status != HTTPStatus.OK:
+        if not is_answer(got.status):
             raise refused(self.name, got.status, raw)
-        try:
-            said = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            raise unreadable(self.name, "sent something that is no list of models", raw) from error
-        listed = said.get("data") if isinstance(said, dict) else None
-        listed = listed if isinstance(listed, list) else []
-        return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+        return parse_models(self.name, raw)
 
     def failed(self, failed: ChatFailed) -> None:
         """It keeps no books."""
@@ -130,17 +147,18 @@ class HttpUpstream:
             raise too_slow(self.name, f"sent nothing within {patience:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self.name, str(error) or type(error).__name__) from error
-        if response.status == HTTPStatus.OK:
+        if not is_answer(response.status):
+            return await self._refused(response)
+        try:
             return HttpAnswer(self.name, response, self._limits, self._fair)
-        return await self._refused(response)
+        except ChatFailed:
+            response.close()
+            raise
 
     async def _refused(self, response: "aiohttp.ClientResponse") -> Answer:
-        import aiohttp
-
-        said = b""
-        with contextlib.closing(response), contextlib.suppress(TimeoutError, aiohttp.ClientError):
-            async with asyncio.timeout(_LAST_WORD_S):
-                said = await response.content.read(64 * 1024)
+        said, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
+        with contextlib.closing(response), contextlib.suppress(ChatFailed):
+            said = await ResponseBody(self.name, response).read_all(_MAX_REFUSAL, deadline, "did not end its refusal")
         after = response.headers.get("Retry-After", "")
         raise refused(self.name, response.status, said, after if after.isascii() else "")  # it is sent on as a header
 
@@ -174,4 +192,5 @@ class HttpUpstream:
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
+            auto_decompress=False,  # it would do it at once and without a bound
         )
