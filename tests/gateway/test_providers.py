@@ -11,11 +11,13 @@ from typing import Any
 import openai
 import pytest
 
-from tests.gateway.serving import ME, Gateway, Heard, asked, gateway
-from tests.gateway.upstream import DONE, Script, chunk, completion, says, streamed
+from tests.gateway.serving import ME, QUICK, Gateway, Heard, asked, gateway
+from tests.gateway.upstream import DONE, Script, chunk, completion, provider, says, streamed
 from toolyard.gateway import response_body
-from toolyard.gateway.answer import MAX_BATCH, MAX_WHOLE
+from toolyard.gateway.answer import MAX_BATCH, MAX_WHOLE, HttpAnswer
+from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.sse import MAX_EVENT
+from toolyard.gateway.upstream import HttpUpstream
 
 HI: Any = [{"role": "user", "content": "Hi"}]
 KINDS = ["text/event-stream", "text/plain", "application/octet-stream", "application/json", "application/x-ndjson", ""]
@@ -145,6 +147,23 @@ async def test_what_came_before_a_connection_broke_is_delivered_before_the_error
             heard = await one.streamed()
             assert heard.text == "Hello the"
             assert [error["code"] for error in heard.errors] == ["upstream_cut_off"]
+
+
+@pytest.mark.requirement("clients:not-lost")
+async def test_a_reader_that_is_late_finds_all_that_came_before_the_connection_broke() -> None:
+    pieces = streamed("Hello there.", size=3)[:4]
+    async with provider([Script([b"".join(pieces)], then="cut")]) as one:
+        upstream = HttpUpstream("late", one.url, None, QUICK)
+        answer = await upstream.ask(b'{"stream": true}', stream=True, retry=False)
+        assert isinstance(answer, HttpAnswer)
+        async with asyncio.timeout(60):
+            while answer._response.content.exception() is None:  # noqa: ASYNC110 nobody tells
+                await asyncio.sleep(0.001)
+        assert await answer.events() == [piece.strip() for piece in pieces]
+        with pytest.raises(ChatFailed, match="broke off"):
+            await answer.events()
+        answer.close()
+        await upstream.close()
 
 
 @pytest.mark.requirement("clients:not-lost", "clients:bounded")
