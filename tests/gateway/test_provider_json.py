@@ -9,6 +9,7 @@ import pytest
 from toolyard.gateway.provider_json import (
     MAX_ODD_PARTS,
     MAX_PARTS,
+    MAX_WHOLE_PARTS,
     StreamRepair,
     parse_provider_json,
     repair_provider_json,
@@ -32,30 +33,43 @@ pytestmark = pytest.mark.requirement("clients:provider-json")
     ],
 )
 def test_what_the_official_client_reads_is_read(text: str, value: Any) -> None:
-    found = parse_provider_json(text.encode())
-    assert found == value
-    orjson.loads(repair_provider_json(text.encode().replace(b"1e999", b"null")))  # strict JSON goes on
+    assert parse_provider_json(text.encode()) == value
+    strict = repair_provider_json(text.encode().replace(b"1e999", b"null").removeprefix(b"\xef\xbb\xbf"))
+    assert json.loads(strict, parse_constant=pytest.fail) == value
+    orjson.loads(strict)
 
 
 @pytest.mark.parametrize("text", ["", "{", "<html>", "{'a': 1}", '{"a": NAN}', "[" * 100_000, "[NaN" + "]" * 9])
-def test_what_is_no_json_is_refused_and_its_bytes_stay(text: str) -> None:
+def test_what_is_no_json_is_refused_before_and_after_repair(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 its words are those of the reader
         parse_provider_json(text.encode())
-    assert repair_provider_json(text.encode()) == text.encode()
+    with pytest.raises(ValueError):  # noqa: PT011
+        parse_provider_json(repair_provider_json(text.encode()))
 
 
 def test_strict_json_stays_the_same_bytes() -> None:
     for data in (b'{"a":  "NaN, Infinity"}', rb'{"a": "\ud83d\ude00"}', b"[1.50, 12345678901234567890123]"):
-        assert repair_provider_json(data) is data
+        assert repair_provider_json(data) == data
         assert StreamRepair().repair_event(b"data: " + data) == b"data: " + data
 
 
 def test_a_value_of_too_many_parts_is_refused_before_it_is_read() -> None:
+    values = b"[" + b"0," * MAX_PARTS + b"0]"
+    with pytest.raises(ValueError, match="more than 200,000 values"):
+        parse_provider_json(values)
+    assert len(parse_provider_json(values, most=MAX_WHOLE_PARTS)) == MAX_PARTS + 1  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="more than 700,000 values"):
-        parse_provider_json(b"[" + b"0," * MAX_PARTS + b"0]")
-    with pytest.raises(ValueError, match="not strict JSON and has more than 150,000 values"):
+        parse_provider_json(b"[" + b"0," * MAX_WHOLE_PARTS + b"0]", most=MAX_WHOLE_PARTS)
+    with pytest.raises(ValueError, match="not strict JSON and has more than 50,000 values"):
         parse_provider_json(b"[" + b"0," * MAX_ODD_PARTS + b"NaN]")
-    assert len(parse_provider_json(b"[" + b"0," * 100_000 + b"0]")) == 100_001  # type: ignore[arg-type]
+
+
+def test_a_long_answer_that_is_not_strict_is_repaired_without_reading_it_whole() -> None:
+    values = b"[" + rb'"\ud83d\ude00 NaN, \"Infinity", -Infinity,' * 100_000 + rb'"\ude00"]'
+    made = parse_provider_json(repair_provider_json(values), most=MAX_WHOLE_PARTS)
+    assert made == ['😀 NaN, "Infinity', None] * 100_000 + ["\ufffd"]
+    event_ = StreamRepair().repair_event(b"data: " + values)
+    assert event_ == b"data: " + repair_provider_json(values)
 
 
 def event(index: int = 0, **delta: Any) -> bytes:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from toolyard.gateway.chunks import as_events
 from toolyard.gateway.fair import Fair
 from toolyard.gateway.faults import unreadable
-from toolyard.gateway.provider_json import StreamRepair, repair_provider_json
+from toolyard.gateway.provider_json import StreamRepair, may_be_odd, repair_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.sse import Events, data_of
 
@@ -62,7 +62,7 @@ class HttpAnswer:
         self._patience = limits.first_byte_s
         self._begun = b""  # read already, to see what it is
         self._is_whole: bool | None = None
-        self._ready: list[bytes] = []  # events that come with the next reads
+        self._ready: list[bytes] = []  # events that come with the next reads, not yet repaired
         self._seen = False  # whether any event had data
         self._junk = b""  # the first that had none
 
@@ -88,7 +88,10 @@ class HttpAnswer:
         return rest
 
     async def whole(self) -> bytes:
-        return repair_provider_json(await self._whole())
+        data = await self._whole()
+        if not may_be_odd(data):
+            return data
+        return await asyncio.to_thread(repair_provider_json, data)  # a long one takes a while
 
     def close(self) -> None:
         if self._response.content.at_eof():
@@ -101,8 +104,9 @@ class HttpAnswer:
             data = self._body.read_rest()
         else:
             deadline = asyncio.get_running_loop().time() + self._limits.whole_s
-            rest = await self._body.read_all(MAX_WHOLE, deadline, f"did not end within {self._limits.whole_s:g} s")
-            data, self._begun = self._begun + rest, b""
+            begun, self._begun = self._begun, b""
+            silence = f"did not end within {self._limits.whole_s:g} s"
+            data = await self._body.read_all(MAX_WHOLE, deadline, silence, begun=begun)
         if len(data) > MAX_WHOLE:
             raise unreadable(self._name, f"sent more than {MAX_WHOLE} bytes")
         return data
@@ -132,7 +136,7 @@ class HttpAnswer:
     def _take(self, found: list[bytes]) -> list[bytes]:
         if not self._seen:
             self._look(found)
-        self._ready = list(map(self._repair.repair_event, found))
+        self._ready = found
         return self._next_ready()
 
     def _next_ready(self) -> list[bytes]:
@@ -140,7 +144,7 @@ class HttpAnswer:
             events, self._ready = self._ready, []
         else:
             events, self._ready = self._ready[:MAX_BATCH], self._ready[MAX_BATCH:]
-        return events
+        return list(map(self._repair.repair_event, events))
 
     def _look(self, found: list[bytes]) -> None:
         for event in found:

@@ -14,7 +14,7 @@ from toolyard.gateway.faults import cut_off, too_slow, unreadable
 if TYPE_CHECKING:
     import aiohttp
 
-STEP: Final = 256 * 1024  # bytes that are decompressed at once
+STEP: Final = 128 * 1024  # bytes that are decompressed at once
 _INPUT = 16 * 1024  # of them before: what is left over is copied in each step
 _GZIP, _ZLIB, _RAW = 31, 15, -15
 _MAGIC = b"\x1f\x8b"  # with which gzip begins
@@ -63,9 +63,9 @@ class ResponseBody:
             raise cut_off(self._name, "its compressed answer is not complete") from error
         return data
 
-    async def read_all(self, most: int, deadline: float, silence: str) -> bytes:
-        """All that is left, at most ``most`` bytes and the piece that goes beyond them."""
-        pieces, size = list[bytes](), 0
+    async def read_all(self, most: int, deadline: float, silence: str, *, begun: bytes = b"") -> bytes:
+        """``begun`` and all that is left: at most ``most`` bytes and the piece that goes beyond them."""
+        pieces, size = [begun], len(begun)
         while size <= most and (data := await self.read(deadline, silence)):
             pieces.append(data)
             size += len(data)

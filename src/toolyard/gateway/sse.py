@@ -29,14 +29,15 @@ class Events:
         """The events that end in ``data``, up to a problem."""
         if self._has_cr or b"\r" in data:
             data = self._plain(data)
+        first = b""
         if self._rest:
-            data = self._complete(data)
+            first, data = self._complete(data)
         *events, rest = data.split(_END)
         self._rest += rest
         if len(self._rest) > MAX_EVENT:
             self.problem = f"an event has more than {MAX_EVENT} bytes"
-        found = [event for event in events if event]
-        return self._readable(found) if len(data) > MAX_LINES else found
+        found = [event for event in (first, *events) if event]
+        return self._readable(found) if len(data) > MAX_LINES or len(first) > MAX_LINES else found
 
     def finish(self) -> list[bytes]:
         """What has no empty line behind it."""
@@ -44,15 +45,17 @@ class Events:
         self._rest.clear()
         return self._readable([rest] if rest else [])
 
-    def _complete(self, data: bytes) -> bytes:
-        """What waits together with ``data`` if its end is there; else nothing, and ``data`` waits as well."""
+    def _complete(self, data: bytes) -> tuple[bytes, bytes]:
+        """The event that waits, if its end is in ``data``, and what follows it; else ``data`` waits as well."""
         at = max(len(self._rest) - 1, 0)  # the end may begin with the last byte that waits
         self._rest += data
-        if self._rest.find(_END, at) < 0:
-            return b""
-        whole = bytes(self._rest)
+        end = self._rest.find(_END, at)
+        if end < 0:
+            return b"", b""
+        with memoryview(self._rest) as view:  # it may be large: one copy is enough
+            first, after = bytes(view[:end]), bytes(view[end + len(_END) :])
         self._rest.clear()
-        return whole
+        return first, after
 
     def _readable(self, events: list[bytes]) -> list[bytes]:
         """Those before the first that has too many lines."""
