@@ -1251,6 +1251,19 @@ PROVIDERS: Final = _now(
     ("clients:bounded", "clients",
      ("A provider's list of models, compressed answers, events without an end and values of very many parts are "
       "bounded in bytes and in work, so that no provider stops the server.")),
+    ("clients:provider-options", "clients",
+     ("Each provider may have headers, query parameters, an HTTP proxy, time limits and a number of tool rounds of its "
+      "own; secrets among them are masked, and mistakes are told with provider and field.")),
+    ("clients:several-keys", "clients",
+     ("Several keys of a provider are used in turn; one that gets 401, 403 or 429 is passed over at once for the next "
+      "and rests for a while.")),
+    ("clients:fallback", "clients",
+     ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
+      "and before any tool has run, and whoever answered keeps the turn.")),
+    ("clients:passthrough", "clients",
+     ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
+      "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),
+    ("clients:models", "clients", "GET /v1/models/{id} shows one model, also one whose id holds slashes."),
     ("clients:provider-json", "clients",
      ("NaN and Infinity in a provider's JSON go on as null, a surrogate pair split over two chunks becomes its "
       "character, and integers beyond 64 bits stay exact.")),

@@ -31,6 +31,7 @@ from toolyard.web.access import Visitor
 from toolyard.web.connection import BoundedHttp
 from toolyard.web.edge import VISITOR
 from toolyard.web.routes import chat as chat_routes
+from toolyard.web.routes import models, passthrough
 from toolyard.web.scope import Scope as KeyScope
 
 # Of these limits none is met: what ends in a test has ended for a reason of its own.
@@ -135,14 +136,16 @@ async def gateway(
 
         yard.tools.add(FakeTool(say, name="Say"))
         if served:
-            one.url = await stack.enter_async_context(serve(chat_app(chat)))
+            one.url = await stack.enter_async_context(serve(chat_app(chat, Mask(config.secrets))))
         yield one
 
 
-def chat_app(chat: Chat) -> ASGIApp:
+def chat_app(chat: Chat, mask: Mask) -> ASGIApp:
     """The chat's routes alone; the key is the caller's name."""
     routed = FastAPI()
     routed.include_router(chat_routes.router(chat))
+    routed.include_router(models.router(chat))
+    routed.include_router(passthrough.router(chat, mask.text))
     app = chat_routes.shortcut(routed, chat)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:

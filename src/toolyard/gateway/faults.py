@@ -11,7 +11,7 @@ from http import HTTPStatus
 import orjson
 
 from toolyard.gateway.provider_json import parse_provider_json
-from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
 
 _EXCERPT = 500  # characters of an answer that is no JSON
 
@@ -53,11 +53,13 @@ def bad_request(message: str, code: str = "invalid_request", status: int = HTTPS
 
 
 def written(body: JsonObject) -> bytes:
-    """A request as JSON. Raises ChatFailed."""
+    """A request as JSON; integers of any length are written as they are. Raises ChatFailed."""
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError as error:
-        raise bad_request(f"the request cannot be sent on, its values are nested too deep: {error}") from error
+        if problem := json_problem(body, "the request"):
+            raise bad_request(f"the request cannot be sent on: {problem}") from error
+        return json_bytes(body)
 
 
 def unreachable(name: str, why: str) -> ChatFailed:

@@ -42,7 +42,9 @@ from toolyard.web.routes import (
     human,
     keys,
     mcp_servers,
+    models,
     pages,
+    passthrough,
     plugin_cases,
     plugin_install,
     plugins,
@@ -144,7 +146,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         health.router(yard, drain, metrics, parts.version, parts.clock),
         events.router(yard, parts.feed, access, parts.pushes),
         pages.router(app),
-        *((chat.router(parts.chat),) if parts.chat else ()),
+        *(_chat_routers(parts.chat, yard) if parts.chat else ()),
         *parts.more,
     ):
         app.include_router(router)
@@ -155,6 +157,10 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
     metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
     metrics.watch("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.failures.total)
     return app
+
+
+def _chat_routers(chats: Chat, yard: Yard) -> tuple[APIRouter, ...]:
+    return chat.router(chats), models.router(chats), passthrough.router(chats, yard.mask.text)
 
 
 async def _no_websocket(socket: WebSocket) -> None:

@@ -63,5 +63,5 @@ def live(
         "approval_mode": approvals,
         **dict.fromkeys(("trusted_folders", "shared_keys"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
-        **dict.fromkeys(("upstream_url", "upstream_key", "upstreams"), providers),
+        **dict.fromkeys(("upstream_url", "upstream_key", "upstream_options", "upstreams", "fallbacks"), providers),
     }
