@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import console, engine, files, files_search, gateway, plugins, protocols, startup
+from bench import console, engine, files, files_search, gateway, hostile, plugins, protocols, startup
 
 ALL = {
     "startup": startup.main,
@@ -12,6 +12,7 @@ ALL = {
     "plugins": plugins.main,
     "engine": engine.main,
     "gateway": gateway.main,
+    "hostile": hostile.main,
     "console": console.main,
 }
 

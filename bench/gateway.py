@@ -46,20 +46,19 @@ class Served:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         place = Path(folder)
-        stub = stack.enter_context(_running(_bench("stub")))
-        proxy = stack.enter_context(_running(_bench("proxy", stub.url)))
-        ours = stack.enter_context(_running(_ours(place), OPENAI_BASE_URL=stub.url, OPENAI_API_KEY="sk-bench"))
+        stub = stack.enter_context(running(_bench("stub")))
+        proxy = stack.enter_context(running(_bench("proxy", stub.url)))
+        ours = stack.enter_context(running(serve_words(place), OPENAI_BASE_URL=stub.url, OPENAI_API_KEY="sk-bench"))
         print(f"toolyard is ready after {ours.ready_s:.2f} s  (target: 1 s)")
         print(f"memory of toolyard before the first chat, MB: {_resident(ours.pid):.0f}  (target: 120)")
-        key = (place / "home/key").read_text().strip()
         served = {
             "direct": Served(stub.url),
             "bare aiohttp proxy": Served(proxy.url),
-            "toolyard": Served(ours.url, key),
+            "toolyard": ours_at(ours.url, place),
         }
         program = os.environ.get("LITELLM") or shutil.which("litellm")
         if program:
-            theirs = stack.enter_context(_running(_litellm(program, place, stub.url)))
+            theirs = stack.enter_context(running(_litellm(program, place, stub.url)))
             print(f"LiteLLM is ready after {theirs.ready_s:.2f} s; its memory, MB: {_resident(theirs.pid):.0f}")
             served["LiteLLM"] = Served(theirs.url, LITELLM_KEY)
         else:
@@ -157,10 +156,15 @@ def _bench(*words: str) -> list[str]:
     return [sys.executable, "-m", "bench.gateway_servers", *words, "--port"]
 
 
-def _ours(place: Path) -> list[str]:
+def serve_words(place: Path) -> list[str]:
     (place / "project").mkdir()
     words = ["serve", "--home", str(place / "home"), "--project", str(place / "project"), "--port"]
     return [sys.executable, "-m", "toolyard", *words]
+
+
+def ours_at(url: str, place: Path) -> Served:
+    """A server of ``serve_words``, which has made its key by now."""
+    return Served(url, (place / "home/key").read_text().strip())
 
 
 def _litellm(program: str, place: Path, stub: str) -> list[str]:
@@ -193,7 +197,7 @@ class _Server:
 
 
 @contextlib.contextmanager
-def _running(words: list[str], **environ: str) -> Iterator[_Server]:
+def running(words: list[str], **environ: str) -> Iterator[_Server]:
     """A server that is up; its port is the last word."""
     port = _free_port()
     began = time.perf_counter()

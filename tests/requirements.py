@@ -1280,6 +1280,33 @@ REPEATS: Final = _now(
     ("chat:long-reply", "clients", "A reply over 2 MiB without any request is passed through and asked for once."),
 )
 
+PROVIDERS: Final = _now(
+    ("clients:providers", "clients",
+     ("Answers that the official client reads are read: events under any content type or none, JSON in place of "
+      "events, and any status from 200 to 299.")),
+    ("clients:not-lost", "clients",
+     "Events that a provider sent before it broke off, or before one that cannot be read, reach the client first."),
+    ("clients:bounded", "clients",
+     ("A provider's list of models, compressed answers, events without an end and values of very many parts are "
+      "bounded in bytes and in work, so that no provider stops the server.")),
+    ("clients:provider-options", "clients",
+     ("Each provider may have headers, query parameters, an HTTP proxy, time limits and a number of tool rounds of its "
+      "own; secrets among them are masked, and mistakes are told with provider and field.")),
+    ("clients:several-keys", "clients",
+     ("Several keys of a provider are used in turn; one that gets 401, 403 or 429 is passed over at once for the next "
+      "and rests for a while.")),
+    ("clients:fallback", "clients",
+     ("For a model with a list of others the next one is asked when a provider does not answer, before the first byte "
+      "and before any tool has run, and whoever answered keeps the turn.")),
+    ("clients:passthrough", "clients",
+     ("POST /v1/embeddings, /v1/completions, /v1/moderations, /v1/images/* and /v1/audio/* go to the provider of the "
+      "model, bodies and answers byte for byte and bounded, with OpenAI's errors and without secrets.")),
+    ("clients:models", "clients", "GET /v1/models/{id} shows one model, also one whose id holds slashes."),
+    ("clients:provider-json", "clients",
+     ("NaN and Infinity in a provider's JSON go on as null, a surrogate pair split over two chunks becomes its "
+      "character, and integers beyond 64 bits stay exact.")),
+)
+
 ROUTES: Final = _now(
     ("http:listen", "contract §9", "toolyard serve listens on 127.0.0.1 port 6005."),
     ("http:safe", "reliability §1", "toolyard serve --safe starts with no plugins."),
@@ -1495,6 +1522,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS_TO_COME,
     CHAT,
     REPEATS,
+    PROVIDERS,
     ROUTES,
     INTEROP,
     CONSOLE,

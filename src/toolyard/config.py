@@ -49,8 +49,10 @@ class Config:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        own = tuple(str(self.values[s.name]) for s in SETTINGS if s.secret and self.values[s.name])
-        return (*own, *(provider.key for provider in self.values["upstreams"].values() if provider.key))
+        values = [self.values[setting.name] for setting in SETTINGS if setting.secret]
+        own = [value for value in values if value and isinstance(value, str)]
+        providers = (self.values["upstream_options"], *self.values["upstreams"].values())
+        return (*own, *(secret for one in providers for secret in one.secrets))
 
 
 def load(

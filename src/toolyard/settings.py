@@ -3,12 +3,13 @@
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.truncation import Direction
+from toolyard.provider_settings import ProviderOptions, parse_fallbacks, parse_options, parse_providers, parse_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,21 +123,6 @@ def _networks(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """A model provider with a name of its own."""
-
-    url: str
-    key: str | None = field(default=None, repr=False)
-    models: tuple[str, ...] = ()  # none: it is asked what it has
-
-
-def _url(value: object) -> str:
-    if not re.fullmatch(r"https?://[^\s/?#@]+(/[^\s?#]*)?", _text(value)):
-        raise ValueError(f"'{value}' is not the address of a model provider: write it like https://api.example.org/v1")
-    return str(value)
-
-
 def _public_url(value: object) -> str:
     """An origin: the server has its pages at the root of its address."""
     found = re.fullmatch(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _text(value).strip().lower())
@@ -146,19 +132,6 @@ def _public_url(value: object) -> str:
         )
     port = "" if found[3] in (None, {"http": "80", "https": "443"}[found[1]]) else f":{int(found[3])}"
     return f"{found[1]}://{found[2]}{port}"
-
-
-def _providers(value: object) -> Mapping[str, Provider]:
-    if not isinstance(value, dict):
-        raise ValueError("expected a table of model providers, such as [upstreams.local]")
-    found = {}
-    for name, fields in value.items():
-        if not isinstance(fields, dict) or not fields.keys() <= {"url", "key", "models"} or "url" not in fields:
-            raise ValueError(f"'{name}' needs url, and may have key and models")
-        models = tuple(_texts(fields.get("models", []), ",", 'models, such as ["qwen3:8b"]'))
-        key = _text(fields["key"]) if "key" in fields else None
-        found[name] = Provider(_url(fields["url"]), key, models)
-    return found
 
 
 def _show(value: object) -> str:
@@ -235,6 +208,12 @@ SETTINGS = (
         ("gb18030",),
         _encodings,
         ("TOOLYARD_FALLBACK_ENCODINGS",),
+    ),
+    Setting(
+        "fallbacks",
+        "Models that stand in, in this order, for one whose provider does not answer.",
+        {},
+        parse_fallbacks,
     ),
     Setting(
         "history_days",
@@ -335,17 +314,24 @@ SETTINGS = (
         secret=True,
     ),
     Setting(
+        "upstream_options",
+        "How the model provider is asked: further keys, headers, query parameters, a proxy, time limits, tool rounds.",
+        ProviderOptions(),
+        parse_options,
+        secret=True,
+    ),
+    Setting(
         "upstream_url",
         "The address of the model provider, with or without /v1. Without any, the built-in guide answers.",
         None,
-        _url,
+        parse_url,
         ("OPENAI_BASE_URL", "API_URL"),
     ),
     Setting(
         "upstreams",
-        "Further model providers by name, each with its url, and its key and models if it has them.",
+        "Further model providers by name, each with its url, and its key, models and options if it has them.",
         {},
-        _providers,
+        parse_providers,
         secret=True,
     ),
     Setting(

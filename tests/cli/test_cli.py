@@ -278,6 +278,28 @@ def test_config_show_prints_values_and_sources_with_secrets_masked(shell: Shell)
     )
 
 
+@pytest.mark.requirement("cli:config:show", "clients:provider-options")
+def test_config_show_prints_the_options_of_providers_with_secrets_masked(shell: Shell) -> None:
+    home = Path(shell.environment["TOOLYARD_HOME"])
+    home.mkdir()
+    (home / "config.toml").write_text(
+        '[upstream_options]\nkeys = ["sk-canary-1"]\nidle_seconds = 5\n'
+        '[upstreams.far]\nurl = "https://far.example.org"\nkey = "sk-canary-2"\nheaders = { A = "sk-canary-3" }\n'
+        'proxy = "http://p.example.org:1"\n'
+    )
+    plain, as_json = shell.run("config", "show"), shell.run("config", "show", "--json")
+    assert "canary" not in plain.stdout + as_json.stdout
+    settings = json.loads(as_json.stdout)["settings"]
+    assert settings["upstream_options"]["value"] == {"keys": "[masked]", "idle_seconds": 5}
+    assert settings["upstreams"]["value"]["far"] == {
+        "url": "https://far.example.org",
+        "key": "[masked]",
+        "models": [],
+        "headers": {"A": "[masked]"},
+        "proxy": "http://p.example.org:1",
+    }
+
+
 @pytest.mark.requirement("cli:config:check", "cli:exit:failure", "cli:quiet")
 def test_config_check_tells_right_from_wrong(shell: Shell) -> None:
     right = shell.run("config", "check")

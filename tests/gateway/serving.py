@@ -35,6 +35,7 @@ from toolyard.web.drain import Drain
 from toolyard.web.edge import VISITOR
 from toolyard.web.idempotent_runs import IdempotentRuns
 from toolyard.web.routes import chat as chat_routes
+from toolyard.web.routes import models, passthrough
 from toolyard.web.scope import Scope as KeyScope
 
 # Of these limits none is met: what ends in a test has ended for a reason of its own.
@@ -142,14 +143,16 @@ async def gateway(
         yard.tools.add(FakeTool(say, name="Say"))
         if served:
             runs = IdempotentRuns(yard.idempotency, Drain())
-            one.url = await stack.enter_async_context(serve(chat_app(chat, runs)))
+            one.url = await stack.enter_async_context(serve(chat_app(chat, runs, Mask(config.secrets))))
         yield one
 
 
-def chat_app(chat: Chat, runs: IdempotentRuns) -> ASGIApp:
+def chat_app(chat: Chat, runs: IdempotentRuns, mask: Mask) -> ASGIApp:
     """The chat's routes alone; the key is the caller's name."""
     routed = FastAPI()
     routed.include_router(chat_routes.router(chat, runs))
+    routed.include_router(models.router(chat))
+    routed.include_router(passthrough.router(chat, mask.text))
     app = chat_routes.shortcut(routed, chat, runs)
 
     async def named(scope: Scope, receive: Receive, send: Send) -> None:

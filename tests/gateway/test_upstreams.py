@@ -10,11 +10,12 @@ from tests.gateway.serving import ME, asked, gateway
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load
 from toolyard.errors import ConfigError
+from toolyard.gateway.endpoint import chat_base
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.tour import Tour
-from toolyard.gateway.upstream import HttpUpstream, chat_base
+from toolyard.gateway.upstream import HttpUpstream
 from toolyard.gateway.upstreams import Provider, Upstreams
-from toolyard.settings import Provider as Setting
+from toolyard.provider_settings import Provider as Setting
 
 pytestmark = pytest.mark.requirement("chat:upstream")
 
@@ -30,6 +31,8 @@ pytestmark = pytest.mark.requirement("chat:upstream")
         ("https://x.org/api/paas/v4", "https://x.org/api/paas/v4"),
         ("https://x.org/v1beta/openai/", "https://x.org/v1beta/openai"),
         ("http://127.0.0.1:11434/proxy", "http://127.0.0.1:11434/proxy/v1"),
+        ("https://x.org/api/chat/completions", "https://x.org/api"),
+        ("https://x.openai.azure.com/openai/deployments/gpt", "https://x.openai.azure.com/openai/deployments/gpt"),
     ],
 )
 def test_an_address_may_have_its_version_or_not(url: str, base: str) -> None:

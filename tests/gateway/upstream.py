@@ -1,10 +1,12 @@
 """A model provider that does what a test tells it: a real server that answers with given bytes, and can break off."""
 
 import asyncio
+import email
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from email.policy import HTTP
 from typing import Any
 
 from aiohttp import web
@@ -18,13 +20,23 @@ class Script:
 
     pieces: Sequence[bytes] = ()
     status: int = 200
-    kind: str = "text/event-stream"
+    kind: str = "text/event-stream"  # empty: it does not say
     headers: dict[str, str] = field(default_factory=dict)
     then: str = "end"  # end, cut, hang
     pause_s: float = 0.0
     late_s: float = 0.0  # before anything is sent
     begins: asyncio.Event | None = None  # before anything is sent
     waits: asyncio.Event | None = None  # before anything but the head is sent
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request other than for a chat."""
+
+    path: str
+    body: bytes
+    head: Mapping[str, str]
+    fields: Mapping[str, Any]  # of a form, or of an object
 
 
 Answers = Iterable[Script] | Callable[[dict[str, Any]], Script]
@@ -36,10 +48,16 @@ class Provider:
     bodies: list[dict[str, Any]] = field(default_factory=list)
     raw: list[bytes] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    heads: list[Mapping[str, str]] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)  # paths with their query
     written: int = 0
     gone: asyncio.Event = field(default_factory=asyncio.Event)  # a client left before its answer had ended
     connections: set[Any] = field(default_factory=set)
     answers: Answers = ()
+    models: Script | None = None  # what it answers when it is asked for its models
+    calls: list[Call] = field(default_factory=list)
+    answer: Callable[[Call], Script] | None = None  # what it answers to them
+    when_begun: Callable[[], None] | None = None  # told when the head of one is there
 
 
 @asynccontextmanager
@@ -51,6 +69,8 @@ async def provider(answers: Answers) -> AsyncIterator[Provider]:
     async def complete(request: web.Request) -> web.StreamResponse:
         raw = await request.read()
         body = json.loads(raw)
+        one.heads.append(request.headers)
+        one.addresses.append(request.path_qs)
         one.raw.append(raw)
         one.bodies.append(body)
         one.keys.append(request.headers.get("Authorization", ""))
@@ -58,12 +78,30 @@ async def provider(answers: Answers) -> AsyncIterator[Provider]:
         script = answers(body) if callable(answers) else left.pop(0) if len(left) > 1 else left[0]
         return await _perform(request, script, one)
 
-    async def models(_: web.Request) -> web.Response:
+    async def models(request: web.Request) -> web.StreamResponse:
+        one.heads.append(request.headers)
+        one.addresses.append(request.path_qs)
+        if one.models is not None:
+            return await _perform(request, one.models, one)
         return web.json_response({"object": "list", "data": [{"id": "scripted", "object": "model"}]})
 
+    async def other(request: web.Request) -> web.StreamResponse:
+        if one.when_begun is not None:
+            one.when_begun()
+        raw = await request.read()
+        is_form = request.content_type == "multipart/form-data"
+        fields = _parse_form(request.headers["Content-Type"], raw) if is_form else json.loads(raw)
+        call = Call(request.path, raw, request.headers, fields)
+        one.calls.append(call)
+        if one.answer is None:
+            return web.Response(status=404)
+        return await _perform(request, one.answer(call), one)
+
     app = web.Application(client_max_size=64 * 2**20)
+    app.on_response_prepare.append(_leave_out)
     app.router.add_post("/v1/chat/completions", complete)
     app.router.add_get("/v1/models", models)
+    app.router.add_post("/v1/{path:.*}", other)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -73,6 +111,23 @@ async def provider(answers: Answers) -> AsyncIterator[Provider]:
         yield one
     finally:
         await runner.cleanup()
+
+
+def _parse_form(content_type: str, raw: bytes) -> dict[str, Any]:
+    """Texts, and files as bytes; by Python's own reader of mail."""
+    parts = email.message_from_bytes(f"Content-Type: {content_type}\r\n\r\n".encode() + raw, policy=HTTP).iter_parts()
+    made: dict[str, Any] = {}
+    for part in parts:
+        name = part.get_param("name", header="content-disposition")
+        value: Any = part.get_payload(decode=True)
+        made[str(name)] = value if part.get_filename() is not None else value.decode()
+    return made
+
+
+async def _leave_out(_: web.Request, response: web.StreamResponse) -> None:
+    """aiohttp always says what kind of content it sends."""
+    if response.headers.get("Content-Type") == "":
+        del response.headers["Content-Type"]
 
 
 async def _perform(request: web.Request, script: Script, one: Provider) -> web.StreamResponse:

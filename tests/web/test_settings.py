@@ -149,6 +149,81 @@ async def test_a_stored_key_goes_to_no_other_origin_unless_it_is_given_anew(tmp_
     assert [same.status, anew.status, gone.status] == [200, 200, 200]
 
 
+OPTIONS = f"""upstream_url = "http://127.0.0.1:9/v1"
+
+[upstream_options]
+keys = ["{KEY}", "{OLD}"] # two
+proxy = "http://me:{OTHER}@127.0.0.1:3128"
+idle_seconds = 30
+query = {{ api-version = "2024-10-21", sig_key = "{OTHER}" }}
+
+[upstream_options.headers]
+X-Title = "Yard"
+Authorization = "Bearer {OTHER}"
+
+[upstreams.far]
+url = "https://far.example.org"
+headers = {{ X-Api-Key = "{OTHER}" }}
+tool_rounds = 3
+
+[fallbacks]
+gpt = ["far/gpt"]
+"""
+
+
+@pytest.mark.requirement("clients:provider-options", "s:S-91")
+async def test_secrets_among_the_options_of_providers_are_masked_and_come_back(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings=OPTIONS) as running:
+        shown = await running.get("/v1/settings")
+        done = await put(running, shown.json["text"].replace("= 30", "= 45"), shown.json["text"])
+        written = file_of(running)
+        partly = await patch(
+            running, upstreams={"far": {"url": "https://far.example.org", "headers": {"X-Api-Key": "[masked]"}}}
+        )
+        kept = file_of(running)
+    assert no_secret_in(shown, done, partly)
+    rows = {row["name"]: row for row in shown.json["settings"]}
+    assert rows["upstream_options"]["kind"] == "table"
+    assert rows["upstream_options"]["value"] == {
+        "keys": "[masked]",
+        "headers": {"X-Title": "[masked]", "Authorization": "[masked]"},
+        "query": {"api-version": "2024-10-21", "sig_key": "[masked]"},
+        "proxy": "[masked]",
+        "idle_seconds": 30,
+    }
+    assert rows["upstreams"]["value"]["far"] == {
+        "url": "https://far.example.org",
+        "key": None,
+        "models": [],
+        "headers": {"X-Api-Key": "[masked]"},
+        "tool_rounds": 3,
+    }
+    assert rows["fallbacks"]["value"] == {"gpt": ["far/gpt"]}
+    assert (done.status, done.json["now"]) == (200, ["upstream_options"])
+    assert written == OPTIONS.replace("= 30", "= 45")
+    assert (partly.status, f'"{OTHER}"' in kept, "tool_rounds" in kept) == (200, True, False)
+
+
+@pytest.mark.requirement("clients:provider-options", "s:S-72")
+async def test_no_stored_secret_of_the_options_goes_to_another_place(tmp_path: Path) -> None:
+    async with serving(tmp_path, settings=OPTIONS) as running:
+        text = (await running.get("/v1/settings")).json["text"]
+        refused = [
+            await put(running, text.replace("http://127.0.0.1:9/v1", "http://127.0.0.1:10/v1"), text),
+            await put(running, text.replace("far.example", "evil.example"), text),
+            await put(running, text.replace('proxy = "[masked]"', 'proxy = "http://127.0.0.1:3129"'), text),
+        ]
+        far = text.replace("tool_rounds = 3", 'proxy = "http://127.0.0.1:3129"')
+        encrypted = await put(running, far, text)  # the proxy sees nothing of it
+    assert [answer.status for answer in refused] == [422] * 3
+    assert all("belongs to" in answer.json["error"]["message"] for answer in refused)
+    assert "upstream_options.keys" in refused[0].json["error"]["message"]
+    assert "upstreams.far.headers" in refused[1].json["error"]["message"]
+    assert "through http://127.0.0.1:3129" in refused[2].json["error"]["message"]
+    assert no_secret_in(*refused, encrypted)
+    assert encrypted.status == 200
+
+
 @pytest.mark.requirement("s:S-72", "http:settings")
 async def test_what_the_environment_sets_is_not_changed_behind_its_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,6 +1,7 @@
 """``toolyard config``: the settings that hold, and whether they are right."""
 
 import json
+from collections.abc import Mapping
 
 import click
 
@@ -9,6 +10,7 @@ from toolyard.cli.output import print_json, print_table
 from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
 from toolyard.errors import ToolyardError
+from toolyard.provider_settings import Provider, ProviderOptions
 from toolyard.settings import SETTINGS, Setting
 
 
@@ -74,6 +76,10 @@ def _print_key(common: Common, config: Config) -> None:
 
 def _value(config: Config, setting: Setting) -> object:
     value = config.values[setting.name]
+    if isinstance(value, ProviderOptions):
+        return value.to_json()
+    if isinstance(value, Mapping):
+        return {name: one.to_json() if isinstance(one, Provider) else one for name, one in value.items()}
     if setting.secret and value:
         return MASK
     return list(map(str, value)) if isinstance(value, tuple) else value

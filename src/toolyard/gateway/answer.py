@@ -9,13 +9,19 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from toolyard.gateway.chunks import as_events
 from toolyard.gateway.fair import Fair
-from toolyard.gateway.faults import cut_off, too_slow, unreadable
-from toolyard.gateway.sse import Events
+from toolyard.gateway.faults import unreadable
+from toolyard.gateway.provider_json import StreamRepair, may_be_odd, repair_provider_json
+from toolyard.gateway.response_body import ResponseBody
+from toolyard.gateway.sse import Events, data_of
 
 if TYPE_CHECKING:
     import aiohttp
 
 MAX_WHOLE: Final = 32 * 1024 * 1024
+MAX_BATCH: Final = 256  # events that are given at once
+_MAX_BLANK = 64 * 1024  # bytes before the first that is no blank
+_BOM = b"\xef\xbb\xbf"
+_WHOLE_BEGINS = (b"{", b"[", b'"', b"<")  # no line of a stream begins so
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +36,7 @@ class Limits:
 
 
 class Answer(Protocol):
-    """An answer that has begun, with status 200."""
+    """An answer that has begun, with a status that says that it is one."""
 
     async def events(self) -> list[bytes]:
         """The next events, as many as there are; none at the end. Raises ChatFailed."""
@@ -44,49 +50,48 @@ class Answer(Protocol):
 
 
 class HttpAnswer:
-    __slots__ = ("_events", "_fair", "_limits", "_name", "_patience", "_response")
+    """An answer over HTTP. What it is counts, not what it is called: a stream of events, or JSON in one piece."""
+
+    __slots__ = ("_begun", "_body", "_events", "_fair", "_is_whole", "_junk", "_limits", "_name", "_patience", "_ready",
+                 "_repair", "_response", "_seen")  # fmt: skip
 
     def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: Fair) -> None:
         self._name, self._response, self._limits, self._fair = name, response, limits, fair
-        self._events = Events()
+        self._body = ResponseBody(name, response)
+        self._events, self._repair = Events(), StreamRepair()
         self._patience = limits.first_byte_s
+        self._begun = b""  # read already, to see what it is
+        self._is_whole: bool | None = None
+        self._ready: list[bytes] = []  # events that come with the next reads, not yet repaired
+        self._seen = False  # whether any event had data
+        self._junk = b""  # the first that had none
 
     async def events(self) -> list[bytes]:
-        if self._response.content_type != "text/event-stream":
-            return as_events(self._name, await self.whole())
+        if self._ready:
+            await asyncio.sleep(0)  # a reader of very many lets others work in between
+            return self._next_ready()
         deadline = asyncio.get_running_loop().time() + self._patience
-        while data := await self._some(deadline):
+        if self._is_whole is None:
+            self._is_whole = await self._is_one_piece(deadline)
+        if self._is_whole:
+            return await self._as_events()
+        while not self._events.problem and (data := await self._read(deadline)):
             await self._fair.step()  # before it grows: of very many, most wait here
-            try:
-                found = self._events.feed(data)
-            except ValueError as error:
-                raise unreadable(self._name, f"sent nonsense: {error}") from error
-            if found:
+            if found := self._take(self._events.feed(data)):
                 self._patience = self._limits.idle_s
                 return found
-        rest = self._events.finish()
-        return [rest] if rest else []
+        if self._events.problem:
+            raise unreadable(self._name, f"sent nonsense: {self._events.problem}")
+        rest = self._take(self._events.finish())
+        if self._junk and not self._seen:
+            raise unreadable(self._name, "sent something that is no chat completion", self._junk)
+        return rest
 
     async def whole(self) -> bytes:
-        content = self._response.content
-        data = content.read_nowait(-1) if content.is_eof() else await self._rest()  # as nearly always: it is there
-        if len(data) > MAX_WHOLE:
-            raise unreadable(self._name, f"sent more than {MAX_WHOLE} bytes")
-        return data
-
-    async def _rest(self) -> bytes:
-        import aiohttp
-
-        try:
-            async with asyncio.timeout(self._limits.whole_s):
-                data = await self._response.content.read(MAX_WHOLE + 1)
-                while len(data) <= MAX_WHOLE and (more := await self._response.content.read(MAX_WHOLE)):
-                    data += more
-                return data
-        except TimeoutError as error:
-            raise too_slow(self._name, f"did not end within {self._limits.whole_s:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise cut_off(self._name, str(error)) from error
+        data = await self._whole()
+        if not may_be_odd(data):
+            return data
+        return await asyncio.to_thread(repair_provider_json, data)  # a long one takes a while
 
     def close(self) -> None:
         if self._response.content.at_eof():
@@ -94,18 +99,56 @@ class HttpAnswer:
         else:
             self._response.close()
 
-    async def _some(self, deadline: float) -> bytes:
-        """The next bytes; none at the end."""
-        import aiohttp
+    async def _whole(self) -> bytes:
+        if self._body.is_there and not self._begun:  # as nearly always
+            data = self._body.read_rest()
+        else:
+            deadline = asyncio.get_running_loop().time() + self._limits.whole_s
+            begun, self._begun = self._begun, b""
+            silence = f"did not end within {self._limits.whole_s:g} s"
+            data = await self._body.read_all(MAX_WHOLE, deadline, silence, begun=begun)
+        if len(data) > MAX_WHOLE:
+            raise unreadable(self._name, f"sent more than {MAX_WHOLE} bytes")
+        return data
 
-        content = self._response.content
-        try:
-            data = content.read_nowait(-1)
-            if data or content.at_eof():
-                return data
-            async with asyncio.timeout_at(deadline):
-                return await content.readany()
-        except TimeoutError as error:
-            raise too_slow(self._name, f"fell silent for {self._patience:g} s") from error
-        except (aiohttp.ClientError, OSError) as error:
-            raise cut_off(self._name, str(error)) from error
+    async def _read(self, deadline: float) -> bytes:
+        if self._begun:
+            data, self._begun = self._begun, b""
+            return data
+        return await self._body.read(deadline, f"fell silent for {self._patience:g} s")
+
+    async def _is_one_piece(self, deadline: float) -> bool:
+        """Whether a JSON value or a page begins it, and no event; by its first bytes, which are kept."""
+        begun = b""
+        while len(begun) < _MAX_BLANK and (data := await self._read(deadline)):
+            begun += data
+            if start := begun.removeprefix(_BOM).lstrip()[:1]:
+                self._begun = begun.removeprefix(_BOM)
+                return start in _WHOLE_BEGINS
+        self._begun = begun
+        return False
+
+    async def _as_events(self) -> list[bytes]:
+        """A whole answer, once; none afterwards."""
+        data = await self.whole()
+        return as_events(self._name, data) if data else []
+
+    def _take(self, found: list[bytes]) -> list[bytes]:
+        if not self._seen:
+            self._look(found)
+        self._ready = found
+        return self._next_ready()
+
+    def _next_ready(self) -> list[bytes]:
+        if len(self._ready) <= MAX_BATCH:
+            events, self._ready = self._ready, []
+        else:
+            events, self._ready = self._ready[:MAX_BATCH], self._ready[MAX_BATCH:]
+        return list(map(self._repair.repair_event, events))
+
+    def _look(self, found: list[bytes]) -> None:
+        for event in found:
+            if data_of(event) is not None:
+                self._seen = True
+                return
+            self._junk = self._junk or (b"" if event.startswith(b":") else event)

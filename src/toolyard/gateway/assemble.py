@@ -99,15 +99,16 @@ def change_upstreams(chat: Chat, config: Config, *, clock: Clock, mask: Mask) ->
 
 def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float) -> Upstreams:
     zone = config.zone
-    url, key = config["upstream_url"], config["upstream_key"]
-    if url is None and key:
+    url, key, options = config["upstream_url"], config["upstream_key"], config["upstream_options"]
+    if url is None and (key or options.keys):
         url = DEFAULT_URL
-    default = Watched(HttpUpstream("upstream", url, key, limits), clock.now) if url else None
+    default = Watched(HttpUpstream("upstream", url, key, limits, options), clock.now) if url else None
     named = {
-        name: Provider(Watched(HttpUpstream(name, one.url, one.key, limits), clock.now), one.models)
+        name: Provider(Watched(HttpUpstream(name, one.url, one.key, limits, one.options), clock.now), one.models)
         for name, one in config["upstreams"].items()
     }
-    return Upstreams(Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s), named, default)
+    tour = Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s)
+    return Upstreams(tour, named, default, config["fallbacks"])
 
 
 def _tools(yard: Yard, mask: Mask, links: MediaLinks | None) -> Tools:

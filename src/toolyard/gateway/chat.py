@@ -152,6 +152,11 @@ class Chat:
     async def models(self) -> list[JsonObject]:
         return await self._upstreams.models()
 
+    @property
+    def upstreams(self) -> Upstreams:
+        """The model providers that answer now."""
+        return self._upstreams
+
     def contacts(self) -> dict[str, Contact]:
         """When each model provider last answered or failed, since these providers were set."""
         return self._upstreams.contacts()
@@ -183,6 +188,7 @@ class Chat:
 
     async def _leave(self, upstreams: Upstreams) -> None:
         await self._chats.outlived()
+        await upstreams.idle()
         await upstreams.close()
 
     async def _turn(self, body: JsonObject, raw: bytes, caller: str, options: ChatOptions, run_id: str) -> Turn:

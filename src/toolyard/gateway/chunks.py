@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import orjson
-
 from toolyard.gateway.faults import unreadable
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 
 class Chunk(NamedTuple):
@@ -70,25 +69,22 @@ def text_of(content: Json) -> str:
 def as_events(name: str, body: bytes) -> list[bytes]:
     """An answer that was asked for as a stream and came whole."""
     try:
-        whole = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        whole = parse_provider_json(body)
+    except ValueError:
         whole = None
     choices = whole.get("choices") if isinstance(whole, dict) else None
     if isinstance(whole, dict) and whole.get("error"):
-        return [b"data: " + orjson.dumps(whole)]
+        return [b"data: " + json_bytes(whole)]
     if not isinstance(whole, dict) or not isinstance(choices, list):
         raise unreadable(name, "sent something that is no chat completion", body)
-    made = [
-        {
-            "index": choice.get("index", 0),
-            "delta": _as_delta(choice.get("message")),
-            "finish_reason": choice.get("finish_reason"),
-        }
+    made: list[Json] = [
+        {"index": 0, **{key: value for key, value in choice.items() if key != "message"}}
+        | {"delta": _as_delta(choice.get("message")), "finish_reason": choice.get("finish_reason")}
         for choice in choices
         if isinstance(choice, dict)
     ]
     chunk = whole | {"object": "chat.completion.chunk", "choices": made}
-    return [b"data: " + orjson.dumps(chunk), b"data: [DONE]"]
+    return [b"data: " + json_bytes(chunk), b"data: [DONE]"]
 
 
 def _as_delta(message: Json) -> Json:

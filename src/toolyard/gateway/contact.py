@@ -6,6 +6,7 @@ from datetime import datetime
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.forwarding import Forwarded, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
 
@@ -29,6 +30,10 @@ class Watched:
         self.name, self._upstream, self._now = upstream.name, upstream, now
         self.contact = Contact()
 
+    @property
+    def max_rounds(self) -> int | None:
+        return self._upstream.max_rounds
+
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
         try:
             answer = await self._upstream.ask(body, stream=stream, retry=retry)
@@ -37,6 +42,16 @@ class Watched:
             raise
         self._answered()
         return answer
+
+    async def forward(self, request: Outgoing) -> Forwarded:
+        try:
+            forwarded = await self._upstream.forward(request)
+        except ChatFailed as failed:
+            self.failed(failed)
+            raise
+        forwarded.when_failed = self.failed
+        self._answered()
+        return forwarded
 
     async def models(self) -> list[JsonObject]:
         try:

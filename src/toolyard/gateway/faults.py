@@ -10,7 +10,8 @@ from http import HTTPStatus
 
 import orjson
 
-from toolyard.protocol.json import JsonObject
+from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.protocol.json import JsonObject, json_bytes, json_problem, json_value
 
 _EXCERPT = 500  # characters of an answer that is no JSON
 _MAX_LISTED = 20  # calls that a message names
@@ -57,11 +58,11 @@ class ChatFault:
 
     def masked(self, mask: Callable[[str], str]) -> "ChatFault":
         """The same without secrets: a provider may repeat the key that it refuses."""
-        own = orjson.loads(mask(orjson.dumps(self.own).decode())) if self.own else {}
+        own = json_value(mask(json_bytes(self.own).decode())) if self.own else {}
         return replace(self, message=mask(self.message), own=own)
 
     def body(self) -> bytes:
-        return orjson.dumps(self.to_dict())
+        return json_bytes(self.to_dict())
 
     def event(self) -> bytes:
         return b"data: " + self.body() + b"\n\n"
@@ -80,11 +81,13 @@ def bad_request(message: str, code: str = "invalid_request", status: int = HTTPS
 
 
 def written(body: JsonObject) -> bytes:
-    """A request as JSON. Raises ChatFailed."""
+    """A request as JSON; integers of any length are written as they are. Raises ChatFailed."""
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError as error:
-        raise bad_request(f"the request cannot be sent on, its values are nested too deep: {error}") from error
+        if problem := json_problem(body, "the request"):
+            raise bad_request(f"the request cannot be sent on: {problem}") from error
+        return json_bytes(body)
 
 
 def unreachable(name: str, why: str) -> ChatFailed:
@@ -111,8 +114,8 @@ def unreadable(name: str, what: str, body: bytes = b"") -> ChatFailed:
 def refused(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
     """An answer other than 200. A provider that refuses our key is our fault, not the client's: that is a 502."""
     try:
-        said = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        said = parse_provider_json(body)
+    except ValueError:
         said = None
     own = said.get("error") if isinstance(said, dict) else None
     own = {"message": own, "type": "upstream_error", "param": None, "code": None} if isinstance(own, str) else own

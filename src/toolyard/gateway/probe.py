@@ -4,21 +4,19 @@ Redirects are not followed, so a key goes to the origin it is meant for and nowh
 and 4 MiB.
 """
 
+import asyncio
 import os
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-import orjson
-
-from toolyard.gateway.faults import refused
-from toolyard.gateway.upstream import chat_base
-
-if TYPE_CHECKING:
-    from aiohttp import StreamReader
+from toolyard.gateway.endpoint import Endpoint
+from toolyard.gateway.faults import ChatFailed, ChatFault, refused
+from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.gateway.response_body import ResponseBody
+from toolyard.gateway.upstream import MAX_LIST, is_answer
+from toolyard.provider_settings import ProviderOptions
 
 PROBE_S: Final = 15.0
-_MAX_BYTES = 4 * 2**20
 _MAX_MODELS = 2000
 
 
@@ -28,49 +26,53 @@ class Probe:
     error: str = ""  # empty: it answered
 
 
-async def probe(url: str, key: str | None) -> Probe:
+async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOptions()) -> Probe:  # noqa: B008 frozen
     """Ask it. Never raises for what the provider does."""
     import aiohttp
 
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    timeout = aiohttp.ClientTimeout(total=PROBE_S)
+    endpoint = Endpoint(url, options)
+    deadline = asyncio.get_running_loop().time() + PROBE_S
     try:
         async with (
-            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), timeout=timeout) as session,
-            session.get(f"{chat_base(url)}/models", headers=headers, allow_redirects=False) as got,
+            asyncio.timeout_at(deadline),
+            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False) as session,
+            session.get(
+                endpoint.address("/models"),
+                headers=endpoint.headers(key or next(iter(options.keys), None)),
+                proxy=endpoint.proxy,
+                allow_redirects=False,
+            ) as got,
         ):
-            body = await _bounded(got.content)
+            body = await ResponseBody("", got).read_all(MAX_LIST, deadline + PROBE_S, "")
             status = got.status
+    except ChatFailed as failed:
+        return Probe(error=_own_words(failed.fault))
     except TimeoutError:
         return Probe(error=f"it did not answer within {PROBE_S:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
         number = error.errno if isinstance(error, OSError) else None
         why = os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
         return Probe(error=f"it cannot be reached: {why}")
-    if status != HTTPStatus.OK:
+    if not is_answer(status):
         return Probe(error=_words(status, body))
     return _listed(body)
 
 
-async def _bounded(content: "StreamReader") -> bytes:
-    data = b""
-    while len(data) <= _MAX_BYTES and (more := await content.read(65536)):
-        data += more
-    return data
+def _own_words(fault: ChatFault) -> str:
+    """What the provider did, without the name that it does not have here."""
+    return "it " + fault.message.partition("'' ")[2]
 
 
 def _words(status: int, body: bytes) -> str:
     fault = refused("", status, body).fault
     said = fault.own.get("message")
-    if isinstance(said, str) and said:
-        return f"it answered {status}: {said}"
-    return "it " + fault.message.partition("'' ")[2]
+    return f"it answered {status}: {said}" if isinstance(said, str) and said else _own_words(fault)
 
 
 def _listed(body: bytes) -> Probe:
     try:
-        said = orjson.loads(body)
-    except orjson.JSONDecodeError:
+        said = parse_provider_json(body) if len(body) <= MAX_LIST else None
+    except ValueError:
         return Probe(error="it answered with something that is no JSON: is this the address of a model provider?")
     listed = said.get("data") if isinstance(said, dict) else None
     if not isinstance(listed, list):

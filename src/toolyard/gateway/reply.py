@@ -7,10 +7,9 @@ calls run, and the model is asked again for those of the client.
 
 from typing import Protocol
 
-import orjson
-
 from toolyard.gateway.faults import ChatFailed, ChatFault, unreadable
 from toolyard.gateway.native import Ownership
+from toolyard.gateway.provider_json import MAX_PARTS, parse_provider_json
 from toolyard.gateway.view import View
 from toolyard.protocol.json import JsonObject
 
@@ -47,12 +46,12 @@ class Reply(Protocol):
         ...
 
 
-def parse_object(name: str, data: bytes, what: str) -> JsonObject:
+def parse_object(name: str, data: bytes, what: str, *, most: int = MAX_PARTS) -> JsonObject:
     """Parse what a provider sent. Raises ChatFailed when it is no object, or an error."""
     try:
-        body = orjson.loads(data)
-    except orjson.JSONDecodeError as error:
-        raise unreadable(name, f"sent {what} that is not JSON", data) from error
+        body = parse_provider_json(data, most=most)
+    except ValueError as error:
+        raise unreadable(name, f"sent {what} that cannot be read: {error}", data) from error
     if not isinstance(body, dict):
         raise unreadable(name, f"sent {what} that is not an object", data)
     if fault := body.get("error"):

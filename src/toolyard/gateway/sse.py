@@ -1,6 +1,7 @@
 """Server-sent events: bytes in any chunking become whole events, and events become bytes.
 
-An event ends with an empty line; lines end with LF, CRLF or CR. At most ``MAX_EVENT`` bytes may wait for their end.
+An event ends with an empty line; lines end with LF, CRLF or CR. At most ``MAX_EVENT`` bytes may wait for their end, and
+an event has at most ``MAX_LINES`` lines. However small the pieces are, the work is in proportion to the bytes.
 """
 
 from typing import Final
@@ -8,32 +9,61 @@ from typing import Final
 from toolyard.protocol.json import JsonObject, json_bytes
 
 MAX_EVENT: Final = 16 * 1024 * 1024
+MAX_LINES: Final = 65_536
 DONE: Final = b"data: [DONE]\n\n"
 KEEP_ALIVE: Final = b": keep-alive\n\n"
+_END = b"\n\n"
 
 
 class Events:
     """Whole events, without the empty line behind them."""
 
-    __slots__ = ("_has_cr", "_rest")
+    __slots__ = ("_has_cr", "_rest", "problem")
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()  # grows in place
         self._has_cr = False
+        self.problem = ""  # why nothing can be read any more, once that is so
 
     def feed(self, data: bytes) -> list[bytes]:
-        """Raises ValueError when an event is too long."""
+        """The events that end in ``data``, up to a problem."""
         if self._has_cr or b"\r" in data:
             data = self._plain(data)
-        *events, self._rest = (self._rest + data if self._rest else data).split(b"\n\n")
+        first = b""
+        if self._rest:
+            first, data = self._complete(data)
+        *events, rest = data.split(_END)
+        self._rest += rest
         if len(self._rest) > MAX_EVENT:
-            raise ValueError(f"an event has more than {MAX_EVENT} bytes")
-        return [event for event in events if event]
+            self.problem = f"an event has more than {MAX_EVENT} bytes"
+        found = [event for event in (first, *events) if event]
+        return self._readable(found) if len(data) > MAX_LINES or len(first) > MAX_LINES else found
 
-    def finish(self) -> bytes:
+    def finish(self) -> list[bytes]:
         """What has no empty line behind it."""
-        rest, self._rest = self._rest.strip(b"\n"), b""
-        return rest
+        rest = bytes(self._rest).strip(b"\n")
+        self._rest.clear()
+        return self._readable([rest] if rest else [])
+
+    def _complete(self, data: bytes) -> tuple[bytes, bytes]:
+        """The event that waits, if its end is in ``data``, and what follows it; else ``data`` waits as well."""
+        at = max(len(self._rest) - 1, 0)  # the end may begin with the last byte that waits
+        self._rest += data
+        end = self._rest.find(_END, at)
+        if end < 0:
+            return b"", b""
+        with memoryview(self._rest) as view:  # it may be large: one copy is enough
+            first, after = bytes(view[:end]), bytes(view[end + len(_END) :])
+        self._rest.clear()
+        return first, after
+
+    def _readable(self, events: list[bytes]) -> list[bytes]:
+        """Those before the first that has too many lines."""
+        for number, event in enumerate(events):
+            if len(event) > MAX_LINES and event.count(b"\n") >= MAX_LINES:
+                self.problem = f"an event has more than {MAX_LINES} lines"
+                return events[:number]
+        return events
 
     def _plain(self, data: bytes) -> bytes:
         """With LF only; a CR at the end may be half of a CRLF."""

@@ -15,7 +15,8 @@ import orjson
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.fair import Fair
-from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.faults import ChatFailed, bad_request
+from toolyard.gateway.forwarding import Forwarded, Outgoing
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.tour_script import Said, script
 from toolyard.gateway.vcp import PAYLOAD
@@ -27,6 +28,7 @@ _CREATED: Final = 1_700_000_000
 
 class Tour:
     name = "tour"
+    max_rounds = None
 
     def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0) -> None:
         self._now, self._pause_s = now, pause_s
@@ -46,6 +48,9 @@ class Tour:
             request["stream_options"].get("include_usage")
         )
         return _Spoken(said, usage, self._fair, counts=counts, pause_s=self._pause_s)
+
+    async def forward(self, request: Outgoing) -> Forwarded:  # noqa: ARG002
+        raise bad_request("the built-in guide 'tour' can only chat: name a model of a provider", "no_provider")
 
     async def models(self) -> list[JsonObject]:
         return [{"id": self.name, "object": "model", "created": _CREATED, "owned_by": "toolyard"}]

@@ -2,8 +2,8 @@
 
 ``events`` is the one loop of it; a sink makes an answer of the events. Work is done only after a reply ended as it
 should: one that broke off runs nothing. The client sees one answer: one id, one finish reason, one end, the usage of
-all rounds. A round is asked again while nothing of it was sent to the client, which repeats no tool. After
-``max_rounds`` rounds of tool work a reply that asks for more ends the turn with a note. When a turn fails after a tool
+all rounds. A round is asked again while nothing of it was sent to the client, which repeats no tool. After the
+provider's number of tool rounds a reply that asks for more ends the turn with a note. When a turn fails after a tool
 has run, its fault tells every client not to repeat the request.
 """
 
@@ -56,10 +56,9 @@ class Turn:
         *,
         memory: TurnMemory | None = None,
         bounds: Bounds = Bounds(),  # noqa: B008 it is frozen
-        max_rounds: int = MAX_ROUNDS,
     ) -> None:
         self.ask, self._upstream, self._tools, self.record = ask, upstream, tools, record
-        self._bounds, self._max_rounds = bounds, max_rounds
+        self._bounds = bounds
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
         self._owners = Ownership(native.client_tools(ask.body))
         self._messages = ask.messages
@@ -107,8 +106,9 @@ class Turn:
                 if not jobs:
                     yield self._finish(reply)
                     return
-                if self._round > self._max_rounds:
-                    yield self._note(limit_note(self._max_rounds))
+                most = MAX_ROUNDS if self._upstream.max_rounds is None else self._upstream.max_rounds
+                if self._round > most:
+                    yield self._note(limit_note(most))
                     yield self._finish(reply, Ending.ROUND_LIMIT)
                     return
                 async with aclosing(self._do(jobs, reply)) as updates:

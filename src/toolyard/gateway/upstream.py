@@ -1,41 +1,60 @@
 """A model provider that speaks OpenAI's chat protocol, and the connections to it.
 
 One session per provider keeps connections open. A request is tried again only when ``retry`` says that nothing of it
-has reached anyone yet: after a 429, a 5xx or a connection that failed, with growing pauses or as Retry-After says.
-Redirects are not followed, so the key goes to its own origin and nowhere else. Limits: ``Limits``.
+has reached anyone yet: after a 429, a 5xx or a connection that failed, with growing pauses or as Retry-After says; at
+once with the next key where one is refused or used too often. Redirects are not followed, so the key goes to its own
+origin and nowhere else. Limits: ``Limits``.
 """
 
 import asyncio
 import contextlib
 import gc
-import re
 import sys
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from http import HTTPStatus
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol
-from urllib.parse import urlsplit
-
-import orjson
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from toolyard.gateway.answer import Answer, HttpAnswer, Limits
+from toolyard.gateway.endpoint import Endpoint
 from toolyard.gateway.fair import Fair
 from toolyard.gateway.faults import ChatFailed, refused, too_slow, unreachable, unreadable
+from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.key_ring import KeyRing, is_about_key
+from toolyard.gateway.provider_json import parse_provider_json
+from toolyard.gateway.response_body import ResponseBody
 from toolyard.protocol.json import JsonObject
+from toolyard.provider_settings import ProviderOptions
 
 if TYPE_CHECKING:
     import aiohttp
     from yarl import URL
 
-_VERSION = re.compile(r"v\d+\w*")
+T = TypeVar("T")
+MAX_LIST: Final = 4 * 1024 * 1024  # bytes of a list of models
+_MAX_REFUSAL = 64 * 1024
 _LAST_WORD_S = 5.0
+_READ_BYTES = 64 * 1024  # more would be more work in one step
 _IDLE_S = 4.0  # many providers close a connection after 5 s, and a request that meets that is lost
 
 
 class Upstream(Protocol):
-    name: str
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def max_rounds(self) -> int | None:
+        """How many rounds of tool work a turn may have; None: as many as any."""
+        ...
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
         """Send a chat request. Raises ChatFailed."""
+        ...
+
+    async def forward(self, request: Outgoing) -> Forwarded:
+        """Send any other request. Raises ChatFailed."""
         ...
 
     async def models(self) -> list[JsonObject]:
@@ -49,56 +68,106 @@ class Upstream(Protocol):
     async def close(self) -> None: ...
 
 
-def chat_base(url: str) -> str:
-    """The address below which ``/chat/completions`` is, from a URL with or without its version."""
-    base = url.strip().rstrip("/").removesuffix("/chat/completions").rstrip("/")
-    versioned = any(_VERSION.fullmatch(part) for part in urlsplit(base).path.split("/"))
-    return base if versioned else f"{base}/v1"
+def _apply_limits(limits: Limits, options: ProviderOptions) -> Limits:
+    """``limits`` with those that the owner has set for a provider."""
+    return replace(
+        limits,
+        first_byte_s=options.first_byte_seconds or limits.first_byte_s,
+        idle_s=options.idle_seconds or limits.idle_s,
+        whole_s=options.whole_seconds or limits.whole_s,
+    )
+
+
+def is_answer(status: int) -> bool:
+    """Any 2xx, as the official clients have it."""
+    return HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def parse_models(name: str, raw: bytes) -> list[JsonObject]:
+    """The models of a provider's list, without what is none. Raises ChatFailed."""
+    if len(raw) > MAX_LIST:
+        raise unreadable(name, f"sent a list of models of more than {MAX_LIST} bytes")
+    try:
+        said = parse_provider_json(raw)
+    except ValueError as error:
+        raise unreadable(name, "sent something that is no list of models", raw) from error
+    listed = said.get("data") if isinstance(said, dict) else None
+    listed = listed if isinstance(listed, list) else []
+    return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
 
 
 class HttpUpstream:
-    def __init__(self, name: str, url: str, key: str | None, limits: Limits = Limits()) -> None:  # noqa: B008 frozen
-        self.name, self._base, self._limits = name, chat_base(url), limits
-        self._headers = {"Accept-Encoding": "identity"}
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        key: str | None,
+        limits: Limits = Limits(),  # noqa: B008 it is frozen
+        options: ProviderOptions = ProviderOptions(),  # noqa: B008
+    ) -> None:
+        self.name, self.max_rounds = name, options.tool_rounds
+        self._endpoint, self._limits = Endpoint(url, options), _apply_limits(limits, options)
+        self._keys = KeyRing([*([key] if key else []), *options.keys], time.monotonic)
+        self._headers = {key: self._endpoint.headers(key) for key in self._keys.all()}
         self._fair = Fair()
         self._session: aiohttp.ClientSession | None = None
         self._chat: URL | None = None
         self._closed = False
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
-        for number in range(1, self._limits.tries + 1):
+        return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry)
+
+    async def forward(self, request: Outgoing) -> Forwarded:
+        return await self._try(lambda key: self._forward_once(request, key), retry=isinstance(request.body, bytes))
+
+    async def _try(self, send: Callable[[str | None], Awaitable[T]], *, retry: bool) -> T:
+        number, keys = 1, self._keys.in_order()
+        while True:
+            key = keys.pop(0)
             try:
-                return await self._once(body, stream=stream)
+                return await send(key)
             except ChatFailed as failed:
+                if self._passes_on(key, failed, keys) and retry:
+                    continue
                 pause = self._pause(failed, number) if retry else None
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
-        raise RuntimeError("the last try returns or raises")
+            number, keys = number + 1, self._keys.in_order()
+
+    def _passes_on(self, key: str | None, failed: ChatFailed, others: list[str | None]) -> bool:
+        """Whether one of the other keys may be taken instead; then this one rests."""
+        if not is_about_key(failed.fault):
+            return False
+        self._keys.rest(key, failed.fault)
+        return bool(others) and not self._closed
 
     async def models(self) -> list[JsonObject]:
         session = await self._open()
         import aiohttp
 
+        key = self._keys.in_order()[0]
+        deadline = asyncio.get_running_loop().time() + self._limits.connect_s
         try:
-            async with asyncio.timeout(self._limits.connect_s):
-                async with session.get(f"{self._base}/models", headers=self._headers, allow_redirects=False) as got:
-                    raw = await got.read()
+            async with (
+                asyncio.timeout_at(deadline),
+                session.get(
+                    self._endpoint.address("/models"),
+                    headers=self._headers[key],
+                    proxy=self._endpoint.proxy,
+                    allow_redirects=False,
+                ) as got,
+            ):
+                raw = await ResponseBody(self.name, got).read_all(MAX_LIST, deadline, "did not end its list of models")
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise unreachable(self.name, str(error) or type(error).__name__) from error
         if got.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
             return []  # not every provider has a list
-        if got.status != HTTPStatus.OK:
-            raise refused(self.name, got.status, raw)
-        try:
-            said = orjson.loads(raw)
-        except orjson.JSONDecodeError as error:
-            raise unreadable(self.name, "sent something that is no list of models", raw) from error
-        listed = said.get("data") if isinstance(said, dict) else None
-        listed = listed if isinstance(listed, list) else []
-        return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
+        if not is_answer(got.status):
+            failed = refused(self.name, got.status, raw)
+            self._passes_on(key, failed, [])
+            raise failed
+        return parse_models(self.name, raw)
 
     def failed(self, failed: ChatFailed) -> None:
         """It keeps no books."""
@@ -110,18 +179,48 @@ class HttpUpstream:
         if session is not None:
             await session.close()
 
-    async def _once(self, body: bytes, *, stream: bool) -> Answer:
+    async def _ask_once(self, body: bytes, key: str | None, *, stream: bool) -> Answer:
         await self._fair.step()
         session = self._session or await self._open()  # nothing may pause from here on: it may be closed by then
         import aiohttp
 
+        payload = aiohttp.BytesPayload(body, content_type="application/json")
         patience = self._limits.first_byte_s if stream else self._limits.whole_s
+        response = await self._post(session, self._chat, payload, self._headers[key], patience)
+        try:
+            return HttpAnswer(self.name, response, self._limits, self._fair)
+        except ChatFailed:
+            response.close()
+            raise
+
+    async def _forward_once(self, request: Outgoing, key: str | None) -> Forwarded:
+        session = self._session or await self._open()
+        address, headers = self._endpoint.address(request.path), request.headers | self._headers[key]
+        response = await self._post(session, address, request.body, headers, self._limits.whole_s)
+        try:
+            return Forwarded(self.name, response, self._limits, self._fair)
+        except ChatFailed:
+            response.close()
+            raise
+
+    async def _post(
+        self,
+        session: "aiohttp.ClientSession",
+        address: "URL | None",
+        data: Any,
+        headers: dict[str, str],
+        patience: float,
+    ) -> "aiohttp.ClientResponse":
+        """An answer that has begun. Raises ChatFailed."""
+        import aiohttp
+
         try:
             async with asyncio.timeout(patience):
                 response = await session.post(
-                    self._chat or self._base,
-                    data=aiohttp.BytesPayload(body, content_type="application/json"),
-                    headers=self._headers,
+                    address or self._endpoint.base,
+                    data=data,
+                    headers=headers,
+                    proxy=self._endpoint.proxy,
                     allow_redirects=False,
                 )
         except aiohttp.ServerTimeoutError as error:  # it is a TimeoutError too
@@ -130,19 +229,16 @@ class HttpUpstream:
             raise too_slow(self.name, f"sent nothing within {patience:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable(self.name, str(error) or type(error).__name__) from error
-        if response.status == HTTPStatus.OK:
-            return HttpAnswer(self.name, response, self._limits, self._fair)
-        return await self._refused(response)
+        if not is_answer(response.status):
+            raise await self._refused(response)
+        return response
 
-    async def _refused(self, response: "aiohttp.ClientResponse") -> Answer:
-        import aiohttp
-
-        said = b""
-        with contextlib.closing(response), contextlib.suppress(TimeoutError, aiohttp.ClientError):
-            async with asyncio.timeout(_LAST_WORD_S):
-                said = await response.content.read(64 * 1024)
+    async def _refused(self, response: "aiohttp.ClientResponse") -> ChatFailed:
+        said, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
+        with contextlib.closing(response), contextlib.suppress(ChatFailed):
+            said = await ResponseBody(self.name, response).read_all(_MAX_REFUSAL, deadline, "did not end its refusal")
         after = response.headers.get("Retry-After", "")
-        raise refused(self.name, response.status, said, after if after.isascii() else "")  # it is sent on as a header
+        return refused(self.name, response.status, said, after if after.isascii() else "")  # it is sent on as a header
 
     def _pause(self, failed: ChatFailed, number: int) -> float | None:
         """How long to wait before the next try; None when there is none."""
@@ -167,11 +263,12 @@ class HttpUpstream:
 
     def _new(self) -> "aiohttp.ClientSession":
         import aiohttp
-        from yarl import URL
 
-        self._chat = URL(f"{self._base}/chat/completions")
+        self._chat = self._endpoint.address("/chat/completions")
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_S),
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._limits.connect_s),
+            auto_decompress=False,  # it would do it at once and without a bound
+            read_bufsize=_READ_BYTES,
         )

@@ -2,18 +2,21 @@
 
 In this order: ``tour`` is the built-in guide; ``name/model`` is that provider's model; a model that a provider lists
 is that provider's; any other goes to the default provider, else to one without a list. Without any provider the guide
-answers for every model.
+answers for every model. Models that stand in for another are found in the same way.
 """
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Final
 
 from toolyard.gateway.contact import Contact, Watched
+from toolyard.gateway.fallback import Fallback
 from toolyard.gateway.faults import ChatFailed, bad_request
+from toolyard.gateway.forwarding import Forwarded, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
 
@@ -29,12 +32,28 @@ class Provider:
 
 
 class Upstreams:
-    def __init__(self, tour: Upstream, providers: Mapping[str, Provider], default: Upstream | None = None) -> None:
-        self._tour, self._providers, self._default = tour, dict(providers), default
-        self._listed: tuple[float, list[JsonObject]] = (-_FRESH_S, [])
+    def __init__(
+        self,
+        tour: Upstream,
+        providers: Mapping[str, Provider],
+        default: Upstream | None = None,
+        fallbacks: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> None:
+        self._tour, self._providers, self._default, self._fallbacks = tour, dict(providers), default, fallbacks
+        self._listed: tuple[float, dict[str, list[JsonObject]]] = (-_FRESH_S, {})  # by the name of the provider
+        self._forwarding = 0
+        self._is_idle = asyncio.Event()
+        self._is_idle.set()
 
     def pick(self, model: str) -> tuple[Upstream, str]:
-        """Who answers for a model, and what that one calls it. Raises ChatFailed."""
+        """Who answers for a model in one turn, and what that one calls it. Raises ChatFailed."""
+        others = self._fallbacks.get(model)
+        if not others:
+            return self._pick(model)
+        candidates = [self._pick(name) for name in (model, *others)]
+        return Fallback(candidates), candidates[0][1]
+
+    def _pick(self, model: str) -> tuple[Upstream, str]:
         if model == TOUR or (self._default is None and not self._providers):
             return self._tour, TOUR
         name, slash, rest = model.partition("/")
@@ -45,24 +64,73 @@ class Upstreams:
         found = listing or self._default or open_
         if found is None:
             known = ", ".join(model for one in self._providers.values() for model in one.models)
-            raise bad_request(
-                f"no model provider has '{model}': use one of {known}, tour", "model_not_found", HTTPStatus.NOT_FOUND
-            )
+            what = f"no model provider has '{model}'" if model else "the request names no model"
+            raise bad_request(f"{what}: use one of {known}, tour", "model_not_found", HTTPStatus.NOT_FOUND)
         return found, model
+
+    async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> Forwarded:
+        """Send a request to the provider of a model; ``outgoing`` makes it with the provider's name for the model.
+
+        Raises ChatFailed. The providers stay open until the answer is closed, see ``idle``.
+        """
+        upstream, name = self._find_provider(model)
+        self._begin_forward()
+        try:
+            forwarded = await upstream.forward(outgoing(name))
+        except BaseException:
+            self._end_forward()
+            raise
+        forwarded.when_closed = self._end_forward
+        return forwarded
+
+    async def idle(self) -> None:
+        """Return when no answer is being forwarded."""
+        await self._is_idle.wait()
+
+    def _find_provider(self, model: str) -> tuple[Upstream, str]:
+        if self._default is None and not self._providers:
+            raise bad_request(
+                "no model provider is set, and the built-in guide can only chat: set OPENAI_BASE_URL and "
+                "OPENAI_API_KEY, or upstream_url and upstream_key in config.toml",
+                "no_provider",
+            )
+        return self._pick(model)
+
+    def _begin_forward(self) -> None:
+        self._forwarding += 1
+        self._is_idle.clear()
+
+    def _end_forward(self) -> None:
+        self._forwarding -= 1
+        if not self._forwarding:
+            self._is_idle.set()
 
     async def models(self) -> list[JsonObject]:
         """What all of them offer; a provider that does not answer has what the settings list, or nothing."""
-        at, listed = self._listed
+        listed = [model for models in (await self._lists()).values() for model in models]
+        return list({str(model.get("id")): model for model in [*listed, *await self._tour.models()]}.values())
+
+    async def model(self, id_: str) -> JsonObject | None:
+        """A model by the name of its provider and its id there, as in ``name/model``."""
+        provider, _, rest = id_.partition("/")
+        found = (model for model in (await self._lists()).get(provider, ()) if model.get("id") == rest)
+        model = next(found, None) if provider else None
+        return {**model, "id": id_} if model is not None else None
+
+    async def _lists(self) -> dict[str, list[JsonObject]]:
+        """What each offers, by its name; asked for again after ``_FRESH_S``. The default one has no name."""
+        at, lists = self._listed
         now = asyncio.get_running_loop().time()
-        if now - at > _FRESH_S or not listed:
-            asked = [*([self._default] if self._default else [])]
-            asked += [one.upstream for one in self._providers.values() if not one.models]
-            found = await asyncio.gather(*map(_ask, asked))
-            listed = [model for models in found for model in models]
-            listed += [_model(name, by) for by, one in self._providers.items() for name in one.models]
-            self._listed = (now, listed)
-        unique = {str(model.get("id")): model for model in [*listed, *await self._tour.models()]}
-        return list(unique.values())
+        if now - at > _FRESH_S or not any(lists.values()):
+            asked = {"": self._default} if self._default else {}
+            asked |= {name: one.upstream for name, one in self._providers.items() if not one.models}
+            found = await asyncio.gather(*map(_ask, asked.values()))
+            lists = dict(zip(asked, found, strict=True))
+            lists |= {
+                by: [_model(name, by) for name in one.models] for by, one in self._providers.items() if one.models
+            }
+            self._listed = (now, lists)
+        return lists
 
     def contacts(self) -> dict[str, Contact]:
         """When each provider last answered or failed; the default one has no name."""

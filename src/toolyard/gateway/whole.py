@@ -4,13 +4,11 @@ With one round and nothing to hide the client gets the provider's own bytes. Els
 together in the message, and the usage is that of all rounds.
 """
 
-import orjson
-
 from toolyard.gateway.chunks import Head
 from toolyard.gateway.events import Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.whole_reply import WholeReply
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.json import Json, JsonObject, json_bytes
 
 
 class WholeAnswer:
@@ -47,11 +45,11 @@ class WholeAnswer:
 
     def close_early(self, note: str, extension: JsonObject) -> bytes:
         """Return an answer for a client that cannot wait: the text so far and a note. The turn goes on."""
-        return orjson.dumps(self._object({"content": self.text + note}, "stop") | {"toolyard": extension})
+        return json_bytes(self._object({"content": self.text + note}, "stop") | {"toolyard": extension})
 
     def _build(self, reply: WholeReply | None, ending: Ending = Ending.DONE) -> bytes:
         if reply is None:
-            return orjson.dumps(self._object({"content": self.text}, "stop") | {"toolyard": {"type": ending.value}})
+            return json_bytes(self._object({"content": self.text}, "stop") | {"toolyard": {"type": ending.value}})
         identity = {key: self._first[key] for key in ("id", "created", "model") if key in self._first}
         is_done = ending is Ending.DONE
         message: JsonObject = reply.message_for_client() if is_done else {"role": "assistant"}
@@ -60,7 +58,7 @@ class WholeAnswer:
         usage: JsonObject = {"usage": spent} if (spent := reply.spent()) else {}
         extension: JsonObject = {} if is_done else {"toolyard": {"type": ending.value}}
         choice = reply.choice | {"message": message | {"content": content}, "finish_reason": finish}
-        return orjson.dumps(reply.body | identity | {"choices": [choice]} | usage | extension)
+        return json_bytes(reply.body | identity | {"choices": [choice]} | usage | extension)
 
     def _object(self, message: JsonObject, finish: str) -> JsonObject:
         base = self._first or (self._head.stamp({}) | {"object": "chat.completion"})

@@ -3,6 +3,7 @@
 from toolyard.gateway.chunks import Head, add_usage, text_of
 from toolyard.gateway.faults import unreadable
 from toolyard.gateway.native import Ownership, name_of
+from toolyard.gateway.provider_json import MAX_WHOLE_PARTS
 from toolyard.gateway.reply import is_client_first, parse_object
 from toolyard.gateway.view import View
 from toolyard.protocol.json import Json, JsonObject
@@ -18,7 +19,7 @@ class WholeReply:
     ) -> None:
         self.raw, self.view, self._head, self._owners = raw, view, head, owners
         self.is_first = number == 1
-        self.body = parse_object(name, raw, _WHAT)
+        self.body = parse_object(name, raw, _WHAT, most=MAX_WHOLE_PARTS)
         if "choices" not in self.body:
             raise unreadable(name, "sent something that is no chat completion", raw)
         self.choice, message = _first_choice(self.body)

@@ -45,7 +45,9 @@ from toolyard.web.routes import (
     keys,
     mcp_servers,
     media,
+    models,
     pages,
+    passthrough,
     plugin_cases,
     plugin_install,
     plugins,
@@ -150,7 +152,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         events.router(yard, parts.feed, access, parts.pushes),
         media.router(parts.links),
         pages.router(app),
-        *((chat.router(parts.chat, parts.runs),) if parts.chat else ()),
+        *(_chat_routers(parts.chat, parts.runs, yard) if parts.chat else ()),
         *parts.more,
     ):
         app.include_router(router)
@@ -161,6 +163,10 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
     metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
     metrics.watch("toolyard_failed_logins", "Attempts to get in that failed.", lambda: access.failures.total)
     return app
+
+
+def _chat_routers(chats: Chat, runs: IdempotentRuns, yard: Yard) -> tuple[APIRouter, ...]:
+    return chat.router(chats, runs), models.router(chats), passthrough.router(chats, yard.mask.text)
 
 
 async def _no_websocket(socket: WebSocket) -> None:

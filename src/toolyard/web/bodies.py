@@ -9,7 +9,7 @@ from starlette.types import Message, Receive
 from toolyard.plugins import callback
 from toolyard.web.head import Head
 from toolyard.web.refusal import Refusal
-from toolyard.web.scope import CALLBACK
+from toolyard.web.scope import CALLBACK, PASSED_ON
 
 MAX_BODY: Final = 8 * 2**20
 MAX_CALLBACK: Final = callback.MAX_BODY
@@ -22,6 +22,8 @@ _TEXT = "/v1/human/tool"
 _FORM = "/login"
 _INSTALL = "/v1/plugins/install"
 _RESTORE = "/v1/backup/restore"
+_FORMS = ("/v1/images/", "/v1/audio/")
+_LARGE = ("/v1/chat/", "/v1/chatvcp/", *PASSED_ON)  # what goes to a model
 
 
 def limit_of(path: str) -> int:
@@ -31,7 +33,7 @@ def limit_of(path: str) -> int:
         return MAX_FORM
     if path == _RESTORE:
         return MAX_BACKUP
-    return MAX_CHAT if path.startswith(("/v1/chat/", "/v1/chatvcp/")) or path == _INSTALL else MAX_BODY
+    return MAX_CHAT if path.startswith(_LARGE) or path == _INSTALL else MAX_BODY
 
 
 def patience_of(path: str, seconds: float) -> float:
@@ -99,4 +101,6 @@ def _kinds(path: str) -> tuple[str, ...]:
         return ("application/x-www-form-urlencoded",)
     if path.startswith(CALLBACK):
         return ("application/json", "text/json", "")
+    if path.startswith(_FORMS):
+        return ("application/json", "multipart/form-data")
     return ("application/json",)

@@ -4,7 +4,8 @@ from toolyard.config import Config
 from toolyard.engine.approvals import ANSWER_S
 from toolyard.engine.schedules import GRACE_S as SCHEDULE_GRACE_S
 from toolyard.engine.tasks import MAX_EXPECTED
-from toolyard.gateway import memory
+from toolyard.gateway import answer as provider_answer
+from toolyard.gateway import forwarding, memory, sse, upstream
 from toolyard.gateway.turn import MAX_ROUNDS
 from toolyard.plugins import queue, stderr, tree
 from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_LIVING, RECEIPT_S
@@ -75,6 +76,10 @@ def limits_of(config: Config) -> JsonObject:
         "remembered_request_bytes": memory.MAX_ADDED,
         "remembered_seconds": memory.KEPT_S,
         "tool_rounds": MAX_ROUNDS,
+        "provider_event_bytes": sse.MAX_EVENT,
+        "provider_answer_bytes": provider_answer.MAX_WHOLE,
+        "provider_list_bytes": upstream.MAX_LIST,
+        "forwarded_answer_bytes": forwarding.MAX_ANSWER,
         "model_text_characters": markers.MAX_CHARS,
         "reply_attachments": values.MAX_ATTACHMENTS,
         "reply_attachment_bytes": values.MAX_ATTACHMENT_BYTES,

@@ -76,5 +76,5 @@ def live(
         "public_url": address,
         **dict.fromkeys(("trusted_folders", "shared_keys"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),
-        **dict.fromkeys(("upstream_url", "upstream_key", "upstreams"), providers),
+        **dict.fromkeys(("upstream_url", "upstream_key", "upstream_options", "upstreams", "fallbacks"), providers),
     }

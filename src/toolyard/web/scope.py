@@ -25,6 +25,8 @@ CALLBACK: Final = "/plugin-callback/"
 VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
 EVENTS: Final = frozenset({Scope.APPROVE, Scope.ADMIN})
 
+PASSED_ON: Final = ("/v1/embeddings", "/v1/completions", "/v1/moderations", "/v1/images", "/v1/audio")  # to a provider
+
 _EXACT = dict.fromkeys(("/", "/docs", "/docs.css", "/openapi.json", "/v1/session", "/logout", "/ws-ticket"), ANY)
 _EXACT["/ws"] = EVENTS
 _EXACT["/metrics"] = frozenset({Scope.ADMIN})
@@ -35,6 +37,7 @@ _BELOW = {
     "/v1/chats": Scope.CHAT,
     "/v1/conversations": Scope.CHAT,
     "/v1/models": Scope.CHAT,
+    **dict.fromkeys(PASSED_ON, Scope.CHAT),
     "/v1/interrupt": Scope.CHAT,
     "/v1/tools": Scope.TOOLS,
     "/v1/human": Scope.TOOLS,

@@ -8,12 +8,15 @@ from toolyard.config import FILE_NAME, Config
 from toolyard.engine.masking import MASK
 from toolyard.gateway.shown import Show
 from toolyard.protocol.json import Json
-from toolyard.settings import SETTINGS, Provider, Setting
+from toolyard.provider_settings import Provider, ProviderOptions
+from toolyard.settings import SETTINGS, Setting
 
 GROUPS: Final = {
     "upstream_url": "upstream",
     "upstream_key": "upstream",
     "upstreams": "upstream",
+    "upstream_options": "upstream",
+    "fallbacks": "upstream",
     "port": "server",
     "public_url": "server",
     "allowed_hosts": "server",
@@ -73,7 +76,7 @@ def _kind(setting: Setting) -> tuple[str, tuple[str, ...]]:
         return "choice", _CHOICES[setting.name]
     if isinstance(default, StrEnum):
         return "choice", tuple(one.value for one in type(default))
-    kinds = {bool: "bool", int: "number", tuple: "list", dict: "table"}
+    kinds = {bool: "bool", int: "number", tuple: "list", dict: "table", ProviderOptions: "table"}
     return kinds.get(type(default), "text"), ()
 
 
@@ -81,6 +84,8 @@ def _value(setting: Setting, value: Any) -> Json:
     """As JSON, secrets masked."""
     if isinstance(value, Mapping):
         return {name: _inner(one) for name, one in value.items()}
+    if isinstance(value, ProviderOptions):
+        return value.to_json()
     if setting.secret and value:
         return MASK
     return _inner(value)
@@ -88,7 +93,7 @@ def _value(setting: Setting, value: Any) -> Json:
 
 def _inner(value: Any) -> Json:
     if isinstance(value, Provider):
-        return {"url": value.url, "key": MASK if value.key else None, "models": list(value.models)}
+        return value.to_json()
     if isinstance(value, tuple):
         return [str(one) for one in value]
     return value if value is None or isinstance(value, bool | int) else str(value)

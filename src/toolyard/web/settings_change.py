@@ -13,6 +13,7 @@ from toolyard.config import FILE_NAME, Config, load
 from toolyard.errors import ConfigError
 from toolyard.gateway.assemble import DEFAULT_URL
 from toolyard.plugins.state_file import turn, write_private
+from toolyard.provider_settings import ProviderOptions
 from toolyard.web.settings_file import Hide, masked
 
 _MAX_DIFF_LINES = 1000
@@ -98,12 +99,20 @@ def outranked(config: Config, names: Mapping[str, object]) -> list[str]:
 
 def stored_key(config: Config, url: str) -> str | None:
     """The key that was stored for the origin of ``url``; None when there is none."""
-    return next((key for _, own, key in _keys(config) if origin(own) == origin(url)), None)
+    found = next((one for one in _providers(config) if origin(one.url) == origin(url) and one.keys), None)
+    return found.keys[0] if found else None
+
+
+def stored_options(config: Config, url: str) -> ProviderOptions:
+    """The options that were stored for the origin of ``url``."""
+    found = (one.options for one in _providers(config) if origin(one.url) == origin(url))
+    return next(found, ProviderOptions())
 
 
 def upstream_url(config: Config) -> str:
     """The address of the default model provider; empty when there is none."""
-    return str(config["upstream_url"] or (DEFAULT_URL if config["upstream_key"] else ""))
+    has_key = config["upstream_key"] or config["upstream_options"].keys
+    return str(config["upstream_url"] or (DEFAULT_URL if has_key else ""))
 
 
 def origin(url: str) -> str:
@@ -116,23 +125,50 @@ def origin(url: str) -> str:
 
 
 def _astray(old: Config, new: Config, typed: frozenset[str]) -> Iterator[str]:
-    """Stored keys that would go to an origin they were not stored for."""
+    """Stored secrets that would go to a place they were not stored for."""
     bound: dict[str, set[str]] = {}
-    for _, url, key in _keys(old):
-        bound.setdefault(key, set()).add(origin(url))
-    for name, url, key in _keys(new):
-        if key in bound and origin(url) not in bound[key] and key not in typed:
-            places = " and ".join(sorted(bound[key]))
-            yield (
-                f"{name}: the stored key belongs to {places} and is not sent to {origin(url)}: "
-                "give the key for the new address with it, or take it out"
-            )
+    for one in _providers(old):
+        for _, secret in one.secrets:
+            bound.setdefault(secret, set()).add(one.destination)
+    for one in _providers(new):
+        for name, secret in one.secrets:
+            if secret in bound and one.destination not in bound[secret] and secret not in typed:
+                places = " and ".join(sorted(bound[secret]))
+                yield (
+                    f"{name}: the stored key belongs to {places} and is not sent to {one.destination}: "
+                    "give the key for the new address with it, or take it out"
+                )
 
 
-def _keys(config: Config) -> Iterator[tuple[str, str, str]]:
-    """Setting, address and key of every model provider that has a key."""
-    if config["upstream_key"]:
-        yield "upstream_key", upstream_url(config), config["upstream_key"]
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A model provider of the settings; ``key_name`` and ``place`` are where its key and its options stand."""
+
+    url: str
+    key: str | None
+    options: ProviderOptions
+    key_name: str
+    place: str
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        return (*((self.key,) if self.key else ()), *self.options.keys)
+
+    @property
+    def secrets(self) -> list[tuple[str, str]]:
+        """Each with the setting that it stands in."""
+        own = [(self.key_name, self.key)] if self.key else []
+        return own + [(f"{self.place}.{name}", secret) for name, secret in self.options.named_secrets]
+
+    @property
+    def destination(self) -> str:
+        """Who can read a secret on its way: also the proxy, unless the connection through it is encrypted."""
+        place, proxy = origin(self.url), self.options.proxy
+        return f"{place} through {origin(proxy)}" if proxy and place.startswith("http:") else place
+
+
+def _providers(config: Config) -> Iterator[_Stored]:
+    if url := upstream_url(config):
+        yield _Stored(url, config["upstream_key"], config["upstream_options"], "upstream_key", "upstream_options")
     for name, one in config["upstreams"].items():
-        if one.key:
-            yield f"upstreams.{name}.key", one.url, one.key
+        yield _Stored(one.url, one.key, one.options, f"upstreams.{name}.key", f"upstreams.{name}")

@@ -20,12 +20,12 @@ from toolyard.errors import ConfigError
 from toolyard.plugins.environment import is_secret
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.regex import compile_pattern
+from toolyard.provider_settings import OPEN_FIELDS, TABLES, is_secret_entry
 from toolyard.settings import SETTINGS
 
 Hide = Callable[[str], str]
 _OURS = {setting.name: setting.secret for setting in SETTINGS}
-_OPEN_FIELDS: Final = frozenset({"url", "models"})  # of a model provider
-_WORDS = r"(?:key|database|password|token|secret|credential)"
+_WORDS = r"(?:key|database|password|token|secret|credential|authorization|cookie)"
 _OLD_SECRET = re.compile(rf"^(#.*?{_WORDS}\w{{0,40}}\s{{0,40}}[=:]\s*+)\S.*$", re.IGNORECASE)
 _ANY_SECRET = compile_pattern(rf"^((?:(?!{_WORDS})[^#])*+{_WORDS}[^=]*+=\s*+)\S.*$", re.IGNORECASE)
 _MAY_BE_SECRET = compile_pattern(rf"""(?:(?!{_WORDS})[^#])*+{_WORDS}[\w.-]*+["']?\s*+[=:]?\s*+""", re.IGNORECASE)
@@ -110,16 +110,28 @@ def _secrets(document: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     for name, value in document.items():
         if name not in _OURS:
             yield from _by_name(value, (name,))
-        elif isinstance(value, Mapping) and _OURS[name]:
+        elif name == "upstreams" and isinstance(value, Mapping):
             for inner, one in value.items():
-                fields = one.items() if isinstance(one, Mapping) else ()
-                yield from (
-                    (name, inner, key) for key, text in fields if key not in _OPEN_FIELDS or _is_secret("", text)
-                )
-                if not isinstance(one, Mapping):
-                    yield name, inner
+                yield from _of_provider(one, (name, inner))
+        elif name == "upstream_options":
+            yield from _of_provider(value, (name,))
         elif _OURS[name] or _is_secret("", value):
             yield (name,)
+
+
+def _of_provider(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """The secrets of a model provider; what is no field of one may be another."""
+    if not isinstance(value, Mapping):
+        yield place
+        return
+    for name, one in value.items():
+        if name in TABLES and isinstance(one, Mapping):
+            hidden = [key for key, text in one.items() if text == MASK or is_secret_entry(name, key, text)]
+            yield from ((*place, name, key) for key in hidden)
+        elif (
+            name in TABLES or name not in OPEN_FIELDS or isinstance(one, Mapping) or one == MASK or _is_secret("", one)
+        ):
+            yield (*place, name)
 
 
 def _by_name(value: Any, place: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -7,12 +7,12 @@ const groups = dictionary(
 );
 const names = dictionary(
   {
-    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", chat_unfollowed_minutes: "Minutes an unattended chat runs", database: "Shared database", fallback_encodings: "Other encodings", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", public_url: "Public address", remember_tool_results: "Remember tool results", request_nonce: "Numbered requests",
-    shared_keys: "Shared variables", time_zone: "Time zone", truncation_direction: "End that is kept", trusted_folders: "Trusted folders", trusted_proxies: "Trusted proxies", upstream_key: "Key", upstream_url: "Address", upstreams: "Further providers", vcp_channels: "VCPToolBox channels", warm_starts: "Start plugins ahead",
+    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", chat_unfollowed_minutes: "Minutes an unattended chat runs", database: "Shared database", fallback_encodings: "Other encodings", fallbacks: "Fallback models", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", public_url: "Public address", remember_tool_results: "Remember tool results", request_nonce: "Numbered requests",
+    shared_keys: "Shared variables", time_zone: "Time zone", truncation_direction: "End that is kept", trusted_folders: "Trusted folders", trusted_proxies: "Trusted proxies", upstream_key: "Key", upstream_options: "Options", upstream_url: "Address", upstreams: "Further providers", vcp_channels: "VCPToolBox channels", warm_starts: "Start plugins ahead",
   },
   {
-    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", chat_unfollowed_minutes: "无人查看的对话保留分钟数", database: "共用数据库", fallback_encodings: "备用编码", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", public_url: "公开地址", remember_tool_results: "记住工具结果", request_nonce: "带编号的请求",
-    shared_keys: "共享的变量", time_zone: "时区", truncation_direction: "保留哪一端", trusted_folders: "信任的文件夹", trusted_proxies: "信任的代理", upstream_key: "密钥", upstream_url: "地址", upstreams: "更多模型服务", vcp_channels: "VCPToolBox 频道", warm_starts: "提前启动插件",
+    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", chat_unfollowed_minutes: "无人查看的对话保留分钟数", database: "共用数据库", fallback_encodings: "备用编码", fallbacks: "备用模型", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", public_url: "公开地址", remember_tool_results: "记住工具结果", request_nonce: "带编号的请求",
+    shared_keys: "共享的变量", time_zone: "时区", truncation_direction: "保留哪一端", trusted_folders: "信任的文件夹", trusted_proxies: "信任的代理", upstream_key: "密钥", upstream_options: "选项", upstream_url: "地址", upstreams: "更多模型服务", vcp_channels: "VCPToolBox 频道", warm_starts: "提前启动插件",
   },
 );
 export const GROUPS = ["upstream", "approvals", "chat", "plugins", "files", "history", "server"] as const;
@@ -25,6 +25,7 @@ const CHINESE: Record<string, string> = {
   chat_unfollowed_minutes: "命名的对话无人查看后，再过多少分钟停止。",
   database: "多台主机共用的 PostgreSQL 数据库，例如 postgresql://user@host/name；不填则使用数据目录中的文件。",
   fallback_encodings: "文件不是有效的 UTF-8 时，在统计猜测之前依次尝试的编码。",
+  fallbacks: "某个模型的服务没有响应时，依次改用哪些模型。",
   history_days: "已结束的调用、结果、任务、日程和审批保留多少天。",
   history_mib: "状态数据超过多少 MiB 时，更早删除最旧的记录。",
   plugin_python: "插件命令写作 python 且没有自己的 .venv 时，用哪个 Python 运行。",
@@ -39,8 +40,9 @@ const CHINESE: Record<string, string> = {
   trusted_folders: "这些文件夹中的插件不经审查即可运行。",
   trusted_proxies: "信任哪些代理的地址或网段所发的 X-Forwarded-For 与 X-Forwarded-Proto。",
   upstream_key: "模型服务的密钥。出现在参数、文字和错误中时会被遮盖。",
+  upstream_options: "怎样请求模型服务：更多密钥、请求头、查询参数、代理、超时和工具轮数。",
   upstream_url: "模型服务的地址，可带或不带 /v1。不填时由内置向导回答。",
-  upstreams: "更多的模型服务：每个有名称和地址，可以有自己的密钥与模型列表。",
+  upstreams: "更多的模型服务：每个有名称和地址，可以有自己的密钥、模型列表与选项。",
   vcp_channels: "是否开放 VCPToolBox 的 WebSocket 频道（密钥会写在地址里）。",
   warm_starts: "是否提前启动插件，或从已载入的进程派生。",
 };

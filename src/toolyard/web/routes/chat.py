@@ -82,11 +82,6 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
             path, answers, methods=["POST"], openapi_extra=_ASKED, route_class_override=_Direct, response_model=None
         )
 
-    @routes.get("/models", response_model=None)
-    async def list_models() -> Response:
-        """The models of every provider, and the built-in guide."""
-        return answer({"object": "list", "data": await chat.models()})
-
     @routes.post("/interrupt", response_model=None)
     async def interrupt(request: Request, who: Who) -> Response:
         """Stop a running turn, its model and its tools; by `requestId` (or `messageId`) or by `chat`."""

@@ -4,20 +4,23 @@ A test sends a stored key only to the origin it was stored for (S-72).
 """
 
 import asyncio
+from dataclasses import replace
 
 from fastapi import APIRouter, Response
 
 from toolyard.app import Yard
+from toolyard.config import Config
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import MASK
 from toolyard.gateway.probe import probe
 from toolyard.protocol.json import JsonObject
+from toolyard.provider_settings import ProviderOptions
 from toolyard.settings import SETTINGS
 from toolyard.web.answers import answer
 from toolyard.web.first_run import finish
 from toolyard.web.refusal import bad_request
 from toolyard.web.reloading import Reloading
-from toolyard.web.settings_change import stored_key, upstream_url
+from toolyard.web.settings_change import stored_key, stored_options, upstream_url
 from toolyard.web.shapes import Done
 from toolyard.web.shapes_admin import UpstreamTest, UpstreamTested
 
@@ -34,7 +37,7 @@ def router(yard: Yard, reloading: Reloading, clock: Clock) -> APIRouter:
         url = _url(said.url or upstream_url(config))
         stored = None if said.key else stored_key(config, url)
         started = clock.monotonic()
-        found = await probe(url, said.key or stored)
+        found = await probe(url, said.key or stored, _options(config, url, own_key=bool(said.key)))
         told: JsonObject = {
             "ok": not found.error,
             "url": url,
@@ -52,6 +55,12 @@ def router(yard: Yard, reloading: Reloading, clock: Clock) -> APIRouter:
         return answer({"ok": True})
 
     return routes
+
+
+def _options(config: Config, url: str, *, own_key: bool) -> ProviderOptions:
+    """Those stored for the origin; without its keys when the key that was given is to be tried."""
+    options = stored_options(config, url)
+    return replace(options, keys=()) if own_key else options
 
 
 def _url(url: str) -> str:

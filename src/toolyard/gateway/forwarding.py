@@ -1,0 +1,77 @@
+"""Requests that go on to a model provider as they are, and their answers: embeddings, images, audio and the like."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from toolyard.gateway.answer import Limits
+from toolyard.gateway.fair import Fair
+from toolyard.gateway.faults import ChatFailed, unreadable
+from toolyard.gateway.response_body import ResponseBody
+
+if TYPE_CHECKING:
+    import aiohttp
+
+MAX_ANSWER: Final = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """A request to a provider. One whose body comes in pieces can be sent only once."""
+
+    path: str  # below the address of the provider, such as /embeddings
+    body: bytes | AsyncIterator[bytes]
+    content_type: str
+    accept: str = ""
+    length: int | None = None  # of a body in pieces, if it is known
+
+    @property
+    def headers(self) -> dict[str, str]:
+        made = {"Content-Type": self.content_type}
+        if self.accept:
+            made["Accept"] = self.accept
+        if self.length is not None:
+            made["Content-Length"] = str(self.length)
+        return made
+
+
+class Forwarded:
+    """The answer to such a request, which has begun. Whoever has it closes it."""
+
+    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: Fair) -> None:
+        self._name, self._response, self._limits, self._fair = name, response, limits, fair
+        self._body = ResponseBody(name, response)
+        self.status = response.status
+        self.content_type = response.headers.get("Content-Type", "")
+        self.when_failed: Callable[[ChatFailed], None] | None = None  # told when it breaks off
+        self.when_closed: Callable[[], None] | None = None
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The body. Raises ChatFailed when it breaks off, falls silent, or has more than ``MAX_ANSWER`` bytes."""
+        size, patience = 0, self._limits.idle_s
+        try:
+            while True:
+                deadline = asyncio.get_running_loop().time() + patience
+                data = await self._body.read(deadline, f"fell silent for {patience:g} s")
+                if not data:
+                    return
+                size += len(data)
+                if size > MAX_ANSWER:
+                    raise unreadable(self._name, f"sent more than {MAX_ANSWER} bytes")
+                await self._fair.step()
+                yield data
+        except ChatFailed as failed:
+            if self.when_failed is not None:
+                self.when_failed(failed)
+            raise
+
+    def close(self) -> None:
+        """Stop it at once. Closing twice is harmless."""
+        if self._response.content.at_eof():
+            self._response.release()
+        else:
+            self._response.close()
+        done, self.when_closed = self.when_closed, None
+        if done is not None:
+            done()

@@ -1,0 +1,114 @@
+"""What goes on to the provider of a model untouched: embeddings, images, audio, moderations, legacy completions.
+
+The model stands in the body, JSON or a form; without one it is the default provider's. A form goes on while it comes,
+as soon as its model is known. Of the body only the model's name changes, where the provider knows it by another, and
+secrets in JSON are masked as in a chat.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from toolyard.gateway.faults import ChatFailed, bad_request, written
+from toolyard.gateway.form_model import FormModel, boundary_of
+from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.upstreams import Upstreams
+from toolyard.protocol.json import json_value
+
+FORM: Final = "multipart/form-data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incoming:
+    """A request as a client sends it."""
+
+    path: str  # below /v1, such as /embeddings
+    content_type: str
+    pieces: AsyncIterator[bytes]  # its body
+    length: int | None = None  # of the body, if the client says it
+    accept: str = ""
+
+    @property
+    def is_form(self) -> bool:
+        return self.content_type.partition(";")[0].strip().lower() == FORM
+
+
+class PassThrough:
+    def __init__(self, upstreams: Callable[[], Upstreams], mask: Callable[[str], str]) -> None:
+        self._upstreams, self.mask = upstreams, mask
+
+    async def forward(self, request: Incoming) -> Forwarded:
+        """Send a request on. Raises ChatFailed when it has no provider, or the provider refuses."""
+        return await (self._forward_form(request) if request.is_form else self._forward_json(request))
+
+    async def _forward_json(self, request: Incoming) -> Forwarded:
+        raw = b"".join([piece async for piece in request.pieces])
+        try:
+            body = orjson.loads(raw)
+        except orjson.JSONDecodeError as error:
+            raise bad_request(f"the body is not valid JSON: {error}") from error
+        if not isinstance(body, dict):
+            raise bad_request("the body must be a JSON object")
+        model = body.get("model")
+        if not isinstance(model, str | None):
+            raise bad_request("'model' must be a text")
+
+        def outgoing(name: str) -> Outgoing:
+            data = raw if not model or name == model else written({**json_value(raw), "model": name})
+            text = data.decode("utf-8", "replace")
+            masked = self.mask(text)
+            data = data if masked is text else masked.encode()
+            return Outgoing(path=request.path, body=data, content_type="application/json", accept=request.accept)
+
+        return await self._upstreams().forward(model or "", outgoing)
+
+    async def _forward_form(self, request: Incoming) -> Forwarded:
+        boundary = boundary_of(request.content_type)
+        if not boundary:
+            raise bad_request("the Content-Type of a form names its boundary")
+        form = FormModel(boundary)
+        async for piece in request.pieces:
+            form.feed(piece)
+            if form.is_done:
+                break
+
+        upload = _Upload(form, request.pieces)
+
+        def outgoing(name: str) -> Outgoing:
+            length = request.length
+            if form.span is not None and form.model and name != form.model:
+                start, end = form.span
+                length = None if length is None else length + len(name.encode()) - (end - start)
+                form.data[start:end] = name.encode()
+            return Outgoing(
+                path=request.path,
+                body=upload.pieces(),
+                content_type=request.content_type,
+                accept=request.accept,
+                length=length,
+            )
+
+        try:
+            return await self._upstreams().forward(form.model, outgoing)
+        except ChatFailed as failed:
+            raise upload.failure or failed from None
+
+
+class _Upload:
+    """A form that goes on while it comes. Why it stopped coming is kept: whoever sends it on hears only that it did."""
+
+    def __init__(self, form: FormModel, rest: AsyncIterator[bytes]) -> None:
+        self._form, self._rest = form, rest
+        self.failure: Exception | None = None
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        yield bytes(self._form.data)
+        self._form.data.clear()
+        try:
+            async for piece in self._rest:
+                yield piece
+        except Exception as error:
+            self.failure = error
+            raise

@@ -1,0 +1,227 @@
+"""JSON as model providers write it: strict JSON, and what the official clients of OpenAI read beside it.
+
+``orjson`` reads nearly everything. Where it refuses, Python's own reader is asked: ``NaN`` and ``Infinity`` become
+null, and half of a surrogate pair becomes U+FFFD unless the other half comes in the next event of the stream. Integers
+are exact, however long. A value of too many parts is refused, because reading it would stop everything else: neither
+reader lets others work before it is done.
+"""
+
+import gc
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from toolyard.gateway.sse import data_of
+from toolyard.protocol.json import MAX_DEPTH, Json, json_bytes
+from toolyard.protocol.regex import compile_pattern
+
+MAX_PARTS: Final = 200_000  # signs that separate values, in one event
+MAX_WHOLE_PARTS: Final = (
+    700_000  # in an answer that comes whole: long ones with 20 log probabilities per token have so many
+)
+MAX_ODD_PARTS: Final = 50_000  # of a value that orjson refuses: Python's reader takes longer
+_MAX_HALVES = 64  # texts of a stream that may wait for the other half of a pair
+_MAX_PATH = 12  # steps to a text that is waited for
+_SHORT = 64 * 1024  # bytes that cannot have many parts
+_MAX_EXACT = 4 * 1024 * 1024  # bytes that are searched for long integers; in longer ones such integers are rounded
+_SLICE = 256 * 1024
+_DIGITS = bytes.maketrans(b"0123456789", b"0" * 10)
+_LONG = b"0" * 19  # digits of an integer that may be beyond 64 bits, which orjson rounds
+_BACKSLASH, _N, _I = b"\\NI"
+_ODD_TOKEN = compile_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|-?(?:NaN|Infinity)', re.DOTALL)  # a text, or no number
+
+_Path = tuple[str | int, ...]
+
+
+def parse_provider_json(data: bytes, *, most: int = MAX_PARTS) -> Json:
+    """Parse a value that a provider sent. Raises ValueError, with the reason, when it cannot be read.
+
+    ``most``: how many parts it may have; ``MAX_WHOLE_PARTS`` for an answer that came whole.
+    """
+    if len(data) > _SHORT:
+        return _parse_large(data, most)
+    if data.translate(_DIGITS).find(_LONG) >= 0:
+        return _repair(_parse_odd(data))
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _repair(_parse_odd(data))  # it knows more, and says why if it does not
+    if len(data) > 2 * MAX_DEPTH:
+        _require_flat(value, data)
+    return value  # type: ignore[no-any-return]
+
+
+def may_be_odd(data: bytes) -> bool:
+    """Whether it may hold NaN, Infinity or half of a pair; so written as to take a few dozen nanoseconds."""
+    if _BACKSLASH in data and (b"\\ud" in data or b"\\uD" in data):
+        return True
+    return (_N in data and b"NaN" in data) or (_I in data and b"Infinity" in data)
+
+
+def repair_provider_json(data: bytes) -> bytes:
+    """Return ``data`` with strict JSON for what is not; the same bytes when all is. Lets other threads work."""
+    return _ODD_TOKEN.sub(_repair_token, data) if may_be_odd(data) else data
+
+
+class StreamRepair:
+    """Makes the events of one stream strict JSON; a surrogate pair may be split over two of them."""
+
+    __slots__ = ("_halves",)
+
+    def __init__(self) -> None:
+        self._halves: dict[_Path, str] = {}  # first halves of pairs, by the place of the text that they end
+
+    def repair_event(self, event: bytes) -> bytes:
+        """Return the event with strict JSON: the same bytes when it has it, as nearly all do."""
+        if not self._halves and not may_be_odd(event):
+            return event
+        data = data_of(event)
+        if not data or data == b"[DONE]":
+            return event
+        if _count_parts(data, MAX_ODD_PARTS) > MAX_ODD_PARTS:
+            return repair_provider_json(event)
+        if not self._halves and _is_strict(data):
+            return event
+        try:
+            value = _repair(_parse_odd(data), self._halves)
+        except ValueError:
+            return event
+        others = [line for line in event.split(b"\n") if not line.startswith(b"data:")]
+        return b"\n".join([*others, b"data: " + json_bytes(value)])
+
+
+def _repair_token(found: re.Match[bytes]) -> bytes:
+    token = found[0]
+    if token[0] != ord('"'):
+        return b"null"
+    if (b"\\ud" not in token and b"\\uD" not in token) or _is_strict(token):
+        return token
+    try:
+        return json_bytes(_combine(json.loads(token)))
+    except ValueError:
+        return token
+
+
+def _is_strict(data: bytes) -> bool:
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _count_parts(data: bytes, most: int) -> int:
+    """How many parts there are; counting ends soon after ``most``, because each of them takes its time."""
+    parts = 0
+    for at in range(0, len(data), _SLICE):
+        for sign in (b",", b"[", b"{"):
+            parts += data.count(sign, at, at + _SLICE)
+        if parts > most:
+            break
+    return parts
+
+
+def _parse_large(data: bytes, most: int) -> Json:
+    """Parse what may take long: each step over all of it is one that everybody else waits for."""
+    parts = _count_parts(data, most)
+    if parts > most:
+        raise ValueError(f"it has more than {most:,} values")
+    if not data[:64].lstrip(b" \t\r\n\xef\xbb\xbf").startswith((b"{", b"[", b'"')):
+        raise ValueError("it is not JSON")
+    may_be_long = parts <= MAX_ODD_PARTS and len(data) <= _MAX_EXACT
+    if may_be_long and data.translate(_DIGITS).find(_LONG) >= 0:
+        return _repair(_parse_odd(data))
+    enabled = gc.isenabled()
+    gc.disable()  # it would look again and again through what is being made, which doubles the time
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _repair(_parse_odd(data))
+    finally:
+        if enabled:
+            gc.enable()
+    _require_flat(value, data)
+    return value  # type: ignore[no-any-return]
+
+
+def _require_flat(value: Any, data: bytes) -> None:
+    """Raises ValueError for what could be read and not be written again."""
+    if _count_parts(data, MAX_DEPTH) > MAX_DEPTH:
+        try:
+            orjson.dumps(value)
+        except orjson.JSONEncodeError as error:
+            raise ValueError("it is nested too deep") from error
+
+
+def _parse_odd(data: bytes) -> Any:
+    if _count_parts(data, MAX_ODD_PARTS) > MAX_ODD_PARTS:
+        raise ValueError(f"it is not strict JSON and has more than {MAX_ODD_PARTS:,} values")
+    try:
+        return json.loads(data, parse_constant=lambda _: None)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+
+
+def _repair(value: Any, halves: dict[_Path, str] | None = None) -> Json:
+    """Make texts and numbers in ``value`` writable, in place. Never recurses. Raises ValueError for deep nesting."""
+    holder = [value]
+    pending: list[tuple[Any, _Path, int]] = [(holder, (), 0)]
+    while pending:
+        container, path, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise ValueError("it is nested too deep")
+        for key, inner, place in _entries(container, path):
+            if isinstance(inner, dict | list):
+                pending.append((inner, place, depth + 1))
+            elif isinstance(inner, str):
+                if halves or not _is_writable(inner):
+                    container[key] = _repair_text(inner, place, halves)
+            elif isinstance(inner, float) and not math.isfinite(inner):
+                container[key] = None
+    return holder[0]  # type: ignore[no-any-return]
+
+
+def _entries(container: Any, path: _Path) -> Iterator[tuple[Any, Any, _Path]]:
+    """Key, value and place of each; choices and calls are known by their index, wherever they stand."""
+    if isinstance(container, dict):
+        for key in list(container):
+            inner = container[key]
+            if not _is_writable(key):
+                del container[key]
+                container[key := _combine(key)] = inner
+            yield key, inner, (*path, key) if len(path) < _MAX_PATH else path
+        return
+    for position, inner in enumerate(container):
+        index = inner.get("index", position) if isinstance(inner, dict) else position
+        step = index if isinstance(index, int) else position
+        yield position, inner, (*path, step) if len(path) < _MAX_PATH else path
+
+
+def _repair_text(text: str, place: _Path, halves: dict[_Path, str] | None) -> str:
+    if halves is None:
+        return _combine(text)
+    if text:
+        text = halves.pop(place, "") + text
+    if text and "\ud800" <= text[-1] <= "\udbff" and len(halves) < _MAX_HALVES:
+        halves[place] = text[-1]
+        text = text[:-1]
+    return text if _is_writable(text) else _combine(text)
+
+
+def _combine(text: str) -> str:
+    """Pairs as the characters they stand for, single halves as U+FFFD."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _is_writable(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

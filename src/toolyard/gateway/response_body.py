@@ -1,0 +1,137 @@
+"""The body of a provider's response: its bytes in pieces, decompressed, and whatever came before it broke off.
+
+Nobody asks providers to compress, and some do it all the same: gzip and deflate are decompressed in a thread, ``STEP``
+bytes at a time, so that a small body that becomes a huge one is stopped by whoever reads it. Any other encoding is
+refused.
+"""
+
+import asyncio
+import zlib
+from typing import TYPE_CHECKING, Final
+
+from toolyard.gateway.faults import cut_off, too_slow, unreadable
+
+if TYPE_CHECKING:
+    import aiohttp
+
+STEP: Final = 128 * 1024  # bytes that are decompressed at once
+_INPUT = 16 * 1024  # of them before: what is left over is copied in each step
+_GZIP, _ZLIB, _RAW = 31, 15, -15
+_MAGIC = b"\x1f\x8b"  # with which gzip begins
+_ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
+
+
+class ResponseBody:
+    """Raises ChatFailed for an encoding that nobody asked for."""
+
+    __slots__ = ("_content", "_inflation", "_name")
+
+    def __init__(self, name: str, response: "aiohttp.ClientResponse") -> None:
+        self._name, self._content = name, response.content
+        encoding = response.headers.get("Content-Encoding", "").strip().lower()
+        self._inflation: Inflation | None = None
+        if encoding not in ("", "identity"):
+            if encoding not in _ENCODINGS:
+                raise unreadable(name, f"sent its answer compressed as '{encoding[:50]}', which nobody asked for")
+            self._inflation = Inflation(_ENCODINGS[encoding])
+
+    @property
+    def is_there(self) -> bool:
+        """Whether all of it has arrived, so that ``read_rest`` has nothing to wait for."""
+        return self._inflation is None and self._content.is_eof()
+
+    def read_rest(self) -> bytes:
+        return self._content.read_nowait(-1)
+
+    async def read(self, deadline: float, silence: str) -> bytes:
+        """The next bytes; none at the end. ``silence`` says what the provider did until the deadline.
+
+        Raises ChatFailed when it broke off, but only after every byte that came before.
+        """
+        if self._inflation is None:
+            return await self._receive(deadline, silence)
+        try:
+            while not (data := await asyncio.to_thread(self._inflation.step)):
+                more = await self._receive(deadline, silence)
+                if not more:
+                    self._inflation.finish()
+                    return b""
+                self._inflation.feed(more)
+        except zlib.error as error:
+            raise unreadable(self._name, f"sent a compressed answer that cannot be read: {error}") from error
+        except EOFError as error:
+            raise cut_off(self._name, "its compressed answer is not complete") from error
+        return data
+
+    async def read_all(self, most: int, deadline: float, silence: str, *, begun: bytes = b"") -> bytes:
+        """``begun`` and all that is left: at most ``most`` bytes and the piece that goes beyond them."""
+        pieces, size = [begun], len(begun)
+        while size <= most and (data := await self.read(deadline, silence)):
+            pieces.append(data)
+            size += len(data)
+        return b"".join(pieces)
+
+    async def _receive(self, deadline: float, silence: str) -> bytes:
+        import aiohttp
+
+        content = self._content
+        try:
+            data = content.read_nowait(-1)
+            if data or content.at_eof():
+                return data
+            async with asyncio.timeout_at(deadline):
+                return await content.readany()
+        except TimeoutError as error:
+            raise too_slow(self._name, silence) from error
+        except (aiohttp.ClientError, OSError) as error:
+            if data := content._read_nowait(-1):  # the public ways forget what came before a connection broke
+                return data
+            raise cut_off(self._name, str(error)) from error
+
+
+class Inflation:
+    """Decompression in steps. Raises zlib.error for bytes that are none of its kind."""
+
+    def __init__(self, kind: int) -> None:
+        self._kind, self._input = kind, b""
+        self._inflate = zlib.decompressobj(kind)
+        self._begun = self._ended = False
+        self._may_have_more = False  # of what it was given already
+
+    def feed(self, data: bytes) -> None:
+        if not self._ended:  # whatever follows is no part of it
+            self._input += data
+
+    def step(self) -> bytes:
+        """At most ``STEP`` bytes; none when it needs more to go on."""
+        while self._can_go_on():
+            given, self._input = self._input[:_INPUT], self._input[_INPUT:]
+            data = self._inflate.decompress(given, STEP)
+            self._may_have_more = len(data) == STEP and not self._inflate.eof
+            self._input = self._inflate.unconsumed_tail + self._inflate.unused_data + self._input
+            if data:
+                return data
+        return b""
+
+    def finish(self) -> None:
+        """Raises EOFError when the end is missing; an answer without any bytes has one."""
+        if self._begun and not self._inflate.eof:
+            raise EOFError
+
+    def _can_go_on(self) -> bool:
+        if self._inflate.eof and not self._begin_member():
+            return False
+        if not self._begun and self._input:
+            self._begun = True
+            if self._kind == _ZLIB and self._input[0] & 0x0F != zlib.DEFLATED:
+                self._inflate = zlib.decompressobj(_RAW)  # some leave out the head that belongs to deflate
+        return bool(self._input) or self._may_have_more
+
+    def _begin_member(self) -> bool:
+        """Gzip may go on with another member."""
+        if self._kind == _GZIP and self._input.startswith(_MAGIC):
+            self._inflate = zlib.decompressobj(_GZIP)
+            return True
+        if self._kind != _GZIP or not _MAGIC.startswith(self._input):
+            self._input, self._ended = b"", True
+        return False

@@ -1,0 +1,258 @@
+"""The settings of model providers: their addresses, keys, headers, limits, and who stands in for whom.
+
+A header whose value is or holds ``{key}`` carries the key of the provider in place of ``Authorization``.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from toolyard.protocol.json import Json, JsonObject
+
+MAX_KEYS: Final = 100
+MAX_ENTRIES: Final = 64  # headers, or query parameters
+MAX_FALLBACKS: Final = 10
+MAX_SECONDS: Final = 3600
+MAX_TOOL_ROUNDS: Final = 100
+KEY_MARK: Final = "{key}"
+TABLES: Final = ("headers", "query")  # fields that hold several texts by their names
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,100}")
+_HEADER_VALUE = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
+_URL = re.compile(r"https?://[^\s/?#@]+(/[^\s?#]*)?")
+_PROXY = re.compile(r"https?://([^\s/?#@]+@)?[^\s/?#@]+/?")
+# they belong to the connection or to the body
+_NOT_HEADERS = frozenset({
+    "accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host",
+    "keep-alive", "te", "trailer", "transfer-encoding", "upgrade",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderOptions:
+    """How a model provider is asked, beside its address and its first key."""
+
+    keys: tuple[str, ...] = field(default=(), repr=False)  # further ones, used in turn
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    proxy: str | None = field(default=None, repr=False)  # it may hold a login
+    first_byte_seconds: float | None = None
+    idle_seconds: float | None = None
+    whole_seconds: float | None = None
+    tool_rounds: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != ProviderOptions()
+
+    @property
+    def named_secrets(self) -> tuple[tuple[str, str], ...]:
+        """Keys, and what secret headers and query parameters hold, each with the field that it stands in."""
+        tables = (("headers", self.headers), ("query", self.query))
+        held = [
+            (table, value)
+            for table, entries in tables
+            for name, value in entries.items()
+            if _is_secret(name, value) and KEY_MARK not in value
+        ]
+        return (*(("keys", key) for key in self.keys), *held)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Texts that nobody may see: the named ones, and the login of a proxy."""
+        held = [value for _, value in self.named_secrets]
+        tokens = [value.split()[-1] for value in held if " " in value]  # such as the one after Bearer
+        login = self.proxy.partition("://")[2].rpartition("@")[0] if self.proxy else ""
+        return (*held, *tokens, *([login, login.partition(":")[2]] if ":" in login else []))
+
+    def to_json(self) -> "JsonObject":
+        """What is set, secrets masked."""
+        return {one.name: value for one in fields(self) if (value := mask_field(one.name, getattr(self, one.name)))}
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """A model provider with a name of its own."""
+
+    url: str
+    key: str | None = field(default=None, repr=False)
+    models: tuple[str, ...] = ()  # none: it is asked what it has
+    options: ProviderOptions = ProviderOptions()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return (*((self.key,) if self.key else ()), *self.options.secrets)
+
+    def to_json(self) -> "JsonObject":
+        """What is set, secrets masked."""
+        own: JsonObject = {"url": self.url, "key": mask_field("key", self.key), "models": list(self.models)}
+        return own | self.options.to_json()
+
+
+def mask_field(name: str, value: Any) -> "Json":
+    """The field of a provider as people may see it; None when it is not set."""
+    from toolyard.engine.masking import MASK
+
+    if not value:
+        return None
+    if name in TABLES:
+        return {key: MASK if is_secret_entry(name, key, one) else one for key, one in value.items()}
+    if name in OPEN_FIELDS and not (isinstance(value, str) and _is_secret("", value)):
+        return list(value) if isinstance(value, tuple) else value
+    return MASK
+
+
+def is_secret_entry(table: str, name: str, value: object) -> bool:
+    """Whether a header or a query parameter is shown without its value; of headers, any may hold a key."""
+    return table == "headers" or not isinstance(value, str) or _is_secret(name, value)
+
+
+def parse_url(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("expected a text")
+    if not _URL.fullmatch(value):
+        raise ValueError(f"'{value}' is not the address of a model provider: write it like https://api.example.org/v1")
+    return value
+
+
+def parse_providers(value: object) -> Mapping[str, Provider]:
+    if not isinstance(value, dict):
+        raise ValueError("expected a table of model providers, such as [upstreams.local]")
+    return {name: _parse_provider(name, table) for name, table in value.items()}
+
+
+def parse_options(value: object) -> ProviderOptions:
+    """The options of the provider that has no name."""
+    if not isinstance(value, dict):
+        raise ValueError("expected a table, such as [upstream_options]")
+    _require_known(value, _OPTIONS, "")
+    return _parse_options(value, "")
+
+
+def parse_fallbacks(value: object) -> Mapping[str, tuple[str, ...]]:
+    if not isinstance(value, dict):
+        raise ValueError('expected a table of models, such as { "gpt-5" = ["far/gpt-5", "local/qwen3:8b"] }')
+    return {model: _parse_fallback(model, others) for model, others in value.items()}
+
+
+def _parse_fallback(model: str, others: object) -> tuple[str, ...]:
+    if not isinstance(others, list) or not 1 <= len(others) <= MAX_FALLBACKS or not all(map(_is_word, others)):
+        raise ValueError(
+            f"'{model}' needs a list of 1 to {MAX_FALLBACKS} models, in the order in which they stand in for it"
+        )
+    if model in others or len(set(others)) < len(others):
+        raise ValueError(f"'{model}' names a model twice: each stands in once")
+    return tuple(others)
+
+
+def _parse_provider(name: str, table: object) -> Provider:
+    where = f"'{name}': "
+    if not isinstance(table, dict) or "url" not in table:
+        raise ValueError(f"'{name}' needs url, and may have {', '.join(_FIELDS[1:])}")
+    _require_known(table, _FIELDS, where)
+    models = table.get("models", [])
+    if not isinstance(models, list) or not all(map(_is_word, models)):
+        raise ValueError(f'{where}models: expected a list of models, such as ["qwen3:8b"]')
+    key = _parse_key(table["key"], f"{where}key") if "key" in table else None
+    try:
+        url = parse_url(table["url"])
+    except ValueError as error:
+        raise ValueError(f"{where}url: {error}") from error
+    return Provider(url, key, tuple(models), _parse_options(table, where))
+
+
+def _require_known(table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
+    from toolyard.protocol.arguments import nearest
+
+    for name in table:
+        if name not in known:
+            guess = nearest(name, list(known))
+            raise ValueError(
+                f"{where}unknown field '{name}': "
+                + (f"did you mean '{guess}'?" if guess else f"use {', '.join(known)}")
+            )
+
+
+def _parse_options(table: Mapping[str, object], where: str) -> ProviderOptions:
+    return ProviderOptions(**{
+        name: parse(table[name], f"{where}{name}") for name, parse in _OPTION_PARSERS.items() if name in table
+    })  # fmt: skip
+
+
+def _parse_key(value: object, where: str) -> str:
+    if not isinstance(value, str) or not _HEADER_VALUE.fullmatch(value):
+        raise ValueError(f"{where}: expected a key as the provider gives it: one line of ASCII characters")
+    return value
+
+
+def _parse_keys(value: object, where: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not 1 <= len(value) <= MAX_KEYS:
+        raise ValueError(f"{where}: expected a list of 1 to {MAX_KEYS} keys")
+    return tuple(_parse_key(key, where) for key in value)
+
+
+def _parse_headers(value: object, where: str) -> Mapping[str, str]:
+    headers = _parse_entries(value, where, '{ "X-Title" = "Toolyard" }')
+    for name, text in headers.items():
+        if not _HEADER.fullmatch(name) or not _HEADER_VALUE.fullmatch(text):
+            raise ValueError(f"{where}: '{name}' is not a header: a name and one line of ASCII characters")
+        if name.lower() in _NOT_HEADERS:
+            raise ValueError(f"{where}: '{name}' belongs to the connection and cannot be set: leave it out")
+    return headers
+
+
+def _parse_query(value: object, where: str) -> Mapping[str, str]:
+    return _parse_entries(value, where, '{ "api-version" = "2024-10-21" }')
+
+
+def _parse_entries(value: object, where: str, example: str) -> Mapping[str, str]:
+    if (
+        not isinstance(value, dict)
+        or len(value) > MAX_ENTRIES
+        or not all(name and isinstance(text, str) for name, text in value.items())
+    ):
+        raise ValueError(f"{where}: expected a table of at most {MAX_ENTRIES} texts, such as {example}")
+    return dict(value)
+
+
+def _parse_proxy(value: object, where: str) -> str:
+    if not isinstance(value, str) or not _PROXY.fullmatch(value):
+        raise ValueError(f"{where}: expected the address of an HTTP proxy, such as http://proxy.example.org:3128")
+    return value
+
+
+def _parse_seconds(value: object, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 1 <= value <= MAX_SECONDS:
+        raise ValueError(f"{where}: expected a number of seconds from 1 to {MAX_SECONDS}")
+    return value
+
+
+def _parse_rounds(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_TOOL_ROUNDS:
+        raise ValueError(f"{where}: expected a whole number from 1 to {MAX_TOOL_ROUNDS}")
+    return value
+
+
+def _is_word(value: object) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_secret(name: str, value: str) -> bool:
+    from toolyard.plugins.environment import is_secret
+
+    return is_secret(name, value)
+
+
+_OPTION_PARSERS: Mapping[str, Callable[[object, str], Any]] = {
+    "keys": _parse_keys,
+    "headers": _parse_headers,
+    "query": _parse_query,
+    "proxy": _parse_proxy,
+    "first_byte_seconds": _parse_seconds,
+    "idle_seconds": _parse_seconds,
+    "whole_seconds": _parse_seconds,
+    "tool_rounds": _parse_rounds,
+}
+_OPTIONS = tuple(_OPTION_PARSERS)
+_FIELDS = ("url", "key", "models", *_OPTIONS)
+OPEN_FIELDS: Final = frozenset(_FIELDS) - {"key", "keys"}  # shown, unless what they hold is a secret
