@@ -1338,6 +1338,9 @@ ROUTES: Final = _now(
      "Answers, streams and errors to a served origin can be read by its page, with our headers."),
     ("cors:browser", "clients",
      "OpenAI's client works in pages of Chromium: of a file, of a sandboxed frame and of an extension."),
+    ("clients:matrix", "clients",
+     ("With default settings openai-python, openai-node, llm, LangChain, pydantic-ai, the AI SDK and litellm cause a "
+      "tool's effect once, however the provider fails after it.")),
     ("s:S-45", "security S-45",
      "No key stands in a URL: a header, a subprotocol or a ticket valid once for 30 s is used, and logs hold no key."),
     ("s:S-46", "security S-46", "Keys are compared in constant time on their hashes."),

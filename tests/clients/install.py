@@ -51,17 +51,21 @@ def install_node_clients() -> Path:
     return place
 
 
+def copy_node_script(source: Path) -> Path:
+    """Return a copy of ``source`` beside ``node_modules``, where what it imports is looked for."""
+    place = install_node_clients()
+    target = place / source.name
+    with _locked(place):  # another process may be reading it
+        if not target.exists() or target.read_bytes() != source.read_bytes():
+            shutil.copy(source, target)
+    return target
+
+
 def bundle_for_browsers(source: Path, target: Path) -> None:
     """Write ``source`` with the packages that it imports as one classic script."""
-    place = install_node_clients()
-    entry = place / source.name  # beside node_modules, where its imports are looked for
-    with _locked(place):
-        shutil.copy(source, entry)
-        _run(
-            "esbuild",
-            [str(place / "node_modules/.bin/esbuild"), entry.name, "--bundle", "--format=iife", f"--outfile={target}"],
-            place,
-        )
+    entry = copy_node_script(source)
+    esbuild = entry.parent / "node_modules/.bin/esbuild"
+    _run("esbuild", [str(esbuild), entry.name, "--bundle", "--format=iife", f"--outfile={target}"], entry.parent)
 
 
 @contextmanager
