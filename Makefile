@@ -44,7 +44,7 @@ lock: $(DEV) ## resolve the dependencies anew
 		--python-version 3.11 pyproject.toml --group pyproject.toml:build --group pyproject.toml:dev -o requirements/dev.txt
 
 clean: ## remove what make installed and cached, never a home
-	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .clients
 
 $(RUN): pyproject.toml requirements/run.txt scripts/setup
 	@scripts/setup run

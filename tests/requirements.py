@@ -1380,8 +1380,22 @@ ROUTES: Final = _now(
     ("s:S-42", "security S-42", "A Host that is not allowed, or none, answers 421 or 403, on WebSocket and MCP too."),
     ("s:S-43", "security S-43",
      ("Cross-site forms, plain-text JSON and images change nothing: origin, content type and CSRF token are checked "
-      "and GET has no effect.")),
-    ("s:S-44", "security S-44", "A WebSocket from a foreign origin is rejected at the handshake."),
+      "and GET has no effect. The session cookie counts for pages of this server alone.")),
+    ("s:S-44", "security S-44",
+     "A WebSocket from a foreign origin is rejected at the handshake, also from that of a program."),
+    ("cors:programs", "clients",
+     ("A desktop application, an extension or a local file, by an origin of null or of another scheme than http, is "
+      "served with a key in the Authorization header, and with nothing else.")),
+    ("cors:preflight", "clients",
+     ("A preflight of a served origin is answered without a key and allows every header that a request with a key may "
+      "send; credentials are never allowed.")),
+    ("cors:readable", "clients",
+     "Answers, streams and errors to a served origin can be read by its page, with our headers."),
+    ("cors:browser", "clients",
+     "OpenAI's client works in pages of Chromium: of a file, of a sandboxed frame and of an extension."),
+    ("clients:matrix", "clients",
+     ("With default settings openai-python, openai-node, llm, LangChain, pydantic-ai, the AI SDK and litellm cause a "
+      "tool's effect once, however the provider fails after it.")),
     ("s:S-45", "security S-45",
      "No key stands in a URL: a header, a subprotocol or a ticket valid once for 30 s is used, and logs hold no key."),
     ("s:S-46", "security S-46", "Keys are compared in constant time on their hashes."),

@@ -22,7 +22,7 @@ class Script:
     status: int = 200
     kind: str = "text/event-stream"  # empty: it does not say
     headers: dict[str, str] = field(default_factory=dict)
-    then: str = "end"  # end, cut, hang
+    then: str = "end"  # end, cut, hang; or drop: the connection closes without an answer
     pause_s: float = 0.0
     late_s: float = 0.0  # before anything is sent
     begins: asyncio.Event | None = None  # before anything is sent
@@ -136,6 +136,9 @@ async def _perform(request: web.Request, script: Script, one: Provider) -> web.S
         await asyncio.sleep(script.late_s)
         if script.begins is not None:
             await script.begins.wait()
+        if script.then == "drop" and request.transport is not None:
+            request.transport.close()
+            return response
         await response.prepare(request)
         if script.waits is not None:
             await script.waits.wait()

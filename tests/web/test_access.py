@@ -191,6 +191,21 @@ async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: Fa
 
 
 @pytest.mark.requirement("s:S-47")
+async def test_a_right_session_link_or_ticket_opens_whatever_wrong_keys_came_before(tmp_path: Path) -> None:
+    async with serving(tmp_path) as running:
+        session = {"Cookie": cookie_of(await sign_in(running, key=running.key))}
+        link = running.server.access.link()
+        ticket = (await running.post("/ws-ticket")).json["ticket"]
+        for number in range(MANY):
+            await running.get("/v1/tools", key=f"wrong-{number}")
+        assert (await running.get("/v1/session", key=None, headers=session)).status == 200
+        async with running.client.ws_connect(f"{running.url}/ws?ticket={ticket}") as socket:
+            assert not socket.closed
+        assert (await sign_in(running, link=link)).status == 303
+        assert (await running.get("/v1/tools", key="wrong")).status == 429
+
+
+@pytest.mark.requirement("s:S-47")
 async def test_wrong_logins_cookies_and_tickets_count_too(tmp_path: Path) -> None:
     async with serving(tmp_path) as running:
         for _ in range(MANY // 2):

@@ -1,9 +1,10 @@
 """The edge of the server: what every request passes before a route sees it, and every answer after.
 
 In this order, from the head alone: the Host, the Origin, whether the server takes work, who asks, their scope, the CSRF
-token of a browser's session, the kind and size of the body. Only then is a byte of the body read. Each answer has the
-id of its request and the headers that keep pages in their place. Pure ASGI: it holds nothing back and copies nothing.
-Requests that come in one burst take turns, so that none of them stops everything else.
+token of a browser's session, the kind and size of the body. Only then is a byte of the body read. Each answer, also to
+what is refused, has the id of its request, the headers that keep pages in their place, and those of CORS. Pure ASGI: it
+holds nothing back and copies nothing. Requests that come in one burst take turns, so that none of them stops everything
+else.
 """
 
 import logging
@@ -21,8 +22,9 @@ from toolyard.engine.clock import Clock
 from toolyard.gateway.fair import Fair
 from toolyard.web.access import Access, Visitor, same
 from toolyard.web.bodies import BODY_S, Bounded, limit_of, patience_of, require_sound_body
+from toolyard.web.cors import answer_headers, is_own_page, is_preflight, preflight_headers, require_origin
 from toolyard.web.drain import Drain
-from toolyard.web.head import Head, Neighbourhood, is_guest, read_head, require_host, require_origin
+from toolyard.web.head import Head, Neighbourhood, read_head, require_host
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, bug, error_body
 from toolyard.web.scope import CALLBACK, VCP_CHANNELS, is_nowhere, is_open, needed
@@ -83,10 +85,11 @@ class Edge:
         started = self._clock.monotonic()
         with self._drain:
             try:
-                app = self._app if self._admit(scope, head) else await self._nowhere()
-                if head.method == "OPTIONS" and is_guest(head, self.near):
+                if is_preflight(head, self.near):
+                    require_host(head, self.near)
                     await answer.preflight()
                 else:
+                    app = self._app if self._admit(scope, head) else await self._nowhere()
                     patience = patience_of(head.path, self._body_s)
                     await app(scope, Bounded(receive, limit_of(head.path), patience), answer.send)
             except Refusal as refusal:
@@ -136,8 +139,6 @@ class Edge:
                 require_sound_body(head)
             return True
         self._drain.require_open()
-        if head.method == "OPTIONS" and is_guest(head, self.near):
-            return True
         visitor = self._visitor(head)
         if not visitor.may(needed(head.path)):
             if head.wants_page and is_nowhere(head.path):
@@ -152,15 +153,14 @@ class Edge:
         return True
 
     def _visitor(self, head: Head) -> Visitor:
-        kind, _, key = head.get("authorization").partition(" ")
-        if kind.lower() == "bearer" and key:
-            return self._access.by_key(key.strip(), head.address)
+        if key := head.bearer_key:
+            return self._access.by_key(key, head.address)
         if head.method == "WEBSOCKET":
             if ticket := _ticket(head):
                 return self._access.by_ticket(ticket, head.address)
             if head.path.startswith(VCP_CHANNELS) and _VCP_KEY in head.path:
                 return self._access.by_key(unquote(head.path.partition(_VCP_KEY)[2]), head.address)
-        if session := head.cookie(self._cookie):
+        if (session := head.cookie(self._cookie)) and is_own_page(head):
             return self._access.by_session(session, head.address)
         raise self._access.by_nothing(head.address)
 
@@ -180,7 +180,8 @@ class _Answer:
             self.status = message["status"]
             own = {name for name, _ in message["headers"]}
             more = [pair for pair in _HEADERS if pair[0] not in own]
-            message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *self._cors()]
+            cors = answer_headers(self._head, self._near)
+            message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode()), *cors]
         await self._send(message)
 
     async def refuse(self, refusal: Refusal) -> None:
@@ -195,18 +196,9 @@ class _Answer:
         await self.send({"type": "http.response.body", "body": body if self._head.method != "HEAD" else b""})
 
     async def preflight(self) -> None:
-        allowed = [
-            (b"access-control-allow-methods", b"GET, POST, PUT, PATCH, DELETE"),
-            (b"access-control-allow-headers", b"authorization, content-type"),
-            (b"access-control-max-age", b"600"),
-        ]
-        await self.send({"type": "http.response.start", "status": HTTPStatus.NO_CONTENT.value, "headers": allowed})
+        start = {"type": "http.response.start", "status": HTTPStatus.NO_CONTENT.value}
+        await self.send({**start, "headers": preflight_headers(self._head)})
         await self.send({"type": "http.response.body", "body": b""})
-
-    def _cors(self) -> list[tuple[bytes, bytes]]:
-        if not self._near.origins or not is_guest(self._head, self._near):
-            return []
-        return [(b"access-control-allow-origin", self._head.get("origin").encode("latin-1")), (b"vary", b"origin")]
 
 
 def _sign_in(head: Head) -> bytes:

@@ -62,6 +62,12 @@ class Head:
         return next((value for key, _, value in pairs if key == name), "")
 
     @property
+    def bearer_key(self) -> str:
+        """The key of the Authorization header; empty when there is none."""
+        kind, _, key = self.get("authorization").partition(" ")
+        return key.strip() if kind.lower() == "bearer" else ""
+
+    @property
     def content_type(self) -> str:
         return self.get("content-type").partition(";")[0].strip().lower()
 
@@ -101,21 +107,6 @@ def require_host(head: Head, near: Neighbourhood) -> None:
             HTTPStatus.MISDIRECTED_REQUEST,
             f"this server does not go by the name {host[:100]!r}: use its own address, or set allowed_hosts",
         )
-
-
-def require_origin(head: Head, near: Neighbourhood) -> None:
-    """Nothing that changes anything, and no WebSocket, comes from a page of somebody else (S-43, S-44)."""
-    if head.is_safe or is_guest(head, near):
-        return
-    origin = head.get("origin")
-    own = f"{head.scheme}://{head.get('host').lower()}"
-    if (origin and origin.lower() != own) or head.get("sec-fetch-site") in ("cross-site", "same-site"):
-        raise Refusal(HTTPStatus.FORBIDDEN, "a page of another origin may not do this: set allowed_origins if it may")
-
-
-def is_guest(head: Head, near: Neighbourhood) -> bool:
-    """Whether it comes from a page of another origin that the owner has allowed."""
-    return head.get("origin").lower() in near.origins
 
 
 def _behind_proxy(head: Head, near: Neighbourhood) -> Head:
