@@ -157,6 +157,11 @@ TRUNCATION: Final = _now(
     ("truncation:keeps", "002 §2", "Truncation keeps the stats and the context of the original result."),
     ("truncation:text", "002 §2, 002 §4",
      "The text of a truncated result says that it was cut, how much was kept and where the whole output is."),
+    ("truncation:batch", "002 §2",
+     "A batch is measured by the lines and bytes of its items' texts, like single calls, and cut when they are many."),
+    ("truncation:pages", "002 §2",
+     ("Beside the stored JSON lies a .txt with the text, named in context.full_text_path and in the text with the "
+      "exact Read call that goes on; Read and Grep show every line of it, also of a result that is one endless line.")),
     ("truncation:skip", "002 §1, contract §1",
      "A result with context.truncation_skip true is shown whole up to 1 MiB."),
     ("truncation:hard-cap", "contract §1",
