@@ -246,6 +246,8 @@ DIALECTS: Final = _now(
     ("dialect:vcp:validation", "000 §4, contract §3",
      ("Validation findings become text parts at the end of the vcp content and leave the message before them "
       "unchanged.")),
+    ("dialect:vcp:validation:file", "000 §4, 000 §2.3",
+     "In a batch, and in a patch of several files, the validation findings name their file."),
     ("dialect:vcp:batch:reads", "000 §2.3, contract §3",
      "In a batch the contents of reading calls are flattened into one content in their order."),
     ("dialect:vcp:batch:writes", "000 §2.3, contract §3",
@@ -275,7 +277,7 @@ DIALECTS: Final = _now(
       "occurrences.")),
     ("dialect:backend:multiedit-failure", "004 §3, contract §3",
      ('A failed MultiEdit has data "Error in edit N: String not found: " with the first 50 characters and "...", or '
-      'the other cause after "Error in edit N: ".')),
+      'the other cause after "Error in edit N: "; also when the text is gone because somebody changed the file.')),
     ("dialect:backend:notebook", "004 §4, contract §3",
      ("NotebookEditCell has exactly cell_number, new_source, cell_type, language and edit_mode, and no path, for "
       "replace, insert and delete.")),

@@ -630,7 +630,7 @@ def multi_failed(cause: ErrorCode | Reason, edits: Json, number: Json = 1) -> Ou
         (Reason.NOT_FOUND_IN_FILE, f"String not found: {'o' * 50}..."),
         (Reason.NOT_UNIQUE, f"String not unique: {'o' * 50}..."),
         (Reason.NO_CHANGE, f"No change: {'o' * 50}..."),
-        (Reason.STALE, "It cannot be done."),
+        (Reason.STALE, f"String not found: {'o' * 50}..."),
         (ErrorCode.PERMISSION_DENIED, "It cannot be done."),
     ],
 )
