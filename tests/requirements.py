@@ -674,6 +674,12 @@ REPLY_TEXT: Final = _now(
      "think and attachments are optional, and a missing or empty content is an error."),
     ("reply:failure", "003 error handling, contract §7",
      "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
+    ("reply:syntax-error", "003 error handling, 003 common errors",
+     ('A syntax error that costs a reply its content is named with its position, as "Unexpected character at position '
+      'N", in English and after "JSON 格式错误: " in Chinese, and not as a missing field.')),
+    ("reply:entities", "003 compatibility",
+     "A reply whose quotes are HTML entities is read, with all characters that are escaped for pages restored once."),
+    ("reply:code-language", "003 best practices", "A code attachment without a language is reported as a problem."),
     ("reply:fences", "003 compatibility, contract §7",
      "JSON in a code fence is read, also when strings in it hold fences."),
     ("reply:lenient", "003 compatibility, contract §7",
