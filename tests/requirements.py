@@ -674,6 +674,10 @@ REPLY_TEXT: Final = _now(
      "think and attachments are optional, and a missing or empty content is an error."),
     ("reply:failure", "003 error handling, contract §7",
      "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
+    ("plugin:manifest-comments", "001 §5.2",
+     "A manifest with // or /* */ comments, as the seed prints it, loads with a warning at the first of them."),
+    ("plugin:config-cut", "001 §2.2",
+     "A=b#c in config.env is read as b, as VCPToolBox reads it, and lint says that the value was cut."),
     ("reply:syntax-error", "003 error handling, 003 common errors",
      ('A syntax error that costs a reply its content is named with its position, as "Unexpected character at position '
       'N", in English and after "JSON 格式错误: " in Chinese, and not as a missing field.')),

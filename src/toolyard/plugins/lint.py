@@ -17,7 +17,7 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifest import Command, Manifest, PluginType, command_spec
 from toolyard.protocol.manifests.safe_text import hides
-from toolyard.protocol.manifests.source import Path, place, written
+from toolyard.protocol.manifests.source import Path, blank_comments, place, written
 
 _ASKS_LATER = re.compile(r"query|status|check|poll|result|cancel|list|查询|状态|取消", re.IGNORECASE)
 _REPEAT = re.compile(
@@ -43,7 +43,7 @@ class _Text:
 
 def lint(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[Problem, ...]:
     """All problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
-    text = _Text(plugin.raw_manifest.decode(errors="replace"))
+    text = _Text(blank_comments(plugin.raw_manifest.decode(errors="replace")))
     problems = [_placed(text, problem) for problem in plugin.problems]
     problems += [Problem(message=remark, warning=True) for remark in remarks]
     if plugin.state in (State.SHADOWED, State.UNSUPPORTED):
