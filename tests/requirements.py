@@ -674,6 +674,12 @@ REPLY_TEXT: Final = _now(
      "think and attachments are optional, and a missing or empty content is an error."),
     ("reply:failure", "003 error handling, contract §7",
      "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
+    ("plugin:same-name", "contract §6",
+     ("Of plugins with one name the one given with --plugins wins, then the home's, the project's, the shipped one; an "
+      "unreviewed one never displaces a reviewed one, import takes it all the same, and the list says which one runs "
+      "and which it hides.")),
+    ("plugin:same-name:rules", "contract §6",
+     "A rule that was made for a plugin does not hold for another plugin that takes its name."),
     ("plugin:manifest-comments", "001 §5.2",
      "A manifest with // or /* */ comments, as the seed prints it, loads with a warning at the first of them."),
     ("plugin:config-cut", "001 §2.2",

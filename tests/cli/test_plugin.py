@@ -223,6 +223,34 @@ def test_list_shows_state_reason_and_problems_of_each(shell: Shell) -> None:
     assert shell.run("plugin").stdout == done.stdout
 
 
+@pytest.mark.requirement("plugin:same-name", "plugin:same-name:rules", "plugin:cli:state")
+def test_the_owners_plugin_wins_over_a_shipped_one_after_its_review_and_rules_stay_behind(shell: Shell) -> None:
+    program = "import json\nprint(json.dumps({'status': 'success', 'result': 'mine'}))\n"
+    folder = _echo(_home(shell) / "plugins", "EchoPlugin", program)
+    rule = ("approval", "rules", "add", "EchoPlugin", "--allow", "--json")
+    assert shell.json(*rule)["plugin"] == "shipped:EchoPlugin"
+    call = ("call", "EchoPlugin", "text=hi", "--json")
+    assert "mine" not in shell.json(*call)["text"]
+    mine, shipped = [one for one in shell.json("plugin", "list", "--json") if one["name"] == "EchoPlugin"]
+    assert (mine["state"], shipped["state"]) == ("needs_review", "ready")
+    assert f"until then the shipped one in {shipped['folder']} runs" in mine["reason"]
+
+    assert shell.run("plugin", "allow", "EchoPlugin", "--yes").returncode == 0
+    assert shell.json(*call)["text"].startswith("mine")
+    mine, shipped = [one for one in shell.json("plugin", "list", "--json") if one["name"] == "EchoPlugin"]
+    assert (mine["folder"], mine["state"], mine["hides"]) == (str(folder), "ready", [shipped["folder"]])
+    assert (shipped["state"], shipped["hidden_by"]) == ("duplicate", str(folder))
+    listed = " ".join(shell.run("plugin", "list").stdout.split())
+    assert f"it runs instead of {shipped['folder']}" in listed
+    assert "duplicate hidden by the home plugin in" in listed
+    assert shell.json(*rule)["plugin"] == "home:EchoPlugin"
+
+    assert shell.run("plugin", "disable", "EchoPlugin").returncode == 0
+    assert "mine" not in shell.json(*call)["text"]
+    assert shell.run("plugin", "enable", "EchoPlugin").returncode == 0
+    assert shell.json(*call)["text"].startswith("mine")
+
+
 @pytest.mark.requirement("plugin:cli:state", "s:S-83")
 def test_a_plugin_runs_only_after_a_review_and_not_after_a_change(shell: Shell) -> None:
     folder = _echo(shell.project / "plugins")

@@ -18,7 +18,7 @@ from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.environment import DATA_FOLDER
 from toolyard.plugins.install import install as install_plugin
 from toolyard.plugins.plugin import Origin, Plugin, State
-from toolyard.plugins.review import described, type_of
+from toolyard.plugins.review import describe_standing, described, type_of
 
 
 @click.group("plugin", cls=Verbs, invoke_without_command=True, short_help="Write, review, install and list plugins.")
@@ -90,11 +90,13 @@ def remove(common: Common, name: str) -> None:
 
 async def _list(common: Common) -> None:
     async with Yard(common.config()) as yard:
-        plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: (plugin.name.lower(), str(plugin.folder)))
+        plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: plugin.name.lower())  # and as they win
     if common.json:
         print_json([described(plugin) for plugin in plugins])
         return
-    print_table([(shown(p.name), type_of(p), p.origin.value, p.state.value, shown(p.reason)) for p in plugins])
+    print_table(
+        [(shown(p.name), type_of(p), p.origin.value, p.state.value, shown(describe_standing(p))) for p in plugins]
+    )
     for plugin in plugins:
         for problem in plugin.problems:
             if plugin.state is not State.READY or not problem.warning:
@@ -104,7 +106,7 @@ async def _list(common: Common) -> None:
 async def _allow(common: Common, name: str, *, yes: bool) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
-        plugin = named(source, name)
+        plugin = named(source, name, waits_as=(State.NEEDS_REVIEW, State.CHANGED))
         reviewed = source.review(plugin)
         asks = sys.stdin.isatty() and not common.json
         if common.json:
@@ -127,7 +129,7 @@ async def _allow(common: Common, name: str, *, yes: bool) -> None:
 async def _switch(common: Common, name: str, *, on: bool) -> None:
     async with Yard(common.config()) as yard:
         plugins = yard.plugins.plugins
-        plugin = named(yard.plugins, name)
+        plugin = named(yard.plugins, name, waits_as=(State.DISABLED,) if on else ())
         (plugins.enable if on else plugins.disable)(plugin)
         plugins.refresh()
         now = next((p for p in plugins.all if p.folder == plugin.folder), plugin)

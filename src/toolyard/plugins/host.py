@@ -69,7 +69,7 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
-        return PluginTool(self, plugin.manifest, plugin.fingerprint.digest if plugin.fingerprint else "")
+        return PluginTool(self, plugin, plugin.manifest)
 
     def ready(self, name: str) -> tuple[Plugin, Manifest]:
         """The plugin as it is at this moment; Failure when it may not run."""
@@ -119,10 +119,16 @@ class PluginHost:
 class PluginTool:
     """A plugin as a tool."""
 
-    def __init__(self, host: PluginHost, manifest: Manifest, fingerprint: str) -> None:
+    def __init__(self, host: PluginHost, plugin: Plugin, manifest: Manifest) -> None:
         self._host, self.manifest = host, manifest
         spec = tool_spec(manifest)
-        self._spec = replace(spec, timeout_s=spec.timeout_s + QUEUE_S, fingerprint=fingerprint)
+        self._spec = replace(
+            spec,
+            timeout_s=spec.timeout_s + QUEUE_S,
+            fingerprint=plugin.fingerprint.digest if plugin.fingerprint else "",
+            plugin_id=plugin.id,
+            hides_plugins=bool(plugin.hides),
+        )
 
     @property
     def spec(self) -> ToolSpec:

@@ -51,8 +51,17 @@ def described(plugin: Plugin) -> dict[str, Any]:
         "state": plugin.state.value,
         "reason": plugin.reason,
         "folder": str(plugin.folder),
+        "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
+        "hides": [str(folder) for folder in plugin.hides],
         "problems": problem_data(plugin.problems),
     }
+
+
+def describe_standing(plugin: Plugin) -> str:
+    """Return why a plugin does not run, or which others of its name it runs instead of."""
+    if plugin.reason or not plugin.hides:
+        return plugin.reason
+    return f"it runs instead of {', '.join(map(str, plugin.hides))}"
 
 
 def type_of(plugin: Plugin) -> str:

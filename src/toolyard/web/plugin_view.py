@@ -47,6 +47,8 @@ def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "reason": f"it needs settings: {', '.join(lacking)}" if is_lacking else plugin.reason,
         "folder": str(plugin.folder),
         "origin": plugin.origin.value,
+        "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
+        "hides": [str(folder) for folder in plugin.hides],
         "tools": [plugin.name] if callable_ else [],
         "commands": [command.name for command in manifest.commands if command.name] if manifest else [],
         "problems": problem_data(plugin.problems),

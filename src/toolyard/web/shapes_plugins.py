@@ -67,6 +67,8 @@ class PluginRow(Open):
     reason: str
     folder: str
     origin: Literal["shipped", "home", "project", "given"]
+    hidden_by: Annotated[str | None, Field(description="The folder of the plugin that has its name and runs instead.")]
+    hides: Annotated[list[str], Field(description="The folders of plugins of the same name that it runs instead of.")]
     tools: list[str]
     commands: list[str]
     problems: list[ProblemShown]

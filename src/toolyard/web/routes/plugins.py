@@ -44,7 +44,7 @@ def _add_looking(routes: APIRouter, yard: Yard) -> None:
     @routes.get("", responses={200: {"model": PluginRows}})
     async def list_plugins() -> Response:
         """Every plugin, also those that cannot run."""
-        found = sorted(yard.plugins.plugins.all, key=lambda one: (one.name.lower(), str(one.folder)))
+        found = sorted(yard.plugins.plugins.all, key=lambda one: one.name.lower())  # and as they win
         rows = [plugin_view.row(yard, plugin) for plugin in found]
         return answer({"data": [plugin_view.without_secrets(yard, row) for row in rows]})
 
