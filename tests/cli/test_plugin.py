@@ -233,7 +233,7 @@ def test_the_owners_plugin_wins_over_a_shipped_one_after_its_review_and_rules_st
     assert "mine" not in shell.json(*call)["text"]
     mine, shipped = [one for one in shell.json("plugin", "list", "--json") if one["name"] == "EchoPlugin"]
     assert (mine["state"], shipped["state"]) == ("needs_review", "ready")
-    assert f"until then the shipped one in {shipped['folder']} runs" in mine["reason"]
+    assert f"until then the one in {shipped['folder']} runs" in mine["reason"]
 
     assert shell.run("plugin", "allow", "EchoPlugin", "--yes").returncode == 0
     assert shell.json(*call)["text"].startswith("mine")
@@ -242,7 +242,7 @@ def test_the_owners_plugin_wins_over_a_shipped_one_after_its_review_and_rules_st
     assert (shipped["state"], shipped["hidden_by"]) == ("duplicate", str(folder))
     listed = " ".join(shell.run("plugin", "list").stdout.split())
     assert f"it runs instead of {shipped['folder']}" in listed
-    assert "duplicate hidden by the home plugin in" in listed
+    assert "duplicate hidden by the plugin in" in listed
     assert shell.json(*rule)["plugin"] == "home:EchoPlugin"
 
     assert shell.run("plugin", "disable", "EchoPlugin").returncode == 0

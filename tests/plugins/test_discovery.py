@@ -184,7 +184,7 @@ def test_an_unreviewed_plugin_takes_no_name_from_one_that_may_run(root: Path, ho
     plugins = plugins_in(root / "untrusted", root / "trusted", home=home, trusted=[root / "trusted"])
     waiting, running = refreshed(plugins).all
     assert (waiting.state, running.state) == (State.NEEDS_REVIEW, State.READY)
-    assert waiting.reason.endswith(f"until then the given one in {running.folder} runs")
+    assert waiting.reason.endswith(f"until then the one in {running.folder} runs")
     assert plugins.get("Same") == running
 
 
@@ -206,7 +206,7 @@ def test_of_plugins_with_one_name_the_given_one_wins_then_home_project_and_shipp
         first, *others = [plugin for plugin in plugins.all if plugin.state is not State.DISABLED]
         assert (first.folder, first.state, first.hides) == (folder, State.READY, tuple(folders[number + 1 :]))
         assert [(one.state, one.hidden_by) for one in others] == [(State.DUPLICATE, folder)] * len(others)
-        assert all(f"hidden by the {first.origin} plugin in {folder}" in one.reason for one in others)
+        assert all(f"hidden by the plugin in {folder}" in one.reason for one in others)
         assert plugins.get("Same") == first
         plugins.disable(first)
 
@@ -230,7 +230,7 @@ def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the
     (root / "first/Same/main.py").write_text("print('changed')\n")
     changed, running, _ = refreshed(plugins).all
     assert (changed.state, running.state) == (State.CHANGED, State.READY)
-    assert f"until then the given one in {running.folder} runs" in changed.reason
+    assert f"until then the one in {running.folder} runs" in changed.reason
 
 
 @pytest.mark.requirement("s:S-85")

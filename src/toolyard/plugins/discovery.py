@@ -228,10 +228,10 @@ def _named(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
         if holder is None or holder is plugin or _claim(plugin.state) == 2:
             named.append(plugin)
         elif _claim(plugin.state) > _claim(holder.state) and order[plugin.folder] < order[holder.folder]:
-            reason = f"{plugin.reason}; until then the {holder.origin} one in {holder.folder} runs"
+            reason = f"{plugin.reason}; until then the one in {holder.folder} runs"
             named.append(replace(plugin, reason=reason))
         else:
-            reason = f"hidden by the {holder.origin} plugin in {holder.folder}: rename it, or disable the other"
+            reason = f"hidden by the plugin in {holder.folder}: rename it, or disable the other"
             named.append(replace(plugin, state=State.DUPLICATE, reason=reason, hidden_by=holder.folder))
     hidden = [plugin for plugin in named if plugin.hidden_by]
     return tuple(
