@@ -674,6 +674,11 @@ REPLY_TEXT: Final = _now(
      "think and attachments are optional, and a missing or empty content is an error."),
     ("reply:failure", "003 error handling, contract §7",
      "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
+    ("plugin:detached", "001 §1.5",
+     ("What a synchronous plugin leaves running when it has answered goes on when its manifest or its owner's review "
+      "says detached: at most 30 min unless set otherwise, as a task that ends with it and that can be cancelled.")),
+    ("plugin:left-behind", "001 §1.5",
+     ("Without that it is stopped, which the envelope's warnings and the plugin's log tell, and lint says it before.")),
     ("plugin:same-name", "contract §6",
      ("Of plugins with one name the one given with --plugins wins, then the home's, the project's, the shipped one; an "
       "unreviewed one never displaces a reviewed one, import takes it all the same, and the list says which one runs "

@@ -568,6 +568,15 @@ def test_a_text_that_is_no_json_is_refused_in_plain_words_at_the_place(
     assert problem.fix
 
 
+@pytest.mark.requirement("plugin:detached")
+def test_how_long_work_may_go_on_after_the_answer() -> None:
+    assert (read().detached_timeout_s, read(detachedTimeout=5000).detached_timeout_s) == (1800.0, 5.0)
+    assert read(detachedTimeout="7200000").detached_timeout_s == 7200.0
+    for wrong in (0, -1, "soon", True, 24 * 3600 * 1000 + 1):
+        (problem,) = refusals(json.dumps({**MINIMAL, "detachedTimeout": wrong}))
+        assert problem.field == "detachedTimeout"
+
+
 @pytest.mark.requirement("plugin:manifest-comments")
 def test_the_manifest_of_the_seed_loads_with_the_comments_that_it_is_printed_with() -> None:
     """001 §5.2."""

@@ -43,13 +43,14 @@ def list_(common: Common) -> None:
 @command.command("allow")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Allow it without asking: for scripts.")
+@click.option("--detached/--no-detached", default=None, help="Whether it may work on after its answer, as a task.")
 @common_options
-def allow(common: Common, name: str, yes: bool) -> None:
+def allow(common: Common, name: str, yes: bool, detached: bool | None) -> None:
     """Show all that a plugin would run and say, and allow exactly that after a yes.
 
     Whatever changes in it later makes it need another review.
     """
-    asyncio.run(_allow(common, name, yes=yes))
+    asyncio.run(_allow(common, name, yes=yes, detached=detached))
 
 
 @command.command("enable")
@@ -103,17 +104,17 @@ async def _list(common: Common) -> None:
                 click.echo(f"{'warning' if problem.warning else 'error'}: {shown(told(problem, plugin.folder))}")
 
 
-async def _allow(common: Common, name: str, *, yes: bool) -> None:
+async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
         plugin = named(source, name, waits_as=(State.NEEDS_REVIEW, State.CHANGED))
-        reviewed = source.review(plugin)
+        reviewed = source.review(plugin).with_detached(detached=detached)
         asks = sys.stdin.isatty() and not common.json
         if common.json:
             print_json({**reviewed.to_dict(), "allowed": yes or plugin.is_ready})
         elif not common.quiet or asks:
             print_review(reviewed, plugin)
-        if plugin.is_ready and not yes:
+        if plugin.is_ready and not yes and detached is None:
             click.echo(f"{plugin.name} may run as it is.", err=True)
             return
         if not yes and not asks:

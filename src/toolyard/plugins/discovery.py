@@ -187,7 +187,10 @@ class Plugins:
             reason = f"it cannot be reviewed: {print_.problem}"
         elif state is State.READY and files.stale:
             reason = f"its last good version is used: {plugin.reason}"
-        return replace(plugin, state=state, reason=reason, command=command, fingerprint=print_)
+        may_detach = self._trust.may_detach(plugin.folder, print_)
+        if state is State.READY and may_detach is not None:
+            manifest = replace(manifest, detached=may_detach)
+        return replace(plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=print_)
 
     def _prepared(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None

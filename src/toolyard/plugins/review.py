@@ -3,7 +3,7 @@ in neither.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from toolyard.plugins.plugin import Plugin, Problem
@@ -19,6 +19,10 @@ class Reviewed:
     manifest: Manifest
     problems: tuple[Problem, ...] = ()
 
+    def with_detached(self, *, detached: bool | None) -> "Reviewed":
+        """The same, with the owner's word on whether its work may go on after its answer; None: none was given."""
+        return self if detached is None else replace(self, review=replace(self.review, detached=detached))
+
     def to_dict(self) -> dict[str, Any]:
         review, spec = self.review, tool_spec(self.manifest)
         return {
@@ -30,6 +34,7 @@ class Reviewed:
             "command_line": review.command_line,
             "argv": list(review.argv),
             "shell": review.shell,
+            "detached": review.detached,
             "environment": list(review.environment),
             "files": dict(review.files),
             "digest": review.digest,

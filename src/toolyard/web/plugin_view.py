@@ -128,6 +128,8 @@ def review_of(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "command_line": review.command_line,
         "argv": list(review.argv),
         "shell": review.shell,
+        "detached": review.detached,
+        "detached_s": _detached_s(plugin),
         "env": list(review.environment),
         "files": dict(review.files),
         "folders": [str(place) for place in (plugin.folder, data_folder(config.home, plugin.name), config.project)],
@@ -136,6 +138,12 @@ def review_of(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "changed": list(review.changed),
         "diff": review.manifest_diff,
     }
+
+
+def _detached_s(plugin: Plugin) -> float | None:
+    """How long the work of a plugin may go on after its answer, if its owner allows it; None for other kinds."""
+    manifest = plugin.manifest
+    return manifest.detached_timeout_s if manifest and manifest.type is PluginType.SYNCHRONOUS else None
 
 
 def _changed(file: Path) -> float | None:
