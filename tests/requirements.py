@@ -157,6 +157,11 @@ TRUNCATION: Final = _now(
     ("truncation:keeps", "002 §2", "Truncation keeps the stats and the context of the original result."),
     ("truncation:text", "002 §2, 002 §4",
      "The text of a truncated result says that it was cut, how much was kept and where the whole output is."),
+    ("truncation:batch", "002 §2",
+     "A batch is measured by the lines and bytes of its items' texts, like single calls, and cut when they are many."),
+    ("truncation:pages", "002 §2",
+     ("Beside the stored JSON lies a .txt with the text, named in context.full_text_path and in the text with the "
+      "exact Read call that goes on; Read and Grep show every line of it, also of a result that is one endless line.")),
     ("truncation:skip", "002 §1, contract §1",
      "A result with context.truncation_skip true is shown whole up to 1 MiB."),
     ("truncation:hard-cap", "contract §1",
@@ -241,6 +246,8 @@ DIALECTS: Final = _now(
     ("dialect:vcp:validation", "000 §4, contract §3",
      ("Validation findings become text parts at the end of the vcp content and leave the message before them "
       "unchanged.")),
+    ("dialect:vcp:validation:file", "000 §4, 000 §2.3",
+     "In a batch, and in a patch of several files, the validation findings name their file."),
     ("dialect:vcp:batch:reads", "000 §2.3, contract §3",
      "In a batch the contents of reading calls are flattened into one content in their order."),
     ("dialect:vcp:batch:writes", "000 §2.3, contract §3",
@@ -270,7 +277,7 @@ DIALECTS: Final = _now(
       "occurrences.")),
     ("dialect:backend:multiedit-failure", "004 §3, contract §3",
      ('A failed MultiEdit has data "Error in edit N: String not found: " with the first 50 characters and "...", or '
-      'the other cause after "Error in edit N: ".')),
+      'the other cause after "Error in edit N: "; also when the text is gone because somebody changed the file.')),
     ("dialect:backend:notebook", "004 §4, contract §3",
      ("NotebookEditCell has exactly cell_number, new_source, cell_type, language and edit_mode, and no path, for "
       "replace, insert and delete.")),
@@ -669,6 +676,27 @@ REPLY_TEXT: Final = _now(
      "think and attachments are optional, and a missing or empty content is an error."),
     ("reply:failure", "003 error handling, contract §7",
      "Text that cannot be read gives ok false with error message, line and column, and raw with the original text."),
+    ("plugin:detached", "001 §1.5",
+     ("What a synchronous plugin leaves running when it has answered goes on when its manifest or its owner's review "
+      "says detached: at most 30 min unless set otherwise, as a task that ends with it and that can be cancelled.")),
+    ("plugin:left-behind", "001 §1.5",
+     ("Without that it is stopped, which the envelope's warnings and the plugin's log tell, and lint says it before.")),
+    ("plugin:same-name", "contract §6",
+     ("Of plugins with one name the one given with --plugins wins, then the home's, the project's, the shipped one; an "
+      "unreviewed one never displaces a reviewed one, import takes it all the same, and the list says which one runs "
+      "and which it hides.")),
+    ("plugin:same-name:rules", "contract §6",
+     "A rule that was made for a plugin does not hold for another plugin that takes its name."),
+    ("plugin:manifest-comments", "001 §5.2",
+     "A manifest with // or /* */ comments, as the seed prints it, loads with a warning at the first of them."),
+    ("plugin:config-cut", "001 §2.2",
+     "A=b#c in config.env is read as b, as VCPToolBox reads it, and lint says that the value was cut."),
+    ("reply:syntax-error", "003 error handling, 003 common errors",
+     ('A syntax error that costs a reply its content is named with its position, as "Unexpected character at position '
+      'N", in English and after "JSON 格式错误: " in Chinese, and not as a missing field.')),
+    ("reply:entities", "003 compatibility",
+     "A reply whose quotes are HTML entities is read, with all characters that are escaped for pages restored once."),
+    ("reply:code-language", "003 best practices", "A code attachment without a language is reported as a problem."),
     ("reply:fences", "003 compatibility, contract §7",
      "JSON in a code fence is read, also when strings in it hold fences."),
     ("reply:lenient", "003 compatibility, contract §7",

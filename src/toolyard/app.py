@@ -264,8 +264,11 @@ class Yard:
         return await self._permit(call, spec)
 
     def _is_detached(self, plugin: str) -> bool:
+        from toolyard.protocol.manifest import PluginType
+
         found = self.plugins.plugins.get(plugin)
-        return bool(found and found.manifest and found.manifest.detached)
+        manifest = found.manifest if found else None
+        return manifest is not None and manifest.detached and manifest.type is PluginType.ASYNCHRONOUS
 
     def _processes(self) -> "tuple[Children, Starter]":
         """Programs that speak MCP are children like those of plugins."""

@@ -223,6 +223,64 @@ def test_list_shows_state_reason_and_problems_of_each(shell: Shell) -> None:
     assert shell.run("plugin").stdout == done.stdout
 
 
+STARTER = """
+import json, subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3); open('done', 'w')"], start_new_session=True,
+                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(json.dumps({"status": "success", "result": "started"}))
+"""
+
+
+@pytest.mark.requirement("plugin:detached", "plugin:left-behind", "plugin:cli:state")
+def test_work_after_the_answer_is_allowed_at_review_and_seen_in_the_tasks(shell: Shell) -> None:
+    folder = _echo(_home(shell) / "plugins", "Starter", STARTER)
+    linted = shell.run("plugin", "lint", "Starter")
+    assert "Starter/main.py:3: 'start_new_session=True' starts work that outlives the answer" in linted.stdout
+    plain = shell.run("plugin", "allow", "Starter", "--yes")
+    assert "works on      no: what it leaves running when it has answered is stopped" in plain.stdout
+    (warning,) = shell.json("call", "Starter", "text=x")["context"]["warnings"]
+    assert warning.endswith("toolyard plugin allow Starter --detached.")
+    allowed = shell.run("plugin", "allow", "Starter", "--yes", "--detached")
+    assert "works on      YES: after its answer, at most 30 min, as a task that can be cancelled" in allowed.stdout
+    called = shell.json("call", "Starter", "text=x")
+    assert (called["text"], "warnings" in called["context"]) == ("started", False)
+    (task,) = shell.json("task", "list", "--json")
+    assert (task["id"], task["plugin"], task["state"]) == (
+        called["context"]["background"]["task"],
+        "Starter",
+        "succeeded",
+    )
+    assert (folder / "done").exists()
+
+
+@pytest.mark.requirement("plugin:same-name", "plugin:same-name:rules", "plugin:cli:state")
+def test_the_owners_plugin_wins_over_a_shipped_one_after_its_review_and_rules_stay_behind(shell: Shell) -> None:
+    program = "import json\nprint(json.dumps({'status': 'success', 'result': 'mine'}))\n"
+    folder = _echo(_home(shell) / "plugins", "EchoPlugin", program)
+    rule = ("approval", "rules", "add", "EchoPlugin", "--allow", "--json")
+    assert shell.json(*rule)["plugin"] == "shipped:EchoPlugin"
+    call = ("call", "EchoPlugin", "text=hi", "--json")
+    assert "mine" not in shell.json(*call)["text"]
+    mine, shipped = [one for one in shell.json("plugin", "list", "--json") if one["name"] == "EchoPlugin"]
+    assert (mine["state"], shipped["state"]) == ("needs_review", "ready")
+    assert f"until then the one in {shipped['folder']} runs" in mine["reason"]
+
+    assert shell.run("plugin", "allow", "EchoPlugin", "--yes").returncode == 0
+    assert shell.json(*call)["text"].startswith("mine")
+    mine, shipped = [one for one in shell.json("plugin", "list", "--json") if one["name"] == "EchoPlugin"]
+    assert (mine["folder"], mine["state"], mine["hides"]) == (str(folder), "ready", [shipped["folder"]])
+    assert (shipped["state"], shipped["hidden_by"]) == ("duplicate", str(folder))
+    listed = " ".join(shell.run("plugin", "list").stdout.split())
+    assert f"it runs instead of {shipped['folder']}" in listed
+    assert "duplicate hidden by the plugin in" in listed
+    assert shell.json(*rule)["plugin"] == "home:EchoPlugin"
+
+    assert shell.run("plugin", "disable", "EchoPlugin").returncode == 0
+    assert "mine" not in shell.json(*call)["text"]
+    assert shell.run("plugin", "enable", "EchoPlugin").returncode == 0
+    assert shell.json(*call)["text"].startswith("mine")
+
+
 @pytest.mark.requirement("plugin:cli:state", "s:S-83")
 def test_a_plugin_runs_only_after_a_review_and_not_after_a_change(shell: Shell) -> None:
     folder = _echo(shell.project / "plugins")

@@ -104,6 +104,46 @@ async def test_nothing_of_a_new_plugin_runs_before_it_is_allowed_and_a_changed_o
         assert visit.wrong() == []
 
 
+STARTS = """
+import json, subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True,
+                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+print(json.dumps({"status": "success", "result": "started"}))
+"""
+
+
+@pytest.mark.requirement("console:tools:review", "plugin:detached", "plugin:same-name")
+async def test_an_owners_plugin_hides_another_of_its_name_and_works_on_as_a_task(
+    browser: Browser, tmp_path: Path
+) -> None:
+    own = plugin(tmp_path / "home" / "plugins", "Twice", script=STARTS)
+    other = plugin(tmp_path / "project" / "plugins", "Twice")
+    async with hosting(tmp_path) as host, visiting(browser, host) as visit:
+        await visit.go("/tools?state=attention")
+        card = visit.page.locator(".tools-wanting", has_text="Twice")
+        await expect(card).to_have_count(1)
+        await card.get_by_role("link", name="Review and allow").click()
+        trust = visit.page.get_by_role("region", name="What it may run")
+        await expect(trust).to_contain_text("what it leaves running is stopped")
+        await trust.get_by_role("button", name="Review and allow").click()
+        dialog = visit.page.get_by_role("dialog")
+        await expect(dialog).to_contain_text(str(own))
+        await dialog.get_by_role("switch", name="Let its work go on after its answer").click()
+        assert await access_faults(visit.page) == []
+        await dialog.get_by_role("button", name="Allow", exact=True).click()
+        await expect(trust).to_contain_text("its work may go on for up to 30 min, as a task")
+        await visit.go("/tools/Twice")
+        await expect(visit.page.locator(".notice", has_text="It runs instead of")).to_contain_text(str(other))
+        assert await layout_faults(visit.page) == []
+        await visit.go(f"/tools/Twice?folder={other}")
+        await expect(visit.page.locator(".tools-head")).to_contain_text("hidden")
+        called = await host.call("Twice")
+        await visit.go(f"/tasks?task={called['context']['background']['task']}")
+        await visit.page.get_by_role("button", name="Cancel", exact=True).first.click()
+        await expect(visit.page.locator(".tsk-table")).to_contain_text("cancelled")
+        assert visit.wrong() == []
+
+
 async def state_of(host: Host, name: str) -> str:
     rows = (await host.api("GET", "/v1/plugins"))["data"]
     return str(next(row["state"] for row in rows if row["name"] == name))

@@ -13,7 +13,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.truncation import Direction, cut, truncated
+from toolyard.protocol.truncation import Direction, StoredOutput, TextPages, cut, truncated
 
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 
@@ -630,7 +630,7 @@ def multi_failed(cause: ErrorCode | Reason, edits: Json, number: Json = 1) -> Ou
         (Reason.NOT_FOUND_IN_FILE, f"String not found: {'o' * 50}..."),
         (Reason.NOT_UNIQUE, f"String not unique: {'o' * 50}..."),
         (Reason.NO_CHANGE, f"No change: {'o' * 50}..."),
-        (Reason.STALE, "It cannot be done."),
+        (Reason.STALE, f"String not found: {'o' * 50}..."),
         (ErrorCode.PERMISSION_DENIED, "It cannot be done."),
     ],
 )
@@ -715,6 +715,8 @@ def test_a_batch_is_told_as_the_list_of_its_calls() -> None:
     ("tool", "result"), [("Write", UPDATED), ("Edit", edited(EDIT_HUNK)), ("MultiEdit", MULTI_EDITED)]
 )
 def test_a_shown_result_that_was_cut_is_told_as_it_is_shown(tool: str, result: Outcome) -> None:
-    short = truncated(result.envelope, cut("x\n" * 3000, Direction.HEAD), Direction.HEAD, saved="tool-output/t.json")
+    piece, pages = cut("x\n" * 3000, Direction.HEAD), TextPages("x\n" * 3000, 2001)
+    stored = StoredOutput("tool-output/t.json", "tool-output/t.txt")
+    short = truncated(result.envelope, piece, Direction.HEAD, stored=stored, pages=pages)
     shown = Outcome(envelope=short, root=ROOT, arguments=result.arguments, extras=result.extras)
     assert data_of(tool, shown) == short.data

@@ -11,6 +11,7 @@ from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import BatchItem
 
 PNG = Media("image/png", b"\x89PNG\r\n\x1a\n")
 PNG_URI = "data:image/png;base64,iVBORw0KGgo="
@@ -356,4 +357,18 @@ def test_the_findings_of_the_writes_of_a_batch_come_last() -> None:
         text("Batch Operations Summary:\n- Wrote 'a.js'."),
         text("Read 'b'."),
         text(FOUND),
+    ]
+
+
+@pytest.mark.requirement("dialect:vcp:validation:file")
+def test_the_findings_of_a_batch_name_their_file() -> None:
+    def wrote(path: str, *findings: Json) -> BatchItem:
+        return write(outcome(f"Wrote '{path}'.", {"applied": True, "validation": list(findings)}, path=path))
+
+    finding: Json = {"file": "src/b.js", "line": 3, "column": 7, "severity": "error", "message": "Unexpected token"}
+    items = (wrote("a.js", "checked by node"), wrote("link.js", finding), wrote("c.js"))
+    _, *found = encode(outcome("Batch.", batch=items))["result"]["content"]
+    assert found == [
+        text("Code Validation Results for 'a.js':\n- checked by node"),
+        text("Code Validation Results for 'src/b.js':\n- line 3, column 7 [error] Unexpected token"),
     ]

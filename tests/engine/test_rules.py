@@ -55,6 +55,39 @@ async def test_a_mode_says_what_it_decides_and_why(
     assert verdict.reason("Tool", mode).endswith(".")
 
 
+def ask_plugin(plugin_id: str, *, hides: bool = False) -> Ask:
+    call = ToolCall(id="call_1", tool="Tool", caller="key:1", origin=Origin.CHAT, chat="chat_1")
+    spec = ToolSpec(
+        name="Tool", description="", parameters={}, risk=Risk.EXECUTE, plugin_id=plugin_id, hides_plugins=hides
+    )
+    return Ask(call=call, spec=spec)
+
+
+@pytest.mark.requirement("plugin:same-name:rules")
+@pytest.mark.parametrize("effect", Effect)
+@pytest.mark.parametrize("chat", ["", "chat_1"])
+async def test_a_rule_for_a_plugin_does_not_hold_for_another_one_of_its_name(
+    rules: Rules, effect: Effect, chat: str
+) -> None:
+    rule = new_rule("Tool", "", effect, by="me", at=1.0, plugin="shipped:Tool", caller="key:1", chat=chat)
+    if chat:
+        rules.add_for_chat(rule)
+    else:
+        await rules.add(rule)
+    assert (await rules.verdict(ask_plugin("shipped:Tool"), Mode.ASK)).effect is effect
+    assert (await rules.verdict(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
+    assert (await rules.verdict(ask_plugin(""), Mode.ASK)).effect is None
+
+
+@pytest.mark.requirement("plugin:same-name:rules")
+async def test_a_rule_that_names_no_plugin_allows_none_that_hides_another(rules: Rules) -> None:
+    await rules.add(new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0))
+    assert (await rules.verdict(ask_plugin("home:Tool"), Mode.ASK)).effect is Effect.ALLOW
+    assert (await rules.verdict(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
+    await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=1.0))
+    assert (await rules.verdict(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is Effect.DENY
+
+
 async def test_the_rule_that_decided_is_named_and_counted(rules: Rules) -> None:
     allowing = new_rule("Tool", "make", Effect.ALLOW, by="me", at=1.0)
     denying = new_rule("Tool", "drop", Effect.DENY, by="me", at=2.0)

@@ -444,6 +444,8 @@ async def test_the_shown_outcome_is_cut_and_the_full_one_is_stored_whole(project
     assert truncation["full_output_path"] == "tool-output/tool_20261115_093000_Fake.json"
     stored = json.loads((project / "tool-output/tool_20261115_093000_Fake.json").read_text())
     assert stored == outcome.envelope.to_dict()
+    assert shown.envelope.context["full_text_path"] == "tool-output/tool_20261115_093000_Fake.txt"
+    assert (project / "tool-output/tool_20261115_093000_Fake.txt").read_text() == "line\n" * 5000
     assert shown.extras.parts == (Text(shown.envelope.text), Text("line\n" * 2000), Media("image/png", b"x"))
 
 
@@ -470,6 +472,7 @@ async def test_when_the_whole_cannot_be_stored_the_shown_text_says_why(project: 
     truncation = shown.envelope.data["truncation"]
     assert isinstance(truncation, dict)
     assert truncation["full_output_path"] is None
+    assert "full_text_path" not in shown.envelope.context
     assert "could not be stored (Not a directory)" in shown.envelope.text
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 import stat
 import subprocess
 import sys
@@ -220,6 +221,25 @@ async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: H
     assert failed is not None
     assert failed.state is TaskState.FAILED
     assert (rule.tool, rule.key, rule.body["effect"]) == ("PowerShellExecutor", "run", "deny")
+
+
+@pytest.mark.requirement("plugin:same-name")
+@pytest.mark.parametrize("trust", [False, True])
+async def test_a_plugin_with_the_name_of_a_shipped_one_is_taken(install: Path, home: Home, trust: bool) -> None:
+    folder = install / "Plugin" / "SciCalculator"
+    folder.mkdir()
+    (folder / "plugin-manifest.json").write_text(manifest("SciCalculator"))
+    (folder / "echo.py").write_text(ECHO)
+    project_one = home.project / "Plugin" / "SciCalculator"
+    shutil.copytree(folder, project_one)
+    report = await home.take(install, trust=trust)
+    (took,) = [item.why for item in report.took if item.name == "SciCalculator"]
+    assert "takes the place of the shipped one" in took
+    async with home.yard() as yard:
+        states = {one.origin.value: one.state.value for one in yard.plugins.plugins.all if one.name == "SciCalculator"}
+    ready = {"home": "ready", "project": "duplicate", "shipped": "duplicate"}
+    waits = {"home": "needs_review", "project": "needs_review", "shipped": "ready"}
+    assert states == (ready if trust else waits)
 
 
 async def test_a_second_import_takes_nothing_twice(install: Path, home: Home) -> None:

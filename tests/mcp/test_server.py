@@ -216,10 +216,13 @@ async def test_a_long_result_is_cut_and_the_whole_is_a_resource(project: Path, h
     async with connected(project, home, plugins=(plugins,)) as (client, _):
         result = await client.call_tool("Long", {})
         assert result.structured_content["status"] == "partial"
-        (resource,) = (await client.list_resources()).resources
-        (content,) = (await client.read_resource(resource.uri)).contents
-        assert isinstance(content, TextResourceContents)
-        assert json.loads(content.text)["text"].count("line") == 5000
+        text, whole = (await client.list_resources()).resources
+        assert [one.mime_type for one in (text, whole)] == ["text/plain", "application/json"]
+        contents = [(await client.read_resource(one.uri)).contents[0] for one in (text, whole)]
+        lines, envelope = [content.text for content in contents if isinstance(content, TextResourceContents)]
+        assert [content.mime_type for content in contents] == ["text/plain", "application/json"]
+        assert lines == "line\n" * 5000
+        assert json.loads(envelope)["text"].count("line") == 5000
         for bad in ("toolyard://tool-output/../a.txt", "toolyard://tool-output/.gitignore", "toolyard://tasks/none"):
             with pytest.raises(MCPError, match="no such resource"):
                 await client.read_resource(bad)

@@ -65,6 +65,24 @@ def test_comments_and_blank_lines_are_no_problem() -> None:
     assert (file.values, file.problems) == ({"A": "1"}, ())
 
 
+@pytest.mark.requirement("plugin:config-cut")
+@pytest.mark.parametrize(
+    ("text", "value"), [("A=b#c", "b"), ("A=#fff", ""), ("A: http://x/#top", "http://x/"), ("A=p#ss # mine", "p")]
+)
+def test_a_value_that_is_cut_at_its_number_sign_is_named_and_not_shown(text: str, value: str) -> None:
+    file = parse(f"B=1\n{text}\n")
+    assert file.values == {"A": value, "B": "1"}
+    (problem,) = file.problems
+    assert (problem.line, problem.fatal) == (2, False)
+    assert problem.message == "the value of A is cut at its #: what follows counts as a comment"
+
+
+@pytest.mark.requirement("plugin:config-cut")
+@pytest.mark.parametrize("text", ["A=b #c", "A= # c", "A=", 'A="b#c"', "A='#fff' # colour", "A=b\t#c", "#A=b#c"])
+def test_a_comment_behind_a_blank_and_a_quoted_value_are_no_problem(text: str) -> None:
+    assert parse(text).problems == ()
+
+
 def test_a_line_that_is_no_setting_is_skipped_and_named() -> None:
     file = parse('A="x\ny"\nwhat is this\nB=2\n=3\n')
     assert file.values == {"A": "x\ny", "B": "2"}

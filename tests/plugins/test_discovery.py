@@ -182,7 +182,55 @@ def test_an_unreviewed_plugin_takes_no_name_from_one_that_may_run(root: Path, ho
     make_plugin(root / "untrusted", "Same")
     make_plugin(root / "trusted", "Same")
     plugins = plugins_in(root / "untrusted", root / "trusted", home=home, trusted=[root / "trusted"])
-    assert [plugin.state for plugin in refreshed(plugins).all] == [State.DUPLICATE, State.READY]
+    waiting, running = refreshed(plugins).all
+    assert (waiting.state, running.state) == (State.NEEDS_REVIEW, State.READY)
+    assert waiting.reason.endswith(f"until then the one in {running.folder} runs")
+    assert plugins.get("Same") == running
+
+
+@pytest.mark.requirement("plugin:same-name", "plugin:discovery")
+def test_of_plugins_with_one_name_the_given_one_wins_then_home_project_and_shipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, home, shipped, given = (tmp_path / name for name in ("project", "home", "shipped", "given"))
+    monkeypatch.setattr("toolyard.plugins.roots.shipped_folder", lambda: shipped)
+    folders = [
+        make_plugin(root, "Same")
+        for root in (given, home / "plugins", project / "Plugin", project / "plugins", shipped)
+    ]
+    roots = roots_of(project, home, [given])
+    trust = Trust(home, folders=[tmp_path])
+    plugins = Plugins(roots, home=home, trust=trust, programs=PROGRAMS)
+    for number, folder in enumerate(folders):
+        refreshed(plugins)
+        first, *others = [plugin for plugin in plugins.all if plugin.state is not State.DISABLED]
+        assert (first.folder, first.state, first.hides) == (folder, State.READY, tuple(folders[number + 1 :]))
+        assert [(one.state, one.hidden_by) for one in others] == [(State.DUPLICATE, folder)] * len(others)
+        assert all(f"hidden by the plugin in {folder}" in one.reason for one in others)
+        assert plugins.get("Same") == first
+        plugins.disable(first)
+
+
+@pytest.mark.requirement("plugin:same-name")
+def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the_name_back(
+    root: Path, home: Path
+) -> None:
+    for place in ("first", "second", "third"):
+        make_plugin(root / place, "Same")
+    trusted = [root / "second"]
+    plugins = plugins_in(root / "first", root / "second", root / "third", home=home, trusted=trusted)
+    assert [plugin.state for plugin in refreshed(plugins).all] == [
+        State.NEEDS_REVIEW,
+        State.READY,
+        State.DUPLICATE,  # no review would give it the name
+    ]
+    trust = Trust(home, folders=trusted)
+    trust.allow(trust.review(plugins.all[0], ()), at="now")
+    assert [plugin.state for plugin in refreshed(plugins).all] == [State.READY, State.DUPLICATE, State.DUPLICATE]
+    (root / "first/Same/main.py").write_text("print('changed')\n")
+    changed, running, _ = refreshed(plugins).all
+    assert (changed.state, running.state) == (State.CHANGED, State.READY)
+    assert f"until then the one in {running.folder} runs" in changed.reason
 
 
 @pytest.mark.requirement("s:S-85")

@@ -56,6 +56,21 @@ def test_the_shipped_plugins_say_nothing_suspicious() -> None:
     assert [found for text in texts for found in poison_in(text)] == []
 
 
+@pytest.mark.requirement("plugin:manifest-comments", "plugin:config-cut")
+def test_comments_in_the_manifest_and_a_value_that_is_cut_are_warnings(tmp_path: Path) -> None:
+    plugin = _plugin(tmp_path, capabilities=_commands(_good()), config="A=b#c\n")
+    manifest = plugin.folder / "plugin-manifest.json"
+    manifest.write_text(manifest.read_text().replace("{", "{ // mine", 1))
+    plugins = plugins_in(plugin.folder.parent, home=tmp_path / "home")
+    plugins.refresh()
+    (changed,) = plugins.all
+    assert (changed.is_ready, changed.config) == (True, {"A": "b"})
+    assert [(p.warning, p.file, p.line, p.column) for p in lint(changed)] == [
+        (True, "plugin-manifest.json", 1, 3),
+        (True, "config.env", 1, 0),
+    ]
+
+
 @pytest.mark.requirement("s:S-84")
 @pytest.mark.parametrize(
     "text",

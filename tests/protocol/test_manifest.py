@@ -92,6 +92,40 @@ def problems(**fields: Any) -> list[ManifestProblem]:
     return list(read_manifest(json.dumps({**MINIMAL, **fields})).problems)
 
 
+VIDEO_WITH_COMMENTS = """\
+{
+  "name": "Wan2.1VideoGen",
+  "displayName": "视频生成器 (Wan2.1)",
+  "pluginType": "asynchronous", // 关键点1: 类型必须是 "asynchronous"
+  "entryPoint": {
+    "command": "python video_handler.py"
+  },
+  "communication": {
+    "protocol": "stdio",
+    "timeout": 1800000 // 建议设置一个较长的超时时间
+  },
+  "capabilities": {
+    "invocationCommands": [
+      {
+        "command": "submit",
+        "description": "提交一个新的视频生成任务...这是一个动态上下文占位符...请在你的回复中包含以下占位符原文：{{{{VCP_ASYNC_RESULT::Wan2.1VideoGen::{req_id_submit}}}}}" // 关键点2: 必须指导AI返回占位符
+      },
+      {
+        "command": "query",
+        "description": "查询指定 request_id 的视频生成任务状态..." // 提供一个手动查询状态的命令作为备用
+      }
+    ]
+  },
+  "webSocketPush": { // 关键点3: （可选）配置WebSocket推送
+    "enabled": true,
+    "messageType": "video_generation_status",
+    "usePluginResultAsMessage": true,
+    "targetClientType": "VCPLog"
+  }
+}
+"""  # noqa: E501 as it is printed
+
+
 def refusals(text: str) -> list[ManifestProblem]:
     found = read_manifest(text)
     assert found.manifest is None
@@ -504,8 +538,9 @@ def test_every_problem_has_the_line_and_column_of_its_field_and_they_come_in_ord
         ("", 1, 1, "empty"),
         (" \n ", 1, 1, "empty"),
         ('\ufeff{"name": "x"}', 1, 1, "byte order mark"),
-        ('{\n  "name": "x", // mine\n}', 2, 16, "comment"),
-        ('{\n  /* mine */ "name": "x"}', 2, 3, "comment"),
+        ('{\n  "name": "x", # mine\n}', 2, 16, "comment"),
+        ('{\n  /* mine */ "name": "x",}', 2, 25, "comma after the last"),
+        ('{ // mine\n  "a": 1,\n /* "b" */ "a": 2}', 3, 12, "twice"),
         ('{"name": "x",\n}', 1, 13, "comma after the last"),
         ('{"a": [1, 2,\n ]}', 1, 12, "comma after the last"),
         ("{'name': 'x'}", 1, 2, "quotes"),
@@ -531,6 +566,45 @@ def test_a_text_that_is_no_json_is_refused_in_plain_words_at_the_place(
     assert words in problem.message
     assert (problem.line, problem.column) == (line, column)
     assert problem.fix
+
+
+@pytest.mark.requirement("plugin:detached")
+def test_how_long_work_may_go_on_after_the_answer() -> None:
+    assert (read().detached_timeout_s, read(detachedTimeout=5000).detached_timeout_s) == (1800.0, 5.0)
+    assert read(detachedTimeout="7200000").detached_timeout_s == 7200.0
+    for wrong in (0, -1, "soon", True, 24 * 3600 * 1000 + 1):
+        (problem,) = refusals(json.dumps({**MINIMAL, "detachedTimeout": wrong}))
+        assert problem.field == "detachedTimeout"
+
+
+@pytest.mark.requirement("plugin:manifest-comments")
+def test_the_manifest_of_the_seed_loads_with_the_comments_that_it_is_printed_with() -> None:
+    """001 §5.2."""
+    found = read_manifest(VIDEO_WITH_COMMENTS)
+    assert found.manifest is not None
+    assert (found.manifest.name, found.manifest.timeout_s) == ("Wan2.1VideoGen", 1800.0)
+    assert [command.name for command in found.manifest.commands] == ["submit", "query"]
+    assert found.manifest.push is not None
+    (remark,) = [problem for problem in found.problems if "comment" in problem.message]
+    line = VIDEO_WITH_COMMENTS.splitlines()[3]
+    assert (remark.warning, remark.line, remark.column) == (True, 4, line.index("//") + 1)
+    assert "VCPToolBox refuses" in remark.message
+
+
+@pytest.mark.requirement("plugin:manifest-comments")
+def test_slashes_in_texts_are_no_comments_and_places_are_those_of_the_file() -> None:
+    text = '{ // one "\n  "name": "X", /* two\n  // " */ "pluginType": "synchronous",\n'
+    text += (
+        '  "description": "see https://a.b/c \\" // not /* this */",\n  "entryPoint": {"command": "x"}, "limits": 5 }'
+    )
+    found = read_manifest(text)
+    assert [(p.field, p.line, p.column) for p in found.problems if not p.warning] == [("limits", 5, 35)]
+    good = read_manifest(text.replace('"limits": 5', '"a": 1')).manifest
+    assert good is not None
+    assert good.description == 'see https://a.b/c " // not /* this */'
+    assert read_manifest(json.dumps({**MINIMAL, "description": "https://a.b /* c */"})).problems == tuple(
+        read_manifest(json.dumps({**MINIMAL, "description": "d"})).problems
+    )
 
 
 @pytest.mark.requirement("plugin:commands")

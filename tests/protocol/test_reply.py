@@ -1,23 +1,27 @@
 """Structured replies: found in what a model really writes, mended, checked, and never an exception."""
 
+import html
 import json
+import shutil
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import toolyard
-from toolyard.protocol.json import MAX_DEPTH, Json
+from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
+from toolyard.protocol.replies.syntax import find_syntax_error
 from toolyard.protocol.replies.values import MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, MAX_BYTES
 from toolyard.protocol.reply import Attachment, AttachmentType, Repair, Reply, ReplyError, ReplyStream, parse_reply
 
 VECTORS = Path(__file__).parents[1] / "vectors"
 CASES: list[dict[str, Any]] = json.loads((VECTORS / "reply_parsing.json").read_text("utf-8"))
 EXAMPLES: list[dict[str, Any]] = json.loads((VECTORS / "reply_examples.json").read_text("utf-8"))
-CODE = {"type": "code", "content": "1"}
+CODE = {"type": "code", "language": "py", "content": "1"}
 FLOW = '{"content": "见 {{mermaid:f}}", "attachments": {"f": {"type": "mermaid", "content": "graph TD\\nA-->B"}}}'
 
 
@@ -87,7 +91,7 @@ def test_the_form_and_the_failure_that_the_guide_shows_are_read() -> None:
         "content": "实际内容",
         "language": "代码语言（仅 code 类型需要）",
     }
-    assert error("{这里显示原始内容}").message == "There is no JSON object in the text."
+    assert error("{这里显示原始内容}").message == "Invalid JSON: Unexpected character at position 1"
     assert error(" {} ").message == 'The reply has no "content".'
 
 
@@ -157,6 +161,119 @@ def test_an_error_has_its_place_in_code_points_and_the_original_text() -> None:
     assert (error(deep).line, error(deep).column) == (2, 7 + MAX_DEPTH - 1)
     assert error("[" * 100_000).message
     assert error(json.dumps({"content": "x" * MAX_BYTES})).message == f"The reply is larger than {MAX_BYTES} bytes."
+
+
+# A reply that lost its content to the syntax around it, and where.
+BROKEN = {
+    '{"content": }': 12,
+    '{"think": "用户" "content" 今天}': 15,
+    '{"think": "用户询问天气，我需要提供简洁而且完整的回答，再附上一段说明。", "content" 今天}': 54,
+    '{"think": "x", "content" }': 25,
+    '{"think": "he said "hi" there"}': 20,
+    '{"a": 1 "b": 2}': 8,
+    '{"a": 1}, "b": 2}': 8,
+    "{content}": 1,
+    "{1: 2}": 1,
+    '```json\n{"content": }\n```': 20,
+    'Here it is:\n{"think": "x" "y"}': 26,
+    '{"think": "x", // why\n "content": /* what */ ,}': 46,
+}
+
+
+@pytest.mark.requirement("reply:syntax-error")
+@pytest.mark.parametrize(("text", "position"), BROKEN.items())
+def test_a_syntax_error_is_named_with_its_position_and_not_as_a_missing_field(text: str, position: int) -> None:
+    """003: "Unexpected character at position 45"."""
+    before = text[:position]
+    place = (before.count("\n") + 1, position - before.rfind("\n"))
+    found = error(text)
+    assert found == ReplyError(f"Invalid JSON: Unexpected character at position {position}", *place, text)
+
+
+@pytest.mark.requirement("reply:syntax-error")
+@pytest.mark.parametrize("text", ["{", '{"think": "a', '{"think": "a"', '{"think": "a", "content":  ', '{"think": ["a'])
+def test_a_text_that_ends_too_soon_for_a_content_says_so(text: str) -> None:
+    assert error(text).message.startswith("Invalid JSON: Unexpected end of text at position ")
+
+
+@pytest.mark.requirement("reply:syntax-error")
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"think": "x", // no content\n}',
+        "{'think': 'x'}",
+        '```json\n{"Think": "x",}\n```',
+        '{think: "x"}',
+        '{"content": null}',
+    ],
+)
+def test_what_is_forgiven_elsewhere_is_no_syntax_error_of_a_reply_without_content(text: str) -> None:
+    assert error(text).message == 'The reply has no "content".'
+
+
+@pytest.mark.requirement("reply:syntax-error")
+def test_the_position_is_the_one_that_node_gives() -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    script = "for (const t of JSON.parse(process.argv[1])) try { JSON.parse(t) } catch (e) { console.log(e.message) }"
+    cut = ['{"think": "a"', '{"think": ["a"']
+    texts = ['{"think": "用户" "content" 今天}', '{"a": 1 "b": 2}', "{1: 2}", '{"think" "x"}', *cut]
+    told = subprocess.run([node, "-e", script, json.dumps(texts)], capture_output=True, check=True, text=True).stdout
+    theirs = [int(line.rpartition("position ")[2].split()[0]) for line in told.splitlines()]
+    assert [find_syntax_error(text, 0) for text in texts] == theirs
+
+
+# --- HTML entities in place of quotes ---
+
+
+@pytest.mark.requirement("reply:entities")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{&quot;content&quot;: &quot;今天 &lt;b&gt; &amp; &amp;lt; \\&quot;好\\&quot;&quot;}",
+        "{&#34;content&#34;: &#34;今天 &#60;b&#62; &#38; &amp;lt; \\&#34;好\\&#34;&#34;}",
+        "{&#x22;content&#x22;: &#x22;今天 &#x3C;b&#x3e; &amp; &amp;lt; \\&#x22;好\\&#x22;&#x22;}",
+        'Sure: {"content": &quot;今天 <b> & &amp;lt; \\&quot;好\\&quot;&quot;}',
+    ],
+    ids=["names", "numbers", "hex", "only the value"],
+)
+def test_quotes_that_are_html_entities_are_read(text: str) -> None:
+    result = reply(text)
+    assert (result.content, result.repairs[0]) == ('今天 <b> & &lt; "好"', Repair.HTML_ENTITIES)
+
+
+@pytest.mark.requirement("reply:entities")
+@settings(max_examples=100)
+@given(value=st.text(), think=st.text())
+def test_any_reply_that_was_escaped_for_a_page_is_read_as_it_was(value: str, think: str) -> None:
+    text = json.dumps({"think": think, "content": f"c{value}"}, ensure_ascii=False)
+    escaped = reply(html.escape(text))
+    assert (escaped.think, escaped.content) == (reply(text).think, reply(text).content)
+
+
+@pytest.mark.requirement("reply:entities")
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ('{"content": "a &quot;b&quot; &lt;"}', "a &quot;b&quot; &lt;"),
+        ('{"content": "like this: &quot;b&quot;",}', "like this: &quot;b&quot;"),
+        ('Write {&quot;a&quot;: 1} as {"content": "&lt;",}', "&lt;"),
+    ],
+)
+def test_entities_in_a_reply_that_can_be_read_stay(text: str, content: str) -> None:
+    result = reply(text)
+    assert (result.content, Repair.HTML_ENTITIES in result.repairs) == (content, False)
+
+
+@pytest.mark.requirement("reply:code-language")
+@pytest.mark.parametrize("language", [{}, {"language": ""}, {"language": " "}, {"language": None}, {"language": 5}])
+def test_code_without_a_language_is_a_problem(language: JsonObject) -> None:
+    """003: "code 类型务必指定 language"."""
+    code: JsonObject = {"type": "code", "content": "1", **language}
+    assert problems(with_content("{{code:a}}", a=code)) == [("MISSING_LANGUAGE", "a")]
+    assert problems(with_content("{{code:a}}", a=CODE)) == []
+    assert problems(with_content("{{latex:a}}", a={"type": "latex", "content": "x"})) == []
 
 
 @pytest.mark.requirement("reply:fences")
@@ -231,10 +348,11 @@ def test_the_best_prefix_of_a_cut_reply_is_kept_and_marked() -> None:
 @pytest.mark.requirement("reply:lenient")
 def test_keys_are_read_in_any_case_and_ids_as_they_are() -> None:
     text = (
-        '{"Content": "{{CODE: A }}", "CONTENT": "{{Code:A}}", "ATTACHMENTS": {"A": {"TYPE": "Code", "Content": "1"}}}'
+        '{"Content": "{{CODE: A }}", "CONTENT": "{{Code:A}}", '
+        '"ATTACHMENTS": {"A": {"TYPE": "Code", "Content": "1", "LANGUAGE": "py"}}}'
     )
     result = reply(text)
-    assert (result.content, result.attachments["A"]) == ("{{Code:A}}", Attachment("A", "code", "1"))
+    assert (result.content, result.attachments["A"]) == ("{{Code:A}}", Attachment("A", "code", "1", "py"))
     assert problems(text) == [("DUPLICATE_KEY", None)]
 
 
@@ -316,8 +434,8 @@ def test_tables_and_charts_may_be_data() -> None:
     [
         ("null", [("WRONG_TYPE", None)], []),
         ("[]", [("WRONG_TYPE", None)], []),
-        ('[{"id": "a", "type": "code", "content": "1"}]', [("WRONG_TYPE", None)], ["a"]),
-        (json.dumps('{"a": {"type": "code", "content": "1"}}'), [("WRONG_TYPE", None)], ["a"]),
+        (json.dumps([{"id": "a", **CODE}]), [("WRONG_TYPE", None)], ["a"]),
+        (json.dumps(json.dumps({"a": CODE})), [("WRONG_TYPE", None)], ["a"]),
         ('"{{code:a}}"', [("WRONG_TYPE", None)], []),
         (
             json.dumps({"a": {**CODE, "a": CODE, "b": CODE}}),
@@ -326,7 +444,7 @@ def test_tables_and_charts_may_be_data() -> None:
         ),
         ('{"a": null}', [("INVALID_ATTACHMENT", "a"), ("MISSING_ATTACHMENT", "a")], []),
         ('{"a": {"content": "1"}}', [("INVALID_ATTACHMENT", "a"), ("MISSING_ATTACHMENT", "a")], []),
-        ('{"a": {"type": "code", "content": 5}}', [("WRONG_TYPE", "a")], ["a"]),
+        (json.dumps({"a": {**CODE, "content": 5}}), [("WRONG_TYPE", "a")], ["a"]),
         ('{"a": {"type": "chart", "content": 1e999}}', [("INVALID_ATTACHMENT", "a"), ("MISSING_ATTACHMENT", "a")], []),
     ],
 )  # fmt: skip

@@ -7,15 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.outcome import Extras, Outcome
+from toolyard.protocol.outcome import BatchItem, Extras, Outcome
 from toolyard.protocol.truncation import (
     Cut,
     Direction,
+    StoredOutput,
+    TextPages,
+    break_long_lines,
     count_lines,
     cut,
+    paginate,
     readable,
     shorten_params,
     too_long,
@@ -24,6 +29,7 @@ from toolyard.protocol.truncation import (
 
 LINES, BYTES, MIB = 2000, 51_200, 1024 * 1024
 SAVED = "tool-output/tool_20261115_093000_Grep.json"
+PAGES = "tool-output/tool_20261115_093000_Grep.txt"
 
 
 def numbered(count: int) -> str:
@@ -203,16 +209,87 @@ def test_content_parts_stand_in_place_of_the_text_and_media_are_not_measured() -
     assert readable(Outcome(envelope=envelope(data={}), root="/p", extras=extras)) == "Read 'a'.\n1\tline"
 
 
+@pytest.mark.requirement("truncation:lines", "truncation:bytes")
+def test_a_text_that_the_content_has_is_not_measured_again_in_the_data() -> None:
+    extras = Extras(parts=(Text("Read 'a'."), Text("1\tline")))
+    outcome = Outcome(envelope=envelope(data={"content": "1\tline", "eol": "lf"}), root="/p", extras=extras)
+    assert readable(outcome) == 'Read \'a\'.\n1\tline\n{\n  "eol": "lf"\n}'
+
+
+@pytest.mark.requirement("truncation:batch")
+def test_a_batch_is_measured_by_the_texts_of_its_items_like_single_calls() -> None:
+    """Newlines inside the data of a batch are no lines in JSON, but they are in what a model reads."""
+
+    def read(name: str) -> BatchItem:
+        content = "".join(f"{number}\t{name}\n" for number in range(1900))
+        parts = (Text(f"Read '{name}'."), Text(content))
+        item = Outcome(envelope=envelope(data={"content": content}), root="/p", extras=Extras(parts=parts))
+        return BatchItem(call=ToolCall(id="1", tool="Read", arguments={}, caller="t"), outcome=item, reads=True)
+
+    items = (read("a"), read("b"))
+    whole = envelope(data={"results": [item.outcome.envelope.data for item in items]}, text="Batch of 2 finished.")
+    text = readable(Outcome(envelope=whole, root="/p", batch=items))
+    assert text.startswith("Batch of 2 finished.\nRead 'a'.\n0\ta\n")
+    assert count_lines(text) == 1 + 2 * 1901 + 1  # the blank line between the items
+    assert too_long(text, skip=False)
+
+
+# --- The text in pages ---
+
+
+@pytest.mark.requirement("truncation:pages")
+def test_the_pages_of_a_text_with_short_lines_are_the_text_itself() -> None:
+    text = "".join(f"line {number:04} of the output, padded\n" for number in range(1, 5235))
+    preview = cut(text, Direction.HEAD).preview
+    assert paginate(text, preview, Direction.HEAD) == TextPages(text, count_lines(preview) + 1)
+
+
+@pytest.mark.requirement("truncation:pages")
+@pytest.mark.parametrize("length", [2000, 2001, 4000, 60_000])
+def test_a_line_longer_than_read_shows_is_broken_and_nothing_is_lost(length: int) -> None:
+    text = "title\n" + "x" * length + "\n\nend"
+    broken = break_long_lines(text)
+    assert max(map(len, broken.split("\n"))) <= 2000
+    assert broken.replace("\n", "") == text.replace("\n", "")
+    assert count_lines(broken) == 3 + -(-length // 2000)
+
+
+@pytest.mark.requirement("truncation:pages")
+def test_a_nul_is_drawn_because_it_would_make_the_pages_binary() -> None:
+    assert paginate("a\0b", "a", Direction.HEAD).text == "a␀b"
+
+
+@pytest.mark.requirement("truncation:pages")
+@settings(max_examples=150, deadline=None)
+@given(pieces=PIECES)
+def test_the_preview_and_the_pages_from_the_next_line_on_hold_the_whole_text(pieces: list[tuple[str, int]]) -> None:
+    text = "".join(piece * times for piece, times in pieces).replace("\0", "0")
+    preview = cut(text, Direction.HEAD).preview
+    pages = paginate(text, preview, Direction.HEAD)
+    rest = "".join(pages.text.split("\n")[pages.next_line - 1 :])
+    flat, seen = text.replace("\n", ""), preview.replace("\n", "")
+    assert flat.endswith(rest)
+    assert len(flat) - len(rest) <= len(seen) < len(flat) - len(rest) + 2000  # all of it, and little of it twice
+
+
 # --- The shown envelope ---
 
 
 def shown(full: Envelope, text: str, direction: Direction = Direction.HEAD, **where: Any) -> Envelope:
-    return truncated(full, cut(text, direction), direction, **({"saved": SAVED} | where))
+    piece = cut(text, direction)
+    pages = paginate(text, piece.preview, direction)
+    return truncated(full, piece, direction, pages=pages, **({"stored": StoredOutput(SAVED, PAGES)} | where))
 
 
 @pytest.mark.requirement("truncation:data", "truncation:status", "truncation:keeps", "truncation:text")
-@pytest.mark.parametrize(("direction", "side"), [(Direction.HEAD, "first"), (Direction.TAIL, "last")])
-def test_a_truncated_success_has_the_seeds_form(direction: Direction, side: str) -> None:
+@pytest.mark.parametrize(
+    ("direction", "side", "way_on"),
+    [
+        (Direction.HEAD, "first", f"Read on with: Read path={PAGES} start_line=2001."),
+        (Direction.TAIL, "last", f"Read what comes before with: Read path={PAGES} start_line=1."),
+    ],
+)
+def test_a_truncated_success_has_the_seeds_form(direction: Direction, side: str, way_on: str) -> None:
     """The JSON of 002 §2 with the numbers of this text."""
     text = numbered(5234)
     piece = cut(text, direction)
@@ -234,11 +311,17 @@ def test_a_truncated_success_has_the_seeds_form(direction: Direction, side: str)
         },
         "text": (
             f"⚠️ Output too large, truncated: the preview is the {side} 2000 of 5234 lines "
-            f"({piece.kept_bytes} of {len(text)} bytes). The whole result is in {SAVED}: "
-            "read it with Read or search it with Grep, or narrow the call."
+            f"({piece.kept_bytes} of {len(text)} bytes). The whole text is in {PAGES} (5234 lines). {way_on} "
+            f"Or search it with Grep path={PAGES}, or narrow the call. The whole result as JSON is in {SAVED}."
         ),
         "stats": {"time_ms": 12.5, "total_matches": 2},
-        "context": {"cwd": "src", "params_input": {"pattern": "x"}, "path_resolved": "src/a", "reason": "STALE"},
+        "context": {
+            "cwd": "src",
+            "params_input": {"pattern": "x"},
+            "path_resolved": "src/a",
+            "reason": "STALE",
+            "full_text_path": PAGES,
+        },
     }
 
 
@@ -267,7 +350,7 @@ def test_an_endless_error_message_is_not_shown_whole() -> None:
 
 @pytest.mark.requirement("truncation:text", "truncation:data")
 def test_a_result_that_could_not_be_stored_says_so_and_names_no_file() -> None:
-    short = shown(envelope(), numbered(3000), saved=None, problem="No space left on device")
+    short = shown(envelope(), numbered(3000), stored=None, problem="No space left on device")
     assert short.data["truncation"] == shown(envelope(), numbered(3000)).data["truncation"] | {  # type: ignore[operator]
         "full_output_path": None
     }

@@ -37,6 +37,24 @@ def test_markdown_shows_title_error_and_the_raw_text_in_a_fence_it_cannot_leave(
     )
 
 
+@pytest.mark.requirement("reply:syntax-error")
+def test_a_syntax_error_is_told_in_the_words_of_the_seed() -> None:
+    """003: "错误: JSON 格式错误: Unexpected character at position 45"."""
+    raw = '{"think": "用户询问天气，我需要提供简洁而且完整的回答。再附说明", "x" 今天}'
+    raw = raw.replace("再附说明", "。" * (45 - raw.index("今") + 4))
+    error = error_of(raw)
+    assert raw[45] == "今"
+    assert failure_texts(error, Language.CHINESE).error == (
+        "错误: JSON 格式错误: Unexpected character at position 45 (第 1 行第 46 列)"
+    )
+    assert failure_texts(error, Language.ENGLISH).error == (
+        "Error: Invalid JSON: Unexpected character at position 45 (line 1, column 46)"
+    )
+    assert to_markdown(error, Language.CHINESE).startswith(
+        "⚠️ JSON 解析失败\n\n错误: JSON 格式错误: Unexpected character at position 45"
+    )
+
+
 @pytest.mark.parametrize("text", ["x", '{"a": 1}', '{"content": 1}', '{"content": ""}', "x" * (3 << 20), '{"a":' * 300])
 def test_every_reason_is_said_in_chinese_to_who_asks_for_it(text: str) -> None:
     assert re.fullmatch(

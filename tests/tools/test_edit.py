@@ -278,3 +278,21 @@ def test_a_back_end_gets_the_seeds_messages_from_real_calls(project: Path, yard:
     edits = [{"old_string": "nothing like it at all", "new_string": "x"}]
     failed = yard.call("MultiEdit", {"path": "config.py", "edits": edits}, dialect="backend")
     assert failed["data"] == "Error in edit 1: String not found: nothing like it at all..."
+
+
+@pytest.mark.requirement("dialect:backend:multiedit-failure")
+def test_a_multi_edit_that_fails_after_an_outside_change_is_told_in_the_seeds_words(
+    project: Path, yard: BlockingYard
+) -> None:
+    """004 §3: the file was read, then somebody else renamed the function."""
+    (project / "utils.py").write_text("def helper():\n    pass\n\n\ndef process():\n    pass\n")
+    yard.call("Read", {"path": "utils.py"})
+    (project / "utils.py").write_text("def helper():\n    pass\n\n\ndef handle():\n    pass\n")
+    edits = [
+        {"old_string": "def helper()", "new_string": "def assist()"},
+        {"old_string": "def process()", "new_string": "def run()"},
+    ]
+    arguments: dict[str, Any] = {"path": "utils.py", "edits": edits}
+    assert said(yard.call("MultiEdit", dict(arguments))) == ("CONFLICT", "STALE")
+    failed = yard.call("MultiEdit", dict(arguments), dialect="backend")
+    assert failed["data"] == "Error in edit 2: String not found: def process()..."

@@ -10,6 +10,7 @@ from tests.tools.media import PNG, WAV, pdf
 from tests.tools.operating import Operator, data, said
 from tests.workspace.test_arrange import tree
 from tests.workspace.vectors import put
+from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Status
 from toolyard.workspace.snapshot import read_exactly
 
@@ -413,6 +414,26 @@ async def test_what_was_written_is_checked(op: Operator) -> None:
     texts = await op.texts(command="WriteFile", filePath="bad.json", content='{"a": }')
     assert texts[0].startswith("Created 'bad.json'")
     assert texts[1].startswith("Code Validation Results:\n- line 1")
+
+
+@pytest.mark.requirement("dialect:vcp:validation:file")
+def test_what_a_batch_wrote_is_checked_file_by_file(yard: BlockingYard) -> None:
+    batch = {"command1": "WriteFile", "filePath1": "a.json", "content1": '{"a": }'}
+    batch |= {"command2": "WriteFile", "filePath2": "b.py", "content2": "def f(:\n    pass\n"}
+    message = yard.call("FileOperator", batch, dialect="vcp")
+    texts = [part["text"] for part in message["result"]["content"]]
+    assert [text.partition("\n")[0] for text in texts[1:]] == [
+        "Code Validation Results for 'a.json':",
+        "Code Validation Results for 'b.py':",
+    ]
+    patch = "*** Begin Patch\n*** Add File: c.json\n+[1,\n*** Add File: d.py\n+def f(:\n*** End Patch\n"
+    patched = yard.call("ApplyPatch", {"patch": patch}, dialect="vcp")
+    said, *found = [part["text"] for part in patched["result"]["content"]]
+    assert "the first in line 2 of 'c.json'" in said
+    assert [text.partition("\n")[0] for text in found] == [
+        "Code Validation Results for 'c.json':",
+        "Code Validation Results for 'd.py':",
+    ]
 
 
 @pytest.mark.requirement("s:S-10:write", "s:S-12:write")

@@ -29,8 +29,7 @@ from tests.workspace.answers import code, timeless
 from tests.workspace.nobody import NOBODY, shared_project
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
-from toolyard.protocol.truncation import MAX_BYTES
-from toolyard.tools.readers.page import MAX_LINE_CHARS
+from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.workspace.search import batches, child
 from toolyard.workspace.search import found as found_module
 from toolyard.workspace.search.patience import Patience

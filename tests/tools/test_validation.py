@@ -259,13 +259,14 @@ def test_the_name_or_the_first_line_tells_the_language(name: str, text: str, lan
 
 
 def test_a_finding_is_written_as_an_object_of_its_fields() -> None:
-    assert _first("a.json", "{").to_json() == {
+    assert _first("a.json", "{").to_json("a.json") == {
+        "file": "a.json",
         "line": 1,
         "column": 2,
         "severity": "error",
         "message": "Expecting property name enclosed in double quotes",
     }
-    assert _first("a.yaml", "a: 1\na: 2").to_json()["rule"] == "yaml:key"
+    assert _first("a.yaml", "a: 1\na: 2").to_json("a.yaml")["rule"] == "yaml:key"
 
 
 @pytest.mark.parametrize("language", list(NAMES))

@@ -128,6 +128,40 @@ async def test_what_is_allowed_is_what_was_shown_and_a_change_since_then_is_refu
     assert (changed["state"], changed["review"]["changed"]) == ("changed", ["changed main.py"])
 
 
+@pytest.mark.requirement("http:plugins", "plugin:detached")
+async def test_the_owner_says_at_review_whether_work_may_go_on_after_the_answer(tmp_path: Path) -> None:
+    make_plugin(tmp_path / "home" / "plugins", "Starter")
+    async with serving(tmp_path) as running:
+        review = (await running.get("/v1/plugins/Starter")).json["review"]
+        said = {"fingerprint": review["fingerprint"], "detached": True}
+        await running.post("/v1/plugins/Starter/allow", said)
+        allowed = (await running.get("/v1/plugins/Starter")).json["review"]
+        await running.post("/v1/plugins/Starter/allow", said | {"detached": False})
+        forbidden = (await running.get("/v1/plugins/Starter")).json["review"]
+    assert [(one["detached"], one["detached_s"]) for one in (review, allowed, forbidden)] == [
+        (False, 1800.0),
+        (True, 1800.0),
+        (False, 1800.0),
+    ]
+
+
+@pytest.mark.requirement("http:plugins", "plugin:same-name")
+async def test_the_list_says_which_of_several_plugins_runs_and_which_it_hides(tmp_path: Path) -> None:
+    folder = make_plugin(tmp_path / "home" / "plugins", "EchoPlugin")
+    async with serving(tmp_path) as running:
+        mine, shipped = [one for one in (await running.get("/v1/plugins")).json["data"] if one["name"] == "EchoPlugin"]
+        assert [(one["origin"], one["state"], one["tools"]) for one in (mine, shipped)] == [
+            ("home", "needs_review", []),
+            ("shipped", "ready", ["EchoPlugin"]),
+        ]
+        path = f"?folder={folder}"
+        review = (await running.get(f"/v1/plugins/EchoPlugin{path}")).json["review"]
+        await running.post(f"/v1/plugins/EchoPlugin/allow{path}", {"fingerprint": review["fingerprint"]})
+        mine, shipped = [one for one in (await running.get("/v1/plugins")).json["data"] if one["name"] == "EchoPlugin"]
+    assert (mine["state"], mine["hides"], mine["hidden_by"]) == ("ready", [shipped["folder"]], None)
+    assert (shipped["state"], shipped["hides"], shipped["hidden_by"]) == ("duplicate", [], str(folder))
+
+
 @pytest.mark.requirement("http:plugins")
 async def test_a_plugin_is_disabled_and_enabled_again(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     folder = add_plugin("Noisy", NOISY)

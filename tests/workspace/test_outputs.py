@@ -33,6 +33,18 @@ def stored(project: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in (project / "tool-output").iterdir() if path.name != ".gitignore"}
 
 
+def save(outputs: Outputs, tool: str, content: str) -> str:
+    """Store ``content`` as the envelope, with an equal text; the path of the envelope."""
+    saved = outputs.save(tool, content, content, NOW)
+    assert saved.text_path == saved.json_path.removesuffix(".json") + ".txt"
+    return saved.json_path
+
+
+def both(names: dict[str, str]) -> dict[str, str]:
+    """What the folder holds for these envelopes and their texts."""
+    return names | {name.removesuffix(".json") + ".txt": content for name, content in names.items()}
+
+
 def age(path: Path, days: float) -> None:
     when = (NOW - timedelta(days=days)).timestamp()
     os.utime(path, (when, when), follow_symlinks=False)
@@ -47,14 +59,21 @@ def test_the_whole_result_is_there_before_the_shown_envelope_names_it(yard: Bloc
     saved = json.loads((project / shown["data"]["truncation"]["full_output_path"]).read_text())
     full = yard.call("Read", dict(arguments)).to_dict()
     assert {**saved, "stats": None} == {**full, "stats": None}
-    assert list(stored(project)) == [Path(shown["data"]["truncation"]["full_output_path"]).name]
+    assert sorted(stored(project)) == [
+        Path(shown["data"]["truncation"]["full_output_path"]).name,
+        Path(shown["context"]["full_text_path"]).name,
+    ]
 
 
 @pytest.mark.requirement("saved:name")
 def test_a_result_is_stored_under_its_time_and_tool(outputs: Outputs, project: Path) -> None:
-    assert outputs.save("Read", '{"ä": 1}', NOW) == "tool-output/tool_20261115_093005_Read.json"
-    path = project / "tool-output/tool_20261115_093005_Read.json"
-    assert (path.read_text(encoding="utf-8"), path.stat().st_mode & 0o777) == ('{"ä": 1}', 0o600)
+    saved = outputs.save("Read", '{"ä": 1}', "ä is 1", NOW)
+    assert (saved.json_path, saved.text_path) == (
+        "tool-output/tool_20261115_093005_Read.json",
+        "tool-output/tool_20261115_093005_Read.txt",
+    )
+    for path, content in ((project / saved.json_path, '{"ä": 1}'), (project / saved.text_path, "ä is 1")):
+        assert (path.read_text(encoding="utf-8"), path.stat().st_mode & 0o777) == (content, 0o600)
 
 
 @pytest.mark.requirement("saved:name", "s:S-17")
@@ -71,21 +90,21 @@ def test_a_result_is_stored_under_its_time_and_tool(outputs: Outputs, project: P
         ("x" * 500, "x" * 64),
     ],
 )
-def test_a_tool_name_is_reduced_and_makes_one_new_file_inside_the_folder(
+def test_a_tool_name_is_reduced_and_makes_new_files_inside_the_folder_only(
     outputs: Outputs, project: Path, tmp_path: Path, tool: str, name: str
 ) -> None:
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
-    saved = outputs.save(tool, "{}", NOW)
-    assert saved == f"tool-output/tool_20261115_093005_{name}.json"
+    saved = outputs.save(tool, "{}", "", NOW)
+    assert saved.json_path == f"tool-output/tool_20261115_093005_{name}.json"
     new = {path for path in tmp_path.rglob("*") if path.is_file()} - before
-    assert new == {project / saved, project / "tool-output/.gitignore"}
+    assert new == {project / saved.json_path, project / saved.text_path, project / "tool-output/.gitignore"}
 
 
 @pytest.mark.requirement("r:R98", "saved:exclusive")
 def test_results_of_one_second_are_numbered(outputs: Outputs, project: Path) -> None:
-    names = [Path(outputs.save("LS", str(number), NOW)).name for number in range(4)]
+    names = [Path(save(outputs, "LS", str(number))).name for number in range(4)]
     assert names == [f"tool_20261115_093005_LS{end}.json" for end in ("", "_2", "_3", "_4")]
-    assert stored(project) == {name: str(number) for number, name in enumerate(names)}
+    assert stored(project) == both({name: str(number) for number, name in enumerate(names)})
 
 
 @pytest.mark.requirement("r:R98", "saved:exclusive")
@@ -94,16 +113,16 @@ def test_results_of_one_second_from_many_threads_and_yards_are_all_kept(project:
     workspaces = [Workspace(project) for _ in range(4)]
     gate = threading.Barrier(4)
 
-    def save(number: int) -> str:
+    def save_one(number: int) -> str:
         gate.wait(60)
-        return Outputs(workspaces[number % 4]).save("LS", str(number), NOW)
+        return save(Outputs(workspaces[number % 4]), "LS", str(number))
 
     with ThreadPoolExecutor(4) as pool:
-        saved = list(pool.map(save, range(40)))
+        saved = list(pool.map(save_one, range(40)))
     for workspace in workspaces:
         workspace.close()
-    assert {Path(name).name: str(number) for number, name in enumerate(saved)} == stored(project)
-    assert len(stored(project)) == 40
+    assert both({Path(name).name: str(number) for number, name in enumerate(saved)}) == stored(project)
+    assert len(stored(project)) == 80
 
 
 @pytest.mark.requirement("saved:exclusive")
@@ -116,7 +135,11 @@ def test_what_is_there_is_never_overwritten_and_no_link_is_followed(
     (project / "tool-output/tool_20261115_093005_LS.json").symlink_to(outside)
     (project / "tool-output/tool_20261115_093005_LS_2.json").symlink_to(tmp_path / "dangling")
     (project / "tool-output/tool_20261115_093005_LS_3.json").mkdir()
-    assert outputs.save("LS", "whole", NOW) == "tool-output/tool_20261115_093005_LS_4.json"
+    (project / "tool-output/tool_20261115_093005_LS_4.txt").symlink_to(outside)
+    assert save(outputs, "LS", "whole") == "tool-output/tool_20261115_093005_LS_5.json"
+    assert sorted(path.name for path in (project / "tool-output").glob("*.txt")) == [
+        f"tool_20261115_093005_LS_{number}.txt" for number in (4, 5)
+    ]
     assert (outside.read_text(), (tmp_path / "dangling").exists()) == ("precious", False)
 
 
@@ -133,34 +156,34 @@ def test_a_folder_that_is_not_ours_is_not_used(
         (project / "tool-output").write_text("mine")
     before = set(os.listdir("/dev/fd"))
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
-        outputs.save("LS", "whole", NOW)
+        save(outputs, "LS", "whole")
     assert list(elsewhere.iterdir()) == []
     assert set(os.listdir("/dev/fd")) <= before
 
 
 @pytest.mark.requirement("saved:first")
 def test_a_result_that_does_not_fit_on_the_disk_leaves_nothing_behind(outputs: Outputs, project: Path) -> None:
-    outputs.save("LS", "first", NOW)
+    save(outputs, "LS", "first")
     before = set(os.listdir("/dev/fd"))
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
         with pytest.raises(OSError, match="File too large"):
-            outputs.save("LS", "x" * 10_000, NOW)
+            save(outputs, "LS", "x" * 10_000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)
-    assert stored(project) == {"tool_20261115_093005_LS.json": "first"}
+    assert stored(project) == both({"tool_20261115_093005_LS.json": "first"})
     assert set(os.listdir("/dev/fd")) <= before
 
 
 @pytest.mark.requirement("saved:exclusive")
 def test_drafts_that_a_crash_left_behind_are_in_nobodys_way(outputs: Outputs, project: Path) -> None:
-    outputs.save("LS", "first", NOW)
+    save(outputs, "LS", "first")
     for number in range(1, 9):  # whatever an earlier process with our number may have begun
         (project / f"tool-output/.writing-{os.getpid()}-{number}").write_text("half")
-    assert outputs.save("LS", "second", NOW) == "tool-output/tool_20261115_093005_LS_2.json"
+    assert save(outputs, "LS", "second") == "tool-output/tool_20261115_093005_LS_2.json"
 
 
 @pytest.mark.requirement("saved:retention")
@@ -169,6 +192,7 @@ def test_what_is_older_than_seven_days_is_removed_and_what_is_younger_is_kept(ou
     ages = {
         "tool_20261101_000000_LS.json": 14,
         "tool_20261108_093004_LS_2.json": 7.001,
+        "tool_20261108_093004_LS_2.txt": 7.001,
         "tool_20261108_093006_LS.json": 6.999,
         ".writing-0123456789abcdef": 8,
         ".writing-fedcba9876543210": 1,
@@ -178,9 +202,9 @@ def test_what_is_older_than_seven_days_is_removed_and_what_is_younger_is_kept(ou
     put(folder, dict.fromkeys(ages, "x"))
     for name, days in ages.items():
         age(folder / name, days)
-    outputs.save("Read", "x", NOW)
+    save(outputs, "Read", "x")
     kept = {"tool_20261108_093006_LS.json", ".writing-fedcba9876543210", "notes.txt", "tool_x.json"}
-    assert set(stored(project)) == kept | {"tool_20261115_093005_Read.json"}
+    assert set(stored(project)) == kept | {"tool_20261115_093005_Read.json", "tool_20261115_093005_Read.txt"}
 
 
 def a_folder(path: Path, _: Path) -> None:
@@ -206,7 +230,7 @@ def test_an_old_thing_that_is_no_file_keeps_nothing_from_being_stored(
     old.parent.mkdir()
     make(old, outside)
     age(old, 100)
-    assert outputs.save("Read", "x", NOW) == "tool-output/tool_20261115_093005_Read.json"
+    assert save(outputs, "Read", "x") == "tool-output/tool_20261115_093005_Read.json"
     assert outside.read_text() == "precious"
 
 
@@ -215,7 +239,7 @@ def test_git_does_not_see_the_folder(outputs: Outputs, project: Path) -> None:
     if shutil.which("git") is None:
         pytest.skip("git is not installed")
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
-    outputs.save("LS", "x", NOW)
+    save(outputs, "LS", "x")
     seen = subprocess.run(["git", "status", "--porcelain", "-uall"], cwd=project, capture_output=True, check=True)
     assert seen.stdout == b""
 
@@ -223,16 +247,19 @@ def test_git_does_not_see_the_folder(outputs: Outputs, project: Path) -> None:
 @pytest.mark.requirement("saved:ignored")
 def test_the_owners_own_ignore_file_in_the_folder_is_kept(outputs: Outputs, project: Path) -> None:
     put(project, {"tool-output/.gitignore": "mine\n"})
-    outputs.save("LS", "x", NOW)
+    save(outputs, "LS", "x")
     assert (project / "tool-output/.gitignore").read_text() == "mine\n"
 
 
 @pytest.mark.requirement("saved:ignored", "ls:ignored")
 def test_ls_leaves_the_folder_out_unless_it_is_asked_for(outputs: Outputs, yard: BlockingYard, project: Path) -> None:
     put(project, {"a.txt": "", "sub/tool-output/x": ""})
-    saved = outputs.save("LS", "x", NOW)
+    saved = outputs.save("LS", "x", "x", NOW)
     assert paths(yard.call("LS", {"depth": 2})) == ["sub/", "sub/tool-output/", "a.txt"]
     assert paths(yard.call("LS", {"include_ignored": True})) == ["sub/", "tool-output/", "a.txt"]
-    assert paths(yard.call("LS", {"path": "tool-output", "include_ignored": True})) == [saved]
+    assert paths(yard.call("LS", {"path": "tool-output", "include_ignored": True})) == [
+        saved.json_path,
+        saved.text_path,
+    ]
     assert entries(yard.call("LS", {"path": "tool-output"})) == []
-    assert yard.call("Read", {"path": saved}).data["content"] == "1\tx"
+    assert yard.call("Read", {"path": saved.json_path}).data["content"] == "1\tx"

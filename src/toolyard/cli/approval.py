@@ -74,10 +74,11 @@ def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
 
     async def work(yard: Yard) -> tuple[Record, bool]:
         try:
-            known, name = True, yard.tools.get(tool).spec.name
+            spec = yard.tools.get(tool).spec
         except Failure:
-            known, name = False, tool
-        return await yard.approvals.add_rule(name, command_, Effect(effect), by=_BY), known
+            return await yard.approvals.add_rule(tool, command_, Effect(effect), by=_BY), False
+        kept = await yard.approvals.add_rule(spec.name, command_, Effect(effect), by=_BY, plugin=spec.plugin_id)
+        return kept, True
 
     record, known = ask(common, work)
     if common.json:
@@ -122,8 +123,12 @@ def _print_rules(common: Common) -> None:
     if common.json:
         print_json([shown_rule(record) for record in found])
     elif found:
-        rows = [(one.id, state_cell(str(one.body["effect"])), one.tool, one.key, ago(one.created)) for one in found]
-        print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "MADE"), rows)
+        rows = [
+            (one.id, state_cell(str(one.body["effect"])), one.tool, one.key, str(one.body.get("plugin") or ""),
+             ago(one.created))
+            for one in found
+        ]  # fmt: skip
+        print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "PLUGIN", "MADE"), rows)
     else:
         say(common, "There is none.")
 

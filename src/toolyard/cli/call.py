@@ -14,7 +14,7 @@ from toolyard.cli.detach import Say, detached, printed
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import json_text
 from toolyard.cli.through import run_through, server_for
-from toolyard.cli.waiting import Stops, task_ids, waited
+from toolyard.cli.waiting import Stops, background_ids, task_ids, waited
 from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
 from toolyard.hosts.yard import open_yard
@@ -94,8 +94,9 @@ class Request:
                 outcome = await waited(yard, outcome, tasks, stops, quiet=self.common.quiet)
             failed = int(outcome.envelope.error is not None)
             say(json_text(yard.express(call, outcome, self.dialect, shown=self.shown)), failed)
-            if tasks and not wait:
-                await waited(yard, outcome, tasks, stops, quiet=True)
+            goes_on = background_ids(outcome.envelope)
+            if goes_on or (tasks and not wait):  # this process watches over it
+                await waited(yard, outcome, goes_on or tasks, stops, quiet=not wait or self.common.quiet)
             return failed
 
 

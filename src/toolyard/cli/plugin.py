@@ -18,7 +18,7 @@ from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.environment import DATA_FOLDER
 from toolyard.plugins.install import install as install_plugin
 from toolyard.plugins.plugin import Origin, Plugin, State
-from toolyard.plugins.review import described, type_of
+from toolyard.plugins.review import describe_standing, described, type_of
 
 
 @click.group("plugin", cls=Verbs, invoke_without_command=True, short_help="Write, review, install and list plugins.")
@@ -43,13 +43,14 @@ def list_(common: Common) -> None:
 @command.command("allow")
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Allow it without asking: for scripts.")
+@click.option("--detached/--no-detached", default=None, help="Whether it may work on after its answer, as a task.")
 @common_options
-def allow(common: Common, name: str, yes: bool) -> None:
+def allow(common: Common, name: str, yes: bool, detached: bool | None) -> None:
     """Show all that a plugin would run and say, and allow exactly that after a yes.
 
     Whatever changes in it later makes it need another review.
     """
-    asyncio.run(_allow(common, name, yes=yes))
+    asyncio.run(_allow(common, name, yes=yes, detached=detached))
 
 
 @command.command("enable")
@@ -90,28 +91,30 @@ def remove(common: Common, name: str) -> None:
 
 async def _list(common: Common) -> None:
     async with Yard(common.config()) as yard:
-        plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: (plugin.name.lower(), str(plugin.folder)))
+        plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: plugin.name.lower())  # and as they win
     if common.json:
         print_json([described(plugin) for plugin in plugins])
         return
-    print_table([(shown(p.name), type_of(p), p.origin.value, p.state.value, shown(p.reason)) for p in plugins])
+    print_table(
+        [(shown(p.name), type_of(p), p.origin.value, p.state.value, shown(describe_standing(p))) for p in plugins]
+    )
     for plugin in plugins:
         for problem in plugin.problems:
             if plugin.state is not State.READY or not problem.warning:
                 click.echo(f"{'warning' if problem.warning else 'error'}: {shown(told(problem, plugin.folder))}")
 
 
-async def _allow(common: Common, name: str, *, yes: bool) -> None:
+async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
-        plugin = named(source, name)
-        reviewed = source.review(plugin)
+        plugin = named(source, name, waits_as=(State.NEEDS_REVIEW, State.CHANGED))
+        reviewed = source.review(plugin).with_detached(detached=detached)
         asks = sys.stdin.isatty() and not common.json
         if common.json:
             print_json({**reviewed.to_dict(), "allowed": yes or plugin.is_ready})
         elif not common.quiet or asks:
             print_review(reviewed, plugin)
-        if plugin.is_ready and not yes:
+        if plugin.is_ready and not yes and detached is None:
             click.echo(f"{plugin.name} may run as it is.", err=True)
             return
         if not yes and not asks:
@@ -127,7 +130,7 @@ async def _allow(common: Common, name: str, *, yes: bool) -> None:
 async def _switch(common: Common, name: str, *, on: bool) -> None:
     async with Yard(common.config()) as yard:
         plugins = yard.plugins.plugins
-        plugin = named(yard.plugins, name)
+        plugin = named(yard.plugins, name, waits_as=(State.DISABLED,) if on else ())
         (plugins.enable if on else plugins.disable)(plugin)
         plugins.refresh()
         now = next((p for p in plugins.all if p.folder == plugin.folder), plugin)

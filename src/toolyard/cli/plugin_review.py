@@ -9,7 +9,7 @@ from toolyard.cli.plugin_targets import told
 from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.review import Reviewed
-from toolyard.protocol.manifest import plugin_text, tool_spec
+from toolyard.protocol.manifest import PluginType, plugin_text, tool_spec
 
 
 def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
@@ -19,6 +19,8 @@ def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
     print_whole("runs", review.command_line)
     print_whole("as", shlex.join(review.argv))
     print_whole("in a shell", "YES: the whole line is read by /bin/sh" if review.shell else "no")
+    if manifest.type is PluginType.SYNCHRONOUS:
+        print_whole("works on", _after_answer(reviewed))
     print_whole("kind", f"{manifest.type}, risk {manifest.risk}, at most {manifest.timeout_s:g} s")
     print_table([("environment ", " ".join(map(shown, review.environment)))])
     click.echo("\nFiles that count, with their sha256:")
@@ -31,6 +33,14 @@ def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
     _print_lines("What it reads about the parameters:", json_text(tool_spec(manifest).parameters).split("\n"))
     _print_lines(f"What {{{{VCP{review.name}}}}} becomes in a prompt:", plugin_text(manifest).split("\n"))
     _print_lines("Worth a look:", [told(problem, review.folder) for problem in reviewed.problems])
+
+
+def _after_answer(reviewed: Reviewed) -> str:
+    """Whether work may go on after the answer, and how long."""
+    if not reviewed.review.detached:
+        return "no: what it leaves running when it has answered is stopped"
+    minutes = reviewed.manifest.detached_timeout_s / 60
+    return f"YES: after its answer, at most {minutes:g} min, as a task that can be cancelled"
 
 
 def print_whole(title: str, text: str) -> None:

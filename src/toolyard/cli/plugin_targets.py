@@ -1,14 +1,14 @@
 """Which plugin a word of the command line means: a name, or the folder it is in."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from toolyard.cli.options import Common
 from toolyard.config import Config, load
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
-from toolyard.plugins.plugin import Plugin, Problem
+from toolyard.plugins.plugin import Plugin, Problem, State
 from toolyard.plugins.plugin_files import signature_of
 from toolyard.protocol.arguments import nearest
 
@@ -28,13 +28,14 @@ def config_for(common: Common, words: Sequence[str], *, trusts: bool = False) ->
     return load(common.project, common.home, plugin_folders=given, trusts_given=trusts or common.trust)
 
 
-def named(source: PluginSource, word: str) -> Plugin:
-    """The plugin; ToolyardError when there is none."""
+def named(source: PluginSource, word: str, *, waits_as: Collection[State] = ()) -> Plugin:
+    """The plugin; ToolyardError when there is none. Of several with one name the first that ``waits_as`` these."""
     everything = source.plugins.all
     real = Path(os.path.realpath(word))
     found = next((plugin for plugin in everything if is_folder(word) and plugin.folder == real), None)
     if found is None and "/" not in word:
-        found = source.plugins.get(word)
+        waiting = (plugin for plugin in everything if plugin.name == word and plugin.state in waits_as)
+        found = next(waiting, None) or source.plugins.get(word)
     if found is not None:
         return found
     if "/" in word:

@@ -26,6 +26,12 @@ def task_ids(envelope: Envelope) -> tuple[str, ...]:
     return tuple(str(task["id"]) for task in tasks if isinstance(task, dict) and "id" in task)
 
 
+def background_ids(envelope: Envelope) -> tuple[str, ...]:
+    """The task of the work that goes on after the answer of a call."""
+    background = envelope.context.get("background")
+    return (str(background["task"]),) if isinstance(background, dict) and "task" in background else ()
+
+
 class Stops:
     """Ctrl-C and SIGTERM, from now on: what runs ends as cancelled, and its result is still printed.
 

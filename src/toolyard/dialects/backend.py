@@ -13,6 +13,7 @@ _ERROR_LIMIT = 50  # the text that a failed MultiEdit could not find
 
 _CAUSES = {
     "NOT_FOUND_IN_FILE": "String not found",
+    "STALE": "String not found",  # because the file was changed meanwhile
     "NOT_UNIQUE": "String not unique",
     "NO_CHANGE": "No change",
 }

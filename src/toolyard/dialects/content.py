@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from toolyard.protocol.content import Part, Text
 from toolyard.protocol.envelope import Status
-from toolyard.protocol.json import Json
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import BatchItem, Outcome
 
 _LISTS = ("items", "results", "entries", "matches", "paths", "info")
@@ -14,7 +14,7 @@ _LISTS = ("items", "results", "entries", "matches", "paths", "info")
 def content_of(outcome: Outcome) -> tuple[Part, ...]:
     """What the reader sees: the tool's own parts; else a summary and its structured data; else the text alone."""
     if outcome.batch:
-        return (*_batch(outcome.batch), *_findings(outcome))
+        return tuple(_batch(outcome.batch))
     return (*_body(outcome), *_findings(outcome))
 
 
@@ -35,20 +35,34 @@ def _batch(items: tuple[BatchItem, ...]) -> Iterator[Part]:
     if others:
         yield Text("\n".join(["Batch Operations Summary:", *(f"- {other.envelope.text}" for other in others)]))
     for answer in answers:
-        yield from content_of(answer)
+        yield from (*_body(answer), *_findings(answer, names_file=True))
     for other in others:
-        yield from _findings(other)
+        yield from _findings(other, names_file=True)
 
 
 def _answers(item: BatchItem) -> bool:
     return item.reads and item.outcome.envelope.status is not Status.ERROR
 
 
-def _findings(outcome: Outcome) -> Iterator[Part]:
-    """What the validators said after a write: never a failure, always visible (000 §4)."""
-    findings = outcome.envelope.data.get("validation")
-    if isinstance(findings, list) and findings:
-        yield Text("\n".join(["Code Validation Results:", *map(_finding, findings)]))
+def _findings(outcome: Outcome, *, names_file: bool = False) -> Iterator[Part]:
+    """What the validators said after a write: never a failure, always visible (000 §4), one text for each file."""
+    by_file: dict[str, list[str]] = {}
+    resolved = outcome.envelope.context.get("path_resolved")
+    for finding in _validation(outcome.envelope.data):
+        file = finding.get("file") if isinstance(finding, dict) else None
+        by_file.setdefault(str(file or resolved or ""), []).append(_finding(finding))
+    for file, lines in by_file.items():
+        of = f" for '{file}'" if file and (names_file or len(by_file) > 1) else ""
+        yield Text("\n".join([f"Code Validation Results{of}:", *lines]))
+
+
+def _validation(data: JsonObject) -> Iterator[Json]:
+    """The findings of a result, of all its files."""
+    files = data.get("files")
+    for holder in (data, *(files if isinstance(files, list) else ())):
+        findings = holder.get("validation") if isinstance(holder, dict) else None
+        if isinstance(findings, list):
+            yield from findings
 
 
 def _finding(finding: Json) -> str:

@@ -132,8 +132,9 @@ class Approvals:
     async def page(self, states: tuple[str, ...] = (), *, limit: int, after: Place | None = None) -> list[Record]:
         return await self._store.find(KIND, Query(states=states), limit=limit, after=after)
 
-    async def add_rule(self, tool: str, command: str, effect: Effect, *, by: str) -> Record:
-        rule = new_rule(tool, command, effect, by=by, at=self._now())
+    async def add_rule(self, tool: str, command: str, effect: Effect, *, by: str, plugin: str = "") -> Record:
+        """Keep a rule; ``plugin`` is the id of the plugin that has the name, when one has."""
+        rule = new_rule(tool, command, effect, by=by, at=self._now(), plugin=plugin)
         await self._rules.add(rule)
         return rule
 
@@ -197,7 +198,7 @@ class Approvals:
                 "origin": call.origin.value, "arguments": arguments, "maid": call.maid,
                 "protected": ask.protected, "chat": call.chat or None, "because": verdict.because.value,
                 "why": verdict.reason(call.tool, self.mode), "always_offered": ask.fits_one_rule,
-                "digest": ask.digest,
+                "digest": ask.digest, "plugin": ask.spec.plugin_id,
             },
         )  # fmt: skip
 
@@ -262,7 +263,8 @@ def _rule_of(record: Record, *, allowed: bool, by: str, at: float, chat: bool = 
     command = str(commands[0]) if isinstance(commands, list) and commands else ""
     effect = Effect.ALLOW if allowed else Effect.DENY
     bound = str(record.body["chat"]) if chat else ""
-    return new_rule(record.tool, command, effect, by=by, at=at, caller=record.caller, chat=bound)
+    plugin = str(record.body.get("plugin") or "")
+    return new_rule(record.tool, command, effect, by=by, at=at, caller=record.caller, chat=bound, plugin=plugin)
 
 
 def _denied(message: str, hint: str) -> Failure:

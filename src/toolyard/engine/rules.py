@@ -1,6 +1,8 @@
 """Rules and modes: what may run without being asked, what must not run, and why.
 
 In this order: a rule that denies, a rule that allows, the mode, and where that asks, what a person lets a chat do.
+A rule for a plugin is about that plugin: it does not hold for another one that takes its name. A rule that names no
+plugin, as one that was made before there was such a tool, holds for the name, but allows no plugin that hides others.
 Rules are kept in the store, at most ``MAX_RULES``, so that each of them is looked at. Those for one chat are kept by
 this process alone: they end with it, or when ``MAX_FOR_CHATS`` newer ones have come. How often a rule was used is for
 ``engine.rule_uses`` to know.
@@ -21,6 +23,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Query, Record, Store
+from toolyard.protocol.tool import ToolSpec
 
 RULE: Final = "rule"
 MAX_FOR_CHATS: Final = 1000
@@ -104,6 +107,7 @@ class Rules:
 
     async def verdict(self, ask: Ask, mode: Mode) -> Verdict:
         rules = [*await self._stored_for(ask.names), *(one for one in self._for_chats.values() if _is_for(one, ask))]
+        rules = [one for one in rules if _is_about(one, ask.spec)]
         denying = [one for one in rules if one.body["effect"] == Effect.DENY and one.key in {"", *ask.commands}]
         if denying:
             return Verdict(Effect.DENY, Because.DENY_RULE, (denying[0],))
@@ -141,10 +145,11 @@ class Rules:
 
 
 def new_rule(
-    tool: str, command: str, effect: Effect, *, by: str, at: float, caller: str = "", chat: str = ""
+    tool: str, command: str, effect: Effect, *, by: str, at: float, caller: str = "", chat: str = "", plugin: str = ""
 ) -> Record:
-    """``chat``: only for the calls of this chat of ``caller``."""
+    """``chat``: only for the calls of this chat of ``caller``; ``plugin``: the id of the plugin that it is about."""
     bound: JsonObject = {"chat": chat} if chat else {}
+    bound |= {"plugin": plugin} if plugin else {}
     return Record(
         kind=RULE, id=f"rule_{uuid4().hex}", state="active", created=at, updated=at, tool=tool, key=command,
         caller=caller if chat else "", body={"effect": effect.value, "by": by, **bound},
@@ -159,11 +164,18 @@ def told(rule: Record) -> NewEvent:
 
 def shown_rule(record: Record) -> JsonObject:
     told: JsonObject = {"id": record.id, "tool": record.tool, "command": record.key, "created": record.created}
-    return {**told, "chat": None, **record.body}
+    return {**told, "chat": None, "plugin": None, **record.body}
 
 
 def _is_for(rule: Record, ask: Ask) -> bool:
     return rule.tool in ask.names and (rule.caller, rule.body["chat"]) == (ask.call.caller, ask.call.chat)
+
+
+def _is_about(rule: Record, spec: ToolSpec) -> bool:
+    plugin = rule.body.get("plugin")
+    if plugin is None:
+        return rule.body["effect"] == Effect.DENY or not spec.hides_plugins
+    return plugin == spec.plugin_id
 
 
 def _by_mode(ask: Ask, mode: Mode) -> Verdict:

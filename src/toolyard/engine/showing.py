@@ -8,7 +8,7 @@ from toolyard.engine.masking import Mask
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.truncation import Direction, cut, readable, shorten_params, too_long, truncated
+from toolyard.protocol.truncation import Direction, cut, paginate, readable, shorten_params, too_long, truncated
 from toolyard.workspace.outputs import Outputs
 
 
@@ -23,14 +23,15 @@ class Showing:
         text = readable(outcome)
         if not too_long(text, skip=envelope.context.get("truncation_skip") is True):
             return replace(outcome, envelope=envelope)
-        saved, problem = None, ""
+        piece = cut(text, self._direction)
+        pages = paginate(text, piece.preview, self._direction)
+        stored, problem = None, ""
         try:
             whole = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False, indent=2)
-            saved = self._outputs.save(call.tool, whole, self._clock.now())
+            stored = self._outputs.save(call.tool, whole, pages.text, self._clock.now())
         except OSError as error:
             problem = error.strerror or str(error)
-        piece = cut(text, self._direction)
-        short = truncated(envelope, piece, self._direction, saved=saved, problem=problem)
+        short = truncated(envelope, piece, self._direction, stored=stored, pages=pages, problem=problem)
         outcomes = [outcome, *(item.outcome for item in outcome.batch)]
         media = [part for one in outcomes for part in one.extras.parts if isinstance(part, Media)]
         parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)

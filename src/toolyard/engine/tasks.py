@@ -135,6 +135,24 @@ class Tasks:
             own.saw(task)
         return tuple(own.tasks.values())
 
+    async def begin(self, expected: Expected, task_id: str) -> Task:
+        own = _own(expected)
+        try:
+            return await whole(self._begin_only(own, task_id))
+        except (asyncio.CancelledError, StorageError):
+            try:
+                await self.lost(own, TaskState.CANCELLED, "its call was stopped before the task was stored")
+            except StorageError as error:
+                _log.error("the task of %s stays open until the next start: %s", own.call.id, error)
+            raise
+
+    async def _begin_only(self, own: _Expected, task_id: str) -> Task:
+        async with own.naming:
+            task = await self._begin(own, task_id, "", None)
+            own.named = True
+        own.saw(task)
+        return task
+
     async def adopt(self, tasks: Sequence[Task]) -> Expected | None:
         """Take over the open tasks of one call, whose host is gone; None when another host was faster."""
         now = self._now()

@@ -19,9 +19,11 @@ from toolyard.importing.report import Report, What
 from toolyard.importing.source import VcpInstall, names, packages_in, words_in
 from toolyard.plugins.environment import DECIDED, HOST_KEYS, looks_secret, per_call
 from toolyard.plugins.install import install
+from toolyard.plugins.plugin import Origin
 from toolyard.plugins.plugin_files import read_files, signature_of
 from toolyard.protocol.approval import Effect, Mode
-from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.call import Origin as CallOrigin
+from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Manifest, PluginType
@@ -82,10 +84,13 @@ class VcpImport:
 
     def _copied(self, report: Report, folder: Path, manifest: Manifest, *, blocked: bool) -> bool:
         home = self.yard.config.home
-        if (home / "plugins" / manifest.name).exists() or self.yard.plugins.plugins.get(manifest.name):
-            report.leave(What.PLUGIN, manifest.name, "there is a plugin of this name already")
+        same = [plugin for plugin in self.yard.plugins.plugins.all if plugin.name == manifest.name]
+        if (home / "plugins" / manifest.name).exists() or any(plugin.origin is Origin.HOME for plugin in same):
+            report.leave(What.PLUGIN, manifest.name, "there is a plugin of this name already in the home")
             return True
         said = ["disabled, as it was there"] if blocked else [] if self.trust else ["needs a review"]
+        if any(plugin.origin is Origin.SHIPPED for plugin in same) and not blocked:
+            said.append(f"{'' if self.trust else 'then '}takes the place of the shipped one")
         if not self.dry:
             try:
                 installed = install(str(folder), home, self.yard.config.environ)
@@ -102,8 +107,9 @@ class VcpImport:
         """Allow what has just been copied, exactly as it is."""
         source = self.yard.plugins
         at = self.clock.now().isoformat(timespec="seconds")
-        for plugin in source.plugins.all:
-            if plugin.name in names and plugin.manifest and plugin.command and plugin.fingerprint:
+        copied = [one for one in source.plugins.all if one.origin is Origin.HOME and one.name in names]
+        for plugin in copied:
+            if plugin.manifest and plugin.command and plugin.fingerprint:
                 keys = {*source.host.environment(plugin, plugin.manifest).values}
                 keys |= {*per_call(plugin.manifest, request_address="", callback_base="")}
                 source.trust.allow(source.trust.review(plugin, keys), at=at)
@@ -184,7 +190,7 @@ class VcpImport:
         """Why it could not be; empty when it is."""
         call = ToolCall(
             id=f"call_{uuid4().hex}", tool=task.tool, arguments=task.arguments, maid=task.maid, caller=CALLER,
-            origin=Origin.CLI,
+            origin=CallOrigin.CLI,
         )  # fmt: skip
         try:
             self.yard.tools.get(task.tool)

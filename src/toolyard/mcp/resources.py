@@ -1,7 +1,7 @@
 """What an MCP client can read: whole results that were too long to show, and what became of tasks.
 
-``toolyard://tool-output/NAME`` is a file of the project's ``tool-output``; ``toolyard://tasks/ID`` is a task of this
-caller. Names are matched, never joined into a path that leads elsewhere.
+``toolyard://tool-output/NAME`` is a file of the project's ``tool-output``, an envelope as JSON or its text;
+``toolyard://tasks/ID`` is a task of this caller. Names are matched, never joined into a path that leads elsewhere.
 """
 
 import json
@@ -18,10 +18,11 @@ from toolyard.workspace.ignore import OUTPUT_FOLDER
 
 OUTPUT: Final = "toolyard://tool-output/"
 TASK: Final = "toolyard://tasks/"
-_NAME = re.compile(r"tool_\d{8}_\d{6}_[A-Za-z0-9_-]*\.json")
+_NAME = re.compile(r"tool_\d{8}_\d{6}_[A-Za-z0-9_-]*\.(?:json|txt)")
 _MOST = 200  # the newest, in a list
 _MOST_BYTES = 16 * 2**20  # of one that is read
 _JSON = "application/json"
+_TEXT = "text/plain"
 
 
 def listed(yard: Yard) -> types.ListResourcesResult:
@@ -31,15 +32,15 @@ def listed(yard: Yard) -> types.ListResourcesResult:
     except OSError:
         names = []
     newest = sorted(names, reverse=True)[:_MOST]
-    found = [types.Resource(uri=f"{OUTPUT}{name}", name=name, mime_type=_JSON) for name in newest]
+    found = [types.Resource(uri=f"{OUTPUT}{name}", name=name, mime_type=_mime_type(name)) for name in newest]
     return types.ListResourcesResult(resources=found)
 
 
 def templates() -> types.ListResourceTemplatesResult:
     told = [
         types.ResourceTemplate(
-            uri_template=f"{OUTPUT}{{name}}", name="tool-output", mime_type=_JSON,
-            description="A whole result that was too long to show.",
+            uri_template=f"{OUTPUT}{{name}}", name="tool-output",
+            description="A whole result that was too long to show: its envelope (.json) or its text (.txt).",
         ),
         types.ResourceTemplate(
             uri_template=f"{TASK}{{id}}", name="task", mime_type=_JSON,
@@ -57,7 +58,8 @@ async def read(yard: Yard, uri: str, caller: str) -> types.ReadResourceResult:
             text = json.dumps(task.to_dict(), ensure_ascii=False, indent=2)
     if text is None:
         raise MCPError(types.INVALID_PARAMS, "there is no such resource", {"uri": uri})
-    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)])
+    content = types.TextResourceContents(uri=uri, mime_type=_mime_type(uri), text=text)
+    return types.ReadResourceResult(contents=[content])
 
 
 def task_links(envelope: Envelope) -> list[types.ResourceLink]:
@@ -75,6 +77,10 @@ def task_links(envelope: Envelope) -> list[types.ResourceLink]:
         for id_ in ids
         if not envelope.error
     ]
+
+
+def _mime_type(name: str) -> str:
+    return _TEXT if name.startswith((OUTPUT, "tool_")) and name.endswith(".txt") else _JSON
 
 
 def _output(yard: Yard, name: str) -> str | None:

@@ -8,7 +8,6 @@ unless its manifest says ``detached``. A child that has called back has ``EXIT_G
 
 import asyncio
 import json
-import logging
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -17,7 +16,6 @@ from functools import partial
 from typing import Any
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
 from toolyard.plugins.adopted import AdoptedChild
 from toolyard.plugins.child import Ended
 from toolyard.plugins.environment import per_call
@@ -27,6 +25,7 @@ from toolyard.plugins.runs import Runs, Started
 from toolyard.plugins.stderr import StderrRing
 from toolyard.plugins.timeout import run_limit
 from toolyard.plugins.tree import Children
+from toolyard.plugins.until_stored import until_stored
 from toolyard.plugins.verdict import verdict
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure, Reason
@@ -36,7 +35,6 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import result_of
 from toolyard.protocol.task import Desk, Expected, Task, TaskState
 
-_log = logging.getLogger(__name__)
 RECEIPT_S = 60.0
 CALLBACK_GRACE_S = 30.0
 EXIT_GRACE_S = 10.0
@@ -162,9 +160,9 @@ class Submissions:
                 async with asyncio.timeout(watch.timeout_s):
                     await self._follow(watch, ended)
             except TimeoutError:
-                await _in_the_end(self._desk.lost, expected, TaskState.TIMED_OUT, "it ran past its total limit")
+                await until_stored(self._desk.lost, expected, TaskState.TIMED_OUT, "it ran past its total limit")
             if not ended.done():
-                await _in_the_end(self._desk.lost, expected, TaskState.FAILED, "the process ended without callback")
+                await until_stored(self._desk.lost, expected, TaskState.FAILED, "the process ended without callback")
             await expected.ended()
             if expected.answered:
                 await self._leave_in_peace(watch.living)
@@ -182,12 +180,12 @@ class Submissions:
         try:
             while not ended.done() and not exited.done():
                 await asyncio.wait(either, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-                await _in_the_end(self._desk.look, watch.expected)
+                await until_stored(self._desk.look, watch.expected)
                 told = await self._tell_progress(watch, told)
             left = None if watch.detached else CALLBACK_GRACE_S
             while not ended.done() and (left is None or left > 0):
                 await asyncio.wait({ended}, timeout=_LOOK_S)
-                await _in_the_end(self._desk.look, watch.expected)
+                await until_stored(self._desk.look, watch.expected)
                 left = None if left is None else left - _LOOK_S
         finally:
             exited.cancel()
@@ -200,7 +198,7 @@ class Submissions:
         now: JsonObject = {"done": _fraction(done), "text": text.strip()[:200]}
         if now != told:
             for task in watch.tasks:
-                await _in_the_end(self._desk.progressed, task.id, now)
+                await until_stored(self._desk.progressed, task.id, now)
         return now
 
     async def _leave_in_peace(self, living: LivingChild | AdoptedChild) -> None:
@@ -209,16 +207,6 @@ class Submissions:
                 await living.exited()
         except TimeoutError:
             await living.terminate()
-
-
-async def _in_the_end(step: Callable[..., Awaitable[None]], *arguments: object) -> None:
-    """Again and again while the store cannot be used: a watch that gave up would leave its child alone."""
-    while True:
-        try:
-            return await step(*arguments)
-        except StorageError as error:
-            _log.warning("a task is watched on, though nothing can be stored: %s", error)
-            await asyncio.sleep(_LOOK_S)
 
 
 def _fraction(text: str) -> float:

@@ -84,6 +84,28 @@ def members(prefix: int) -> Iterator[Member]:
                 yield Member(int(name), int(found[1]), state in "ZX")
 
 
+def children_of_host() -> list[int] | None:
+    """The pids of this process's children; None when the kernel does not tell."""
+    pid = os.getpid()
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
+            return [int(one) for one in file.read(1 << 16).split()]
+    except (OSError, ValueError):
+        return None
+
+
+def carries(pid: int, number: int) -> bool:
+    """Whether a process that is alive carries this number."""
+    try:
+        soft, hard = resource.prlimit(pid, _LOCKS)
+    except (OSError, ValueError):
+        return False
+    if soft != number:
+        return False
+    state, session = _state(str(pid))
+    return state not in "ZX" and (hard == number or session != os.getsid(0))
+
+
 def kill_all(find: Callable[[], Iterable[Member]]) -> set[int]:
     """Freeze, so that nothing is forked any more, then kill; again until none is found. The pids it came upon."""
     seen: set[int] = set()

@@ -5,7 +5,8 @@ The contract of a plugin's child process:
 - It gets one JSON object on stdin, then the end of input. It need not read it.
 - stdin, stdout and stderr are moved at the same time; no order of reading and writing can block it or us.
 - Its result is decided when it exits, plus up to ``DRAIN_S`` while another process still holds its stdout. Not by the
-  end of the pipe: a background process may hold that for ever. Then whatever is left of the call is killed.
+  end of the pipe: a background process may hold that for ever. Then whatever is left of the call is killed, with a
+  warning; or it goes on as a ``Remainder``, when its owner allows that.
 - stdout may hold log lines: the last complete JSON object with a status is the answer (``protocol.plugin_output``).
   More than ``limits.stdout_bytes`` ends the call, and nothing of it is used.
 - stderr is read to the end and never blocks the child; beginning and end are kept, the middle is counted.
@@ -17,7 +18,7 @@ The contract of a plugin's child process:
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import Spawned
@@ -31,6 +32,18 @@ from toolyard.protocol.plugin_output import Output, Said
 DRAIN_S = 1.0
 HEAD = 2048  # bytes of stdout that a failure shows
 _LINE = 200  # characters of a noise line that a warning shows
+
+
+@dataclass(frozen=True, slots=True)
+class Remainder:
+    """What goes on of a child that has answered: its processes, whose outputs are read on and thrown away."""
+
+    pid: int  # of the child that was started
+    talk: Talk
+
+    def close(self) -> None:
+        """Give the pipes back to the system."""
+        self.talk.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +63,8 @@ class Ended:
     too_large: bool = False
     too_deep: bool = False
     overrun: bool = False  # killed because it had too many processes
+    was_left_behind: bool = False  # processes of it went on when it had exited, and were killed
+    remainder: Remainder | None = None  # or they go on still
 
 
 async def run_child(
@@ -60,33 +75,43 @@ async def run_child(
     limits: Limits,
     stderr: StderrRing | None = None,
     first: Callable[[], None] | None = None,
+    detached: bool = False,
     drain_s: float = DRAIN_S,
     grace_s: float = GRACE_S,
     head: int = HEAD,
 ) -> Ended:
     """Run a child that was just started to its end. A ``stderr`` passed in is filled even when this is cancelled.
 
-    ``first`` is told of the first bytes on stdout; ``head`` is how much of it is given back as it was printed.
+    ``first`` is told of the first bytes on stdout; ``head`` is how much of it is given back as it was printed. What a
+    ``detached`` one leaves behind when it has answered goes on: it belongs to whoever gets the ``remainder``.
     """
     ring = StderrRing() if stderr is None else stderr
     talk = Talk(child, stdin, limits.stdout_bytes, ring, first)
-    decided = False
+    decided = survived = goes_on = False
     try:
         code = await exit_or(child.wait(), talk.flooded)
         if code is not None:
             await talk.drain(drain_s)
+            survived = await children.outlived(child.pid)
         overrun = children.overrun(child.pid)
         crashpoint("plugin.exited")
+        goes_on = survived and detached and not overrun and not talk.flooded.is_set()
         decided = True
     finally:
-        talk.close()
-        if decided:
-            children.end(child.pid)
+        if goes_on:
+            talk.stop_listening()
         else:
-            children.stop(child, grace_s)
+            talk.close()
+            if decided:
+                children.end(child.pid)
+            else:
+                children.stop(child, grace_s)
     if talk.flooded.is_set():
         return Ended(limits=limits, stderr=ring, stdout_head=talk.head(head), stdout_bytes=talk.size, too_large=True)
-    return ended(talk, await talk.finish(), code or 0, limits=limits, stderr=ring, overrun=overrun, head=head)
+    what = ended(talk, await talk.finish(), code or 0, limits=limits, stderr=ring, overrun=overrun, head=head)
+    if goes_on:
+        return replace(what, remainder=Remainder(child.pid, talk))
+    return replace(what, was_left_behind=survived and not overrun)
 
 
 async def exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:

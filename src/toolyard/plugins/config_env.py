@@ -8,7 +8,8 @@
 A key is made of letters, digits and ``_ . @ # % & ^ + -`` and does not begin with ``#``. Of two equal keys the last
 counts. Nothing is expanded. A quote with more text behind it on its line quotes nothing: the line is then read as
 unquoted. Pure, and linear in the text. A line that is no setting is skipped with a problem; a quote that is never
-closed is what a half-written file looks like, so that problem is marked as ``fatal``.
+closed is what a half-written file looks like, so that problem is marked as ``fatal``. A value that is cut at a ``#`` in
+its middle is read so, as VCPToolBox reads it, with a problem: whoever wrote ``COLOUR=#fff`` meant the rest too.
 
 ``edited`` changes single settings and leaves every other character as it is, comments included.
 """
@@ -47,6 +48,7 @@ class _Setting:
     end: int  # to here
     following: int  # where the next line begins
     odd_quote: str = ""  # it begins with one that quotes nothing
+    is_cut: bool = False  # at a # that stands right behind other text
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,17 +145,20 @@ def _setting(text: str, at: int, end: int) -> _Setting | None:
     quoted = _QUOTED[quote].match(text, start) if quote else None
     if quoted:
         return _Setting(key, _expanded(quoted[1], quote), at, start, quoted.end(1) + 1, quoted.end())
-    stops = start + len(text[start:end].partition("#")[0].rstrip())
-    return _Setting(key, _unquoted(text[start:end]), at, start, stops, end + 1, quote)
+    before, sign, _ = text[start:end].partition("#")
+    is_cut = bool(sign) and not text[start + len(before) - 1].isspace()
+    return _Setting(key, _unquoted(text[start:end]), at, start, start + len(before.rstrip()), end + 1, quote, is_cut)
 
 
 def _problem(text: str, setting: _Setting, line: int) -> ConfigProblem | None:
     if "\0" in setting.value:
         return ConfigProblem(line, f"the value of {setting.key} has a NUL character", "take the character out")
-    if not setting.odd_quote:
-        return None
     end = setting.following - 1
-    return _never_closed(text, setting.start, end, setting.key, line)
+    unclosed = _never_closed(text, setting.start, end, setting.key, line) if setting.odd_quote else None
+    if unclosed or not setting.is_cut:
+        return unclosed
+    message = f"the value of {setting.key} is cut at its #: what follows counts as a comment"
+    return ConfigProblem(line, message, "put the value in quotes, or a blank before the #")
 
 
 def _no_setting(written: str, line: int) -> ConfigProblem | None:

@@ -3,8 +3,9 @@
 Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
 not at all.
 
-Of several plugins with one name, the first that may run has it; the others are listed as duplicates and do not run. So
-a folder that nobody has reviewed never takes a name away. The names of built-in tools are taken from the start (S-85).
+Of several plugins with one name, the first that may run has it, in the order of ``roots_of``; those it hides are listed
+as duplicates and do not run. A folder that nobody has reviewed never takes a name away: it waits for its review while
+another one runs. The names of built-in tools are taken from the start (S-85).
 
 Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
 """
@@ -186,7 +187,10 @@ class Plugins:
             reason = f"it cannot be reviewed: {print_.problem}"
         elif state is State.READY and files.stale:
             reason = f"its last good version is used: {plugin.reason}"
-        return replace(plugin, state=state, reason=reason, command=command, fingerprint=print_)
+        may_detach = self._trust.may_detach(plugin.folder, print_)
+        if state is State.READY and may_detach is not None:
+            manifest = replace(manifest, detached=may_detach)
+        return replace(plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=print_)
 
     def _prepared(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None
@@ -215,20 +219,29 @@ def _claim(state: State) -> int:
 
 
 def _named(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
-    """All but the first of those that want one name are duplicates."""
+    """Mark which of the plugins that want one name has it, and which are hidden by it."""
+    order = {plugin.folder: number for number, plugin in enumerate(plugins)}
     holders: dict[str, Plugin] = {}
     for plugin in sorted(plugins, key=lambda plugin: _claim(plugin.state)):
         if _claim(plugin.state) < 2:
             holders.setdefault(plugin.name, plugin)
+    named = []
+    for plugin in plugins:
+        holder = holders.get(plugin.name)
+        if holder is None or holder is plugin or _claim(plugin.state) == 2:
+            named.append(plugin)
+        elif _claim(plugin.state) > _claim(holder.state) and order[plugin.folder] < order[holder.folder]:
+            reason = f"{plugin.reason}; until then the one in {holder.folder} runs"
+            named.append(replace(plugin, reason=reason))
+        else:
+            reason = f"hidden by the plugin in {holder.folder}: rename it, or disable the other"
+            named.append(replace(plugin, state=State.DUPLICATE, reason=reason, hidden_by=holder.folder))
+    hidden = [plugin for plugin in named if plugin.hidden_by]
     return tuple(
-        replace(
-            p,
-            state=State.DUPLICATE,
-            reason=f"the name {p.name} is taken by {holders[p.name].folder}: rename it, or disable the other",
-        )
-        if _claim(p.state) < 2 and holders[p.name] is not p
-        else p
-        for p in plugins
+        replace(plugin, hides=hides)
+        if (hides := tuple(other.folder for other in hidden if other.hidden_by == plugin.folder))
+        else plugin
+        for plugin in named
     )
 
 

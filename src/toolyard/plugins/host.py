@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from toolyard.plugins.asynchronous import Submissions
+from toolyard.plugins.background import MAX_WORKS, BackgroundWork
 from toolyard.plugins.child import Ended, run_child
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.environment import Environment, Surroundings, environment_of, make_data_folder, per_call
@@ -30,6 +31,8 @@ from toolyard.protocol.task import Desk
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
+_NO_ROOM = f"Processes that went on after its answer were stopped: {MAX_WORKS} others go on already."
+LEFT_BEHIND = "Processes that went on after its answer were stopped: it may not work in the background."
 
 
 class PluginHost:
@@ -58,6 +61,7 @@ class PluginHost:
         self.submissions = Submissions(
             desk, children, starter, callback_base, runs=runs, now=now, log=self.log, outlives=outlives
         )
+        self.background = BackgroundWork(desk, children)
 
     def tools(self) -> "Iterator[PluginTool]":
         """Every plugin that can be called now."""
@@ -69,7 +73,7 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
-        return PluginTool(self, plugin.manifest, plugin.fingerprint.digest if plugin.fingerprint else "")
+        return PluginTool(self, plugin, plugin.manifest)
 
     def ready(self, name: str) -> tuple[Plugin, Manifest]:
         """The plugin as it is at this moment; Failure when it may not run."""
@@ -107,11 +111,12 @@ class PluginHost:
     def make_data_folder(self, name: str) -> None:
         make_data_folder(self.around.home, name)
 
-    def log(self, name: str, call_id: str, ring: StderrRing, noise: str = "") -> None:
-        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise)
+    def log(self, name: str, call_id: str, ring: StderrRing, noise: str = "", note: str = "") -> None:
+        self.logs.setdefault(name, StderrLog()).add(call_id, self.now(), ring, noise, note)
 
     async def close(self) -> None:
         await self.submissions.close()
+        await self.background.close()
         await self.starter.close()
         await self.children.close()
 
@@ -119,10 +124,16 @@ class PluginHost:
 class PluginTool:
     """A plugin as a tool."""
 
-    def __init__(self, host: PluginHost, manifest: Manifest, fingerprint: str) -> None:
+    def __init__(self, host: PluginHost, plugin: Plugin, manifest: Manifest) -> None:
         self._host, self.manifest = host, manifest
         spec = tool_spec(manifest)
-        self._spec = replace(spec, timeout_s=spec.timeout_s + QUEUE_S, fingerprint=fingerprint)
+        self._spec = replace(
+            spec,
+            timeout_s=spec.timeout_s + QUEUE_S,
+            fingerprint=plugin.fingerprint.digest if plugin.fingerprint else "",
+            plugin_id=plugin.id,
+            hides_plugins=bool(plugin.hides),
+        )
 
     @property
     def spec(self) -> ToolSpec:
@@ -169,12 +180,36 @@ class PluginTool:
                     limits=manifest.limits,
                     stderr=ring,
                     first=process.heard,
+                    detached=manifest.detached,
                 )
         finally:
-            self._host.log(name, call.id, ring, "" if ended is None else ended.noise)
+            note = LEFT_BEHIND if ended is not None and ended.was_left_behind else ""
+            self._host.log(name, call.id, ring, "" if ended is None else ended.noise, note)
             if process is not None:
                 self._host.runs.add(call.id, process, ring, ended)
-        return result_of(name, verdict(name, ended), warnings=ended.warnings)
+        return await self._answer(call, manifest, ended)
+
+    async def _answer(self, call: ToolCall, manifest: Manifest, ended: Ended) -> Result:
+        """The result; what goes on after it becomes a task, and what may not go on is told in the warnings."""
+        name, background = manifest.name, self._host.background
+        told = (f"{LEFT_BEHIND} {_allow_hint(name)}",) if ended.was_left_behind else ()
+        try:
+            result = result_of(name, verdict(name, ended), warnings=(*ended.warnings, *told))
+        except Failure:
+            if ended.remainder is not None:
+                background.drop(ended.remainder)
+            raise
+        if ended.remainder is None:
+            return result
+        task = await background.keep(call, ended.remainder, timeout_s=manifest.detached_timeout_s)
+        if task is None:
+            return result_of(name, verdict(name, ended), warnings=(*ended.warnings, _NO_ROOM))
+        goes_on: JsonObject = {"task": task.id, "deadline": task.deadline}
+        return replace(result, context={**result.context, "background": goes_on})
+
+
+def _allow_hint(name: str) -> str:
+    return f"Its owner can let it go on: toolyard plugin allow {name} --detached."
 
 
 def _stdin(call: ToolCall) -> bytes:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from toolyard.plugins.examples import COMMANDS, Example, examples_of
+from toolyard.plugins.outliving import find_outliving
 from toolyard.plugins.plugin import Plugin, Problem, State
 from toolyard.plugins.plugin_files import MANIFEST
 from toolyard.plugins.poison import HIDDEN, poison_in
@@ -17,7 +18,7 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifest import Command, Manifest, PluginType, command_spec
 from toolyard.protocol.manifests.safe_text import hides
-from toolyard.protocol.manifests.source import Path, place, written
+from toolyard.protocol.manifests.source import Path, blank_comments, place, written
 
 _ASKS_LATER = re.compile(r"query|status|check|poll|result|cancel|list|查询|状态|取消", re.IGNORECASE)
 _REPEAT = re.compile(
@@ -43,7 +44,7 @@ class _Text:
 
 def lint(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[Problem, ...]:
     """All problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
-    text = _Text(plugin.raw_manifest.decode(errors="replace"))
+    text = _Text(blank_comments(plugin.raw_manifest.decode(errors="replace")))
     problems = [_placed(text, problem) for problem in plugin.problems]
     problems += [Problem(message=remark, warning=True) for remark in remarks]
     if plugin.state in (State.SHADOWED, State.UNSUPPORTED):
@@ -53,6 +54,7 @@ def lint(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[Problem, ...]:
         problems += _of_texts(text, plugin.manifest)
         problems += _of_examples(text, plugin.manifest)
         problems += _of_type(text, plugin.manifest)
+        problems += _of_sources(plugin, plugin.manifest)
     return tuple(sorted(problems, key=lambda problem: (problem.file != MANIFEST, problem.line, problem.column)))
 
 
@@ -131,6 +133,16 @@ def _of_example(text: _Text, manifest: Manifest, example: Example) -> Iterator[P
         except Failure as failure:
             message = f"the example is refused by the plugin's own schema: {failure.message}"
             yield text.problem(example.path, message, "Correct the example or the schema.", warning=False)
+
+
+def _of_sources(plugin: Plugin, manifest: Manifest) -> Iterator[Problem]:
+    """What its programs start and Toolyard stops."""
+    if manifest.detached or manifest.type is not PluginType.SYNCHRONOUS or plugin.fingerprint is None:
+        return
+    for file, line, words in find_outliving(plugin.folder, plugin.fingerprint.files):
+        message = f"'{words}' starts work that outlives the answer: it is stopped when the plugin has answered."
+        fix = f'Write "detached": true, or let it go on: toolyard plugin allow {manifest.name} --detached'
+        yield Problem(message=message, fix=fix, file=file, line=line, warning=True)
 
 
 def _of_type(text: _Text, manifest: Manifest) -> Iterator[Problem]:

@@ -24,7 +24,7 @@ class State(StrEnum):
     CHANGED = "changed"  # it is no longer what was allowed
     UNSUPPORTED = "unsupported"  # of a type that only VCPToolBox itself can run
     BROKEN = "broken"
-    DUPLICATE = "duplicate"  # another plugin has the name
+    DUPLICATE = "duplicate"  # another plugin of the same name hides it
     SHADOWED = "shadowed"  # a built-in tool has the name
 
 
@@ -60,7 +60,15 @@ class Plugin:
     command: CommandLine | None = None
     fingerprint: Fingerprint | None = None
     problems: tuple[Problem, ...] = ()
+    hidden_by: Path | None = None  # the folder of the plugin that has its name
+    hides: tuple[Path, ...] = ()  # the folders of those whose name it has
 
     @property
     def is_ready(self) -> bool:
         return self.state is State.READY
+
+    @property
+    def id(self) -> str:
+        """Which plugin it is, among all that may ever have its name; the same when the home or Toolyard moves."""
+        movable = self.origin in (Origin.SHIPPED, Origin.HOME)
+        return f"{self.origin.value}:{self.folder.name if movable else self.folder}"

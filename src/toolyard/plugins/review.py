@@ -3,7 +3,7 @@ in neither.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from toolyard.plugins.plugin import Plugin, Problem
@@ -19,6 +19,10 @@ class Reviewed:
     manifest: Manifest
     problems: tuple[Problem, ...] = ()
 
+    def with_detached(self, *, detached: bool | None) -> "Reviewed":
+        """The same, with the owner's word on whether its work may go on after its answer; None: none was given."""
+        return self if detached is None else replace(self, review=replace(self.review, detached=detached))
+
     def to_dict(self) -> dict[str, Any]:
         review, spec = self.review, tool_spec(self.manifest)
         return {
@@ -30,6 +34,7 @@ class Reviewed:
             "command_line": review.command_line,
             "argv": list(review.argv),
             "shell": review.shell,
+            "detached": review.detached,
             "environment": list(review.environment),
             "files": dict(review.files),
             "digest": review.digest,
@@ -51,8 +56,17 @@ def described(plugin: Plugin) -> dict[str, Any]:
         "state": plugin.state.value,
         "reason": plugin.reason,
         "folder": str(plugin.folder),
+        "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
+        "hides": [str(folder) for folder in plugin.hides],
         "problems": problem_data(plugin.problems),
     }
+
+
+def describe_standing(plugin: Plugin) -> str:
+    """Return why a plugin does not run, or which others of its name it runs instead of."""
+    if plugin.reason or not plugin.hides:
+        return plugin.reason
+    return f"it runs instead of {', '.join(map(str, plugin.hides))}"
 
 
 def type_of(plugin: Plugin) -> str:

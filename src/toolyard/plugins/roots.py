@@ -1,6 +1,7 @@
 """Where plugins are: folders of plugin folders, looked through one level deep.
 
-The order is: those given for this run, the shipped one, the home's, the project's; within one by name. A folder that is
+The order is: those given for this run, the home's, the project's, the shipped one; within one by name. Of plugins with
+one name the first wins, so the owner's own comes before the one that ships. A folder that is
 itself a plugin counts as one. Hidden folders are not looked at. A root that does not exist costs two ``stat`` calls.
 """
 
@@ -28,10 +29,10 @@ def roots_of(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[Roo
     shipped = shipped_folder()
     return (
         *(Root(folder, Origin.GIVEN) for folder in given),
-        *((Root(shipped, Origin.SHIPPED),) if shipped else ()),
         Root(home / "plugins", Origin.HOME),
         Root(project / "Plugin", Origin.PROJECT),
         Root(project / "plugins", Origin.PROJECT),
+        *((Root(shipped, Origin.SHIPPED),) if shipped else ()),
     )
 
 

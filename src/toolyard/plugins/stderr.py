@@ -57,6 +57,7 @@ class StderrRing:
 class Stream(StrEnum):
     STDERR = "stderr"
     NOISE = "noise"  # what stood on stdout beside the answer
+    NOTE = "note"  # what the host did about it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +78,13 @@ class StderrLog:
         self._entries: deque[tuple[StderrEntry, int]] = deque()
         self._kept = 0
 
-    def add(self, call_id: str, at: datetime, ring: StderrRing, noise: str = "") -> None:
+    def add(self, call_id: str, at: datetime, ring: StderrRing, noise: str = "", note: str = "") -> None:
         if ring.total:
             self._put(call_id, at, ring.last(self._size), Stream.STDERR)
         if noise:
             self._put(call_id, at, noise[: self._size], Stream.NOISE)
+        if note:
+            self._put(call_id, at, note, Stream.NOTE)
 
     def _put(self, call_id: str, at: datetime, text: str, stream: Stream) -> None:
         self.total += 1

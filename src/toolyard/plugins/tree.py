@@ -27,6 +27,8 @@ _COUNT_S = 0.5  # between two counts of the processes of running calls
 _SHARE = 20  # a sweep may take this part of the time: one in so many
 _MOST_S = 2.0  # between two sweeps, however slow this machine is
 _CLOSE_S = 5.0
+_MOMENT_S = 0.02  # between two looks at what a child leaves behind
+_MOMENTS = 10  # that a helper of it, such as multiprocessing's, may take to notice its end
 _PR_SET_CHILD_SUBREAPER = 36
 
 
@@ -123,6 +125,41 @@ class Children:
             if not family.number:
                 self._guardian.ended(pid)
 
+    def has_survivors(self, pid: int) -> bool:
+        """Whether processes of a call go on. Cheap, because every call asks when its child has exited.
+
+        What loses its parent becomes a child of the host, so of each family that goes on one process is a child of the
+        host or the child itself; without numbers only the group tells.
+        """
+        family = self._running.get(pid)
+        if family is None:
+            return False
+        if family.number and (orphans := census.children_of_host()) is not None:
+            return any(census.carries(one, family.number) for one in (pid, *orphans))
+        return _group_lives(pid)
+
+    async def outlived(self, pid: int) -> bool:
+        """Whether processes of a call go on after its child: not those that end in a moment by themselves."""
+        for _ in range(_MOMENTS):
+            if not self.has_survivors(pid):
+                return False
+            await asyncio.sleep(_MOMENT_S)
+        return self.has_survivors(pid)
+
+    async def stop_survivors(self, pid: int, grace_s: float = GRACE_S) -> None:
+        """SIGTERM to what goes on of a call, after ``grace_s`` SIGKILL to everything."""
+        family = self._running.get(pid)
+        if family is not None and self.has_survivors(pid):
+            _signal_group(pid, signal.SIGTERM)
+            if family.number:
+                left = await asyncio.to_thread(self._of, {family.number})
+                census.send((one.pid for one in left if not one.zombie), signal.SIGTERM)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(grace_s):
+                    while self.has_survivors(pid):  # noqa: ASYNC110 processes that are not our children tell nothing
+                        await asyncio.sleep(_MOMENT_S)
+        self.end(pid)
+
     def overrun(self, pid: int) -> bool:
         """Whether it was killed because it had too many processes."""
         family = self._running.get(pid)
@@ -208,6 +245,14 @@ class Children:
 def _signal_group(group: int, number: int) -> None:
     with contextlib.suppress(OSError):
         os.killpg(group, number)
+
+
+def _group_lives(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
 
 
 def _reap(pid: int) -> bool:

@@ -31,6 +31,7 @@ class Review:
     command_line: str  # as the manifest has it, whole
     argv: tuple[str, ...]
     shell: bool
+    detached: bool  # its work may go on after its answer
     environment: tuple[str, ...]
     files: Mapping[str, str]  # path -> sha256
     digest: str
@@ -46,6 +47,7 @@ class _Record:
     digest: str = ""
     command_line: str = ""
     shell: bool = False
+    detached: bool | None = None  # None: it was allowed before anybody was asked
     environment: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     manifest: str = ""
@@ -75,6 +77,11 @@ class Trust:
             return State.NEEDS_REVIEW
         return State.READY if fingerprint.digest and fingerprint.digest == record.digest else State.CHANGED
 
+    def may_detach(self, folder: Path, fingerprint: Fingerprint) -> bool | None:
+        """Whether the owner lets its work go on after its answer, as it was reviewed; None: nothing was said."""
+        record = self._record(folder)
+        return record.detached if record is not None and fingerprint.digest == record.digest else None
+
     def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
         """The plugin as it would be allowed now; ``environment`` are the keys that its child gets."""
         if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:
@@ -87,6 +94,7 @@ class Trust:
             command_line=plugin.manifest.command_line,
             argv=plugin.command.argv,
             shell=plugin.manifest.shell,
+            detached=plugin.manifest.detached,
             environment=tuple(sorted(environment)),
             files=plugin.fingerprint.files,
             digest=plugin.fingerprint.digest,
@@ -107,6 +115,7 @@ class Trust:
             "digest": review.digest,
             "command_line": review.command_line,
             "shell": review.shell,
+            "detached": review.detached,
             "environment": list(review.environment),
             "files": dict(review.files),
             "manifest": review.raw_manifest[:_MAX_KEPT_MANIFEST].decode(errors="replace"),
@@ -135,6 +144,7 @@ class Trust:
             digest=str(entry.get("digest") or ""),
             command_line=str(entry.get("command_line") or ""),
             shell=entry.get("shell") is True,
+            detached=detached if isinstance(detached := entry.get("detached"), bool) else None,
             environment=tuple(map(str, keys)) if isinstance(keys, list) else (),
             files={path: str(digest) for path, digest in files.items()} if isinstance(files, dict) else {},
             manifest=str(entry.get("manifest") or ""),
@@ -158,6 +168,8 @@ def _changed(then: _Record, now: Review) -> tuple[str, ...]:
         said.append(f"the command was: {then.command_line}")
     if now.shell != then.shell:
         said.append("now runs in a shell" if now.shell else "no longer runs in a shell")
+    if now.detached and not then.detached:
+        said.append("now may work on after its answer")
     said += [f"now has {key} in its environment" for key in sorted({*now.environment} - {*then.environment})]
     return tuple(said)
 

@@ -8,7 +8,7 @@ has the whole object as written. At most 1 MiB, 50 levels, 200 commands and 100 
 
 from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifests.reading import manifest_of
-from toolyard.protocol.manifests.source import Fault, line_and_column, parse, place, written
+from toolyard.protocol.manifests.source import Fault, blank_comments, line_and_column, parse, place, written
 from toolyard.protocol.manifests.spec import command_spec, plugin_text, tool_spec
 from toolyard.protocol.manifests.values import (
     Command,
@@ -45,9 +45,11 @@ def read_manifest(text: str) -> Read:
     value, faults = parse(text)
     manifest = None
     if value is not None:
-        manifest, faults = manifest_of(value)
+        manifest, more = manifest_of(value)
+        faults += more
     seen: dict[int, Container] = {}
-    problems = [_problem(text, fault, seen) for fault in _worst(faults)]
+    plain = blank_comments(text)
+    problems = [_problem(plain, fault, seen) for fault in _worst(faults)]
     return Read(manifest=manifest, problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.column))))
 
 

@@ -10,6 +10,7 @@ At most 2 MiB, 200 levels, 64 attachments of 1 MiB each.
 import re
 
 from toolyard.protocol.regex import compile_pattern
+from toolyard.protocol.replies.entities import has_entity_quotes, unescape_entities
 from toolyard.protocol.replies.escapes import Repairs, without_surrogates
 from toolyard.protocol.replies.fields import reply_of
 from toolyard.protocol.replies.find import Found, find, unescaped
@@ -17,6 +18,7 @@ from toolyard.protocol.replies.reading import TooDeep
 from toolyard.protocol.replies.straight import straight
 from toolyard.protocol.replies.stream import View
 from toolyard.protocol.replies.strict import NOTHING, strictly
+from toolyard.protocol.replies.syntax import GUESSES, SYNTAX_ERROR, describe_syntax_error, find_syntax_error
 from toolyard.protocol.replies.values import (
     MAX_BYTES,
     Attachment,
@@ -44,6 +46,7 @@ __all__ = [
 
 _NARROW = str.maketrans("｛｝［］", "{}[]")
 _STRING_OR_WIDE = compile_pattern(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?+|＂[^＂]*+＂?+|“[^”]*+”?+|[｛｝［］]', re.DOTALL)
+_OBJECT_AHEAD = re.compile(r"[\s\ufeff]*(?:(?:`{3,}|~{3,})[\w+-]{0,20}\s*)?\{")
 _MAX_ENCODINGS = 3  # JSON in a string in a string is the most that has been seen
 
 
@@ -51,7 +54,17 @@ def parse_reply(text: str) -> Reply | ReplyError:
     """The reply in ``text``, or why there is none."""
     if _is_too_large(text):
         return ReplyError.at(text, 0, f"The reply is larger than {MAX_BYTES} bytes.", Fault.TOO_LARGE)
-    return straight(text) or _with_care(text)
+    reply = straight(text) or _with_care(text)
+    if _may_have_entity_quotes(reply) and has_entity_quotes(text):
+        unescaped_reply = _with_care(unescape_entities(text))
+        if isinstance(unescaped_reply, Reply):
+            return unescaped_reply._replace(repairs=(Repair.HTML_ENTITIES, *unescaped_reply.repairs))
+    return reply
+
+
+def _may_have_entity_quotes(reply: Reply | ReplyError) -> bool:
+    """Whether a text was not read, or its content was read as words that begin with an entity."""
+    return isinstance(reply, ReplyError) or (Repair.UNQUOTED in reply.repairs and reply.content.startswith("&"))
 
 
 def _with_care(text: str) -> Reply | ReplyError:
@@ -61,10 +74,24 @@ def _with_care(text: str) -> Reply | ReplyError:
     except TooDeep as error:
         return ReplyError.at(text, error.position, str(error), Fault.TOO_DEEP)
     if found is None:
+        start = _OBJECT_AHEAD.match(text)
+        if start is not None:
+            return _syntax_error(text, start.end() - 1)
         message = "There is no JSON object in the text."
         return ReplyError.at(text, max(0, text.find("{")), message, Fault.NO_OBJECT)
-    reply = reply_of(found.value, found.think, tuple(dict.fromkeys((*repairs, *found.repairs))))
-    return reply if isinstance(reply, Reply) else ReplyError.at(text, found.start, *reply)
+    made = tuple(dict.fromkeys((*repairs, *found.repairs)))
+    reply = reply_of(found.value, found.think, made)
+    if isinstance(reply, Reply):
+        return reply
+    message, fault = reply
+    if fault is Fault.NO_CONTENT and not GUESSES.isdisjoint(made) and Repair.DOUBLE_ENCODED not in made:
+        return _syntax_error(text, found.start)
+    return ReplyError.at(text, found.start, message, fault)
+
+
+def _syntax_error(text: str, start: int) -> ReplyError:
+    position = find_syntax_error(text, start)
+    return ReplyError.at(text, position, f"{SYNTAX_ERROR}: {describe_syntax_error(text, position)}", Fault.SYNTAX)
 
 
 def _is_too_large(text: str) -> bool:

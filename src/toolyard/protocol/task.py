@@ -151,6 +151,10 @@ class Desk(Protocol):
         """
         ...
 
+    async def begin(self, expected: Expected, task_id: str) -> Task:
+        """The one task of a call, stored: work that goes on without a callback. Stopped meanwhile, it ends it."""
+        ...
+
     async def look(self, expected: Expected) -> None:
         """See what others did to the tasks of a call."""
         ...

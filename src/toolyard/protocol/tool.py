@@ -32,6 +32,8 @@ class ToolSpec:
     risk: Risk = Risk.READ
     reading_commands: tuple[str, ...] = ()  # of a tool with several: those that only look
     fingerprint: str = ""  # of a plugin as it was reviewed
+    plugin_id: str = ""  # which plugin it is, of those with this name; a rule for one does not hold for another
+    hides_plugins: bool = False  # whether it is a plugin that hides others of its name
     timeout_s: float = 60.0
     splits_batches: bool = False  # built-in tools split numbered batches; plugins get them unchanged
     verbatim: bool = False  # a plugin gets the arguments as they were written; the schema only checks them

@@ -24,7 +24,8 @@ def spec_text(spec: ToolSpec) -> str:
         {
             "name": spec.name, "description": spec.description, "parameters": spec.parameters,
             "synonyms": dict(spec.synonyms), "aliases": spec.aliases, "risk": spec.risk.value,
-            "reading_commands": spec.reading_commands, "fingerprint": spec.fingerprint, "timeout_s": spec.timeout_s,
+            "reading_commands": spec.reading_commands, "fingerprint": spec.fingerprint,
+            "plugin_id": spec.plugin_id, "hides_plugins": spec.hides_plugins, "timeout_s": spec.timeout_s,
             "splits_batches": spec.splits_batches, "verbatim": spec.verbatim, "idempotent": spec.idempotent,
             "at_once": spec.at_once,
         },

@@ -1,9 +1,10 @@
 """Where to cut a result that is too long for a model, and what to say (002 §2).
 
 The *full* envelope is what the tool gave; the *shown* one is what a model reads. A result is measured by the text that
-would be shown: the content, then ``data`` as indented JSON. It is cut when that text has more than 2000 lines or 51200
-bytes; exactly as many is not too many. The preview is a piece of the text itself, never re-escaped and never half a
-character. Pure: the caller stores the whole first and says where.
+would be shown: the content, then ``data`` as indented JSON without the texts that the content has already; a batch by
+the texts of its items. It is cut when that text has more than 2000 lines or 51200 bytes; exactly as many is not too
+many. The preview is a piece of the text itself, never re-escaped and never half a character. Pure: the caller stores
+the whole first, as JSON and as the text in pages, and says where.
 """
 
 import json
@@ -20,6 +21,7 @@ MAX_LINES = 2000
 MAX_BYTES = 51_200
 HARD_CAP_BYTES = 1024 * 1024  # even a tool that pages by itself shows no more than this
 MAX_PARAM_BYTES = 4096  # a longer string the caller sent, or message of an error, is not shown whole
+MAX_LINE_CHARS = 2000  # Read shows no more of one line, so the stored text has no longer ones
 
 
 class Direction(StrEnum):
@@ -36,12 +38,54 @@ class Cut:
     kept_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class StoredOutput:
+    """Where a whole result is stored, relative to the project root."""
+
+    json_path: str  # the envelope
+    text_path: str  # the text in lines that Read can page through
+
+
+@dataclass(frozen=True, slots=True)
+class TextPages:
+    """The text of a result as it is stored for Read and Grep, and where in it the part begins that was not shown."""
+
+    text: str
+    next_line: int  # where to read on; 1 when the end was shown
+
+    @property
+    def line_count(self) -> int:
+        return count_lines(self.text)
+
+
 def readable(outcome: Outcome) -> str:
-    """The text of a result as a model would read it."""
+    """The text of a result as a model would read it; of a batch, its summary and the texts of its items."""
+    if outcome.batch:
+        return "\n".join([outcome.envelope.text, *(readable(item.outcome) for item in outcome.batch)])
     texts = [part.text for part in outcome.extras.parts if isinstance(part, Text)] or [outcome.envelope.text]
-    if outcome.envelope.data:
-        texts.append(json.dumps(outcome.envelope.data, ensure_ascii=False, indent=2))
+    data = {key: value for key, value in outcome.envelope.data.items() if value not in texts}
+    if data:
+        texts.append(json.dumps(data, ensure_ascii=False, indent=2))
     return "\n".join(texts)
+
+
+def paginate(text: str, preview: str, direction: Direction) -> TextPages:
+    """Break ``text`` into lines that Read shows whole; a NUL, which would make the file binary, is drawn instead."""
+    lines = break_long_lines(text).replace("\0", "\u2400")
+    if direction is Direction.TAIL:
+        return TextPages(lines, 1)
+    *_, last_line = preview.rpartition("\n")  # the preview may end inside a line: what is shown of it is whole pieces
+    before = break_long_lines(preview[: len(preview) - len(last_line)])
+    return TextPages(lines, before.count("\n") + len(last_line) // MAX_LINE_CHARS + 1)
+
+
+def break_long_lines(text: str) -> str:
+    """Break every line that is longer than Read shows, at ``MAX_LINE_CHARS`` characters."""
+    return "\n".join(
+        piece
+        for line in text.split("\n")
+        for piece in (line[at : at + MAX_LINE_CHARS] for at in range(0, max(len(line), 1), MAX_LINE_CHARS))
+    )
 
 
 def too_long(text: str, *, skip: bool) -> bool:
@@ -62,16 +106,22 @@ def count_lines(text: str) -> int:
 
 
 def truncated(
-    envelope: Envelope, piece: Cut, direction: Direction, *, saved: str | None, problem: str = ""
+    envelope: Envelope,
+    piece: Cut,
+    direction: Direction,
+    *,
+    stored: StoredOutput | None,
+    pages: TextPages,
+    problem: str = "",
 ) -> Envelope:
-    """The shown envelope; ``saved`` is where the whole result is stored, ``problem`` why it could not be."""
+    """The shown envelope; ``stored`` is where the whole result is, ``problem`` why it could not be stored."""
     side = "first" if direction is Direction.HEAD else "last"
     text = (
         f"⚠️ Output too large, truncated: the preview is the {side} {piece.kept_lines} of {piece.original_lines} lines "
         f"({piece.kept_bytes} of {piece.original_bytes} bytes). "
     )
-    if saved:
-        text += f"The whole result is in {saved}: read it with Read or search it with Grep, or narrow the call."
+    if stored:
+        text += _describe_next_call(stored, pages, piece, direction)
     else:
         text += f"The whole result could not be stored ({problem}): narrow the call."
     error = envelope.error
@@ -92,11 +142,23 @@ def truncated(
                 "original_bytes": piece.original_bytes,
                 "kept_lines": piece.kept_lines,
                 "kept_bytes": piece.kept_bytes,
-                "full_output_path": saved,
+                "full_output_path": stored.json_path if stored else None,
             },
             "preview": piece.preview,
         },
         text=text,
+        context={**envelope.context, **({"full_text_path": stored.text_path} if stored else {})},
+    )
+
+
+def _describe_next_call(stored: StoredOutput, pages: TextPages, piece: Cut, direction: Direction) -> str:
+    broken = pages.line_count != piece.original_lines
+    lines = f"{pages.line_count} lines" + (f", long ones broken at {MAX_LINE_CHARS} characters" if broken else "")
+    way_on = "Read on with" if direction is Direction.HEAD else "Read what comes before with"
+    return (
+        f"The whole text is in {stored.text_path} ({lines}). {way_on}: Read path={stored.text_path} "
+        f"start_line={pages.next_line}. Or search it with Grep path={stored.text_path}, or narrow the call. "
+        f"The whole result as JSON is in {stored.json_path}."
     )
 
 

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 from toolyard.protocol.replies.prompt import Language
+from toolyard.protocol.replies.syntax import SYNTAX_ERROR
 from toolyard.protocol.reply import Fault, ReplyError
 
 _CHINESE = {
     Fault.TOO_LARGE: "回复太大。",
     Fault.TOO_DEEP: "JSON 嵌套太深。",
+    Fault.SYNTAX: "JSON 格式错误",
     Fault.NO_OBJECT: "文本中没有 JSON 对象。",
     Fault.NO_CONTENT: "回复没有 content 字段。",
     Fault.CONTENT_NO_TEXT: "content 必须是文本。",
@@ -29,6 +31,8 @@ def failure_texts(error: ReplyError, language: Language) -> FailureTexts:
     if language is Language.CHINESE:
         place = f"第 {error.line} 行第 {error.column} 列"
         message = error.message if error.fault is None else _CHINESE[error.fault]
+        if error.fault is Fault.SYNTAX:  # where it is, in the words that JSON readers use in every language
+            message += error.message.removeprefix(SYNTAX_ERROR)
         return FailureTexts("⚠️ JSON 解析失败", f"错误: {message} ({place})", "原始内容:", error.raw)
     place = f"line {error.line}, column {error.column}"
     return FailureTexts(

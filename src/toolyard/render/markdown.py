@@ -21,7 +21,12 @@ from toolyard.render.problem import problem_text
 _MAX_PARSED = 256 * 1024
 _MAX_NOTES = 100
 _SHOWN_IN_PLACE = frozenset(
-    {ProblemCode.MISSING_ATTACHMENT, ProblemCode.MISMATCHED_TYPE, ProblemCode.UNUSED_ATTACHMENT}
+    {
+        ProblemCode.MISSING_ATTACHMENT,
+        ProblemCode.MISMATCHED_TYPE,
+        ProblemCode.UNUSED_ATTACHMENT,
+        ProblemCode.MISSING_LANGUAGE,
+    }
 )
 
 

@@ -137,8 +137,12 @@ def _result(planned: Sequence[PlannedFile], found: Mapping[str, _Found], *, appl
         else f"Dry run: the patch fits, nothing was written. It would be: {what}."
     )
     text += "".join(f" '{file.path}': {file.note}" for file in planned if file.note)
-    text += remark([finding for each in findings.values() for finding in each])
-    first = found[planned[0].new_path or planned[0].path].target.path
+    first_checked = next((file for file in planned if findings[file.path]), planned[0])
+    text += remark(
+        [finding for each in findings.values() for finding in each],
+        _written_path(first_checked, found) if len(planned) > 1 else "",
+    )
+    first = _written_path(planned[0], found)
     return Result(
         data={"applied": applied, "files": files},
         text=text,
@@ -153,14 +157,18 @@ def _said(file: PlannedFile) -> str:
 
 
 def _findings(file: PlannedFile, found: Mapping[str, _Found]) -> tuple[Finding, ...]:
-    path = found[file.new_path or file.path].target.path
+    path = _written_path(file, found)
     return validate(path, printable(file.after)).findings if file.after is not None else ()
+
+
+def _written_path(file: PlannedFile, found: Mapping[str, _Found]) -> str:
+    return found[file.new_path or file.path].target.path
 
 
 def _report(file: PlannedFile, found: Mapping[str, _Found], findings: Sequence[Finding]) -> dict[str, Json]:
     before, after = printable(file.before or ""), printable(file.after or "")
     report: JsonObject = {
-        "path": found[file.new_path or file.path].target.path,
+        "path": _written_path(file, found),
         "operation": file.operation.value,
     }
     if file.new_path:
@@ -169,5 +177,5 @@ def _report(file: PlannedFile, found: Mapping[str, _Found], findings: Sequence[F
     if file.strategy != "exact":
         report["strategy"] = file.strategy.value
     if findings:
-        report["validation"] = [finding.to_json() for finding in findings]
+        report["validation"] = [finding.to_json(_written_path(file, found)) for finding in findings]
     return report

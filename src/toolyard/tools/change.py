@@ -53,7 +53,7 @@ class Changed:
         before = printable(self.before.text) if self.before else None
         after = printable(self.after.text)
         validation = validate(self.path, after)
-        findings: list[Json] = [finding.to_json() for finding in validation.findings]
+        findings: list[Json] = [finding.to_json(self.path) for finding in validation.findings]
         text = done if self.applied else f"Dry run: nothing was written. Without dry_run: {done}"
         text += remark(validation.findings)
         return Result(
@@ -71,12 +71,13 @@ class Changed:
         )
 
 
-def remark(findings: Sequence[Finding]) -> str:
-    """What the checkers found, as the end of a text: how much, and the first of it."""
+def remark(findings: Sequence[Finding], file: str = "") -> str:
+    """What the checkers found, as the end of a text: how much, and the first of it, with its ``file`` if given."""
     if not findings:
         return ""
     count = "a problem" if len(findings) == 1 else f"{len(findings)} problems, the first"
-    return f" The checker found {count} in line {findings[0].line}: {findings[0].message}."
+    place = f"line {findings[0].line}" + (f" of '{file}'" if file else "")
+    return f" The checker found {count} in {place}: {findings[0].message}."
 
 
 class FileChanger:

@@ -15,9 +15,8 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.grep_answer import Search, Stopped, answer
-from toolyard.tools.readers.page import MAX_LINE_CHARS
 from toolyard.tools.searching import TIME_CAP_S, segments
 from toolyard.tools.text import description
 from toolyard.tools.thread import in_thread

@@ -8,9 +8,8 @@ from typing import Any
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.truncation import MAX_LINES
+from toolyard.protocol.truncation import MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.matches import Page
-from toolyard.tools.readers.page import MAX_LINE_CHARS
 from toolyard.tools.searching import failed_items, fitting, not_looked_at, shown, skipped, timed_out, unreadable
 from toolyard.workspace.search.found import MAX_COUNTED, Found
 from toolyard.workspace.search.run import Progress

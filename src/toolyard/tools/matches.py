@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.tools.readers.page import MAX_LINE_CHARS
+from toolyard.protocol.truncation import MAX_LINE_CHARS
 from toolyard.tools.searching import shown
 from toolyard.workspace.encoding import Encoding, decodes
 from toolyard.workspace.search.found import FileRows, Row

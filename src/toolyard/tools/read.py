@@ -11,9 +11,9 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
-from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
+from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.readers import notebook, pdf
-from toolyard.tools.readers.page import MAX_LINE_CHARS, Page
+from toolyard.tools.readers.page import Page
 from toolyard.tools.text import description
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary

@@ -47,6 +47,8 @@ def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "reason": f"it needs settings: {', '.join(lacking)}" if is_lacking else plugin.reason,
         "folder": str(plugin.folder),
         "origin": plugin.origin.value,
+        "hidden_by": str(plugin.hidden_by) if plugin.hidden_by else None,
+        "hides": [str(folder) for folder in plugin.hides],
         "tools": [plugin.name] if callable_ else [],
         "commands": [command.name for command in manifest.commands if command.name] if manifest else [],
         "problems": problem_data(plugin.problems),
@@ -126,6 +128,8 @@ def review_of(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "command_line": review.command_line,
         "argv": list(review.argv),
         "shell": review.shell,
+        "detached": review.detached,
+        "detached_s": _detached_s(plugin),
         "env": list(review.environment),
         "files": dict(review.files),
         "folders": [str(place) for place in (plugin.folder, data_folder(config.home, plugin.name), config.project)],
@@ -134,6 +138,12 @@ def review_of(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "changed": list(review.changed),
         "diff": review.manifest_diff,
     }
+
+
+def _detached_s(plugin: Plugin) -> float | None:
+    """How long the work of a plugin may go on after its answer, if its owner allows it; None for other kinds."""
+    manifest = plugin.manifest
+    return manifest.detached_timeout_s if manifest and manifest.type is PluginType.SYNCHRONOUS else None
 
 
 def _changed(file: Path) -> float | None:

@@ -67,6 +67,8 @@ class PluginRow(Open):
     reason: str
     folder: str
     origin: Literal["shipped", "home", "project", "given"]
+    hidden_by: Annotated[str | None, Field(description="The folder of the plugin that has its name and runs instead.")]
+    hides: Annotated[list[str], Field(description="The folders of plugins of the same name that it runs instead of.")]
     tools: list[str]
     commands: list[str]
     problems: list[ProblemShown]
@@ -80,6 +82,8 @@ class PluginReview(Open):
     command_line: str
     argv: list[str]
     shell: bool
+    detached: Annotated[bool, Field(description="Whether its work may go on after its answer.")]
+    detached_s: Annotated[float | None, Field(description="How long at most; null when it never may.")]
     env: list[str]
     files: dict[str, str]
     folders: list[str]
@@ -123,6 +127,9 @@ class Allowed(Closed):
     fingerprint: Annotated[
         str, Field(min_length=1, max_length=200, description="`review.fingerprint` as it was shown.")
     ]
+    detached: Annotated[
+        bool | None, Field(description="Whether its work may go on after its answer. Null: as the manifest says.")
+    ] = None
 
 
 class NewCase(Closed):
@@ -157,7 +164,7 @@ class PluginConfigured(Open):
 class LogRow(BaseModel):
     n: int
     at: float
-    stream: Literal["stderr", "noise"]
+    stream: Literal["stderr", "noise", "note"]
     call: str
     text: str
 

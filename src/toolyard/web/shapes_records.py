@@ -177,6 +177,9 @@ class RuleShown(BaseModel):
     by: str
     created: float
     chat: Annotated[str | None, Field(description="Only for this chat, until the server restarts.")]
+    plugin: Annotated[
+        str | None, Field(description="The plugin that it is about: it does not hold for another of the same name.")
+    ]
     hits: Annotated[int, Field(description="How often it decided.")]
     last_used: float | None
 

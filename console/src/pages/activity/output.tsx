@@ -15,6 +15,7 @@ export function Output({ call }: { call: WholeCall }) {
   if (!envelope) return <p class="quiet">{call.state === "running" ? t.running : call.text || t.noEnvelope}</p>;
   const { data } = envelope;
   const cut = data.truncation as Cut | undefined;
+  const whole = (envelope.context.full_text_path as string | undefined) ?? cut?.full_output_path;
   const media = mediaIn(data);
   const rest = Object.keys(data).filter((key) => key !== "preview" && key !== "structured_patch");
   return (
@@ -23,7 +24,7 @@ export function Output({ call }: { call: WholeCall }) {
       {typeof data.cut === "string" && <Notice tone="warn">{t.cutData}</Notice>}
       <Code label={t.text} text={envelope.text} />
       {typeof data.preview === "string" && <Code label={t.preview} text={data.preview} />}
-      {cut?.full_output_path && <WholeOutput path={cut.full_output_path} />}
+      {whole && <WholeOutput path={whole} />}
       {media.length > 0 && <Media found={media} />}
       {rest.length > 0 && <Json label={t.data} value={brief(data)} />}
       <details class="fold"><summary>{t.envelope}</summary><Json label={t.envelope} value={envelope} /></details>

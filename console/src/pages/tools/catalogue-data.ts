@@ -7,7 +7,7 @@ export interface Entry { name: string; title: string; version: string; about: st
 export interface Wanted { search: string; kind: string; state: string; risk: string }
 
 /** States in which a person has something to do. */
-export const ATTENTION: ReadonlySet<string> = new Set(["broken", "error", "needs_review", "changed", "missing_config", "duplicate", "shadowed"]);
+export const ATTENTION: ReadonlySet<string> = new Set(["broken", "error", "needs_review", "changed", "missing_config", "shadowed"]);
 
 export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], stats: Stats | null): Entry[] {
   const counted = new Map((stats?.by_tool ?? []).map((one) => [one.tool, one]));

@@ -13,7 +13,7 @@ import { Empty, Fault, Loading } from "../../ui/state";
 import type { Plugin } from "./types";
 import { pluginWords } from "./words-plugin";
 
-interface LogLine { n: number; at: number; stream: "stderr" | "noise"; call: string; text: string }
+interface LogLine { n: number; at: number; stream: "stderr" | "noise" | "note"; call: string; text: string }
 /** As many lines as are kept on the page. */
 const MOST = 5000;
 

@@ -5,7 +5,7 @@ import { favour, favourites } from "./catalogue-data";
 import type { ToolStats } from "./types";
 import { pluginStateWord, words } from "./words";
 
-const OWN: Record<string, Tone> = { changed: "warn", broken: "bad", duplicate: "bad", shadowed: "bad", unsupported: "plain" };
+const OWN: Record<string, Tone> = { changed: "warn", broken: "bad", duplicate: "plain", shadowed: "bad", unsupported: "plain" };
 
 export function PluginState({ state }: { state: string }) {
   const tone = OWN[state];

@@ -5,6 +5,7 @@ import { useThing, type Thing } from "../../lib/resource";
 import { ask, asked, go } from "../../lib/router";
 import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
+import { Handle } from "../../ui/handle";
 import { Icon } from "../../ui/icon";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Tabs } from "../../ui/tabs";
@@ -77,7 +78,8 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
         <Star name={name} title={title} />
         {plugin && <Menu label={t.more(title)} choices={actionsOf(plugin, addressOf({ name, tool, plugin }, "logs"), all)} />}
       </div>
-      {plugin && (ATTENTION.has(state) || state === "unsupported") && open !== "manifest" && <Notice tone="warn" action={state === "missing_config" && open !== "config" ? <a class="button" href={addressOf({ name, tool, plugin }, "config")}>{t.configure}</a> : undefined}><p>{todo(state)}</p>{state !== "needs_review" && state !== "changed" && <p class="faint"><Told text={plugin.reason} /></p>}</Notice>}
+      {plugin && (ATTENTION.has(state) || state === "unsupported" || state === "duplicate") && open !== "manifest" && <Notice tone="warn" action={state === "missing_config" && open !== "config" ? <a class="button" href={addressOf({ name, tool, plugin }, "config")}>{t.configure}</a> : undefined}><p>{todo(state)}</p>{state !== "needs_review" && state !== "changed" && <p class="faint"><Told text={plugin.reason} /></p>}</Notice>}
+      {plugin && plugin.hides.length > 0 && <Notice><p>{t.runsInstead}</p>{plugin.hides.map((one) => <Handle key={one} text={one} />)}</Notice>}
       <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => ask({ tab: id === "try" ? "" : id }, false)} />
       {open === "try" && tool && <TryIt tool={tool} takesTests={whole.value?.takes_tests ?? false} />}
       {open === "description" && (plugin ? <Whole thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} /> : <Description tool={tool} plugin={null} />)}

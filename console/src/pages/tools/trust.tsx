@@ -1,10 +1,12 @@
 /** What a plugin would run, whether that is allowed, and allowing it: never without the whole of it before one's eyes. */
 import { useSignal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
+import { duration } from "../../lib/clock";
 import { toast } from "../../lib/toast";
 import { visible } from "../../lib/visible";
 import { Button, CopyButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
+import { Switch } from "../../ui/field";
 import { Handle } from "../../ui/handle";
 import { Fault, Notice } from "../../ui/state";
 import { DiffText } from "./diff-text";
@@ -26,6 +28,7 @@ export function Trust({ plugin, reload }: { plugin: PluginWhole; reload: () => v
       {must ? <Notice tone="warn" action={button}>{plugin.state === "changed" ? t.hasChanged : t.mustReview}</Notice> : plugin.state === "ready" || plugin.state === "missing_config" ? <p class="quiet">{t.allowed}</p> : null}
       <ReviewFacts review={review} />
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
+      {!must && review.detached_s != null && <div><Button sign="approvals" onClick={() => (asking.value = true)}>{t.reviewAgain}</Button></div>}
       {asking.value && <Allow plugin={plugin} review={review} onClose={() => (asking.value = false)} reload={reload} />}
     </section>
   );
@@ -41,6 +44,7 @@ export function ReviewFacts({ review }: { review: Review }) {
       <dl class="facts">
         <dt>{t.env}</dt><dd>{review.env.length ? <span class="tools-names">{review.env.map((name) => <code key={name}>{visible(name)}</code>)}</span> : t.noEnv} <span class="faint tools-aside">{review.env.length > 0 && t.envHelp}</span></dd>
         <dt>{t.folders}</dt><dd class="tools-paths">{review.folders.map((folder) => <Handle key={folder} text={folder} />)}</dd>
+        {review.detached_s != null && <><dt>{t.worksOn}</dt><dd>{review.detached ? t.worksOnYes(duration(review.detached_s)) : t.worksOnNo}</dd></>}
         <dt>{t.sandbox}</dt><dd>{review.sandbox === "limits" ? t.sandboxLimits : review.sandbox}</dd>
         {review.changed.length > 0 && <><dt>{t.changedFiles}</dt><dd class="tools-paths">{review.changed.map((file) => <code key={file}>{visible(file)}</code>)}</dd></>}
         <dt>{t.fingerprint}</dt><dd class="row tools-print"><code>{review.fingerprint}</code><CopyButton text={review.fingerprint} /></dd>
@@ -53,8 +57,9 @@ export function ReviewFacts({ review }: { review: Review }) {
 function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; review: Review; onClose: () => void; reload: () => void }) {
   const t = pluginWords();
   const fault = useSignal<ApiError | null>(null);
+  const detached = useSignal(review.detached ?? false);
   const allow = async () => {
-    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint } });
+    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint, ...(review.detached_s != null ? { detached: detached.value } : {}) } });
     toast(t.allowedNow(visible(titleOf(plugin))));
     onClose();
     reload();
@@ -67,6 +72,7 @@ function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; revie
     <Dialog title={t.allowTitle(visible(titleOf(plugin)))} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" sign="check" onClick={allow} onFault={failed}>{t.allow}</Button></>}>
       <p>{t.allowText}</p>
       <ReviewFacts review={review} />
+      {review.detached_s != null && <Switch label={t.letWorkOn} help={t.letWorkOnHelp(duration(review.detached_s))} on={detached.value} onSwitch={(on) => (detached.value = on)} />}
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
       {fault.value && <Fault title={fault.value.status === 409 ? t.changedMeanwhile : undefined} error={fault.value} />}
     </Dialog>

@@ -10,9 +10,9 @@ export const words = dictionary(
     calls: (n: number) => `${n} ${n === 1 ? "call" : "calls"}`, errors: (rate: string) => `${rate} errors`, quiet: "no calls in 24 h", day: "last 24 hours", more: (name: string) => `More for ${name}`,
     enable: "Switch on", disable: "Switch off", reload: "Reload", copyFolder: "Copy folder path", folderCopied: "Folder path copied", logs: "Logs", enabled: (name: string) => `${name} is on`, disabled: (name: string) => `${name} is off`, reloaded: (name: string) => `${name} was read again`,
     review: "Review and allow", configure: "Settings", seeProblem: "See the problem",
-    doReview: "Nobody has allowed it yet. Look at what it would run.", doChanged: "It has changed since it was allowed. Look at what changed.", doConfig: "It cannot work before its settings are filled in.", doBroken: "Its manifest cannot be used. Mend it and reload.", doDuplicate: "Another plugin has this name. Rename or remove one of them.", doShadowed: "A built-in tool has this name. Rename the plugin.", doUnsupported: "A plugin of this type runs in VCPToolBox only.",
+    doReview: "Nobody has allowed it yet. Look at what it would run.", doChanged: "It has changed since it was allowed. Look at what changed.", doConfig: "It cannot work before its settings are filled in.", doBroken: "Its manifest cannot be used. Mend it and reload.", doDuplicate: "Another plugin of this name runs instead of it.", runsInstead: "It runs instead of these plugins of the same name:", doShadowed: "A built-in tool has this name. Rename the plugin.", doUnsupported: "A plugin of this type runs in VCPToolBox only.",
     back: "All tools", tabs: "About this tool", try: "Try it", description: "Description", manifest: "Manifest", config: "Settings", docs: "Docs", noTool: "There is no such tool", noToolText: "It may have been removed, renamed or switched off.", version: (v: string) => `version ${v}`, by: (server: string) => `from ${server}`,
-    changed: "changed", broken: "broken", duplicate: "name taken", shadowed: "name taken", unsupported: "not supported",
+    changed: "changed", broken: "broken", duplicate: "hidden", shadowed: "name taken", unsupported: "not supported",
   },
   {
     title: "工具", search: "搜索工具", install: "安装", kind: "类型", state: "状态", risk: "风险", any: "全部", attention: "需要处理", none: "没有工具", noneText: "安装一个插件即可开始。", noFit: "没有结果", noFitText: "没有符合条件的工具。", clear: "清除筛选",
@@ -21,9 +21,9 @@ export const words = dictionary(
     calls: (n: number) => `${n} 次调用`, errors: (rate: string) => `${rate} 出错`, quiet: "24 小时内无调用", day: "最近 24 小时", more: (name: string) => `${name} 的更多操作`,
     enable: "启用", disable: "停用", reload: "重新加载", copyFolder: "复制文件夹路径", folderCopied: "已复制文件夹路径", logs: "日志", enabled: (name: string) => `${name} 已启用`, disabled: (name: string) => `${name} 已停用`, reloaded: (name: string) => `已重新读取 ${name}`,
     review: "审查并允许", configure: "配置", seeProblem: "查看问题",
-    doReview: "还没有人允许它运行。请先查看它会运行什么。", doChanged: "允许之后它有改动。请查看改了什么。", doConfig: "填好配置后才能使用。", doBroken: "清单无法使用。请修改后重新加载。", doDuplicate: "另一个插件用了这个名字。请重命名或删除其中一个。", doShadowed: "内置工具用了这个名字。请重命名插件。", doUnsupported: "这种类型的插件只能在 VCPToolBox 中运行。",
+    doReview: "还没有人允许它运行。请先查看它会运行什么。", doChanged: "允许之后它有改动。请查看改了什么。", doConfig: "填好配置后才能使用。", doBroken: "清单无法使用。请修改后重新加载。", doDuplicate: "另一个同名插件代替它运行。", runsInstead: "它代替以下同名插件运行：", doShadowed: "内置工具用了这个名字。请重命名插件。", doUnsupported: "这种类型的插件只能在 VCPToolBox 中运行。",
     back: "全部工具", tabs: "工具信息", try: "试用", description: "描述", manifest: "清单", config: "配置", docs: "文档", noTool: "没有这个工具", noToolText: "它可能已被删除、重命名或停用。", version: (v: string) => `版本 ${v}`, by: (server: string) => `来自 ${server}`,
-    changed: "有改动", broken: "已损坏", duplicate: "重名", shadowed: "重名", unsupported: "不支持",
+    changed: "有改动", broken: "已损坏", duplicate: "已被代替", shadowed: "重名", unsupported: "不支持",
   },
 );
 

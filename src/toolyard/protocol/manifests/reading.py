@@ -19,6 +19,7 @@ from toolyard.protocol.tool import Risk
 MAX_TIMEOUT_S = 24 * 3600.0
 TIMEOUTS_S = {PluginType.ASYNCHRONOUS: 1800.0}  # the default by type, else:
 DEFAULT_TIMEOUT_S = 60.0
+DETACHED_TIMEOUT_S = 1800.0
 MIB = 2**20
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -64,6 +65,7 @@ def manifest_of(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
         permissions=_permissions(fields),
         warm=fields.flag("warmStart", default=True, vital=True),
         detached=fields.flag("detached", default=False, vital=True),
+        detached_timeout_s=_detached_timeout_s(fields),
         unsupported=unsupported,
         fields=value,
     )
@@ -141,6 +143,11 @@ def _timeout_s(fields: Fields, kind: PluginType) -> float:
     ]
     given = next((limit for limit in limits if limit is not None), None)
     return given / 1000 if given is not None else TIMEOUTS_S.get(kind, DEFAULT_TIMEOUT_S)
+
+
+def _detached_timeout_s(fields: Fields) -> float:
+    given = fields.number("detachedTimeout", 1, MAX_TIMEOUT_S * 1000, vital=True)
+    return DETACHED_TIMEOUT_S if given is None else given / 1000
 
 
 def _placeholders(capabilities: Fields) -> tuple[str, ...]:

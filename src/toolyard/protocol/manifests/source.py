@@ -1,6 +1,7 @@
 """The JSON of a manifest: strict, bounded, and every part can be found again by its path.
 
-Positions are looked up only when there is something to say about them, so a good manifest costs one fast parse.
+Comments are forgiven with a warning: the guides that people copy manifests from have them. Positions are looked up only
+when there is something to say about them, so a good manifest costs one fast parse.
 """
 
 import json
@@ -31,9 +32,31 @@ class Fault:
 
 
 def parse(text: str) -> tuple[JsonObject | None, list[Fault]]:
-    """The object that ``text`` is; None with the reasons when it is none that can be trusted."""
+    """The object that ``text`` is, with warnings; None with the reasons when it is none that can be trusted."""
     if len(text) > MAX_BYTES or len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         return None, [Fault(message=f"The manifest is larger than {MAX_BYTES} bytes.", fix="Shorten its texts.", at=0)]
+    plain = blank_comments(text)
+    remarks = [_comment(text, plain)] if plain != text else []
+    value, faults = _parse_plain(plain)
+    return value, [*remarks, *faults]
+
+
+def blank_comments(text: str) -> str:
+    """Return ``text`` with blanks in place of its comments, so that everything else keeps its position."""
+    return _STRING_OR_COMMENT.sub(_blank_comment, text) if "//" in text or "/*" in text else text
+
+
+def _blank_comment(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] == '"' else _NO_NEWLINE.sub(" ", match[0])
+
+
+def _comment(text: str, plain: str) -> Fault:
+    at = next(number for number, pair in enumerate(zip(text, plain, strict=True)) if pair[0] != pair[1])
+    message = "There is a comment, which JSON does not have. It is ignored here; VCPToolBox refuses the manifest."
+    return Fault(message=message, fix="Remove the comments.", at=at, warning=True)
+
+
+def _parse_plain(text: str) -> tuple[JsonObject | None, list[Fault]]:
     repeated: list[str] = []
     try:
         value: Json = json.loads(text, object_pairs_hook=lambda pairs: _object(pairs, repeated))
@@ -52,7 +75,7 @@ def parse(text: str) -> tuple[JsonObject | None, list[Fault]]:
 def place(text: str, path: Path, seen: dict[int, Container]) -> tuple[int, int]:
     """Line and column, from 1, of the part at ``path``: of its key in an object; of its nearest owner when missing.
 
-    ``seen`` keeps what was read of ``text`` for the next question.
+    ``text`` has no comments. ``seen`` keeps what was read of ``text`` for the next question.
     """
     at = start = len(text) - len(text.lstrip())
     for step in path:
@@ -124,6 +147,8 @@ def _duplicates(text: str) -> list[Fault]:
     return sorted(faults, key=lambda fault: fault.at or 0)
 
 
+_STRING_OR_COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
+_NO_NEWLINE = re.compile(r"[^\r\n]")
 _BLANK = re.compile(r"[ \t\r\n]*")
 _MARKDOWN = re.compile(r"[ \t\r\n]*(?:```|~~~)")
 
@@ -138,8 +163,8 @@ def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
         message, fix, at = "The file begins with a byte order mark.", "Save it as UTF-8 without BOM.", 0
     elif not text.strip():
         message, fix, at = "The file is empty.", "Write the manifest, or remove the file.", 0
-    elif rest.startswith(("//", "/*", "#")):
-        message, fix = "There is a comment, which JSON does not have.", "Remove the comment."
+    elif rest.startswith("#"):
+        message, fix = "There is a comment with #, which JSON does not have.", "Remove the comment."
     elif rest.startswith(","):
         message, fix = "There is a comma with nothing before or after it.", "Remove the comma."
     elif rest.startswith(("}", "]")) and before.endswith(","):

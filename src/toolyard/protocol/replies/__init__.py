@@ -13,5 +13,7 @@ find          which object of a text is the reply
 fields        an object as a Reply
 placeholders  the ``{{type:id}}`` of a content, and what is wrong with them
 stream        a reply while it is being written
+entities      HTML entities in place of quotes
+syntax        where the JSON of a text that is no reply breaks off
 prompt        the text that asks a model for this format
 """

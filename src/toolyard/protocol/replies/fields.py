@@ -137,7 +137,10 @@ def _attachment(id_: str, value: Json, problems: list[Problem]) -> Attachment | 
         content = json.dumps(content, ensure_ascii=False)
     if type_ not in TYPES:
         problem(ProblemCode.UNKNOWN_TYPE, f'has the type "{type_}", which is not known.')
-    return Attachment(id_, type_, content, _text(fields.get("language")), _text(fields.get("title")))
+    language = _text(fields.get("language"))
+    if type_ == AttachmentType.CODE and not (language and language.strip()):
+        problem(ProblemCode.MISSING_LANGUAGE, 'is code without a language: name it in "language".')
+    return Attachment(id_, type_, content, language, _text(fields.get("title")))
 
 
 def _fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:

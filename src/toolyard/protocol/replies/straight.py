@@ -55,6 +55,8 @@ def _attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[str, At
         type_, content = item.get("type"), item.get("content")
         if type(type_) is not str or type_ not in TYPES:
             return None
+        if type_ == "code" and not str(item.get("language") or "").strip():
+            return None
         if type(content) is str:
             if len(content) > _SURELY_SMALL and (not content.isascii() or len(content) > MAX_ATTACHMENT_BYTES):
                 return None

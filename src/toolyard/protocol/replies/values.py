@@ -37,6 +37,7 @@ class Repair(StrEnum):
     TEXT_AROUND = "text_around"
     THINK_TAGS = "think_tags"
     DOUBLE_ENCODED = "double_encoded"
+    HTML_ENTITIES = "html_entities"
     SEVERAL_OBJECTS = "several_objects"
     MISSING_BRACE = "missing_brace"
     MISMATCHED_BRACKET = "mismatched_bracket"
@@ -70,6 +71,7 @@ class ProblemCode(StrEnum):
     DUPLICATE_KEY = "DUPLICATE_KEY"
     WRONG_TYPE = "WRONG_TYPE"
     INVALID_ATTACHMENT = "INVALID_ATTACHMENT"
+    MISSING_LANGUAGE = "MISSING_LANGUAGE"
     TOO_LARGE = "TOO_LARGE"
     TOO_MANY = "TOO_MANY"
 
@@ -137,6 +139,7 @@ class Fault(StrEnum):
 
     TOO_LARGE = "too_large"
     TOO_DEEP = "too_deep"
+    SYNTAX = "syntax"
     NO_OBJECT = "no_object"
     NO_CONTENT = "no_content"
     CONTENT_NO_TEXT = "content_no_text"

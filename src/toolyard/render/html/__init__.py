@@ -28,6 +28,7 @@ _IN_PLACE = frozenset(
         ProblemCode.MISMATCHED_TYPE,
         ProblemCode.UNUSED_ATTACHMENT,
         ProblemCode.UNKNOWN_TYPE,
+        ProblemCode.MISSING_LANGUAGE,
     }
 )
 _MAX_PROBLEMS = 100

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
-MAX_LINE_CHARS = 2000
-
 
 @dataclass(frozen=True, slots=True)
 class Page:

@@ -25,9 +25,11 @@ class Finding:
     message: str
     rule: str | None = None  # the name of the rule, for findings that are no plain syntax errors
 
-    def to_json(self) -> JsonObject:
+    def to_json(self, file: str) -> JsonObject:
+        """Return the finding as it stands in ``data.validation``; ``file`` is the checked file's path."""
         rule: JsonObject = {} if self.rule is None else {"rule": self.rule}
         return {
+            "file": file,
             "line": self.line,
             "column": self.column,
             "severity": self.severity.value,

@@ -44,7 +44,7 @@ def _add_looking(routes: APIRouter, yard: Yard) -> None:
     @routes.get("", responses={200: {"model": PluginRows}})
     async def list_plugins() -> Response:
         """Every plugin, also those that cannot run."""
-        found = sorted(yard.plugins.plugins.all, key=lambda one: (one.name.lower(), str(one.folder)))
+        found = sorted(yard.plugins.plugins.all, key=lambda one: one.name.lower())  # and as they win
         rows = [plugin_view.row(yard, plugin) for plugin in found]
         return answer({"data": [plugin_view.without_secrets(yard, row) for row in rows]})
 
@@ -76,7 +76,7 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
         reviewed = yard.plugins.review(plugin)
         if reviewed.review.digest != said.fingerprint:
             raise Refusal(HTTPStatus.CONFLICT, f"{plugin.name} has changed since it was shown: look at it again")
-        await asyncio.to_thread(yard.plugins.allow, reviewed)
+        await asyncio.to_thread(yard.plugins.allow, reviewed.with_detached(detached=said.detached))
         yard.plugins.plugins.refresh()
         return _now(yard, plugin)
 

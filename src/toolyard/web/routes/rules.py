@@ -10,6 +10,7 @@ from toolyard.engine.ask import Ask, commands_in
 from toolyard.engine.journal import CALL
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
+from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.store import Place, Record
 from toolyard.protocol.store import Query as Wanted
@@ -34,7 +35,8 @@ def router(yard: Yard) -> APIRouter:
     @routes.post("/rules", status_code=201, responses={201: {"model": RuleShown}})
     async def add_rule(new: NewRule, who: Who) -> Response:
         """Keep a rule for a tool, or for one command of it."""
-        rule = await yard.approvals.add_rule(new.tool, new.command, Effect(new.effect), by=who.caller)
+        plugin = _plugin_id(yard, new.tool)
+        rule = await yard.approvals.add_rule(new.tool, new.command, Effect(new.effect), by=who.caller, plugin=plugin)
         return answer(yard.approvals.shown_rule(rule), HTTPStatus.CREATED)
 
     @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
@@ -73,6 +75,14 @@ def router(yard: Yard) -> APIRouter:
         return answer(told)
 
     return routes
+
+
+def _plugin_id(yard: Yard, tool: str) -> str:
+    """Return the id of the plugin that has this name now; empty when none has."""
+    try:
+        return yard.tools.get(tool).spec.plugin_id
+    except Failure:
+        return ""
 
 
 async def _last_calls(yard: Yard) -> list[Record]:

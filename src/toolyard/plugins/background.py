@@ -1,0 +1,92 @@
+"""Work that a synchronous plugin leaves behind when it has answered, for plugins whose owner allows it.
+
+What goes on is one task: it is in the list of tasks, ends when its last process has ended, can be cancelled there, and
+is stopped at its limit. Its outputs are read and thrown away, so that it never blocks. It does not outlive the host:
+what goes on when the host ends is stopped, and its task says so. At most ``MAX_WORKS`` go on at a time.
+"""
+
+import asyncio
+from dataclasses import dataclass
+
+from toolyard.plugins.child import Remainder
+from toolyard.plugins.tree import Children
+from toolyard.plugins.until_stored import until_stored
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.task import Desk, Expected, Task, TaskState
+
+MAX_WORKS = 256
+_LOOK_S = 0.5  # between two looks at the processes and the task
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One remainder and the task that stands for it."""
+
+    remainder: Remainder
+    expected: Expected
+    timeout_s: float
+
+
+class BackgroundWork:
+    """The works of one host. Belongs to one event loop."""
+
+    def __init__(self, desk: Desk, children: Children) -> None:
+        self._desk, self._children = desk, children
+        self._running: dict[asyncio.Task[None], _Work] = {}
+
+    async def keep(self, call: ToolCall, remainder: Remainder, *, timeout_s: float) -> Task | None:
+        """Make a task of what goes on; None when there is no room for it, and then it is stopped."""
+        if len(self._running) >= MAX_WORKS:
+            self.drop(remainder)
+            return None
+        try:
+            expected = self._desk.expect(call, timeout_s=timeout_s)
+            try:
+                task = await self._desk.begin(expected, call.id.replace("#", "-"))
+            except BaseException:
+                self._desk.close(expected)
+                raise
+        except Failure:  # too many tasks of all kinds
+            self.drop(remainder)
+            return None
+        except BaseException:
+            self.drop(remainder)
+            raise
+        work = _Work(remainder, expected, timeout_s)
+        running = asyncio.create_task(self._supervise(work))
+        self._running[running] = work
+        running.add_done_callback(self._running.pop)
+        return task
+
+    def drop(self, remainder: Remainder) -> None:
+        """Stop what goes on, of a call that has come to nothing."""
+        remainder.close()
+        self._children.end(remainder.pid)
+
+    async def close(self) -> None:
+        """Stop everything; the tasks say that their host ended."""
+        for running, work in list(self._running.items()):
+            running.cancel()
+            await asyncio.wait({running})
+            await self._desk.lost(work.expected, TaskState.INTERRUPTED, "the host that watched over it ended")
+            self.drop(work.remainder)
+
+    async def _supervise(self, work: _Work) -> None:
+        ended = asyncio.ensure_future(work.expected.ended())
+        pid = work.remainder.pid
+        try:
+            try:
+                async with asyncio.timeout(work.timeout_s):
+                    while not ended.done() and self._children.has_survivors(pid):
+                        await asyncio.wait({ended}, timeout=_LOOK_S)
+                        await until_stored(self._desk.look, work.expected)
+            except TimeoutError:
+                await until_stored(self._desk.lost, work.expected, TaskState.TIMED_OUT, "it ran past its limit")
+            if not ended.done():
+                await until_stored(self._desk.lost, work.expected, TaskState.SUCCEEDED, "its processes have ended")
+            await self._children.stop_survivors(pid)
+            work.remainder.close()
+        finally:
+            ended.cancel()
+            self._desk.close(work.expected)
