@@ -1084,6 +1084,9 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("approval:auto-safe", "console §2, security S-15",
      ("A chat in mode auto-safe, for keys that may answer approvals, runs undoable changes of our own file tools "
       "unasked and journals why; protected places, links to them and all else still ask.")),
+    ("approval:checked-first", "hard edges",
+     ("Arguments are checked before anybody is asked: each item of a batch, and those of a plugin against the command "
+      "that it names.")),
     ("approval:refused", "contract §1", "A refused approval is ACCESS_DENIED with reason DENIED."),
     ("r:R40", "reliability R40",
      "After the clock jumps 2 h ahead, due schedules fire once each in due order and no timeout fires early."),
@@ -1113,7 +1116,8 @@ SCHEDULES_AND_APPROVALS: Final = _now(
     ("s:S-95", "security S-95",
      "An approval binds to the sha256 of tool, canonical arguments, manifest hash and caller."),
     ("s:S-96", "security S-96",
-     "An always rule is never offered for the protected class or wider than tool and command."),
+     ("An always rule is never offered for the protected class or wider than tool and command: a call that names no "
+      "command of a tool that has some makes none.")),
     ("s:S-97", "security S-97", "The deny list beats the allow list, which beats the mode."),
     ("caller:identity", "contract §9",
      "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),

@@ -12,6 +12,7 @@ from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
 from toolyard.engine.approvals import Approvals, Ask
 from toolyard.engine.backend import BackendRecorder
+from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
@@ -26,8 +27,7 @@ from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.plugins.runs import Runs
-from toolyard.protocol.arguments import accept
-from toolyard.protocol.call import Origin, ToolCall, split_batch
+from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
@@ -254,12 +254,9 @@ class Yard:
 
     async def _approve_later(self, call: ToolCall) -> str:
         """What a schedule asks for a call that it is to run: that it would run now."""
-        spec = self.tools.get(call.tool).spec
-        names = (*spec.parameter_names, *spec.synonyms)
-        batch = split_batch(call.arguments, names) if spec.splits_batches else None
-        if batch is None and not spec.verbatim:
-            accept(spec, call.arguments)
-        return await self._permit(call, spec)
+        tool = self.tools.get(call.tool)
+        check_call(tool, call)
+        return await self._permit(call, tool.spec)
 
     def _is_detached(self, plugin: str) -> bool:
         found = self.plugins.plugins.get(plugin)

@@ -16,6 +16,7 @@ from typing import Any
 
 from toolyard.engine.approvals import ASKED
 from toolyard.engine.batch import items_of, together
+from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
@@ -147,6 +148,7 @@ class Runner:
             else:
                 _require_json(call)
             if call.origin in ASKED and "#" not in call.id:  # the items of a batch are permitted together
+                check_call(tool, call)
                 with watch.waiting():
                     await self._permission(call, tool.spec, stop)
             watch.runs()

@@ -128,6 +128,9 @@ class PluginTool:
     def spec(self) -> ToolSpec:
         return self._spec
 
+    def check(self, call: ToolCall) -> None:
+        self._ready(call)
+
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         plugin, manifest, launch = self._prepare(call)
         self._host.make_data_folder(plugin.name)
@@ -148,11 +151,15 @@ class PluginTool:
 
     def _prepare(self, call: ToolCall) -> tuple[Plugin, Manifest, Launch]:
         """The plugin as it is at this moment; Failure when it may not run, or not with these arguments."""
+        plugin, manifest = self._ready(call)
+        return plugin, manifest, self._host.launch(plugin, manifest)
+
+    def _ready(self, call: ToolCall) -> tuple[Plugin, Manifest]:
         plugin, manifest = self._host.ready(self._spec.name)
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
             accept(declared, call.arguments)
-        return plugin, manifest, self._host.launch(plugin, manifest)
+        return plugin, manifest
 
     async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
         name, process = manifest.name, None
