@@ -1110,7 +1110,7 @@ SCHEDULES_AND_APPROVALS: Final = _now(
      "An always rule still holds after restart and reload, and revoking it works at once."),
     ("s:S-15", "security S-15",
      ("Writing a protected path (.git/hooks, shell profiles, our configuration and data, manifests) needs approval "
-      "even in auto mode and even when it is missing.")),
+      "even in auto mode and even when it is missing; a path counts by where it leads, in every mode.")),
     ("s:S-29", "security S-29",
      "A scheduled call is checked for approval when submitted and again when run, with the hash of its arguments."),
     ("s:S-95", "security S-95",

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -41,7 +42,7 @@ from toolyard.tools.thread import in_thread
 from toolyard.tools.unattended import Unattended
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private import keep_private
-from toolyard.workspace.protected import is_protected
+from toolyard.workspace.protected import touches_protected
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.undo_records import PREFIX as UNDO
 from toolyard.workspace.whole_files import WholeFile
@@ -256,7 +257,7 @@ class Yard:
         """What a schedule asks for a call that it is to run: that it would run now."""
         tool = self.tools.get(call.tool)
         check_call(tool, call)
-        return await self._permit(call, tool.spec)
+        return await self._require_permission(await self.build_ask(call, tool.spec))
 
     def _is_detached(self, plugin: str) -> bool:
         found = self.plugins.plugins.get(plugin)
@@ -266,13 +267,25 @@ class Yard:
         """Programs that speak MCP are children like those of plugins."""
         return self.plugins.host.children, self.plugins.host.starter
 
-    async def _permit(self, call: ToolCall, spec: ToolSpec) -> str:
-        touches = is_protected(call.arguments)
-        wanted = call.auto_safe and call.origin is Origin.CHAT and not touches
-        ask = Ask(
-            call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches,
-            unattended=wanted and await self._unseen.admits(call.id, partial(self._is_unattended, call, spec)),
-        )  # fmt: skip
+    async def build_ask(self, call: ToolCall, spec: ToolSpec) -> Ask:
+        """Return the call with what decides about it: a path counts by where it leads."""
+        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint)
+        if ask.reads:
+            return ask
+        touches = await asyncio.to_thread(touches_protected, call.arguments, self._workspace.leads_to)
+        return replace(ask, touches_protected=touches)
+
+    async def _permit(self, call: ToolCall, spec: ToolSpec) -> ToolCall:
+        ask = await self.build_ask(call, spec)
+        await self._require_permission(ask)
+        return replace(call, avoids_protected=not ask.protected)
+
+    async def _require_permission(self, ask: Ask) -> str:
+        """Return the digest of what may run; raises Failure when it may not."""
+        call, spec = ask.call, ask.spec
+        wanted = call.auto_safe and call.origin is Origin.CHAT and not ask.protected
+        if wanted and await self._unseen.admits(call.id, partial(self._is_unattended, call, spec)):
+            ask = replace(ask, unattended=True)
         return await self.approvals.require(ask, approved=call.approved)
 
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:

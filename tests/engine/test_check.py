@@ -10,14 +10,14 @@ import pytest
 from tests.plugins.yards import PluginYard
 from toolyard.app import Yard
 from toolyard.engine.ask import Ask
-from toolyard.protocol.approval import State
+from toolyard.protocol.approval import Effect, Mode, State
 from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Record
 from toolyard.protocol.tool import Risk, ToolSpec
 
-SENDER = {
+SENDER: dict[str, Any] = {
     "capabilities": {
         "invocationCommands": [
             {
@@ -138,3 +138,60 @@ def test_one_rule_says_what_is_asked_only_when_it_names_the_one_command(
     spec = ToolSpec(name="Tool", description="", parameters=parameters, risk=Risk.WRITE)
     call = ToolCall(id="call_1", tool="Tool", arguments=arguments, origin=Origin.CHAT)
     assert Ask(call=call, spec=spec).fits_one_rule is fits
+
+
+@pytest.mark.requirement("s:S-15")
+@pytest.mark.parametrize("mode", [Mode.AUTO, Mode.ASK])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Write", {"path": "docs/ci/x.yml", "content": "x"}),
+        ("FileOperator", {"command": "WriteFile", "filePath": "docs/ci/x.yml", "content": "x"}),
+        ("FileOperator", {"command": "CopyFile", "sourcePath": "x.yml", "destinationPath": "docs/ci"}),
+        ("Sender", {"command": "Send", "to": "docs/ci/x.yml"}),
+    ],
+)
+async def test_a_link_to_a_protected_place_is_that_place_in_every_mode_and_for_every_rule(
+    host: PluginYard, mode: Mode, tool: str, arguments: dict[str, Any]
+) -> None:
+    project, yard = host.place / "project", host.yard
+    link_to_workflows(project)
+    yard.approvals.mode = mode
+    await yard.approvals.add_rule(tool, "", Effect.ALLOW, by="me")
+    waiting = asyncio.ensure_future(settle(yard, tool, **arguments))
+    asked = await pending(yard)
+    assert (asked.body["because"], asked.body["protected"], asked.body["always_offered"]) == ("protected", True, False)
+    assert list((project / ".github" / "workflows").iterdir()) == []
+    await yard.approvals.answer(asked.id, allowed=True, by="me")
+    assert (await waiting).envelope.error is None
+    assert tool == "Sender" or (project / ".github" / "workflows" / "x.yml").exists()
+
+
+@pytest.mark.requirement("s:S-15")
+async def test_a_batch_that_makes_its_own_way_to_a_protected_place_does_not_write_there(host: PluginYard) -> None:
+    project = host.place / "project"
+    link_to_workflows(project)
+    host.yard.approvals.mode = Mode.AUTO
+    outcome = await settle(
+        host.yard, "FileOperator", command1="MoveFile", sourcePath1="docs", destinationPath1="moved",
+        command2="WriteFile", filePath2="moved/ci/x.yml", content2="x",
+    )  # fmt: skip
+    assert outcome.envelope.status is Status.PARTIAL
+    assert outcome.batch[1].outcome.envelope.error is not None
+    assert "nobody was asked" in outcome.batch[1].outcome.envelope.error.message
+    assert list((project / ".github" / "workflows").iterdir()) == []
+
+
+@pytest.mark.requirement("s:S-15", "s:S-29")
+def test_a_yes_from_before_a_path_led_to_a_protected_place_is_none_for_it_now() -> None:
+    call = ToolCall(id="call_1", tool="Write", arguments={"path": "docs/ci/x.yml"}, origin=Origin.SCHEDULE)
+    spec = ToolSpec(name="Write", description="", parameters={}, risk=Risk.WRITE)
+    before, now = (Ask(call=call, spec=spec, touches_protected=touches) for touches in (False, True))
+    assert before.digest != now.digest
+
+
+def link_to_workflows(project: Path) -> None:
+    (project / "x.yml").write_text("x")
+    (project / "docs").mkdir()
+    (project / ".github" / "workflows").mkdir(parents=True)
+    (project / "docs" / "ci").symlink_to(project / ".github" / "workflows")

@@ -56,6 +56,8 @@ class Ask:
     @property
     def digest(self) -> str:
         parts = [self.call.tool, self.call.arguments, self.fingerprint, self.call.caller]
+        if self.protected:  # a yes from before a path led there is no yes for it now
+            parts.append("protected")
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

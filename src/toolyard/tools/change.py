@@ -23,7 +23,7 @@ from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
 from toolyard.workspace.locks import locked_targets
 from toolyard.workspace.names import printable
-from toolyard.workspace.protected import require_open
+from toolyard.workspace.protected import WriteAccess, require_open
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.target import Target
 from toolyard.workspace.undo import Content, Undo
@@ -112,7 +112,7 @@ class FileChanger:
     def target(self, call: ToolCall, path: str) -> Iterator[Target]:
         require_file_name(path)
         with self._workspace.target(path) as target:
-            require_open(target.path, force=call.force)
+            require_open(target.path, WriteAccess.from_call(call))
             yield target
 
     def require_no_links(self, paths: Iterable[str]) -> None:

@@ -49,7 +49,7 @@ class Writing:
         """A new file; one that is there is not touched, and the new one gets a number."""
         require_file_name(path)
         document = _new(content, request.get("encoding"), path)
-        placed = self._arranger.create(path, document.raw, request.checkpoint, force=request.call.force)
+        placed = self._arranger.create(path, document.raw, request.checkpoint, access=request.access)
         self._undo.keep(request.call.id, [placed.change])
         self._reads.remember(request.call.caller, placed.path, checksum(document.raw))
         done = f"Created '{placed.path}' ({size_in_words(len(document.raw))})."
