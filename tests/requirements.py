@@ -1083,7 +1083,8 @@ SCHEDULES_AND_APPROVALS: Final = _now(
       "schedules ask before write, execute and network in the default mode ask.")),
     ("approval:auto-safe", "console §2, security S-15",
      ("A chat in mode auto-safe, for keys that may answer approvals, runs undoable changes of our own file tools "
-      "unasked and journals why; protected places, links to them and all else still ask.")),
+      "unasked and journals why; protected places, links to them, what other programs run or obey by themselves, and "
+      "all else still ask.")),
     ("approval:checked-first", "hard edges",
      ("Arguments are checked before anybody is asked: each item of a batch, and those of a plugin against the command "
       "that it names.")),
