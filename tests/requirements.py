@@ -972,6 +972,9 @@ CHILDREN: Final = _now(
      "config.env and state files are mode 0600, isolation is used where available, and its level is shown."),
     ("s:S-91", "security S-91",
      "A planted secret appears in no journal, log, event or upstream body: it is masked, and masking fails closed."),
+    ("s:S-91:data", "security S-91, hard edges",
+     ("Over HTTP the exact secrets of the host and of plugins are masked in data as in text, and a write that would "
+      "put the mask into a file is INVALID_PARAM.")),
     ("plugin:warm:same", "contract §6", "A plugin started warm gives the same result as one started cold."),
     ("plugin:warm:bounded", "reliability P6",
      "Warm processes are bounded in number and memory, end when idle, and never outlive the host."),

@@ -225,10 +225,15 @@ class Yard:
         return await in_thread(lambda: self._undo.is_possible(call_id))
 
     def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
-        """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result."""
+        """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result.
+
+        What goes out over HTTP has no exact secret of the host and its plugins in it, shown or not.
+        """
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:
             outcome = self._showing.shown(call, outcome)
+        elif call.origin is Origin.HTTP:
+            outcome = self._showing.mask(outcome)
         return encode(dialect, call, outcome, uuid=str(uuid4()))
 
     async def close(self) -> None:
