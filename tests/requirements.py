@@ -866,6 +866,9 @@ MANIFESTS: Final = _now(
       "calls use the new manifest.")),
     ("s:S-83", "security S-83",
      "A change of a trusted plugin's manifest or files makes it need review, and it does not run until then."),
+    ("plugin:risk:confirmed", "hard edges",
+     ("A plugin's own risk read counts as execute until its owner confirmed it at the review of exactly these files; "
+      "shipped plugins are believed.")),
     ("s:S-84", "security S-84",
      ("Hidden characters are stripped from descriptions, length is capped, lint warns on commands to the model, and "
       "what the model reads is shown exactly.")),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.plugins.yards import PluginYard
+from tests.plugins.yards import ECHO, PluginYard, confirm_read
 from toolyard.app import Yard
 from toolyard.engine.ask import Ask
 from toolyard.protocol.approval import Effect, Mode, State
@@ -100,6 +100,27 @@ async def test_a_batch_with_a_bad_item_is_not_scheduled_either(host: PluginYard)
     assert outcome.envelope.error is not None
     assert outcome.envelope.error.code is ErrorCode.INVALID_PARAM
     assert await host.yard.approvals.page(limit=10) == []
+
+
+@pytest.mark.requirement("plugin:risk:confirmed", "approval:who")
+async def test_a_plugin_that_calls_itself_harmless_asks_until_its_owner_confirmed_it(tmp_path: Path) -> None:
+    async with PluginYard(tmp_path) as host:
+        folder = host.add("Reader", risk="read")
+        waiting = asyncio.ensure_future(settle(host.yard, "Reader", text="x"))
+        asked = await pending(host.yard)
+        assert (asked.tool, asked.body["because"]) == ("Reader", "execute")
+        await host.yard.approvals.answer(asked.id, allowed=False, by="me")
+        assert (await waiting).envelope.error is not None
+        confirm_read(host.yard, "Reader")
+        assert (await settle(host.yard, "Reader", text="x")).envelope.error is None
+        assert (await settle(host.yard, "EchoPlugin", text="x")).envelope.error is None  # it is shipped
+        (folder / "main.py").write_text(f"{ECHO}\n# changed\n")
+        changed = await settle(host.yard, "Reader", text="x")
+        assert changed.envelope.error is not None
+        assert "has changed" in changed.envelope.error.message
+        waiting = asyncio.ensure_future(settle(host.yard, "Reader", text="x"))
+        await host.yard.approvals.answer((await pending(host.yard)).id, allowed=True, by="me")
+        assert (await waiting).envelope.error is None
 
 
 @pytest.mark.requirement("s:S-96")

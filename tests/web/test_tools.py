@@ -83,9 +83,9 @@ async def test_no_exact_secret_of_the_host_goes_out_over_http_in_any_part_of_an_
         found = await running_server.post(f"/v1/tools/{tool}?dialect={dialect}", arguments)
         assert found.status == 200
         assert secret not in json.dumps(found.json), tool
-    assert "[masked]" in json.dumps(found.json)
+        assert tool == "Edit" or "[masked]" in json.dumps(found.json), tool
     assert (running_server.project / "a.env").read_text() == f"KEY={secret}\nNAME=y\n"
-    assert secret in (await running_server.yard.call("Read", {"path": "a.env"})).data["content"]
+    assert secret in str((await running_server.yard.call("Read", {"path": "a.env"})).data["content"])
 
 
 NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": "1", "metadata": {}, "outputs": [],

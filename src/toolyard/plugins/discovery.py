@@ -135,6 +135,7 @@ class Plugins:
             plugin.fingerprint.still_holds()
             and not self._disabled_because(plugin.folder, plugin.name, files)
             and self._trust.state_of(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
+            and self._trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
         )
 
     def _disabled_because(self, folder: Path, name: str, files: PluginFiles) -> str:
@@ -186,7 +187,10 @@ class Plugins:
             reason = f"it cannot be reviewed: {print_.problem}"
         elif state is State.READY and files.stale:
             reason = f"its last good version is used: {plugin.reason}"
-        return replace(plugin, state=state, reason=reason, command=command, fingerprint=print_)
+        confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, print_)
+        return replace(
+            plugin, state=state, reason=reason, command=command, fingerprint=print_, read_confirmed=confirmed
+        )
 
     def _prepared(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None

@@ -27,7 +27,7 @@ from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import result_of
 from toolyard.protocol.task import Desk
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
 
@@ -69,7 +69,7 @@ class PluginHost:
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
-        return PluginTool(self, plugin.manifest, plugin.fingerprint.digest if plugin.fingerprint else "")
+        return PluginTool(self, plugin.manifest, plugin.fingerprint.digest if plugin.fingerprint else "", plugin.risk)
 
     def ready(self, name: str) -> tuple[Plugin, Manifest]:
         """The plugin as it is at this moment; Failure when it may not run."""
@@ -119,10 +119,10 @@ class PluginHost:
 class PluginTool:
     """A plugin as a tool."""
 
-    def __init__(self, host: PluginHost, manifest: Manifest, fingerprint: str) -> None:
+    def __init__(self, host: PluginHost, manifest: Manifest, fingerprint: str, risk: Risk) -> None:
         self._host, self.manifest = host, manifest
         spec = tool_spec(manifest)
-        self._spec = replace(spec, timeout_s=spec.timeout_s + QUEUE_S, fingerprint=fingerprint)
+        self._spec = replace(spec, timeout_s=spec.timeout_s + QUEUE_S, fingerprint=fingerprint, risk=risk)
 
     @property
     def spec(self) -> ToolSpec:
@@ -156,6 +156,8 @@ class PluginTool:
 
     def _ready(self, call: ToolCall) -> tuple[Plugin, Manifest]:
         plugin, manifest = self._host.ready(self._spec.name)
+        if plugin.risk is not self._spec.risk and self._spec.risk is Risk.READ:  # nobody was asked about what it is now
+            raise Failure(Reason.DENIED, f"{plugin.name} has changed: nothing was run.", hint="Call it again.")
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
             accept(declared, call.arguments)

@@ -87,6 +87,8 @@ class PluginReview(Open):
     fingerprint: str
     changed: list[str]
     diff: str
+    claims_read: Annotated[bool, Field(description="Its manifest says that it only reads.")]
+    read_confirmed: Annotated[bool, Field(description="And that is believed: models run it without asking.")]
 
 
 class PluginSettingShown(Open):
@@ -123,6 +125,9 @@ class Allowed(Closed):
     fingerprint: Annotated[
         str, Field(min_length=1, max_length=200, description="`review.fingerprint` as it was shown.")
     ]
+    confirm_read: Annotated[
+        bool, Field(description="Believe that it only reads, as it says: models run it without asking.")
+    ] = False
 
 
 class NewCase(Closed):

@@ -5,6 +5,7 @@ import { toast } from "../../lib/toast";
 import { visible } from "../../lib/visible";
 import { Button, CopyButton } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
+import { Switch } from "../../ui/field";
 import { Handle } from "../../ui/handle";
 import { Fault, Notice } from "../../ui/state";
 import { DiffText } from "./diff-text";
@@ -23,7 +24,7 @@ export function Trust({ plugin, reload }: { plugin: PluginWhole; reload: () => v
   return (
     <section class="card stack" aria-label={t.trust}>
       <h2>{t.trust}</h2>
-      {must ? <Notice tone="warn" action={button}>{plugin.state === "changed" ? t.hasChanged : t.mustReview}</Notice> : plugin.state === "ready" || plugin.state === "missing_config" ? <p class="quiet">{t.allowed}</p> : null}
+      {must ? <Notice tone="warn" action={button}>{plugin.state === "changed" ? t.hasChanged : t.mustReview}</Notice> : review.claims_read && !review.read_confirmed ? <Notice action={button}>{t.readUnconfirmed}</Notice> : plugin.state === "ready" || plugin.state === "missing_config" ? <p class="quiet">{t.allowed}</p> : null}
       <ReviewFacts review={review} />
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
       {asking.value && <Allow plugin={plugin} review={review} onClose={() => (asking.value = false)} reload={reload} />}
@@ -53,8 +54,9 @@ export function ReviewFacts({ review }: { review: Review }) {
 function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; review: Review; onClose: () => void; reload: () => void }) {
   const t = pluginWords();
   const fault = useSignal<ApiError | null>(null);
+  const reads = useSignal(review.read_confirmed);
   const allow = async () => {
-    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint } });
+    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint, confirm_read: reads.value } });
     toast(t.allowedNow(visible(titleOf(plugin))));
     onClose();
     reload();
@@ -68,6 +70,7 @@ function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; revie
       <p>{t.allowText}</p>
       <ReviewFacts review={review} />
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
+      {review.claims_read && <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />}
       {fault.value && <Fault title={fault.value.status === 409 ? t.changedMeanwhile : undefined} error={fault.value} />}
     </Dialog>
   );
