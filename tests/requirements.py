@@ -894,6 +894,9 @@ MANIFESTS: Final = _now(
       "calls use the new manifest.")),
     ("s:S-83", "security S-83",
      "A change of a trusted plugin's manifest or files makes it need review, and it does not run until then."),
+    ("plugin:risk:confirmed", "hard edges",
+     ("A plugin's own risk read counts as execute until its owner confirmed it at the review of exactly these files; "
+      "shipped plugins are believed.")),
     ("s:S-84", "security S-84",
      ("Hidden characters are stripped from descriptions, length is capped, lint warns on commands to the model, and "
       "what the model reads is shown exactly.")),
@@ -1000,6 +1003,9 @@ CHILDREN: Final = _now(
      "config.env and state files are mode 0600, isolation is used where available, and its level is shown."),
     ("s:S-91", "security S-91",
      "A planted secret appears in no journal, log, event or upstream body: it is masked, and masking fails closed."),
+    ("s:S-91:data", "security S-91, hard edges",
+     ("Over HTTP the exact secrets of the host and of plugins are masked in data as in text, and a write that would "
+      "put the mask into a file is INVALID_PARAM.")),
     ("plugin:warm:same", "contract §6", "A plugin started warm gives the same result as one started cold."),
     ("plugin:warm:bounded", "reliability P6",
      "Warm processes are bounded in number and memory, end when idle, and never outlive the host."),
@@ -1111,7 +1117,11 @@ SCHEDULES_AND_APPROVALS: Final = _now(
       "schedules ask before write, execute and network in the default mode ask.")),
     ("approval:auto-safe", "console §2, security S-15",
      ("A chat in mode auto-safe, for keys that may answer approvals, runs undoable changes of our own file tools "
-      "unasked and journals why; protected places, links to them and all else still ask.")),
+      "unasked and journals why; protected places, links to them, what other programs run or obey by themselves, and "
+      "all else still ask.")),
+    ("approval:checked-first", "hard edges",
+     ("Arguments are checked before anybody is asked: each item of a batch, and those of a plugin against the command "
+      "that it names.")),
     ("approval:refused", "contract §1", "A refused approval is ACCESS_DENIED with reason DENIED."),
     ("r:R40", "reliability R40",
      "After the clock jumps 2 h ahead, due schedules fire once each in due order and no timeout fires early."),
@@ -1135,13 +1145,14 @@ SCHEDULES_AND_APPROVALS: Final = _now(
      "An always rule still holds after restart and reload, and revoking it works at once."),
     ("s:S-15", "security S-15",
      ("Writing a protected path (.git/hooks, shell profiles, our configuration and data, manifests) needs approval "
-      "even in auto mode and even when it is missing.")),
+      "even in auto mode and even when it is missing; a path counts by where it leads, in every mode.")),
     ("s:S-29", "security S-29",
      "A scheduled call is checked for approval when submitted and again when run, with the hash of its arguments."),
     ("s:S-95", "security S-95",
      "An approval binds to the sha256 of tool, canonical arguments, manifest hash and caller."),
     ("s:S-96", "security S-96",
-     "An always rule is never offered for the protected class or wider than tool and command."),
+     ("An always rule is never offered for the protected class or wider than tool and command: a call that names no "
+      "command of a tool that has some makes none.")),
     ("s:S-97", "security S-97", "The deny list beats the allow list, which beats the mode."),
     ("caller:identity", "contract §9",
      "A caller is the key, the Yard object or cli:PROJECT, and its reads are remembered in the store."),

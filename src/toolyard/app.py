@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
@@ -12,6 +13,7 @@ from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
 from toolyard.engine.approvals import Approvals, Ask
 from toolyard.engine.backend import BackendRecorder
+from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
@@ -27,8 +29,7 @@ from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.plugins.runs import Runs
-from toolyard.protocol.arguments import accept
-from toolyard.protocol.call import Origin, ToolCall, split_batch
+from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
@@ -42,7 +43,7 @@ from toolyard.tools.thread import in_thread
 from toolyard.tools.unattended import Unattended
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private import keep_private
-from toolyard.workspace.protected import is_protected
+from toolyard.workspace.protected import touches_protected
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.undo_records import PREFIX as UNDO
 from toolyard.workspace.whole_files import WholeFile
@@ -226,10 +227,15 @@ class Yard:
         return await in_thread(lambda: self._undo.is_possible(call_id))
 
     def express(self, call: ToolCall, outcome: Outcome, dialect: str, *, shown: bool = False) -> dict[str, Any]:
-        """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result."""
+        """The outcome in an outside shape; ``shown`` gives what a model would see instead of the full result.
+
+        What goes out over HTTP has no exact secret of the host and its plugins in it, shown or not.
+        """
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:
             outcome = self._showing.shown(call, outcome)
+        elif call.origin is Origin.HTTP:
+            outcome = self._showing.mask(outcome)
         return encode(dialect, call, outcome, uuid=str(uuid4()))
 
     async def close(self) -> None:
@@ -256,12 +262,9 @@ class Yard:
 
     async def _approve_later(self, call: ToolCall) -> str:
         """What a schedule asks for a call that it is to run: that it would run now."""
-        spec = self.tools.get(call.tool).spec
-        names = (*spec.parameter_names, *spec.synonyms)
-        batch = split_batch(call.arguments, names) if spec.splits_batches else None
-        if batch is None and not spec.verbatim:
-            accept(spec, call.arguments)
-        return await self._permit(call, spec)
+        tool = self.tools.get(call.tool)
+        check_call(tool, call)
+        return await self._require_permission(await self.build_ask(call, tool.spec))
 
     def _is_detached(self, plugin: str) -> bool:
         from toolyard.protocol.manifest import PluginType
@@ -274,13 +277,25 @@ class Yard:
         """Programs that speak MCP are children like those of plugins."""
         return self.plugins.host.children, self.plugins.host.starter
 
-    async def _permit(self, call: ToolCall, spec: ToolSpec) -> str:
-        touches = is_protected(call.arguments)
-        wanted = call.auto_safe and call.origin is Origin.CHAT and not touches
-        ask = Ask(
-            call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches,
-            unattended=wanted and await self._unseen.admits(call.id, partial(self._is_unattended, call, spec)),
-        )  # fmt: skip
+    async def build_ask(self, call: ToolCall, spec: ToolSpec) -> Ask:
+        """Return the call with what decides about it: a path counts by where it leads."""
+        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint)
+        if ask.reads:
+            return ask
+        touches = await asyncio.to_thread(touches_protected, call.arguments, self._workspace.leads_to)
+        return replace(ask, touches_protected=touches)
+
+    async def _permit(self, call: ToolCall, spec: ToolSpec) -> ToolCall:
+        ask = await self.build_ask(call, spec)
+        await self._require_permission(ask)
+        return replace(call, avoids_protected=not ask.protected)
+
+    async def _require_permission(self, ask: Ask) -> str:
+        """Return the digest of what may run; raises Failure when it may not."""
+        call, spec = ask.call, ask.spec
+        wanted = call.auto_safe and call.origin is Origin.CHAT and not ask.protected
+        if wanted and await self._unseen.admits(call.id, partial(self._is_unattended, call, spec)):
+            ask = replace(ask, unattended=True)
         return await self.approvals.require(ask, approved=call.approved)
 
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:

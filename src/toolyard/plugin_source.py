@@ -115,9 +115,12 @@ class PluginSource:
         found.refresh()
         return next(iter(found.all), None)
 
-    def allow(self, reviewed: "Reviewed") -> None:
-        """Let exactly what was shown run, from the next refresh on. Raises ConfigError."""
-        self.trust.allow(reviewed.review, at=self._now().isoformat(timespec="seconds"))
+    def allow(self, reviewed: "Reviewed", *, confirm_read: bool = False) -> None:
+        """Let exactly what was shown run, from the next refresh on; ``confirm_read``: believe that it only reads.
+
+        Raises ConfigError.
+        """
+        self.trust.allow(reviewed.review, at=self._now().isoformat(timespec="seconds"), confirm_read=confirm_read)
 
     def remove(self, plugin: "Plugin") -> Path | None:
         """Take an installed plugin out of the home, with its permission. Where its files are kept; None: it was a link.

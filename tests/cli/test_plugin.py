@@ -303,6 +303,20 @@ def test_a_plugin_runs_only_after_a_review_and_not_after_a_change(shell: Shell) 
     assert (done.returncode, done.stderr) == (0, "Echo may run as it is.\n")
 
 
+@pytest.mark.requirement("plugin:cli:state", "plugin:risk:confirmed")
+def test_that_it_only_reads_is_believed_when_the_owner_says_so_at_the_review(shell: Shell) -> None:
+    _echo(shell.project / "plugins", risk="read")
+    _echo(shell.project / "plugins", "Writer", risk="write")
+    said = shell.run("plugin", "allow", "Echo", "--yes").stdout
+    assert "only reads    not confirmed: models have to ask" in said
+    assert shell.json("tools", "show", "Echo", "--json")["risk"] == "execute"
+    assert shell.run("plugin", "allow", "Echo", "--yes", "--confirm-read").returncode == 0
+    assert shell.json("tools", "show", "Echo", "--json")["risk"] == "read"
+    assert shell.json("plugin", "allow", "Echo", "--json")["read_confirmed"] is True
+    refused = shell.run("plugin", "allow", "Writer", "--yes", "--confirm-read")
+    assert (refused.returncode, "its risk is write" in refused.stderr) == (2, True)
+
+
 @pytest.mark.requirement("plugin:cli:state", "s:S-84")
 def test_a_review_shows_everything_that_would_run_and_be_read_with_nothing_hidden(shell: Shell) -> None:
     long = " ".join(f"--option-{number}=x" for number in range(60))

@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
+from tests.fakes import FakeTool, says
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
 from toolyard.cli.records import ago, moment_of
@@ -27,6 +28,7 @@ from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Query
 from toolyard.protocol.task import Task, TaskState
+from toolyard.protocol.tool import Risk
 
 FILM = """
 import json, sys, time
@@ -263,9 +265,9 @@ def test_a_call_with_timely_contact_gets_a_receipt_or_the_reason_why_not(shell: 
 # --- approvals ---
 
 
-async def asked(yard: Yard, path: str) -> tuple["asyncio.Task[Outcome]", str]:
+async def asked(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[Outcome]", str]:
     """A call from a chat that waits for approval, and the approval's id."""
-    call = yard.request("Write", {"path": path, "content": "x\n"}, caller="key:1", origin=Origin.CHAT)
+    call = yard.request(tool, arguments, caller="key:1", origin=Origin.CHAT)
     running = asyncio.create_task(yard.settle(call))
     async with asyncio.timeout(WAIT_S):
         while True:
@@ -278,13 +280,13 @@ async def asked(yard: Yard, path: str) -> tuple["asyncio.Task[Outcome]", str]:
 
 @pytest.mark.requirement("cli:records", "approval:refused")
 async def test_an_approval_is_answered_once_from_another_process(shell: Shell, yard: Yard, project: Path) -> None:
-    running, id_ = await asked(yard, "a.txt")
+    running, id_ = await asked(yard, "Write", path="a.txt", content="x\n")
     (listed,) = json.loads((await cli(shell, "approval", "list", "--state", "pending", "--json"))[1])
     assert (listed["id"], listed["tool"], listed["arguments"]["path"]) == (id_, "Write", "a.txt")
     assert (await cli(shell, "approval", "allow", id_))[0] == 0
     assert (await asyncio.wait_for(running, WAIT_S)).envelope.error is None
     assert (project / "a.txt").read_text() == "x\n"
-    running, id_ = await asked(yard, "b.txt")
+    running, id_ = await asked(yard, "Write", path="b.txt", content="x\n")
     assert (await cli(shell, "approval", "deny", id_, "--reason", "not today", "--always"))[0] == 0
     refused = (await asyncio.wait_for(running, WAIT_S)).envelope
     assert refused.context["reason"] == "DENIED"
@@ -294,6 +296,31 @@ async def test_an_approval_is_answered_once_from_another_process(shell: Shell, y
     assert (await cli(shell, "approval", "allow", "approval_x"))[0] == 1
     (rule,) = json.loads((await cli(shell, "approval", "rules", "--json"))[1])
     assert (rule["tool"], rule["effect"]) == ("Write", "deny")
+
+
+@pytest.mark.requirement("cli:records", "s:S-98")
+async def test_an_approval_is_shown_with_every_argument_and_nothing_hidden(shell: Shell, yard: Yard) -> None:
+    yard.tools.add(FakeTool(says, name="Runs", parameters={"type": "object"}, risk=Risk.EXECUTE))
+    arguments = {"path": "a\u202etxt.\u3164exe", "lines": "one\ntwo\u200b", "access_token": "rm -rf ~", "n": [1]}
+    running, id_ = await asked(yard, "Runs", **arguments)
+    code, text, said = await cli(shell, "approval", "show", id_)
+    assert code == 0
+    for line in (
+        r"  path: a\u202etxt.\u3164exe",
+        r"    two\u200b",
+        "  access_token: [masked, 8 characters]",
+        "Runs runs a program.",
+    ):
+        assert line in text
+    assert "its owner" in said
+    assert json.loads((await cli(shell, "approval", "show", id_, "--json"))[1])["hidden"] == [
+        {"at": "/access_token", "characters": 8}
+    ]
+    listed = (await cli(shell, "approval", "list"))[1]
+    assert r"a\u202etxt" in listed
+    assert (await cli(shell, "approval", "show", "approval_x"))[0] == 1
+    assert (await cli(shell, "approval", "deny", id_))[0] == 0
+    assert (await asyncio.wait_for(running, WAIT_S)).envelope.error
 
 
 @pytest.mark.requirement("cli:records", "s:S-97", "r:R104")

@@ -78,6 +78,9 @@ async def chatting(folder: Path) -> AsyncIterator[Talking]:
     """One that also has a tool, Slow, which takes minutes."""
     long = {"protocol": "stdio", "timeout": 300_000}
     async with talking(folder, *write_plugin(folder / "given", "Slow", SLOW, communication=long, risk="read")) as one:
+        review = (await one.host.api("GET", "/v1/plugins/Slow"))["review"]
+        confirmed = {"fingerprint": review["fingerprint"], "confirm_read": True}
+        await one.host.api("POST", "/v1/plugins/Slow/allow", confirmed)
         yield one
 
 

@@ -24,6 +24,7 @@ SCROLLS = """() => {
   const box = document.querySelector('.apr-arguments');
   return box.scrollHeight > box.clientHeight && box.clientHeight < innerHeight / 2;
 }"""
+SECRET = "sk-that-nobody-sees"
 HIDDEN = {"path": "notes/\u202etxt.exe", "content": "a\u200bb \u2066c\u2069\nsecond line\u00ad"}
 
 
@@ -31,7 +32,7 @@ HIDDEN = {"path": "notes/\u202etxt.exe", "content": "a\u200bb \u2066c\u2069\nsec
 async def opened(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Desk]:
     async with modelled() as model:
         place = tmp_path_factory.mktemp("asked")
-        async with hosting(place, settings={"OPENAI_BASE_URL": model.provider.url}) as host:
+        async with hosting(place, settings={"OPENAI_BASE_URL": model.provider.url, "OPENAI_API_KEY": SECRET}) as host:
             yield Desk(host, model)
 
 
@@ -83,6 +84,30 @@ async def test_a_card_shows_all_that_is_asked_and_a_hasty_enter_answers_nothing(
         await expect(ended).to_contain_text("denied")
         await expect(ended).to_contain_text("by owner")
         assert "was refused" in await reply or "was refused" in desk.model.heard()
+        assert visit.wrong() == []
+
+
+@pytest.mark.requirement("s:S-98")
+async def test_what_is_masked_says_how_long_it_is_and_its_owner_reveals_it(browser: Browser, desk: Desk) -> None:
+    made = await desk.host.api("POST", "/v1/keys", {"name": "Bea", "scopes": ["approve"]})
+    async with (
+        visiting(browser, desk.host) as visit,
+        visiting(browser, desk.host, signed_in=False) as other,
+    ):
+        await other.context.request.post(f"{desk.host.url}/login", form={"key": made["key"]})
+        await desk.ask("masked", "Write", path="a.txt", content=f"KEY={SECRET}")
+        await visit.go("/approvals")
+        await other.go("/approvals")
+        for page in (visit.page, other.page):
+            await expect(card(page)).to_contain_text("KEY=[masked, 19 characters]")
+            await expect(card(page).get_by_role("note")).to_contain_text("Masked here: content (19 characters).")
+            assert SECRET not in await page.content()
+        await expect(card(other.page).get_by_role("button", name="Reveal")).to_have_count(0)
+        await card(visit.page).get_by_role("button", name="Reveal").click()
+        await expect(card(visit.page)).to_contain_text(f"KEY={SECRET}")
+        await expect(card(visit.page).get_by_role("button", name="Reveal")).to_have_count(0)
+        assert await access_faults(visit.page) == []
+        assert await layout_faults(visit.page) == []
         assert visit.wrong() == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from tests.engine.held import HeldStore, cancelled
 from tests.fakes import FakeClock
 from toolyard.engine.approvals import Approvals, Ask
+from toolyard.engine.masking import Mask
 from toolyard.errors import StorageError
 from toolyard.protocol.approval import Effect, Mode, State
 from toolyard.protocol.call import Origin, ToolCall
@@ -133,6 +134,36 @@ async def test_an_approval_is_good_for_exactly_the_call_that_was_approved() -> N
         assert (await bench.pending()).body["digest"] != digest
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
+
+
+@pytest.mark.requirement("s:S-98", "s:S-91")
+async def test_what_is_masked_can_be_revealed_while_the_call_waits_and_is_stored_nowhere() -> None:
+    bench = Bench()
+    waiting = asyncio.ensure_future(bench.approvals.require(ask(access_token="rm -rf /")))
+    pending = await bench.pending()
+    assert pending.body["arguments"] == {"access_token": "[masked, 8 characters]"}
+    assert pending.body["hidden"] == [{"at": "/access_token", "characters": 8}]
+    assert bench.approvals.reveal(pending.id) == {"access_token": "rm -rf /"}
+    assert "rm -rf" not in repr((pending, await bench.store.events(0, limit=10)))
+    await bench.approvals.answer(pending.id, allowed=True, by="me")
+    await waiting
+    assert bench.approvals.reveal(pending.id) is None
+
+
+@pytest.mark.requirement("s:S-96", "s:S-91")
+async def test_a_command_with_a_secret_in_it_is_masked_and_makes_no_rule() -> None:
+    store, clock = MemoryStore(), FakeClock()
+    approvals = Approvals(store, clock, mode=Mode.ASK, owner="boot", mask=Mask(["sk-12345678"]))
+    waiting = asyncio.ensure_future(approvals.require(ask(command="curl sk-12345678")))
+    async with asyncio.timeout(60):
+        while not (found := await approvals.page((State.PENDING,), limit=1)):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+    (pending,) = found
+    assert "sk-12345678" not in repr((pending, await store.events(0, limit=10)))
+    assert pending.body["always_offered"] is False
+    await approvals.answer(pending.id, allowed=True, by="me", always=True)
+    await waiting
+    assert await approvals.rules() == []
 
 
 @pytest.mark.requirement("s:S-97")

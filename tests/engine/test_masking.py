@@ -47,6 +47,25 @@ def test_ordinary_names_are_left_alone(name: str) -> None:
     assert Mask().json({name: "abc"}) == {name: "abc"}
 
 
+@pytest.mark.requirement("s:S-98")
+def test_for_people_who_decide_a_mask_tells_where_and_how_much_it_hides() -> None:
+    mask = Mask(["sk-12345678"])
+    value: Json = {
+        "access_token": "rm -rf /", "text": "a sk-12345678 b sk-12345678", "list": [{"a/b~c": {"password": "x"}}],
+        "password": "", "token": 5, "plain": "x",
+    }  # fmt: skip
+    described, hidden = mask.describe(value)
+    assert described == {
+        "access_token": "[masked, 8 characters]", "text": "a [masked, 11 characters] b [masked, 11 characters]",
+        "list": [{"a/b~c": {"password": "[masked, 1 characters]"}}], "password": "", "token": 5, "plain": "x",
+    }  # fmt: skip
+    assert hidden == [
+        {"at": "/access_token", "characters": 8},
+        {"at": "/text", "characters": 22},
+        {"at": "/list/0/a~1b~0c/password", "characters": 1},
+    ]
+
+
 def test_numbers_are_never_secrets() -> None:
     assert Mask().json({"token": 5, "secret": None}) == {"token": 5, "secret": None}
 

@@ -77,10 +77,11 @@ async def test_a_tool_cannot_replace_the_measured_time(project: Path) -> None:
 async def test_the_wait_for_permission_is_no_part_of_the_time_and_told_by_itself(project: Path) -> None:
     clock, journal = FakeClock(), ListJournal()
 
-    async def permit(call: ToolCall, spec: ToolSpec) -> None:
+    async def permit(call: ToolCall, spec: ToolSpec) -> ToolCall:
         clock.advance(60)
         if call.id == "denied":
             raise Failure(Reason.DENIED, "No.")
+        return call
 
     async def slow(call: ToolCall, checkpoint: Checkpoint) -> Result:
         clock.advance(1.5)
@@ -536,10 +537,11 @@ async def test_arguments_that_cannot_be_echoed_leak_nothing_and_break_nothing(pr
 async def test_a_call_that_waits_for_permission_can_be_cancelled_and_the_question_with_it(project: Path) -> None:
     asked, gone = asyncio.Event(), asyncio.Event()
 
-    async def permit(call: ToolCall, spec: ToolSpec) -> None:
+    async def permit(call: ToolCall, spec: ToolSpec) -> ToolCall:
         asked.set()
         try:
             await asyncio.Event().wait()
+            return call
         finally:
             gone.set()
 

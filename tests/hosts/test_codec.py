@@ -34,6 +34,7 @@ objects: st.SearchStrategy[JsonObject] = st.dictionaries(
 calls = st.builds(
     ToolCall, id=texts, tool=texts, arguments=objects, maid=st.none() | texts, caller=texts,
     origin=st.sampled_from(Origin), timeout_s=st.none() | st.floats(0, 1e6), force=st.booleans(), approved=texts,
+    avoids_protected=st.booleans(),
     metadata=objects, chat=texts, retry_of=texts,
 )  # fmt: skip
 parts: st.SearchStrategy[Part] = st.builds(Text, st.text(max_size=20)) | st.builds(

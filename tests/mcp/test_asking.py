@@ -27,6 +27,23 @@ def test_what_nobody_can_see_is_written_out() -> None:
     assert "文件" in text
 
 
+@pytest.mark.requirement("s:S-98")
+def test_line_separators_and_blank_letters_are_written_out_too() -> None:
+    text = asking.message(approval(arguments={"a": "x\u2028y\u3164z\x85"}))
+    assert "x\\u2028y\\u3164z\\u0085" in text
+
+
+@pytest.mark.requirement("s:S-98")
+def test_of_very_long_arguments_each_is_named_with_its_beginning_and_its_end() -> None:
+    text = asking.message(
+        approval(arguments={"content": "a" * 50_000 + "END", "edits": ["b" * 3000], "path": ".bashrc"})
+    )
+    assert "48003 characters are shown only in the console" in text
+    assert "aEND" in text
+    assert '".bashrc"' in text
+    assert len(text) < 10_000
+
+
 def test_a_protected_path_is_said_and_cannot_be_allowed_for_ever() -> None:
     protected = approval(protected=True, always_offered=False)
     assert "protected path" in asking.message(protected)

@@ -12,6 +12,7 @@ from mcp_types import InputRequiredResult, TextContent, TextResourceContents
 
 from tests.mcp.clients import CALLER, ERAS, User, calls, connected, eventually, over_http, stdio
 from tests.plugins.folders import make_plugin
+from tests.plugins.yards import confirm_read
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.dialects.specs import plain_name
@@ -162,6 +163,7 @@ async def test_an_approval_cannot_be_used_for_other_arguments_or_twice(project: 
 async def test_a_client_that_goes_away_cancels_its_call(project: Path, home: Path, plugins: Path, mode: str) -> None:
     plugin(plugins, "Slow", SLOW, risk="read")
     async with connected(project, home, mode=mode, plugins=(plugins,)) as (client, yard):
+        confirm_read(yard, "Slow")
         calling = asyncio.create_task(client.call_tool("Slow", {}))
         await calls(yard, "running", some=True)
         calling.cancel()
@@ -213,7 +215,8 @@ async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugi
 async def test_a_long_result_is_cut_and_the_whole_is_a_resource(project: Path, home: Path, plugins: Path) -> None:
     long = 'import json\nprint(json.dumps({"status": "success", "result": "line\\n" * 5000}))\n'
     plugin(plugins, "Long", long, risk="read")
-    async with connected(project, home, plugins=(plugins,)) as (client, _):
+    async with connected(project, home, plugins=(plugins,)) as (client, yard):
+        confirm_read(yard, "Long")
         result = await client.call_tool("Long", {})
         assert result.structured_content["status"] == "partial"
         text, whole = (await client.list_resources()).resources
@@ -239,6 +242,7 @@ async def test_a_task_is_a_receipt_and_a_resource(project: Path, home: Path, plu
     )
     plugin(plugins, "Later", code, risk="read", pluginType="asynchronous")
     async with connected(project, home, plugins=(plugins,)) as (client, yard):
+        confirm_read(yard, "Later")
         result = await client.call_tool("Later", {})
         (link,) = [part for part in result.content if part.type == "resource_link"]
         async with asyncio.timeout(180):

@@ -13,6 +13,7 @@ from toolyard.plugins import fingerprint as fingerprint_module
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.plugin import Plugin, State
 from toolyard.plugins.trust import Trust
+from toolyard.protocol.tool import Risk
 
 pytestmark = pytest.mark.requirement("s:S-83")
 AT = "2026-11-15T09:30:00+00:00"
@@ -46,6 +47,42 @@ def allowed(root: Path, home: Path, name: str = "Some") -> Plugins:
     trust.allow(trust.review(now(plugins, name), ["PATH"]), at=AT)
     assert now(plugins, name).state is State.READY
     return plugins
+
+
+@pytest.mark.requirement("plugin:risk:confirmed")
+def test_its_word_that_it_only_reads_counts_once_the_owner_confirmed_it_and_until_it_changes(
+    root: Path, home: Path
+) -> None:
+    folder = make_plugin(root, "Some", risk="read")
+    trusting = plugins_in(root, home=home)
+    trusting.refresh()
+    assert (now(trusting).state, now(trusting).risk) == (
+        State.READY,
+        Risk.EXECUTE,
+    )  # its folder is trusted, not its word
+    plugins, trust = allowed(root, home), Trust(home)
+    assert now(plugins).risk is Risk.EXECUTE
+    review = trust.review(now(plugins), [])
+    assert (review.claims_read, review.read_confirmed) == (True, False)
+    trust.allow(review, at=AT, confirm_read=True)
+    assert (now(plugins).risk, now(trusting).risk) == (Risk.READ, Risk.READ)
+    assert trust.review(now(plugins), []).read_confirmed
+    (folder / "main.py").write_text("print('other')\n")
+    assert (now(plugins).state, now(plugins).risk) == (State.CHANGED, Risk.EXECUTE)
+    assert now(trusting).risk is Risk.EXECUTE
+
+
+@pytest.mark.requirement("plugin:risk:confirmed")
+@pytest.mark.parametrize("risk", ["write", "execute", "network"])
+def test_what_it_says_of_greater_risks_is_believed_and_cannot_be_confirmed_away(
+    root: Path, home: Path, risk: str
+) -> None:
+    make_plugin(root, "Some", risk=risk)
+    plugins, trust = allowed(root, home), Trust(home)
+    trust.allow(trust.review(now(plugins), []), at=AT, confirm_read=True)
+    plugins.refresh()
+    assert now(plugins).risk == risk
+    assert not trust.review(now(plugins), []).read_confirmed
 
 
 def test_a_plugin_needs_a_review_and_runs_after_it_in_every_later_run(root: Path, home: Path) -> None:

@@ -52,6 +52,15 @@ class PluginYard:
             await self._yard.close()
 
 
+def confirm_read(yard: Yard, name: str) -> None:
+    """The owner reviews a plugin, allows it, and confirms that it only reads."""
+    yard.plugins.plugins.refresh()
+    plugin = yard.plugins.plugins.get(name)
+    assert plugin is not None
+    yard.plugins.allow(yard.plugins.review(plugin), confirm_read=True)
+    yard.plugins.plugins.refresh()
+
+
 async def eventually(holds: Callable[[], bool], *, within_s: float = 120) -> None:
     """Look again and again until it holds: what other processes do, nobody tells."""
     async with asyncio.timeout(within_s):

@@ -13,6 +13,7 @@ import pytest
 
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.tools import apply_patch, edit, file_operator, glob, multi_edit, unattended, write
+from toolyard.tools.obeyed_files import find_reason, load_table
 from toolyard.tools.unattended import Unattended
 from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
 from toolyard.workspace.workspace import Workspace
@@ -139,6 +140,48 @@ def test_whatever_leads_elsewhere_or_cannot_be_put_back_is_not(
         *(".env", ".env.local", ".gitlab-ci.yml", ".pre-commit-config.yaml", ".gitattributes", ".gitmodules"),
         *(".yarnrc.yml", ".yarnrc", "Jenkinsfile", "CLAUDE.md", "AGENTS.md", "deep/agents.md", "GEMINI.md"),
         *("bare.git/config", "bare.git/hooks/post-update", "agents"),  # the last is a link to one
+        *(".venv/lib/python3.11/site-packages/x.pth", ".venv/bin/python", "venv/bin/activate", "x.pth", "conftest.py"),
+        *("env/lib/python3.11/site-packages/x.py", "src/__pycache__/x.cpython-311.pyc", "pyvenv.cfg", "noxfile.py"),
+        *("node_modules/.bin/tsc", "node_modules/x/index.js", "package.json", ".pnpmfile.cjs", ".eslintrc.cjs"),
+        *(
+            "vite.config.ts",
+            ".bash_logout",
+            ".bash_aliases",
+            ".zlogin",
+            ".kshrc",
+            ".inputrc",
+            ".tmux.conf",
+            ".xprofile",
+        ),
+        *(".config/systemd/user/x.service", ".config/autostart/x.desktop", ".config/fish/config.fish", ".local/bin/x"),
+        *("Library/LaunchAgents/x.plist", "etc/cron.d/x", ".config/git/hooks/x", ".githooks/pre-commit", ".hg/hgrc"),
+        *(".cargo/config", "build.rs", "Cargo.toml", "rust-toolchain.toml", "go.mod", "Gemfile", "Rakefile", ".irbrc"),
+        *(".gitea/workflows/ci.yml", ".forgejo/workflows/ci.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/x.yml"),
+        *(".cirrus.yml", ".buildkite/pipeline.yml", "appveyor.yml", ".builds/x.yml", ".travis.yaml", "buildspec.yml"),
+        *(".clinerules", ".roo/rules/x.md", ".aider.conf.yml", ".continue/config.json", ".goosehints", ".kiro/x.md"),
+        *(".windsurf/rules/x.md", ".junie/guidelines.md", "copilot-instructions.md", "QWEN.md", "AGENTS.override.md"),
+        *("Makefile", "deep/makefile.inc", "x.mk", "CMakeLists.txt", "meson.build", "Justfile", "Taskfile.yml"),
+        *(
+            "build.gradle.kts",
+            "gradlew",
+            "pom.xml",
+            ".mvn/jvm.config",
+            "x.csproj",
+            "Directory.Build.props",
+            "WORKSPACE",
+        ),
+        *("Dockerfile", "docker-compose.yml", "compose.yaml", "Vagrantfile", "flake.nix", ".mise.toml", "setup.py"),
+        *(
+            "pyproject.toml",
+            "tox.ini",
+            "requirements.txt",
+            ".vimrc",
+            ".nvim.lua",
+            ".emacs",
+            ".dir-locals.el",
+            ".gdbinit",
+        ),
+        *("run.bat", "run.ps1", "libx.so", ".htaccess", ".user.ini", ".aws/config", ".kube/config", ".curlrc"),
     ],
 )
 def test_what_other_programs_run_or_obey_by_themselves_is_not(project: Path, path: str) -> None:
@@ -148,6 +191,34 @@ def test_what_other_programs_run_or_obey_by_themselves_is_not(project: Path, pat
     assert not covers(project, "ApplyPatch", patch=f"*** Begin Patch\n*** Add File: {path}\n+x\n*** End Patch\n")
     assert not covers(project, "FileOperator", **copied("a.txt", path))
     assert covers(project, "Write", path="git.md", content=path)
+
+
+@pytest.mark.parametrize(
+    "path", ["workspace/a.py", "build/a.txt", "src/hooks/use.ts", "example.com/index.html", "makes.md"]
+)
+def test_ordinary_files_are_not_among_them(project: Path, path: str) -> None:
+    assert covers(project, "Write", path=path, content="x")
+
+
+def test_a_file_that_is_executable_is_not_changed_copied_or_moved_unseen(project: Path) -> None:
+    (project / "run").write_text("#!/bin/sh\n")
+    (project / "a.txt").write_text("a")
+    assert covers(project, "FileOperator", **edited("run"))
+    (project / "run").chmod(0o755)
+    for arguments in (edited("run"), appended("run"), copied("run", "b"), moved("run", "b"), copied("a.txt", "run")):
+        assert not covers(project, "FileOperator", **arguments), arguments
+    assert not covers(project, "ApplyPatch", patch=PATCH.format("run"))
+
+
+def test_each_row_of_the_table_has_a_pattern_and_a_reason() -> None:
+    table = load_table()
+    assert len({row.pattern for row in table}) == len(table) > 400
+    for row in table:
+        assert row.pattern == row.pattern.casefold()
+        assert "/" not in row.pattern
+        assert len(row.reason) > 10
+        name = row.pattern.removesuffix("$").replace("*", "x")
+        assert find_reason(f"deep/{name}")
 
 
 def test_what_lands_in_a_folder_is_judged_by_where_it_lands(project: Path) -> None:

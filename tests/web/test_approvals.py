@@ -9,12 +9,14 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.fakes import FakeTool, says
 from tests.gateway.serving import request
 from tests.gateway.test_served import server as chatting
 from tests.gateway.upstream import replies
 from tests.web.conftest import RunningServer, serving
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.tool import Risk
 from toolyard.web.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:records")
@@ -55,6 +57,25 @@ async def test_an_approval_says_why_it_asks_and_what_it_would_change(running_ser
     shown = (await running_server.get(f"/v1/approvals/{id_}")).json
     assert (shown["answered_by"], shown["note"], shown["patch"]) == ("key:owner", "not now", None)
     assert shown["answered"] >= shown["created"]
+
+
+@pytest.mark.requirement("s:S-98")
+async def test_what_is_masked_says_so_and_only_its_owner_can_reveal_it(running_server: RunningServer) -> None:
+    yard = running_server.yard
+    yard.tools.add(FakeTool(says, name="Runs", parameters={"type": "object"}, risk=Risk.EXECUTE))
+    waiting, (id_,) = await asking(running_server, "Runs", access_token="rm -rf ~", text="x")
+    shown = (await running_server.get(f"/v1/approvals/{id_}")).json
+    assert shown["arguments"] == {"access_token": "[masked, 8 characters]", "text": "x"}
+    assert shown["hidden"] == [{"at": "/access_token", "characters": 8}]
+    revealed = await running_server.get(f"/v1/approvals/{id_}/arguments")
+    assert revealed.json == {"id": id_, "arguments": {"access_token": "rm -rf ~", "text": "x"}}
+    key = running_server.make_key(Scope.APPROVE)
+    assert (await running_server.get(f"/v1/approvals/{id_}/arguments", key=key)).status == 403
+    await running_server.post(f"/v1/approvals/{id_}/deny", {})
+    await ended(waiting)
+    late = await running_server.get(f"/v1/approvals/{id_}/arguments")
+    assert (late.status, "not kept" in late.json["error"]["message"]) == (409, True)
+    assert (await running_server.get("/v1/approvals/none/arguments")).status == 404
 
 
 async def test_a_list_has_the_beginning_of_the_arguments_and_one_approval_all_of_them(

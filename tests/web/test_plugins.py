@@ -111,15 +111,20 @@ async def test_a_plugin_is_shown_with_its_command_its_texts_and_its_settings_but
     assert missing.status == 404
 
 
-@pytest.mark.requirement("http:plugins", "s:S-83")
+@pytest.mark.requirement("http:plugins", "s:S-83", "plugin:risk:confirmed")
 async def test_what_is_allowed_is_what_was_shown_and_a_change_since_then_is_refused(tmp_path: Path) -> None:
-    folder = make_plugin(tmp_path / "home" / "plugins", "Strange")
+    folder = make_plugin(tmp_path / "home" / "plugins", "Strange", risk="read")
     async with serving(tmp_path) as running:
         before = (await running.get("/v1/plugins/Strange")).json["review"]["fingerprint"]
         (folder / "main.py").write_text("print('something else')\n")
         late = await running.post("/v1/plugins/Strange/allow", {"fingerprint": before})
         now = (await running.get("/v1/plugins/Strange")).json["review"]["fingerprint"]
         good = await running.post("/v1/plugins/Strange/allow", {"fingerprint": now})
+        unconfirmed = (await running.get("/v1/tools/Strange")).json["risk"]
+        await running.post("/v1/plugins/Strange/allow", {"fingerprint": now, "confirm_read": True})
+        confirmed = (await running.get("/v1/plugins/Strange")).json["review"]
+        assert (unconfirmed, (await running.get("/v1/tools/Strange")).json["risk"]) == ("execute", "read")
+        assert (confirmed["claims_read"], confirmed["read_confirmed"]) == (True, True)
         (folder / "main.py").write_text("print('and again')\n")
         await running.post("/v1/plugins/Strange/reload")
         changed = (await running.get("/v1/plugins/Strange")).json

@@ -64,6 +64,80 @@ async def test_a_call_answers_in_the_dialect_that_was_asked_for(running_server: 
     assert get_args(Dialect) == DIALECTS
 
 
+@pytest.mark.requirement("s:S-91:data")
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_no_exact_secret_of_the_host_goes_out_over_http_in_any_part_of_an_answer(
+    running_server: RunningServer, dialect: str
+) -> None:
+    secret = "sk-of-the-provider"
+    running_server.yard.mask.add([secret])
+    (running_server.project / "a.env").write_text(f"KEY={secret}\nNAME=x\n")
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("Read", {"path": "a.env"}),
+        ("Grep", {"pattern": "KEY", "output_mode": "content"}),
+        ("Edit", {"path": "a.env", "old_string": "NAME=x", "new_string": "NAME=y"}),
+        ("FileOperator", {"command1": "ReadFile", "filePath1": "a.env", "command2": "ReadFile", "filePath2": "a.env"}),
+        ("Read", {"path": f"{secret}.txt"}),
+    ]
+    for tool, arguments in calls:
+        found = await running_server.post(f"/v1/tools/{tool}?dialect={dialect}", arguments)
+        assert found.status == 200
+        assert secret not in json.dumps(found.json), tool
+        assert tool == "Edit" or "[masked]" in json.dumps(found.json), tool
+    assert (running_server.project / "a.env").read_text() == f"KEY={secret}\nNAME=y\n"
+    assert secret in str((await running_server.yard.call("Read", {"path": "a.env"})).data["content"])
+
+
+NOTEBOOK = json.dumps({"cells": [{"cell_type": "code", "source": "1", "metadata": {}, "outputs": [],
+                                  "execution_count": None, "id": "a"}],
+                       "metadata": {}, "nbformat": 4, "nbformat_minor": 5})  # fmt: skip
+
+
+@pytest.mark.requirement("s:S-91:data")
+@pytest.mark.parametrize("sign", ["[masked]", "[masked, 23 characters]"])
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("Write", {"path": "new.txt", "content": "KEY={}"}),
+        ("Write", {"path": "a.txt", "content": "KEY={}", "dry_run": True}),
+        ("Edit", {"path": "a.txt", "old_string": "one", "new_string": "{}"}),
+        ("MultiEdit", {"path": "a.txt", "edits": [{"old_string": "one", "new_string": "{}"}]}),
+        ("ApplyPatch", {"patch": "*** Begin Patch\n*** Add File: new.txt\n+KEY={}\n*** End Patch"}),
+        ("ApplyPatch", {"patch": "*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+{}\n*** End Patch"}),
+        ("NotebookEdit", {"path": "a.ipynb", "cell_id": "a", "new_source": "KEY={}"}),
+        ("FileOperator", {"command": "WriteFile", "filePath": "new.txt", "content": "KEY={}"}),
+        ("FileOperator", {"command": "AppendFile", "filePath": "a.txt", "content": "KEY={}"}),
+        ("FileOperator", {"command": "EditFile", "filePath": "a.txt", "content": "KEY={}"}),
+        ("FileOperator", {"command": "ApplyDiff", "filePath": "a.txt", "searchString": "one", "replaceString": "{}"}),
+    ],
+)
+async def test_no_mask_gets_into_a_file(
+    running_server: RunningServer, tool: str, arguments: dict[str, Any], sign: str
+) -> None:
+    project = running_server.project
+    (project / "a.txt").write_text("one\n")
+    (project / "a.ipynb").write_text(NOTEBOOK)
+    await running_server.post("/v1/tools/Read", {"path": "a.txt"})
+    await running_server.post("/v1/tools/Read", {"path": "a.ipynb"})
+    found = await running_server.post(f"/v1/tools/{tool}", json.loads(json.dumps(arguments).replace("{}", sign)))
+    assert found.json["error"]["code"] == "INVALID_PARAM", found.json
+    assert "[masked]" in found.json["error"]["message"]
+    assert (project / "a.txt").read_text() == "one\n"
+    assert (project / "a.ipynb").read_text() == NOTEBOOK
+    assert not (project / "new.txt").exists()
+
+
+@pytest.mark.requirement("s:S-91:data")
+async def test_a_file_that_has_the_sign_itself_can_be_edited_and_a_person_can_write_it(
+    running_server: RunningServer,
+) -> None:
+    (running_server.project / "a.md").write_text("It reads [masked] there.\n")
+    edit = {"path": "a.md", "old_string": "It reads [masked]", "new_string": "There it reads [masked]"}
+    assert (await running_server.post("/v1/tools/Edit", edit)).json["status"] == "success"
+    write = {"path": "b.md", "content": "[masked]"}
+    assert (await running_server.post("/v1/tools/Write?force=true", write)).json["status"] == "success"
+
+
 @pytest.mark.requirement("http:call")
 async def test_the_body_of_a_call_must_be_an_object(running_server: RunningServer) -> None:
     for body in (b"[1]", b'"x"', b"{", b'{"a": NaN}', b"[" * 100_000):

@@ -1,13 +1,16 @@
 """Places that no tool writes by itself are recognised however a call names them; what is no path is left alone."""
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from toolyard.protocol.call import number_batch
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.protected import is_protected, require_open
+from toolyard.workspace.protected import WriteAccess, is_protected, require_open, touches_protected
+from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("s:S-15")
 
@@ -130,7 +133,73 @@ def test_a_call_of_any_size_is_looked_through_in_one_go() -> None:
 @pytest.mark.parametrize("path", [".git/hooks/x", "sub/.GIT/config"])
 def test_a_write_below_git_is_refused_unless_a_person_said_so(path: str) -> None:
     with pytest.raises(Failure) as caught:
-        require_open(path, force=False)
+        require_open(path, WriteAccess.USUAL)
     assert caught.value.reason is Reason.DENIED
-    require_open(path, force=True)
-    require_open("a/.gitignore", force=False)
+    require_open(path, WriteAccess.FORCED)
+    require_open("a/.gitignore", WriteAccess.USUAL)
+
+
+def test_a_call_that_nobody_was_asked_about_writes_no_protected_place() -> None:
+    with pytest.raises(Failure) as caught:
+        require_open(".github/workflows/ci.yml", WriteAccess.PLAIN)
+    assert caught.value.reason is Reason.DENIED
+    require_open(".github/workflows/ci.yml", WriteAccess.USUAL)
+    require_open("docs/ci.yml", WriteAccess.PLAIN)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    project = tmp_path / "project"
+    (project / ".github" / "workflows").mkdir(parents=True)
+    (project / "docs").mkdir()
+    (project / "docs" / "ci").symlink_to("../.github/workflows")
+    (project / "docs" / "again").symlink_to("ci")
+    (project / "start").symlink_to(".bashrc")
+    (project / "up").symlink_to("..")
+    (tmp_path / "elsewhere").symlink_to(tmp_path / ".ssh")
+    made = Workspace(project)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "docs/ci/x.yml", "content": "x"},
+        {"path": "docs/again/deep/x.yml"},
+        {"path": "docs/./missing/../ci/x.yml"},
+        {"path": "start"},
+        {"path": "./" * 5000 + "docs/ci/x.yml"},
+        {"command1": "ReadFile", "filePath1": "a", "command2": "AppendFile", "filePath2": "docs/ci/x.yml"},
+        {"patch": BEGIN.format("*** Add File: docs/ci/x.yml\n+a")},
+        {"options": [{"target": "docs/ci"}]},
+        {"where": "up/elsewhere/config"},  # for a plugin, which may write outside
+        {"where": "{project}/docs/ci/x.yml"},
+        {"where": "file://{project}/docs/ci/x%2eyml"},
+    ],
+)
+def test_a_path_counts_by_where_it_leads(workspace: Workspace, arguments: dict[str, Any]) -> None:
+    project = str(workspace.root)
+    resolved = {
+        name: value.replace("{project}", project) if isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
+    assert not is_protected(resolved)
+    assert touches_protected(resolved, workspace.leads_to)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "docs/x.yml", "content": "docs/ci/x.yml"},
+        {"path": "docs/ci.yml"},
+        {"text": "a\0b", "more": "\ud800", "long": "x" * 100_000, "list": [1, None, "up"]},
+    ],
+)
+def test_what_leads_to_a_plain_place_is_none(workspace: Workspace, arguments: dict[str, Any]) -> None:
+    assert not touches_protected(arguments, workspace.leads_to)
+
+
+def test_more_paths_than_can_be_followed_are_for_a_person_to_look_at(workspace: Workspace) -> None:
+    assert not touches_protected({"paths": [f"a{number}" for number in range(500)]}, workspace.leads_to)
+    assert touches_protected({"paths": [f"a{number}" for number in range(1500)]}, workspace.leads_to)

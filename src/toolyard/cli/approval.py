@@ -5,10 +5,11 @@ import json
 import click
 
 from toolyard.app import Yard
+from toolyard.cli.arguments import argument_lines
 from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
-from toolyard.cli.table import Row, print_rows, state_cell
+from toolyard.cli.table import Row, print_rows, state_cell, visible
 from toolyard.engine.approvals import KIND, shown, shown_rule
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.approval import Effect, State
@@ -32,6 +33,25 @@ def list_(common: Common, wanted: Wanted) -> None:
     found = ask(common, lambda yard: wanted.page(yard, KIND))
     heads = ("ID", "STATE", "TOOL", "ASKED", "EXPIRES", "ARGUMENTS")
     print_page(common, wanted, heads, [(shown(record), _row(record)) for record in found])
+
+
+@command.command("show")
+@click.argument("id_", metavar="ID")
+@common_options
+def show(common: Common, id_: str) -> None:
+    """Show one approval with all of its arguments; what is masked says how long it is."""
+    record = ask(common, lambda yard: yard.store.get(KIND, id_))
+    if record is None:
+        raise unknown("approval", id_)
+    if common.json:
+        print_json(shown(record))
+        return
+    about = (record.id, state_cell(record.state), record.tool, str(record.body["risk"]), ago(record.created))
+    print_rows(("ID", "STATE", "TOOL", "RISK", "ASKED"), [about])
+    click.echo(f"\n{visible(str(record.body.get('why', '')))}\n\nArguments:")
+    click.echo("\n".join(argument_lines(record.body["arguments"])))
+    if record.body.get("hidden"):
+        say(common, "\nThe console shows what is masked to its owner, while the call waits.")
 
 
 @command.command("allow")
@@ -134,5 +154,5 @@ def _print_rules(common: Common) -> None:
 
 
 def _row(record: Record) -> Row:
-    arguments = json.dumps(record.body["arguments"], ensure_ascii=False)
+    arguments = visible(json.dumps(record.body["arguments"], ensure_ascii=False))
     return record.id, state_cell(record.state), record.tool, ago(record.created), ago(record.due), arguments

@@ -14,6 +14,7 @@ import threading
 import aiohttp
 import click
 
+from toolyard.cli.arguments import argument_lines
 from toolyard.cli.chat_screen import Screen
 from toolyard.cli.chat_talk import Talk, talk_of
 from toolyard.cli.options import Common, common_options
@@ -198,5 +199,19 @@ class _Conversation:
 
     async def _approve(self, id_: str, approval: JsonObject) -> None:
         self._screen.notes(f"{approval.get('tool')} waits for your approval ({approval.get('risk')}).")
-        said = await self._lines.next("allow it? [y/N] ", fresh=True)
-        await self._talk.answer(id_, allowed=(said or "").strip().lower() in ("y", "yes"))
+        arguments = await self._talk.arguments(id_)
+        if arguments is None:  # nobody allows what they cannot see
+            self._screen.notes("Its arguments cannot be shown here: look at it in the console.")
+            return
+        self._screen.lists(argument_lines(arguments))
+        masked = bool(approval.get("hidden"))
+        said = await self._asks(masked=masked)
+        if masked and said == "r":
+            revealed = await self._talk.arguments(id_, reveal=True)
+            self._screen.lists(argument_lines(revealed) if revealed else ["  (only its owner sees it, while it waits)"])
+            said = await self._asks(masked=False)
+        await self._talk.answer(id_, allowed=said in ("y", "yes"))
+
+    async def _asks(self, *, masked: bool) -> str:
+        said = await self._lines.next(f"allow it? [y/N{', r reveals what is masked' if masked else ''}] ", fresh=True)
+        return (said or "").strip().lower()

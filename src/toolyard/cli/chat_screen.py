@@ -8,7 +8,7 @@ import base64
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -82,6 +82,12 @@ class Screen:
     def notes(self, text: str) -> None:
         self._line()
         click.secho(text, dim=True)
+
+    def lists(self, lines: Sequence[str]) -> None:
+        """Print lines that are safe for a terminal."""
+        self._line()
+        for line in lines:
+            click.echo(line)
 
     def end(self) -> None:
         """The reply is whole."""

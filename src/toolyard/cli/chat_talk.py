@@ -10,6 +10,7 @@ import orjson
 
 from toolyard.app import Yard
 from toolyard.config import Config
+from toolyard.engine.approvals import KIND
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.options import CHAT_HEADER, SHOW_HEADER
@@ -34,6 +35,10 @@ class Talk(Protocol):
 
     async def waiting(self, call_ids: set[str]) -> list[JsonObject]:
         """The approvals that these calls wait for."""
+        ...
+
+    async def arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
+        """All arguments of a call that waits, masked unless ``reveal``; None when they cannot be had."""
         ...
 
     async def answer(self, approval: str, *, allowed: bool) -> None: ...
@@ -88,6 +93,11 @@ class Remote:
             else []
         )
 
+    async def arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
+        found = await self._ask("GET", f"/v1/approvals/{approval}{'/arguments' if reveal else ''}")
+        arguments = found.get("arguments")
+        return arguments if isinstance(arguments, dict) else None
+
     async def answer(self, approval: str, *, allowed: bool) -> None:
         await self._ask("POST", f"/v1/approvals/{approval}/{'allow' if allowed else 'deny'}", {})
 
@@ -133,6 +143,13 @@ class Local:
     async def waiting(self, call_ids: set[str]) -> list[JsonObject]:
         found = await self._yard.approvals.page((State.PENDING,), limit=200)
         return [{"id": one.id, "tool": one.tool, **one.body} for one in found if one.body.get("call_id") in call_ids]
+
+    async def arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
+        if reveal:
+            return self._yard.approvals.reveal(approval)
+        record = await self._yard.store.get(KIND, approval)
+        arguments = record.body.get("arguments") if record else None
+        return arguments if isinstance(arguments, dict) else None
 
     async def answer(self, approval: str, *, allowed: bool) -> None:
         await self._yard.approvals.answer(approval, allowed=allowed, by="cli")

@@ -44,13 +44,14 @@ def list_(common: Common) -> None:
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Allow it without asking: for scripts.")
 @click.option("--detached/--no-detached", default=None, help="Whether it may work on after its answer, as a task.")
+@click.option("--confirm-read", is_flag=True, help="Believe that it only reads: models run it without asking.")
 @common_options
-def allow(common: Common, name: str, yes: bool, detached: bool | None) -> None:
+def allow(common: Common, name: str, yes: bool, detached: bool | None, confirm_read: bool) -> None:
     """Show all that a plugin would run and say, and allow exactly that after a yes.
 
     Whatever changes in it later makes it need another review.
     """
-    asyncio.run(_allow(common, name, yes=yes, detached=detached))
+    asyncio.run(_allow(common, name, yes=yes, detached=detached, confirm_read=confirm_read))
 
 
 @command.command("enable")
@@ -104,24 +105,28 @@ async def _list(common: Common) -> None:
                 click.echo(f"{'warning' if problem.warning else 'error'}: {shown(told(problem, plugin.folder))}")
 
 
-async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None) -> None:
+async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None, confirm_read: bool) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
         plugin = named(source, name, waits_as=(State.NEEDS_REVIEW, State.CHANGED))
         reviewed = source.review(plugin).with_detached(detached=detached)
+        if confirm_read and not reviewed.review.claims_read:
+            raise UsageError(f"{plugin.name} does not say that it only reads: its risk is {reviewed.manifest.risk}")
         asks = sys.stdin.isatty() and not common.json
         if common.json:
             print_json({**reviewed.to_dict(), "allowed": yes or plugin.is_ready})
         elif not common.quiet or asks:
             print_review(reviewed, plugin)
-        if plugin.is_ready and not yes and detached is None:
+        if plugin.is_ready and not yes and detached is None and not confirm_read:
             click.echo(f"{plugin.name} may run as it is.", err=True)
             return
         if not yes and not asks:
             raise UsageError(f"{plugin.name} is not allowed: nobody can be asked here. Say --yes to allow it as shown")
         if not yes and not click.confirm(f"\nAllow {plugin.name} to run exactly this?", err=True):
             raise ToolyardError(f"{plugin.name} is not allowed")
-        source.allow(reviewed)
+        if not yes and not confirm_read and reviewed.review.claims_read:
+            confirm_read = click.confirm("It says that it only reads. Let models run it without asking?", err=True)
+        source.allow(reviewed, confirm_read=confirm_read)
         source.plugins.refresh()
         if not common.json:
             _print_state(common, source, plugin)

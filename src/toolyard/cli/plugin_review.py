@@ -22,6 +22,11 @@ def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
     if manifest.type is PluginType.SYNCHRONOUS:
         print_whole("works on", _after_answer(reviewed))
     print_whole("kind", f"{manifest.type}, risk {manifest.risk}, at most {manifest.timeout_s:g} s")
+    if review.claims_read:
+        said = (
+            "confirmed: models run it without asking" if review.read_confirmed else "not confirmed: models have to ask"
+        )
+        print_whole("only reads", said)
     print_table([("environment ", " ".join(map(shown, review.environment)))])
     click.echo("\nFiles that count, with their sha256:")
     for path, digest in sorted(review.files.items()):

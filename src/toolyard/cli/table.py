@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import click
 
+from toolyard.protocol.manifests.safe_text import is_hidden
+
 _GAP = "  "
 _BLANK = re.compile(r"\s")
 _WIDE = r"\u2e80-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\uff00-\uff60\U00020000-\U0003fffd"
@@ -58,8 +60,12 @@ def one_line(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text of several lines, with whatever a terminal would obey written out."""
-    return "".join(char if char.isprintable() or char == "\n" else f"\\u{ord(char):04x}" for char in text)
+    """A text of several lines, with whatever a terminal would obey, or would not show, written out."""
+    return "".join(f"\\u{ord(char):04x}" if _is_unseen(char) else char for char in text)
+
+
+def _is_unseen(char: str) -> bool:
+    return char != "\n" and (not char.isprintable() or is_hidden(char))
 
 
 def width(text: str) -> int:

@@ -52,6 +52,7 @@ class Approvals:
         self._mask = mask or Mask()
         self._rules = Rules(store, clock)
         self._ruling = asyncio.Lock()  # held while an answer makes a rule for a chat
+        self._waiting: dict[str, JsonObject] = {}  # the arguments of what waits here, as they are: never stored
         self.mode = mode
 
     async def require(self, ask: Ask, *, approved: str = "") -> str:
@@ -132,6 +133,10 @@ class Approvals:
     async def page(self, states: tuple[str, ...] = (), *, limit: int, after: Place | None = None) -> list[Record]:
         return await self._store.find(KIND, Query(states=states), limit=limit, after=after)
 
+    def reveal(self, id_: str) -> JsonObject | None:
+        """Return the arguments of a call that waits in this process, nothing masked; None when it does not."""
+        return self._waiting.get(id_)
+
     async def add_rule(self, tool: str, command: str, effect: Effect, *, by: str, plugin: str = "") -> Record:
         """Keep a rule; ``plugin`` is the id of the plugin that has the name, when one has."""
         rule = new_rule(tool, command, effect, by=by, at=self._now(), plugin=plugin)
@@ -165,6 +170,7 @@ class Approvals:
         record = replace(asked, owner=self._owner, due=asked.created + self._timeout_s)
         data: JsonObject = {"id": record.id, "tool": record.tool, "call_id": ask.call.id, "expires": record.due}
         event = NewEvent(type="approval.requested", at=record.created, data=data | record.body)
+        self._waiting[record.id] = ask.call.arguments
         try:
             await whole(self._store.commit([record], [event]))
             crashpoint("approval.asked")
@@ -175,6 +181,8 @@ class Approvals:
             except StorageError as error:
                 _log.error("%s stays open until the next start: %s", record.id, error)
             raise
+        finally:
+            del self._waiting[record.id]
 
     async def _note(self, ask: Ask, verdict: Verdict) -> None:
         """Keep that a call ran unseen, and why, where the answers of people are kept."""
@@ -189,15 +197,17 @@ class Approvals:
 
     def _record(self, ask: Ask, verdict: Verdict) -> Record:
         now, call = self._now(), ask.call
-        arguments = self._mask.json(call.arguments)
+        arguments, hidden = self._mask.describe(call.arguments)
+        commands = [self._mask.text(command) for command in ask.commands]
         return Record(
             kind=KIND, id=f"approval_{uuid4().hex}", state=State.PENDING, created=now, updated=now,
             caller=call.caller, tool=call.tool, key=ask.digest, text=f"{call.id} {call.tool} {excerpt(arguments)}",
             body={
-                "call_id": call.id, "commands": list(ask.commands), "risk": ask.spec.risk.value,
-                "origin": call.origin.value, "arguments": arguments, "maid": call.maid,
+                "call_id": call.id, "commands": [*commands], "risk": ask.spec.risk.value,
+                "origin": call.origin.value, "arguments": arguments, "hidden": [*hidden], "maid": call.maid,
                 "protected": ask.protected, "chat": call.chat or None, "because": verdict.because.value,
-                "why": verdict.reason(call.tool, self.mode), "always_offered": ask.fits_one_rule,
+                "why": verdict.reason(call.tool, self.mode),
+                "always_offered": ask.fits_one_rule and commands == [*ask.commands],
                 "digest": ask.digest, "plugin": ask.spec.plugin_id,
             },
         )  # fmt: skip
@@ -240,7 +250,7 @@ def shown(record: Record) -> JsonObject:
     return {
         "id": record.id, "tool": record.tool, "state": record.state, "caller": record.caller,
         "created": record.created, "updated": record.updated, "expires": record.due,
-        "chat": None, "because": None, "answered": None, **body,
+        "chat": None, "because": None, "answered": None, "hidden": [], **body,
         "reason": record.body.get("why", ""), "answered_by": record.body.get("by"),
         "note": record.body.get("reason", ""),
         "rule": {"tool": rule.tool, "command": rule.key, "effect": Effect.ALLOW.value} if rule else None,

@@ -42,12 +42,22 @@ class Ask:
 
     @property
     def fits_one_rule(self) -> bool:
-        """Whether one rule can say what is asked: for one command, and never for a protected place."""
-        return not self.protected and len(self.commands) <= 1
+        """Whether one rule can say what is asked: for one command, and never for a protected place.
+
+        A rule without a command is for all of them: it is never made from a call that names none, or an empty one, of
+        a tool that has some.
+        """
+        if self.protected:
+            return False
+        if self.commands:
+            return len(self.commands) == 1 and self.commands[0] != ""
+        return not any(_COMMAND.fullmatch(fold(name)) for name in self.spec.parameter_names)
 
     @property
     def digest(self) -> str:
         parts = [self.call.tool, self.call.arguments, self.fingerprint, self.call.caller]
+        if self.protected:  # a yes from before a path led there is no yes for it now
+            parts.append("protected")
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 

@@ -5,9 +5,11 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from toolyard.protocol.json import Json
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.mask import MASK, describe_masked
 
-MASK = "[masked]"
+__all__ = ["MASK", "Mask"]
+
 _SECRET_NAME = re.compile(
     r"(?:^|[_\-.])(?:pass(?:word|wd|phrase)?|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|authorization|credentials?)$",
     re.IGNORECASE,
@@ -74,6 +76,31 @@ class Mask:
                 masked[key] = self.json(inner)
         return masked
 
+    def describe(self, value: Json) -> tuple[Json, list[JsonObject]]:
+        """A value for people who decide: each mask tells how long a text it hides; and what is hidden where.
+
+        Of what is hidden, ``at`` is the JSON pointer and ``characters`` their number.
+        """
+        hidden: list[JsonObject] = []
+        return self._describe(value, "", hidden), hidden
+
+    def _describe(self, value: Json, at: str, hidden: list[JsonObject], *, secret: bool = False) -> Json:
+        if isinstance(value, list):
+            return [self._describe(inner, f"{at}/{number}", hidden) for number, inner in enumerate(value)]
+        if isinstance(value, dict):
+            return {
+                key: self._describe(inner, f"{at}/{_escaped(key)}", hidden, secret=_is_secret(key))
+                for key, inner in value.items()
+            }
+        if not isinstance(value, str):
+            return value
+        found = [value] if secret and value else self._known.findall(value) if self._known else []
+        if found:
+            hidden.append({"at": at, "characters": sum(map(len, found))})
+        if secret and value:
+            return describe_masked(len(value))
+        return self._known.sub(lambda one: describe_masked(len(one[0])), value) if self._known and found else value
+
     def restored(self, sent: Json, stored: Json) -> Json:
         """What comes back from somebody who was shown ``stored`` masked: what they left as shown is as stored."""
         return _restored(sent, stored, self.json(stored))
@@ -95,6 +122,11 @@ def _restored(sent: Json, stored: Json, shown: Json) -> Json:
     if isinstance(sent, list) and isinstance(stored, list) and isinstance(shown, list) and len(sent) == len(stored):
         return [_restored(new, old, seen) for new, old, seen in zip(sent, stored, shown, strict=True)]
     return sent
+
+
+def _escaped(key: str) -> str:
+    """A key as a step of a JSON pointer."""
+    return key.replace("~", "~0").replace("/", "~1")
 
 
 def _is_secret(name: str) -> bool:

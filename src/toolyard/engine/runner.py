@@ -16,6 +16,7 @@ from typing import Any
 
 from toolyard.engine.approvals import ASKED
 from toolyard.engine.batch import items_of, together
+from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
@@ -32,8 +33,8 @@ from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.outcome import BatchItem, Course, Outcome, Result
 from toolyard.protocol.tool import Risk, Tool, ToolSpec
 
-Permit = Callable[[ToolCall, ToolSpec], Awaitable[object]]
-"""Returns when the call may run; raises Failure when it may not."""
+Permit = Callable[[ToolCall, ToolSpec], Awaitable[ToolCall]]
+"""Returns the call when it may run, with what it may do; raises Failure when it may not."""
 Processes = Callable[[str], JsonObject | None]
 """How the process of a call ran that has just ended, if it had one; asked once."""
 Run = Callable[[Tool, ToolCall, Stop], Awaitable[Result]]
@@ -147,8 +148,9 @@ class Runner:
             else:
                 _require_json(call)
             if call.origin in ASKED and "#" not in call.id:  # the items of a batch are permitted together
+                check_call(tool, call)
                 with watch.waiting():
-                    await self._permission(call, tool.spec, stop)
+                    call = await self._permission(call, tool.spec, stop)
             watch.runs()
             if items is not None:
                 return await self._batch(call, tool, items, watch, stop)
@@ -162,17 +164,17 @@ class Runner:
             hint = "Please report it; the same call will fail again."
             return self._failed(call, Failure(ErrorCode.INTERNAL_ERROR, f"{bug}.", hint=hint), watch)
 
-    async def _permission(self, call: ToolCall, spec: ToolSpec, stop: Stop) -> None:
+    async def _permission(self, call: ToolCall, spec: ToolSpec, stop: Stop) -> ToolCall:
         """Wait until the call may run; a cancel ends the wait, and with it the question."""
         if self._permit is None:
-            return
+            return call
         stop()
         asking = asyncio.ensure_future(self._permit(call, spec))
         if not await _first(asking, stop, None):
             asking.cancel()
             await asyncio.wait({asking}, timeout=_GRACE_S)
             raise stop.failure()
-        asking.result()
+        return asking.result()
 
     async def _run(self, tool: Tool, call: ToolCall, stop: Stop) -> Result:
         limit = _limit(call, tool)

@@ -7,7 +7,8 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Part, Text
-from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.outcome import Extras, Outcome
 from toolyard.protocol.truncation import Direction, cut, paginate, readable, shorten_params, too_long, truncated
 from toolyard.workspace.outputs import Outputs
 
@@ -18,7 +19,7 @@ class Showing:
 
     def shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
         """The outcome as a model sees it: no secrets, and long ones cut, with the whole stored first."""
-        outcome = self._masked(outcome)
+        outcome = self.mask(outcome)
         envelope = shorten_params(outcome.envelope)
         text = readable(outcome)
         if not too_long(text, skip=envelope.context.get("truncation_skip") is True):
@@ -37,14 +38,24 @@ class Showing:
         parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
         return replace(outcome, envelope=short, extras=replace(outcome.extras, parts=parts), batch=())
 
-    def _masked(self, outcome: Outcome) -> Outcome:
+    def mask(self, outcome: Outcome) -> Outcome:
+        """The outcome without the exact secrets of the host and its plugins, in every part of it."""
         data = self._mask.known(outcome.envelope.data)
         if data is outcome.envelope.data:  # no secret is known
             return outcome
-        parts = tuple(Text(self._mask.text(p.text)) if isinstance(p, Text) else p for p in outcome.extras.parts)
         return replace(
             outcome,
             envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}),
-            extras=replace(outcome.extras, parts=parts),
-            batch=tuple(replace(item, outcome=self._masked(item.outcome)) for item in outcome.batch),
+            arguments=self._known(outcome.arguments) or {},
+            extras=self._mask_extras(outcome.extras),
+            batch=tuple(replace(item, outcome=self.mask(item.outcome)) for item in outcome.batch),
         )
+
+    def _mask_extras(self, extras: Extras) -> Extras:
+        before, after = (text if text is None else self._mask.text(text) for text in (extras.before, extras.after))
+        parts = tuple(Text(self._mask.text(p.text)) if isinstance(p, Text) else p for p in extras.parts)
+        return replace(extras, parts=parts, before=before, after=after, payload=self._known(extras.payload))
+
+    def _known(self, value: JsonObject | None) -> JsonObject | None:
+        masked = self._mask.known(value)
+        return masked if isinstance(masked, dict) else None

@@ -7,12 +7,14 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
-from toolyard.protocol.manifests.safe_text import bounded, visible
+from toolyard.protocol.json import Json
+from toolyard.protocol.manifests.safe_text import bounded, escape_hidden
 from toolyard.protocol.store import Record
 
 FIELD: Final = "answer"
 DENY, ALLOW, ALWAYS = "deny", "allow", "always"
 _MOST = 20_000  # characters of arguments; who wants to see more looks into the console
+_LONG = 2_000  # characters of one text when all together are more than that
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,13 @@ class Reply:
 
 
 def message(approval: Record) -> str:
-    arguments = json.dumps(approval.body.get("arguments"), ensure_ascii=False, indent=2)
+    arguments = _json(approval.body.get("arguments"))
+    if len(arguments) > _MOST:  # each is still named, with its beginning and its end
+        arguments = _json(_shorten(approval.body.get("arguments")))
     protected = "\nIt touches a protected path." if approval.body.get("protected") else ""
     return (
-        f"Toolyard asks: may {plainly(approval.tool)} run? (risk: {approval.body.get('risk')}){protected}\n"
-        f"Arguments:\n{bounded(plainly(arguments), _MOST)}"
+        f"Toolyard asks: may {escape_hidden(approval.tool)} run? (risk: {approval.body.get('risk')}){protected}\n"
+        f"Arguments:\n{bounded(escape_hidden(arguments), _MOST)}"
     )
 
 
@@ -45,6 +49,17 @@ def reply(action: str, content: object) -> Reply:
     return Reply(allowed, said == ALWAYS, "" if allowed else "the user of the MCP client said no")
 
 
-def plainly(text: str) -> str:
-    """``text`` with what nobody would see written out."""
-    return "".join(char if visible(char) else f"\\u{ord(char):04x}" for char in text)
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def _shorten(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _shorten(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_shorten(inner) for inner in value]
+    if not isinstance(value, str) or len(value) <= _LONG:
+        return value
+    half = _LONG // 2
+    left_out = len(value) - 2 * half
+    return f"{value[:half]} [… {left_out} characters are shown only in the console …] {value[-half:]}"

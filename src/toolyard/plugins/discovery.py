@@ -136,6 +136,7 @@ class Plugins:
             plugin.fingerprint.still_holds()
             and not self._disabled_because(plugin.folder, plugin.name, files)
             and self._trust.state_of(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.state
+            and self._trust.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint) is plugin.read_confirmed
         )
 
     def _disabled_because(self, folder: Path, name: str, files: PluginFiles) -> str:
@@ -190,7 +191,11 @@ class Plugins:
         may_detach = self._trust.may_detach(plugin.folder, print_)
         if state is State.READY and may_detach is not None:
             manifest = replace(manifest, detached=may_detach)
-        return replace(plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=print_)
+        confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, print_)
+        return replace(
+            plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=print_,
+            read_confirmed=confirmed,
+        )  # fmt: skip
 
     def _prepared(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None

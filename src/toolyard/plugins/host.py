@@ -28,7 +28,7 @@ from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import result_of
 from toolyard.protocol.task import Desk
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
 _NO_ROOM = f"Processes that went on after its answer were stopped: {MAX_WORKS} others go on already."
@@ -131,6 +131,7 @@ class PluginTool:
             spec,
             timeout_s=spec.timeout_s + QUEUE_S,
             fingerprint=plugin.fingerprint.digest if plugin.fingerprint else "",
+            risk=plugin.risk,
             plugin_id=plugin.id,
             hides_plugins=bool(plugin.hides),
         )
@@ -138,6 +139,9 @@ class PluginTool:
     @property
     def spec(self) -> ToolSpec:
         return self._spec
+
+    def check(self, call: ToolCall) -> None:
+        self._ready(call)
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         plugin, manifest, launch = self._prepare(call)
@@ -159,11 +163,17 @@ class PluginTool:
 
     def _prepare(self, call: ToolCall) -> tuple[Plugin, Manifest, Launch]:
         """The plugin as it is at this moment; Failure when it may not run, or not with these arguments."""
+        plugin, manifest = self._ready(call)
+        return plugin, manifest, self._host.launch(plugin, manifest)
+
+    def _ready(self, call: ToolCall) -> tuple[Plugin, Manifest]:
         plugin, manifest = self._host.ready(self._spec.name)
+        if plugin.risk is not self._spec.risk and self._spec.risk is Risk.READ:  # nobody was asked about what it is now
+            raise Failure(Reason.DENIED, f"{plugin.name} has changed: nothing was run.", hint="Call it again.")
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
             accept(declared, call.arguments)
-        return plugin, manifest, self._host.launch(plugin, manifest)
+        return plugin, manifest
 
     async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
         name, process = manifest.name, None

@@ -8,6 +8,7 @@ from pathlib import Path
 from toolyard.plugins.command_line import CommandLine
 from toolyard.plugins.fingerprint import Fingerprint
 from toolyard.protocol.manifest import Manifest
+from toolyard.protocol.tool import Risk
 
 
 class Origin(StrEnum):
@@ -59,9 +60,16 @@ class Plugin:
     config: Mapping[str, str] = field(default_factory=dict, repr=False)  # of its config.env
     command: CommandLine | None = None
     fingerprint: Fingerprint | None = None
+    read_confirmed: bool = False  # its word that it only reads counts
     problems: tuple[Problem, ...] = ()
     hidden_by: Path | None = None  # the folder of the plugin that has its name
     hides: tuple[Path, ...] = ()  # the folders of those whose name it has
+
+    @property
+    def risk(self) -> Risk:
+        """The risk that counts: what it says of itself, except that nobody has confirmed that it only reads."""
+        said = self.manifest.risk if self.manifest else Risk.EXECUTE
+        return Risk.EXECUTE if said is Risk.READ and not self.read_confirmed else said
 
     @property
     def is_ready(self) -> bool:

@@ -31,6 +31,7 @@ class Reviewed:
             "state": review.state.value,
             "type": self.manifest.type.value,
             "risk": self.manifest.risk.value,
+            "read_confirmed": review.read_confirmed,
             "command_line": review.command_line,
             "argv": list(review.argv),
             "shell": review.shell,

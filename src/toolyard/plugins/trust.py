@@ -2,8 +2,9 @@
 
 A review shows the whole command line, the keys of the environment and every file that counts, and binds the permission
 to the fingerprint that was shown: whatever changes afterwards, also between the review and the answer, makes the plugin
-need another one. What was allowed is kept in ``trust.json`` of the home folder, so that the difference can be shown.
-When that file cannot be read, nothing counts as reviewed.
+need another one. That a plugin only reads, so that models may run it without asking, is believed only when its owner
+confirmed it with the permission. What was allowed is kept in ``trust.json`` of the home folder, so that the difference
+can be shown. When that file cannot be read, nothing counts as reviewed.
 """
 
 import os
@@ -15,6 +16,7 @@ from toolyard.plugins.fingerprint import Fingerprint
 from toolyard.plugins.plugin import Origin, Plugin, State
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.tool import Risk
 
 FILE_NAME = "trust.json"
 _MAX_DIFF_LINES = 400
@@ -36,6 +38,8 @@ class Review:
     files: Mapping[str, str]  # path -> sha256
     digest: str
     raw_manifest: bytes
+    claims_read: bool = False  # its manifest says that it only reads
+    read_confirmed: bool = False  # and the owner has confirmed that of exactly this
     changed: tuple[str, ...] = ()  # since it was allowed: "changed main.py", "added helper.py", "now runs in a shell"
     manifest_diff: str = ""
 
@@ -51,6 +55,7 @@ class _Record:
     environment: tuple[str, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
     manifest: str = ""
+    read_confirmed: bool = False
 
 
 class Trust:
@@ -82,6 +87,13 @@ class Trust:
         record = self._record(folder)
         return record.detached if record is not None and fingerprint.digest == record.digest else None
 
+    def is_read_confirmed(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> bool:
+        """Whether a plugin's word that it only reads counts: it is shipped, or its owner confirmed it as it is now."""
+        if origin is Origin.SHIPPED:
+            return True
+        record = self._record(folder)
+        return bool(record and record.read_confirmed and fingerprint.digest and fingerprint.digest == record.digest)
+
     def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
         """The plugin as it would be allowed now; ``environment`` are the keys that its child gets."""
         if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:
@@ -99,6 +111,8 @@ class Trust:
             files=plugin.fingerprint.files,
             digest=plugin.fingerprint.digest,
             raw_manifest=plugin.raw_manifest,
+            claims_read=plugin.manifest.risk is Risk.READ,
+            read_confirmed=self.is_read_confirmed(plugin.folder, plugin.origin, plugin.fingerprint),
         )
         if record is None:
             return review
@@ -106,8 +120,11 @@ class Trust:
             review, changed=_changed(record, review), manifest_diff=_diff(record.manifest, plugin.raw_manifest)
         )
 
-    def allow(self, review: Review, *, at: str) -> None:
-        """Let exactly what ``review`` shows run. ``at`` tells when, for people to read. Raises ConfigError."""
+    def allow(self, review: Review, *, at: str, confirm_read: bool = False) -> None:
+        """Let exactly what ``review`` shows run. ``at`` tells when, for people to read. Raises ConfigError.
+
+        ``confirm_read``: the owner also confirms that it only reads, as its manifest says.
+        """
         if not review.digest:
             raise ValueError("a plugin that has no fingerprint cannot be allowed")
         entry: JsonObject = {
@@ -119,6 +136,7 @@ class Trust:
             "environment": list(review.environment),
             "files": dict(review.files),
             "manifest": review.raw_manifest[:_MAX_KEPT_MANIFEST].decode(errors="replace"),
+            "read_confirmed": confirm_read and review.claims_read,
             "at": at,
         }
         self._file.change(lambda value: _plugins(value).update({str(review.folder): entry}))
@@ -148,6 +166,7 @@ class Trust:
             environment=tuple(map(str, keys)) if isinstance(keys, list) else (),
             files={path: str(digest) for path, digest in files.items()} if isinstance(files, dict) else {},
             manifest=str(entry.get("manifest") or ""),
+            read_confirmed=entry.get("read_confirmed") is True,
         )
 
 

@@ -33,6 +33,7 @@ class ToolCall:
     origin: Origin = Origin.PYTHON
     timeout_s: float | None = None  # tighter than the tool's own limit, never looser
     force: bool = False  # a person said so; no argument a model writes can set it
+    avoids_protected: bool = False  # nobody was asked about a protected place: it may write none
     auto_safe: bool = False  # a person who may approve lets this chat do what can be undone; not for others to set
     approved: str = ""  # the digest of this call as a person approved it earlier
     chat: str = ""  # the chat that it is part of

@@ -40,6 +40,7 @@ def _call(call: ToolCall) -> dict[str, Any]:
         "id": call.id, "tool": call.tool, "arguments": call.arguments, "maid": call.maid, "caller": call.caller,
         "origin": call.origin.value, "timeout_s": call.timeout_s, "force": call.force, "approved": call.approved,
         "metadata": call.metadata, "chat": call.chat, "retry_of": call.retry_of,
+        "avoids_protected": call.avoids_protected,
     }  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
@@ -53,4 +53,13 @@ class Tool(Protocol):
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         """Do the work of ``call``, whose arguments are already checked and complete. Raises Failure."""
+        ...
+
+
+@runtime_checkable
+class CheckingTool(Protocol):
+    """A tool that knows more about its arguments than its schema says."""
+
+    def check(self, call: ToolCall) -> None:
+        """Raise Failure when the call could not begin. Asked before a person is; nothing is done."""
         ...

@@ -15,7 +15,7 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.patching.text import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, ChangingTool, remark
+from toolyard.tools.change import DRY_RUN, ChangingTool, remark, require_no_new_mask
 from toolyard.tools.text import description
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
@@ -65,6 +65,8 @@ class ApplyPatch(ChangingTool):
             stack.enter_context(locked_targets(list(targets.values()), checkpoint))
             found = {path: _Found(target, self._files.document(target)) for path, target in targets.items()}
             planned = self._planned(call, changes, found)
+            for file in planned:
+                require_no_new_mask(call, file.new_path or file.path, file.before or "", file.after or "")
             writes = [write for file in planned for write in _contents(file, found)]
             checkpoint()
             if not wanted["dry_run"]:

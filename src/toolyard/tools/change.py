@@ -14,6 +14,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.mask import MASK, count_masks
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.tool import Checkpoint
@@ -23,7 +24,7 @@ from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
 from toolyard.workspace.locks import locked_targets
 from toolyard.workspace.names import printable
-from toolyard.workspace.protected import require_open
+from toolyard.workspace.protected import WriteAccess, require_open
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.target import Target
 from toolyard.workspace.undo import Content, Undo
@@ -99,6 +100,7 @@ class FileChanger:
             except Failure as failure:
                 raise self.explained(failure, call, {target.path: raw}) from failure
             after = Document.known(content, before.encoding if before else UTF8)
+            require_no_new_mask(call, target.path, before.text if before else "", after.text)
             applied = not wanted["dry_run"]
             checkpoint()
             if applied and content != raw:
@@ -113,7 +115,7 @@ class FileChanger:
     def target(self, call: ToolCall, path: str) -> Iterator[Target]:
         require_file_name(path)
         with self._workspace.target(path) as target:
-            require_open(target.path, force=call.force)
+            require_open(target.path, WriteAccess.from_call(call))
             yield target
 
     def require_no_links(self, paths: Iterable[str]) -> None:
@@ -167,6 +169,18 @@ class FileChanger:
                     context={"path_resolved": path, "hash": checksum(raw)},
                 )
         return failure
+
+
+def require_no_new_mask(call: ToolCall, path: str, before: str, after: str) -> None:
+    """Refuse a text that has the sign for a hidden secret where the file had none: the secret itself would be lost."""
+    if not call.force and count_masks(after) > count_masks(before):
+        raise Failure(
+            ErrorCode.INVALID_PARAM,
+            f"The new text of '{path}' has {MASK} in it, which stands for a secret that you were not shown: "
+            "nothing was written.",
+            hint="Leave out the lines with secrets, or change only the lines around them; a person may say --force.",
+            context={"path_resolved": path},
+        )
 
 
 def require_file_name(path: str) -> None:

@@ -135,14 +135,21 @@ class FileOperator:
         return tuple(self._commands)
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted = str(call.arguments["command"])
+        request = Request(call, checkpoint)
+        command = self._require_command(request)
+        result = await command.run(request)
+        return replace(result, extras=replace(result.extras, reads=command.reads))
+
+    def check(self, call: ToolCall) -> None:
+        self._require_command(Request(call, lambda: None))
+
+    def _require_command(self, request: Request) -> Command:
+        wanted = str(request["command"])
         command = self._commands.get(wanted)
         if command is None:
             raise self._unknown(wanted)
-        request = Request(call, checkpoint)
         request.require(*command.needs)
-        result = await command.run(request)
-        return replace(result, extras=replace(result.extras, reads=command.reads))
+        return command
 
     def _unknown(self, wanted: str) -> Failure:
         shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in wanted[:_MAX_ECHO])

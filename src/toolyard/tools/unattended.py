@@ -5,7 +5,7 @@ call is over, also for a batch and for calls beside it, because nothing that run
 what is moved or deleted is a plain file. Whatever is in doubt is not let through.
 
 What other programs run or obey by themselves is not let through either: nobody would have seen it when it runs. These
-are plugins' folders, the programs of MCP servers, and names such as ``.env`` or ``.gitlab-ci.yml``.
+are plugins' folders, the programs of MCP servers, files that are executable, and the names in ``obeyed_files.toml``.
 
 That undo will have what it needs is weighed. What a batch replaces, copies, moves or deletes must stand there now, and
 no item before may touch it: so it is known what it is. A call may weigh half of what undo takes of one. With it, what
@@ -31,6 +31,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
+from toolyard.tools.obeyed_files import find_reason
 from toolyard.workspace.protected import is_protected
 from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
 from toolyard.workspace.workspace import Workspace
@@ -46,13 +47,7 @@ _NEEDS: Final = {
 }  # fmt: skip
 _ROOTS = frozenset({"plugin", "plugins"})  # of the project, where a plugin may come to stand
 _PLACES: Final = ("path", "source", "destination")
-_OBEYED = frozenset({
-    ".claude", ".cursor", ".codex", ".gemini", ".windsurf", ".opencode", ".circleci", ".gitlab", ".devcontainer",
-    ".idea", ".zed", ".yarn", ".gitlab-ci.yml", ".pre-commit-config.yaml", ".travis.yml", "azure-pipelines.yml",
-    "bitbucket-pipelines.yml", "jenkinsfile", "lefthook.yml", ".gitattributes", ".gitmodules", ".yarnrc.yml", ".yarnrc",
-    ".devcontainer.json", ".lsp.json", "mcp.json", "opencode.json", "claude.md", "claude.local.md", "agents.md",
-    "gemini.md", ".cursorrules", ".windsurfrules",
-})  # fmt: skip
+_EXECUTABLE = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 _STEP = 512  # bytes of a record, but for its paths
 _NOTED = 12  # bytes of a record for one of a path, which is in it twice and escaped
 _COPIES = 4  # of what is replaced: the record, the trash, the transaction, the file itself
@@ -102,7 +97,7 @@ class Unattended:
         if needed is not None:
             self._require_known(str(needed), touched, plain=command in _TAKES)
         for place in (*(where for where, _ in real.values()), *_landings(wanted, real)):
-            if is_protected({"path": place}) or _is_obeyed(place) or self._is_guarded(place, guarded):
+            if is_protected({"path": place}) or find_reason(place) or self._is_guarded(place, guarded):
                 raise _unfit(place)
         touched |= {where for path, (where, _) in real.items() if command != "CopyFile" or path != needed}
         size = sum(size for _, size in real.values())
@@ -133,9 +128,11 @@ class Unattended:
         return real.partition("/")[0].casefold() in _ROOTS or any(place.is_relative_to(folder) for folder in guarded)
 
     def _real(self, path: str) -> tuple[str, int]:
-        """Where a path leads, and how much stands there."""
+        """Where a path leads, and how much stands there. Raises Failure when that is a program."""
         try:
             with self._workspace.file(path) as file:
+                if file.stat.st_mode & _EXECUTABLE:
+                    raise _unfit(path)
                 return file.path, file.stat.st_size
         except Failure as failure:
             if failure.code not in (ErrorCode.NOT_FOUND, ErrorCode.IS_DIRECTORY):
@@ -166,11 +163,6 @@ def _landings(wanted: JsonObject, real: Mapping[str, tuple[str, int]]) -> Iterat
     source, destination = wanted.get("source"), wanted.get("destination")
     if source is not None and destination is not None:
         yield f"{real[str(destination)][0]}/{real[str(source)][0].rpartition('/')[2]}".removeprefix("./")
-
-
-def _is_obeyed(real: str) -> bool:
-    parts = real.casefold().split("/")
-    return any(part in _OBEYED or part.endswith(".git") or part.startswith(".env") for part in parts)
 
 
 def _unfit(what: str) -> Failure:

@@ -137,6 +137,8 @@ def review_of(yard: Yard, plugin: Plugin) -> dict[str, Any] | None:
         "fingerprint": review.digest,
         "changed": list(review.changed),
         "diff": review.manifest_diff,
+        "claims_read": review.claims_read,
+        "read_confirmed": review.read_confirmed,
     }
 
 

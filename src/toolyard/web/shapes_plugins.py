@@ -91,6 +91,8 @@ class PluginReview(Open):
     fingerprint: str
     changed: list[str]
     diff: str
+    claims_read: Annotated[bool, Field(description="Its manifest says that it only reads.")]
+    read_confirmed: Annotated[bool, Field(description="And that is believed: models run it without asking.")]
 
 
 class PluginSettingShown(Open):
@@ -130,6 +132,9 @@ class Allowed(Closed):
     detached: Annotated[
         bool | None, Field(description="Whether its work may go on after its answer. Null: as the manifest says.")
     ] = None
+    confirm_read: Annotated[
+        bool, Field(description="Believe that it only reads, as it says: models run it without asking.")
+    ] = False
 
 
 class NewCase(Closed):

@@ -133,6 +133,16 @@ class PatchedFile(Open):
     structured_patch: list[dict[str, Any]]
 
 
+class HiddenText(BaseModel):
+    at: Annotated[str, Field(description="The JSON pointer of the text that is masked, or has masks in it.")]
+    characters: int
+
+
+class ArgumentsShown(BaseModel):
+    id: str
+    arguments: dict[str, Any]
+
+
 class ApprovalShown(Open):
     id: str
     state: str
@@ -141,6 +151,7 @@ class ApprovalShown(Open):
     reason: Annotated[str, Field(description="Why it asks.")]
     because: str | None
     arguments: Any
+    hidden: Annotated[list[HiddenText], Field(description="What is masked in the arguments.")]
     command_line: Annotated[list[str] | None, Field(description="What a plugin runs.")]
     patch: Annotated[list[PatchedFile] | None, Field(description="What it would change, while it waits.")]
     patch_problem: str

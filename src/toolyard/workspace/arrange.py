@@ -2,7 +2,8 @@
 
 Both ends are known by the open folders that hold them, so nothing that is swapped meanwhile leads elsewhere. What is
 taken is never replaced: the next free name, ``name(1).ext``, is taken in the same step that finds it free, or the call
-is refused. A link is moved as the link it is; one that leads outside is not touched. Protected places need ``force``.
+is refused. A link is moved as the link it is; one that leads outside is not touched. What may be written is for
+``WriteAccess`` to say.
 """
 
 import errno
@@ -21,7 +22,7 @@ from toolyard.workspace.changes import Change, Folder, Moved, mark_of, written
 from toolyard.workspace.document import MAX_BYTES
 from toolyard.workspace.locks import locked
 from toolyard.workspace.names import to_text
-from toolyard.workspace.protected import require_open
+from toolyard.workspace.protected import WriteAccess, require_open
 from toolyard.workspace.replace import already_exists
 from toolyard.workspace.snapshot import read_exactly, settled
 from toolyard.workspace.transaction import Transactions, Write
@@ -63,30 +64,40 @@ class Arranger:
     def __init__(self, workspace: Workspace, transactions: Transactions) -> None:
         self._workspace, self._transactions = workspace, transactions
 
-    def create(self, path: str, content: bytes, checkpoint: Checkpoint, *, force: bool = False) -> Placed:
+    def create(
+        self, path: str, content: bytes, checkpoint: Checkpoint, *, access: WriteAccess = WriteAccess.USUAL
+    ) -> Placed:
         """A new file, with the folders on the way to it; complete on disk when this returns."""
-        with self._landing(path, force=force) as landing, locked([landing.folder], checkpoint), landing.making():
+        with self._landing(path, access=access) as landing, locked([landing.folder], checkpoint), landing.making():
             checkpoint()
             return self._write(landing, content)
 
-    def copy(self, source: str, destination: str, checkpoint: Checkpoint, *, force: bool = False) -> Placed:
+    def copy(
+        self, source: str, destination: str, checkpoint: Checkpoint, *, access: WriteAccess = WriteAccess.USUAL
+    ) -> Placed:
         """A copy of a file with its mode; into ``destination`` if that is a folder."""
         with self._workspace.file(source) as file, self._workspace.entry(source, follow=True) as entry:
             content = settled(file, _whole)
-            into = self._landing(destination, entry.name, force=force)
+            into = self._landing(destination, entry.name, access=access)
             with into as landing, locked([landing.folder], checkpoint), landing.making():
                 checkpoint()
                 return self._write(landing, content, stat.S_IMODE(file.stat.st_mode) & 0o777)
 
     def move(
-        self, source: str, destination: str, checkpoint: Checkpoint, *, exactly: bool = False, force: bool = False
+        self,
+        source: str,
+        destination: str,
+        checkpoint: Checkpoint,
+        *,
+        exactly: bool = False,
+        access: WriteAccess = WriteAccess.USUAL,
     ) -> Placed:
         """A file, folder or link to another place; ``exactly``: to this name and no other, which must be free."""
         with self._workspace.entry(source, follow=False) as entry:
-            self.require_movable(entry, source, force=force)
+            self.require_movable(entry, source, access=access)
             if exactly and self._is_folder(destination):
                 raise already_exists(destination)
-            into = self._landing(destination, None if exactly else entry.name, force=force)
+            into = self._landing(destination, None if exactly else entry.name, access=access)
             with into as landing, locked([entry.folder, landing.folder], checkpoint), landing.making():
                 _require_elsewhere(entry, landing.path)
                 checkpoint()
@@ -101,13 +112,13 @@ class Arranger:
                         return Placed(where, landing.path, moved)
                 raise already_exists(landing.path)
 
-    def make_folder(self, path: str, *, force: bool = False) -> Folder:
+    def make_folder(self, path: str, *, access: WriteAccess = WriteAccess.USUAL) -> Folder:
         """A folder with those on the way to it, as far as they are new."""
         if self._is_folder(path):
             with self._workspace.folder(path) as there:
                 return Folder(there.path, 0)
         with self._workspace.target(path) as target, target.making():
-            require_open(target.path, force=force)
+            require_open(target.path, access)
             if target.exists:
                 raise already_exists(target.path)
             folder, name = target.make()
@@ -118,9 +129,9 @@ class Arranger:
             os.fsync(folder)
             return Folder(target.path, made)
 
-    def require_movable(self, entry: Entry, path: str, *, force: bool) -> None:
+    def require_movable(self, entry: Entry, path: str, *, access: WriteAccess) -> None:
         """Not the project itself, no protected place, and no link that leads outside (S-12)."""
-        require_open(entry.path, force=force)
+        require_open(entry.path, access)
         if entry.path == ".":
             raise Failure(
                 ErrorCode.ACCESS_DENIED, "The project's root cannot be moved or deleted.", hint="Name something in it."
@@ -150,12 +161,12 @@ class Arranger:
         raise already_exists(landing.path)
 
     @contextmanager
-    def _landing(self, path: str, own: bytes | None = None, *, force: bool) -> Iterator[_Landing]:
+    def _landing(self, path: str, own: bytes | None = None, *, access: WriteAccess) -> Iterator[_Landing]:
         """The place that ``path`` means; a folder means the place in it for something with the name ``own``."""
         if own is not None and self._is_folder(path):
             with self._workspace.folder(path) as folder:
                 inside, where = (folder.fd, own), _joined(folder.path, to_text(own))
-                require_open(where, force=force)
+                require_open(where, access)
                 yield _Landing(folder.fd, where, lambda: inside, nullcontext, lambda: 0)
         else:
             with self._workspace.target(path) as target:
@@ -163,7 +174,7 @@ class Arranger:
                     if target.exists:
                         raise already_exists(target.path)
                     target.enter(own)
-                require_open(target.path, force=force)
+                require_open(target.path, access)
                 yield _Landing(target.folder, target.path, target.make, target.making, lambda: target.made)
 
     def _is_folder(self, path: str) -> bool:

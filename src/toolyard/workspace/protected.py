@@ -1,11 +1,13 @@
 """Places that no tool writes by itself: what stands there would run, or decide, without anybody looking (S-15)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from enum import Enum
+from itertools import islice
 
 from toolyard.protocol.apply_patch import parse
-from toolyard.protocol.call import fold
+from toolyard.protocol.call import ToolCall, fold
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 
@@ -23,9 +25,31 @@ _PATCHED = re.compile(
 )
 
 
-def require_open(path: str, *, force: bool) -> None:
-    """Refuse a write below ``.git``, also to a file that does not exist yet, unless a person said so."""
-    if ".git" in path.lower().split("/") and not force:
+_MAX_PATHS = 1000  # that are followed for one call: a person looks at one that names more
+
+
+class WriteAccess(Enum):
+    """How far a call may write."""
+
+    PLAIN = "plain"  # nobody was asked about a protected place: it may write none
+    USUAL = "usual"  # everything but what is below .git
+    FORCED = "forced"  # a person said so
+
+    @classmethod
+    def from_call(cls, call: ToolCall) -> "WriteAccess":
+        return cls.FORCED if call.force else cls.PLAIN if call.avoids_protected else cls.USUAL
+
+
+def require_open(path: str, access: WriteAccess) -> None:
+    """Refuse a write to a real path below ``.git``, and for PLAIN to any protected place; it need not exist yet."""
+    if access is WriteAccess.PLAIN and _is_protected(path):
+        raise Failure(
+            Reason.DENIED,
+            f"'{path}' is a protected place, and nobody was asked about it: nothing was written.",
+            hint="Call again with the path itself, so that a person can be asked.",
+            context={"path_resolved": path},
+        )
+    if ".git" in path.lower().split("/") and access is not WriteAccess.FORCED:
         raise Failure(
             Reason.DENIED,
             f"'{path}' is inside .git, where a file can run at the next commit: nothing was written.",
@@ -40,6 +64,22 @@ def is_protected(arguments: Mapping[str, Json]) -> bool:
     What is the text of a file and no path is known by the argument's name. When in doubt a person is asked: a name
     counts wherever it stands in a path, however the path is written.
     """
+    return any(map(_is_protected, _paths(arguments)))
+
+
+def touches_protected(arguments: Mapping[str, Json], lead: Callable[[str], Iterable[str]]) -> bool:
+    """Whether any argument names such a place, or a path that leads to one; ``lead`` tells where a path leads.
+
+    More paths than can be followed in a moment are for a person to look at.
+    """
+    if is_protected(arguments):
+        return True
+    paths = list(dict.fromkeys(islice(_paths(arguments), _MAX_PATHS + 1)))
+    return len(paths) > _MAX_PATHS or any(_is_protected(place) for path in paths for place in lead(path))
+
+
+def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:
+    """Every text that may be a path, and those in patches."""
     waiting: list[Json] = [dict(arguments)]
     while waiting:
         value = waiting.pop()
@@ -47,9 +87,9 @@ def is_protected(arguments: Mapping[str, Json]) -> bool:
             waiting += [inner for key, inner in value.items() if fold(key).rstrip("0123456789") not in _TEXTS]
         elif isinstance(value, list):
             waiting += value
-        elif isinstance(value, str) and (_is_protected(value) or any(map(_is_protected, _patched(value)))):
-            return True
-    return False
+        elif isinstance(value, str):
+            yield value
+            yield from _patched(value)
 
 
 def _patched(text: str) -> Iterator[str]:

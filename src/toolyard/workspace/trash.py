@@ -25,6 +25,7 @@ from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.arrange import Arranger, transfer
 from toolyard.workspace.document import MAX_BYTES
 from toolyard.workspace.locks import locked
+from toolyard.workspace.protected import WriteAccess
 from toolyard.workspace.replace import already_exists, read_or_none
 from toolyard.workspace.transaction import Transactions, Write
 from toolyard.workspace.tree import copy_tree, remove_tree
@@ -51,10 +52,10 @@ class Trash:
         self._workspace, self._transactions, self._now = workspace, transactions, now
         self._arranger = Arranger(workspace, transactions)
 
-    def put(self, path: str, checkpoint: Checkpoint, *, force: bool = False) -> Trashed:
+    def put(self, path: str, checkpoint: Checkpoint, *, access: WriteAccess = WriteAccess.USUAL) -> Trashed:
         """Take a file, a folder with all that is in it, or a link out of the project."""
         with self._workspace.entry(path, follow=False) as entry:
-            self._arranger.require_movable(entry, path, force=force)
+            self._arranger.require_movable(entry, path, access=access)
             with locked([entry.folder], checkpoint), self._place(_DELETED, entry.path, entry.name) as (own, place):
                 checkpoint()
                 try:

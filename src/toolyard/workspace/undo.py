@@ -23,6 +23,7 @@ from toolyard.workspace.arrange import Arranger, transfer
 from toolyard.workspace.changes import Change, Deleted, Folder, Moved, Restored, Written, checksum, mark_of, written
 from toolyard.workspace.document import MAX_BYTES
 from toolyard.workspace.locks import locked, locked_targets
+from toolyard.workspace.protected import WriteAccess
 from toolyard.workspace.replace import already_exists
 from toolyard.workspace.target import Target
 from toolyard.workspace.transaction import Transactions, Write
@@ -131,9 +132,9 @@ class Undo:
             case Restored():
                 with ExitStack() as stack:
                     _require_same(self._entry(change.path, stack), change)
-                return [Deleted(change.path, self._trash.put(change.path, checkpoint, force=True).id)]
+                return [Deleted(change.path, self._trash.put(change.path, checkpoint, access=WriteAccess.FORCED).id)]
             case Folder(made=0):
-                return [self._arranger.make_folder(change.path, force=True)]
+                return [self._arranger.make_folder(change.path, access=WriteAccess.FORCED)]
             case Folder():
                 return [self._remove_folder(change)]
             case _:

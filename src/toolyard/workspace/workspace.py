@@ -9,9 +9,10 @@ import os
 import stat
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -21,6 +22,8 @@ from toolyard.workspace.opening import FILE, FOLDER, require_regular
 from toolyard.workspace.path_walk import PathWalk, steps_of
 from toolyard.workspace.private import is_private, not_entered
 from toolyard.workspace.target import Target
+
+_MAX_PATH = 4096  # characters of a path that Linux follows at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,26 @@ class Workspace:
             if target is not None:
                 target.close()
             walk.close()
+
+    def leads_to(self, path: str) -> Iterator[str]:
+        """Where a path leads, relative to the root, links resolved and whether it exists or not; absolute when outside.
+
+        For judging only: it may be another place a moment later. What cannot be walked leads nowhere.
+        """
+        if path.startswith("file://"):
+            path = unquote(path.removeprefix("file://"))
+        try:
+            walk = PathWalk(self._open_root(path), self._names, path.encode().decode())
+        except (Failure, UnicodeError):
+            walk = None
+        if walk is not None:
+            with suppress(Failure), closing(walk), mapped(path):
+                name, _ = walk.to_the_place()
+                yield "/".join(map(to_text, [*walk.steps, name, *walk.ahead]))
+        if len(path) <= _MAX_PATH:
+            with suppress(OSError, ValueError):
+                place = os.path.realpath(self.root / path)
+                yield os.path.relpath(place, self.root) if Path(place).is_relative_to(self.root) else place
 
     def is_link(self, path: str) -> bool:
         """Whether ``path`` itself is a link, wherever it leads."""

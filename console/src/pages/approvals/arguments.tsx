@@ -1,14 +1,27 @@
 /** All arguments of a call, whole: texts as they will arrive, line by line, everything else as JSON. Long ones scroll
- * inside their box; nothing is cut and nothing is hidden. */
+ * inside their box; nothing is cut. What is masked says so and how long it is, and its owner can reveal it. */
 import { useSignal } from "@preact/signals";
 import { hides, pretty, visible } from "../../lib/visible";
-import { CopyButton } from "../../ui/button";
-import { Notice } from "../../ui/state";
+import { api, may } from "../../lib/api";
+import { Button, CopyButton } from "../../ui/button";
+import { Fault, Notice } from "../../ui/state";
+import { hold } from "./guard";
+import type { Hidden } from "./types";
 import { approvalWords as words } from "./words";
 
-export function Arguments({ value }: { value: unknown }) {
+export function Arguments({ value: masked, hidden = [], reveal }: { value: unknown; hidden?: Hidden[]; reveal?: string }) {
   const t = words();
   const json = useSignal(false);
+  const revealed = useSignal<unknown>(undefined);
+  const fault = useSignal<Error | null>(null);
+  const value = revealed.value ?? masked;
+  const show = async () => {
+    if (!reveal) return;
+    const told = await api<{ arguments: unknown }>(reveal);
+    hold(); // what is revealed may push the buttons down
+    revealed.value = told.arguments;
+  };
+  const isMasked = hidden.length > 0 && revealed.value === undefined;
   const isList = typeof value === "object" && value !== null && !Array.isArray(value);
   const entries = isList ? Object.entries(value as Record<string, unknown>) : [];
   const whole = JSON.stringify(value, null, 2) ?? "";
@@ -20,6 +33,8 @@ export function Arguments({ value }: { value: unknown }) {
         {entries.length > 0 && <button type="button" class="button quiet" aria-pressed={json.value} onClick={() => (json.value = !json.value)}>{t.asJson}</button>}
         <CopyButton text={whole} />
       </div>
+      {isMasked && <Notice tone="warn" action={reveal && may("admin") && <Button onFault={(error) => (fault.value = error as Error)} onClick={show}>{t.reveal}</Button>}>{t.masked(hidden.map((one) => `${visible(nameAt(one.at))} (${t.characters(one.characters)})`).join(", "))}</Notice>}
+      {fault.value && <Fault error={fault.value} />}
       {hides(deep(value)) && <Notice tone="warn">{t.hidden}</Notice>}
       <div class="apr-arguments" tabIndex={0} role="group" aria-label={t.arguments}>
         {isList && !entries.length ? <p class="faint">{t.noArguments}</p>
@@ -32,6 +47,11 @@ export function Arguments({ value }: { value: unknown }) {
 
 function Entry({ name, value }: { name: string; value: unknown }) {
   return <><dt class="mono" data-given>{visible(name)}</dt><dd><pre>{typeof value === "string" ? (value === "" ? '""' : visible(value)) : pretty(value)}</pre></dd></>;
+}
+
+/** A JSON pointer as people write it: `headers.token`. */
+function nameAt(pointer: string): string {
+  return pointer.slice(1).split("/").map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
 }
 
 /** Every text of a value and every key, joined: JSON itself would escape what we look for. */

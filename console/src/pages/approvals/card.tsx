@@ -76,7 +76,7 @@ export function Body({ one }: { one: Approval }) {
   return (
     <div class="apr-body">
       {one.excerpt && <Part title={t.said}><blockquote data-given>{visible(one.excerpt)}</blockquote></Part>}
-      <Arguments value={one.arguments} />
+      <Arguments value={one.arguments} hidden={one.hidden} reveal={one.state === "pending" ? `/v1/approvals/${encodeURIComponent(one.id)}/arguments` : undefined} />
       {files.length > 0 && <Part title={t.changes}><div class="apr-patch"><Patch files={files} /></div></Part>}
       {one.patch_problem && <Notice tone="warn">{t.noPatch(visible(one.patch_problem))}</Notice>}
       {one.command_line && one.command_line.length > 0 && <Code label={t.commandLine} text={one.command_line.map(quoted).join(" ")} />}

@@ -6,7 +6,7 @@ import { toast } from "../../lib/toast";
 import { visible } from "../../lib/visible";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";
-import { TextField } from "../../ui/field";
+import { Switch, TextField } from "../../ui/field";
 import { Icon } from "../../ui/icon";
 import { Fault, Notice } from "../../ui/state";
 import { titleOf } from "./spoken";
@@ -17,17 +17,19 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   const t = pluginWords();
   const staged = useSignal<Staged | null>(null);
   const fault = useSignal<ApiError | null>(null);
+  const reads = useSignal(false);
   const held = useRef<Staged | null>(null);
   held.current = staged.value;
   // What was brought here and not allowed is thrown away with the dialog.
   useEffect(() => () => { if (held.current) void drop(held.current); }, []);
   const take = async (asked: { body: unknown; headers?: Record<string, string> }) => {
     fault.value = null;
+    reads.value = false;
     staged.value = await api<Staged>("/v1/plugins/install", { method: "POST", ...asked });
   };
   const allow = async () => {
     const one = staged.value!;
-    await api(`/v1/plugins/install/${encodeURIComponent(one.staged)}/allow`, { body: { fingerprint: one.review?.fingerprint ?? "" } });
+    await api(`/v1/plugins/install/${encodeURIComponent(one.staged)}/allow`, { body: { fingerprint: one.review?.fingerprint ?? "", confirm_read: reads.value } });
     staged.value = held.current = null;
     toast(t.installed(visible(titleOf(one))));
     onInstalled();
@@ -42,7 +44,7 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   const cannot = staged.value !== null && (!staged.value.review || staged.value.problems.some((one) => !one.warning));
   return (
     <Dialog title={t.installTitle} onClose={onClose} footer={staged.value && <><Button onClick={again}>{t.another}</Button><Button kind="primary" sign="check" disabled={cannot} onClick={allow} onFault={failed}>{t.allowInstall}</Button></>}>
-      {staged.value ? <><Notice tone={cannot ? "bad" : "warn"}>{cannot ? t.cannot : t.nothingRan}</Notice><StagedView staged={staged.value} /></> : <Choose take={take} failed={failed} />}
+      {staged.value ? <><Notice tone={cannot ? "bad" : "warn"}>{cannot ? t.cannot : t.nothingRan}</Notice><StagedView staged={staged.value} />{staged.value.review?.claims_read && <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />}</> : <Choose take={take} failed={failed} />}
       {fault.value && <Fault error={fault.value} title={t.cannot} />}
     </Dialog>
   );

@@ -25,7 +25,7 @@ export function Trust({ plugin, reload }: { plugin: PluginWhole; reload: () => v
   return (
     <section class="card stack" aria-label={t.trust}>
       <h2>{t.trust}</h2>
-      {must ? <Notice tone="warn" action={button}>{plugin.state === "changed" ? t.hasChanged : t.mustReview}</Notice> : plugin.state === "ready" || plugin.state === "missing_config" ? <p class="quiet">{t.allowed}</p> : null}
+      {must ? <Notice tone="warn" action={button}>{plugin.state === "changed" ? t.hasChanged : t.mustReview}</Notice> : review.claims_read && !review.read_confirmed ? <Notice action={button}>{t.readUnconfirmed}</Notice> : plugin.state === "ready" || plugin.state === "missing_config" ? <p class="quiet">{t.allowed}</p> : null}
       <ReviewFacts review={review} />
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
       {!must && review.detached_s != null && <div><Button sign="approvals" onClick={() => (asking.value = true)}>{t.reviewAgain}</Button></div>}
@@ -58,8 +58,9 @@ function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; revie
   const t = pluginWords();
   const fault = useSignal<ApiError | null>(null);
   const detached = useSignal(review.detached ?? false);
+  const reads = useSignal(review.read_confirmed);
   const allow = async () => {
-    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint, ...(review.detached_s != null ? { detached: detached.value } : {}) } });
+    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint, confirm_read: reads.value, ...(review.detached_s != null ? { detached: detached.value } : {}) } });
     toast(t.allowedNow(visible(titleOf(plugin))));
     onClose();
     reload();
@@ -74,6 +75,7 @@ function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; revie
       <ReviewFacts review={review} />
       {review.detached_s != null && <Switch label={t.letWorkOn} help={t.letWorkOnHelp(duration(review.detached_s))} on={detached.value} onSwitch={(on) => (detached.value = on)} />}
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
+      {review.claims_read && <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />}
       {fault.value && <Fault title={fault.value.status === 409 ? t.changedMeanwhile : undefined} error={fault.value} />}
     </Dialog>
   );

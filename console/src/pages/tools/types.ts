@@ -12,7 +12,7 @@ export interface Problem { message: string; fix: string; file: string; line: num
 export interface Plugin extends Named {
   version: string; kind: string; state: string; reason: string; folder: string; origin: string; hidden_by: string | null; hides: string[]; tools: string[]; commands: string[]; problems: Problem[];
 }
-export interface Review { command_line: string; argv: string[]; shell: boolean; detached?: boolean; detached_s?: number | null; env: string[]; files: Record<string, string>; folders: string[]; sandbox: string; fingerprint: string; changed: string[]; diff: string }
+export interface Review { command_line: string; argv: string[]; shell: boolean; detached?: boolean; detached_s?: number | null; env: string[]; files: Record<string, string>; folders: string[]; sandbox: string; fingerprint: string; changed: string[]; diff: string; claims_read: boolean; read_confirmed: boolean }
 export interface Setting { key: string; type: string; description: string; required: boolean; secret: boolean; value: string | null; set: boolean; source: "plugin" | "host" | "default" | "missing"; changed: number | null }
 export interface PluginWhole extends Plugin {
   manifest: string; description: string; description_length: number; prompt_text: string; hidden_characters: boolean; lint: Problem[]; review: Review | null; config: Setting[]; docs: { name: string; html: string }[]; takes_tests: boolean;

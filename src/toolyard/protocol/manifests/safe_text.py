@@ -10,6 +10,7 @@ _BLANK_LOOKING = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0e\U000e0100-\U000e01ef]"
 )
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_UNSEEN = _HIDDEN | {"Zl", "Zp"}
 _BREAKS = re.compile("\r\n?|\x85|\u2028|\u2029")
 
 
@@ -20,6 +21,18 @@ def visible(text: str) -> str:
         return text
     kept = [char for char in text if char in "\n\t" or unicodedata.category(char) not in _HIDDEN]
     return _BLANK_LOOKING.sub("", "".join(kept))
+
+
+def escape_hidden(text: str) -> str:
+    """``text`` with everything that a reader cannot see written out as ``\\u200b``; newlines and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(f"\\u{ord(char):04x}" if is_hidden(char) else char for char in text)
+
+
+def is_hidden(char: str) -> bool:
+    """Whether nobody sees a character, or only its effect on others; newline and tab are seen."""
+    return char not in "\n\t" and (unicodedata.category(char) in _UNSEEN or bool(_BLANK_LOOKING.match(char)))
 
 
 def hides(text: str) -> bool:

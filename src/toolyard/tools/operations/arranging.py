@@ -14,22 +14,21 @@ class Arranging:
 
     def copy_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
-        placed = self._arranger.copy(source, destination, request.checkpoint, force=request.call.force)
+        placed = self._arranger.copy(source, destination, request.checkpoint, access=request.access)
         return self._placed(request, placed, f"Copied '{source}' to '{placed.path}'.")
 
     def move_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
-        placed = self._arranger.move(source, destination, request.checkpoint, force=request.call.force)
+        placed = self._arranger.move(source, destination, request.checkpoint, access=request.access)
         return self._placed(request, placed, f"Moved '{source}' to '{placed.path}'.")
 
     def rename_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
-        force = request.call.force
-        placed = self._arranger.move(source, destination, request.checkpoint, exactly=True, force=force)
+        placed = self._arranger.move(source, destination, request.checkpoint, exactly=True, access=request.access)
         return self._placed(request, placed, f"Renamed '{source}' to '{placed.path}'.")
 
     def delete_file(self, request: Request) -> Result:
-        trashed = self._trash.put(request["path"], request.checkpoint, force=request.call.force)
+        trashed = self._trash.put(request["path"], request.checkpoint, access=request.access)
         self._undo.keep(request.call.id, [Deleted(trashed.path, trashed.id)])
         return Result(
             data={"applied": True, "path": trashed.path, "trash_id": trashed.id},
@@ -38,7 +37,7 @@ class Arranging:
         )
 
     def create_directory(self, request: Request) -> Result:
-        folder = self._arranger.make_folder(request["path"], force=request.call.force)
+        folder = self._arranger.make_folder(request["path"], access=request.access)
         path, made = folder.path, folder.made > 0
         if made:
             self._undo.keep(request.call.id, [folder])

@@ -47,7 +47,7 @@ class Fetching:
         name = plain_name(wanted, "fileName") if wanted else None
         fetched = self._fetch.get(request["url"], request.checkpoint)
         path = f"{request.get('downloadDir') or DOWNLOADS}/{name or name_of(fetched)}"
-        placed = self._arranger.create(path, fetched.content, request.checkpoint, force=request.call.force)
+        placed = self._arranger.create(path, fetched.content, request.checkpoint, access=request.access)
         self._undo.keep(request.call.id, [placed.change])
         text = f"Downloaded '{placed.path}' ({size_in_words(len(fetched.content))}) from '{fetched.place.host}'."
         if placed.renamed:

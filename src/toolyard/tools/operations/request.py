@@ -10,6 +10,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread
+from toolyard.workspace.protected import WriteAccess
 
 MAX_NAME_BYTES = 200  # of a file name that a caller or a server chose; it may still get a number
 
@@ -24,6 +25,10 @@ class Request:
 
     def get(self, name: str) -> Any:
         return self.call.arguments.get(name)
+
+    @property
+    def access(self) -> WriteAccess:
+        return WriteAccess.from_call(self.call)
 
     def require(self, *words: str) -> None:
         """The parameters that a command needs, each said in the word that its callers know it by."""

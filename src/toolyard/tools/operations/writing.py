@@ -10,7 +10,7 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
-from toolyard.tools.change import Changed, FileChanger, require_file_name
+from toolyard.tools.change import Changed, FileChanger, require_file_name, require_no_new_mask
 from toolyard.tools.operations.blocks import Block, parse_blocks
 from toolyard.tools.operations.facts import size_in_words
 from toolyard.tools.operations.reading import encoding_name
@@ -48,8 +48,9 @@ class Writing:
     def create(self, request: Request, path: str, content: str) -> Result:
         """A new file; one that is there is not touched, and the new one gets a number."""
         require_file_name(path)
+        require_no_new_mask(request.call, path, "", content)
         document = _new(content, request.get("encoding"), path)
-        placed = self._arranger.create(path, document.raw, request.checkpoint, force=request.call.force)
+        placed = self._arranger.create(path, document.raw, request.checkpoint, access=request.access)
         self._undo.keep(request.call.id, [placed.change])
         self._reads.remember(request.call.caller, placed.path, checksum(document.raw))
         done = f"Created '{placed.path}' ({size_in_words(len(document.raw))})."

@@ -16,7 +16,7 @@ from toolyard.web.answers import After, Limit, Who, answer, page
 from toolyard.web.approval_view import whole
 from toolyard.web.refusal import Refusal, not_found
 from toolyard.web.shapes import RecordPage, RecordShown
-from toolyard.web.shapes_records import ApprovalShown, Bulk, BulkDone, Decision
+from toolyard.web.shapes_records import ApprovalShown, ArgumentsShown, Bulk, BulkDone, Decision
 
 
 def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
@@ -50,6 +50,17 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         """One approval with the whole of its arguments, and what it would change; secrets are masked."""
         return answer(await whole(yard, clock, chat, await _approval(yard, id)))
 
+    @routes.get("/{id}/arguments", responses={200: {"model": ArgumentsShown}})
+    async def reveal_arguments(id: str, who: Who) -> Response:  # noqa: A002
+        """The arguments of a waiting call with nothing masked, for the owner: a key with the scope `admin`."""
+        if not who.is_admin:
+            raise Refusal(HTTPStatus.FORBIDDEN, "only a key with the scope 'admin' sees what is masked")
+        record = await _approval(yard, id)
+        arguments = yard.approvals.reveal(id)
+        if arguments is None:
+            raise Refusal(HTTPStatus.CONFLICT, _not_here(record))
+        return answer({"id": id, "arguments": arguments})
+
     @routes.post("/{id}/allow", responses={200: {"model": RecordShown}})
     async def allow(id: str, who: Who, decision: Decision | None = None) -> Response:  # noqa: A002
         """Let a waiting call run."""
@@ -68,6 +79,12 @@ async def _approval(yard: Yard, id_: str) -> Record:
     if record is None:
         raise not_found(f"approval '{id_[:100]}'")
     return record
+
+
+def _not_here(record: Record) -> str:
+    if record.state == State.PENDING:
+        return f"{record.id} waits at another host, which alone knows what is masked: ask there"
+    return f"{record.id} is {record.state} already: what was masked is not kept"
 
 
 async def _answer(yard: Yard, id_: str, who: Visitor, decision: Decision, *, allowed: bool) -> Response:

@@ -81,7 +81,7 @@ def router(yard: Yard) -> APIRouter:
                 raise not_found("such plugin to install: it waits no more")
             done = await asyncio.to_thread(admit, one, yard.config.home)
         reviewed = _reviewed(yard, done.folder, said.fingerprint)
-        await asyncio.to_thread(yard.plugins.allow, reviewed)
+        await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=said.confirm_read)
         yard.plugins.plugins.refresh()
         found = (one for one in yard.plugins.plugins.all if one.folder == reviewed.review.folder)
         return answer(without_secrets(yard, row(yard, next(found))))

@@ -76,7 +76,8 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
         reviewed = yard.plugins.review(plugin)
         if reviewed.review.digest != said.fingerprint:
             raise Refusal(HTTPStatus.CONFLICT, f"{plugin.name} has changed since it was shown: look at it again")
-        await asyncio.to_thread(yard.plugins.allow, reviewed.with_detached(detached=said.detached))
+        reviewed = reviewed.with_detached(detached=said.detached)
+        await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=said.confirm_read)
         yard.plugins.plugins.refresh()
         return _now(yard, plugin)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.ask import Ask, commands_in
+from toolyard.engine.ask import commands_in
 from toolyard.engine.journal import CALL
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -18,7 +18,6 @@ from toolyard.web.answers import Who, answer
 from toolyard.web.refusal import bad_request, not_found
 from toolyard.web.shapes import Done
 from toolyard.web.shapes_records import NewRule, RuleList, RulePreview, RuleShown, Trial, TrialShown
-from toolyard.workspace.protected import is_protected
 
 LOOKED_AT: Final = 1000
 _PAGE = 200
@@ -65,9 +64,7 @@ def router(yard: Yard) -> APIRouter:
             raise bad_request(problem)
         spec = yard.tools.get(trial.tool).spec
         call = yard.request(trial.tool, trial.arguments, caller=who.caller, origin=Origin.CHAT)
-        touches = is_protected(call.arguments)
-        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint, touches_protected=touches)
-        verdict = await yard.approvals.judge(ask)
+        verdict = await yard.approvals.judge(await yard.build_ask(call, spec))
         said = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
         rule = yard.approvals.shown_rule(verdict.rules[0]) if verdict.rules else None
         reason = verdict.reason(trial.tool, yard.approvals.mode)

@@ -114,7 +114,7 @@ def _again(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
         task = await _task(yard, id, who)
         call = yard.request(task.plugin, again(task), caller=who.caller, origin=Origin.HTTP)
         call = replace(call, retry_of=task.call_id)
-        return answer((await until_gone(yard, call, request)).envelope.to_dict())
+        return answer(yard.express(call, await until_gone(yard, call, request), "envelope"))
 
 
 async def _task(yard: Yard, id_: str, who: Visitor) -> Task:

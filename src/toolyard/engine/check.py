@@ -1,0 +1,36 @@
+"""Check the arguments of a call before anybody is asked about it: nobody should approve what cannot run as shown."""
+
+from dataclasses import replace
+
+from toolyard.engine.batch import items_of
+from toolyard.protocol.arguments import accept
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure
+from toolyard.protocol.tool import CheckingTool, Tool
+
+
+def check_call(tool: Tool, call: ToolCall) -> None:
+    """Raise Failure unless the tool would begin this call, and every item of it when it is a batch.
+
+    One bad item refuses the whole batch: what is approved is approved as one.
+    """
+    items = items_of(call, tool)
+    if items is None:
+        _check_one(tool, call)
+        return
+    for number, arguments in enumerate(items, 1):
+        try:
+            _check_one(tool, replace(call, arguments=arguments))
+        except Failure as failure:
+            raise Failure(
+                ErrorCode.INVALID_PARAM,
+                f"Item {number} of the batch: {failure.message}",
+                hint=f"{failure.hint} Nothing of the batch was run.".lstrip(),
+            ) from failure
+
+
+def _check_one(tool: Tool, call: ToolCall) -> None:
+    arguments = call.arguments if tool.spec.verbatim else accept(tool.spec, call.arguments)
+    if isinstance(tool, CheckingTool):
+        tool.check(replace(call, arguments=arguments))
