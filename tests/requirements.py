@@ -971,6 +971,8 @@ CHILDREN: Final = _now(
     ("plugin:warm:same", "contract §6", "A plugin started warm gives the same result as one started cold."),
     ("plugin:warm:bounded", "reliability P6",
      "Warm processes are bounded in number and memory, end when idle, and never outlive the host."),
+    ("plugin:warm:random", "contract §6",
+     "Each source of randomness that an import leaves is reseeded for every call, or is a reason not to fork."),
     ("plugin:warm:fallback", "contract §6", "Whatever goes wrong with a warm start ends in a cold one."),
     ("r:R29", "reliability R29",
      ("A long-lived plugin that crashes 5 times in 60 s restarts with backoff from 1 s to 60 s, then stays failed "
