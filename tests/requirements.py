@@ -991,6 +991,8 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped SciCalculator evaluates an expression and answers in the seed's wording."),
     ("shipped:image", "001 §3.2, 001 §4.3",
      "The shipped ImageGen returns text and an image and takes size for resolution."),
+    ("shipped:image:keys", "001 §2.2",
+     "ImageGen sends a vendor's key to that vendor's address only; such a key alone chooses address and model."),
     ("shipped:video", "001 §5",
      "The shipped VideoGen gives a receipt with the placeholder and then calls back, with submit and query."),
     ("shipped:plotter", "001 §3.2",
