@@ -888,6 +888,9 @@ CHILDREN: Final = _now(
     ("plugin:environment:shared", "contract §6",
      ("The owner shares host keys with a plugin by name in a reviewed list, and keys of the host, its upstream or "
       "other plugins cannot be shared.")),
+    ("plugin:environment:publish-keys", "001 §3.2",
+     ("A plugin that names IMAGESERVER_IMAGE_KEY or IMAGESERVER_FILE_KEY gets it, and the address of the server, after "
+      "a review that shows it; both are random for each home and masked in logs.")),
     ("plugin:environment:async", "001 §5.3, contract §6",
      "An asynchronous child also has CALLBACK_BASE_URL and PLUGIN_NAME_FOR_CALLBACK."),
     ("plugin:command", "contract §6",
@@ -1276,6 +1279,13 @@ ROUTES: Final = _now(
     ("http:reply-render", "contract §9", "POST /v1/reply/render renders a structured reply."),
     ("http:conversations", "console §2",
      "A key keeps its conversations on the server, and of two windows that write at once the second is told."),
+    ("http:published", "001 §3.2",
+     ("/pw=KEY/images and /pw=KEY/files serve the image and file folders of the project and of plugins that have the "
+      "key, with safe types and headers; links that plugins print open.")),
+    ("http:published:confined", "001 §3.2",
+     "A published file is read-only and below its folder: no link, .., encoding or NUL leads out, nothing is listed."),
+    ("http:published:keys", "001 §3.2",
+     "Published files need their key, compared in constant time; wrong ones get 404 and are slowed down."),
     ("http:plugins", "console §3",
      "Plugins are listed, reviewed, allowed as shown, configured and installed over HTTP, and no secret leaves."),
     ("http:settings", "console §8, security S-72",

@@ -9,7 +9,7 @@ a folder that nobody has reviewed never takes a name away. The names of built-in
 Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -186,7 +186,12 @@ class Plugins:
             reason = f"it cannot be reviewed: {print_.problem}"
         elif state is State.READY and files.stale:
             reason = f"its last good version is used: {plugin.reason}"
-        return replace(plugin, state=state, reason=reason, command=command, fingerprint=print_)
+        keys = self._trust.given_keys(plugin.folder, plugin.origin, print_.publish_keys)
+        problems = (*plugin.problems, *_unseen_keys(plugin.name, print_.publish_keys - keys))
+        return replace(
+            plugin, state=state, reason=reason, command=command, fingerprint=print_, publish_keys=keys,
+            problems=problems if state is State.READY else plugin.problems,
+        )  # fmt: skip
 
     def _prepared(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None
@@ -207,6 +212,13 @@ class Plugins:
             named=command.files,
             config=plugin.config,
         )
+
+
+def _unseen_keys(name: str, keys: frozenset[str]) -> Iterator[Problem]:
+    """Yield what to do about keys that it names, but that stood in no review."""
+    if keys:
+        message = f"its code names {', '.join(sorted(keys))}, which it gets after a review that shows it"
+        yield Problem(message=message, fix=f"toolyard plugin allow {name}", warning=True)
 
 
 def _claim(state: State) -> int:

@@ -59,6 +59,7 @@ class Plugin:
     config: Mapping[str, str] = field(default_factory=dict, repr=False)  # of its config.env
     command: CommandLine | None = None
     fingerprint: Fingerprint | None = None
+    publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
     problems: tuple[Problem, ...] = ()
 
     @property

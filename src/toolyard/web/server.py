@@ -18,6 +18,7 @@ from toolyard.gateway.assemble import make_chat
 from toolyard.hosts.yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugin_source import Outside
+from toolyard.plugins.publish_keys import PublishKeys
 from toolyard.plugins.static import StaticValues
 from toolyard.plugins.watch import watch
 from toolyard.web.access import Access
@@ -35,7 +36,7 @@ from toolyard.web.metrics import Metrics
 from toolyard.web.presence import announce, withdraw
 from toolyard.web.pushes import Pushes
 from toolyard.web.reloading import Reloading
-from toolyard.web.routes import backend, mcp
+from toolyard.web.routes import backend, mcp, published
 from toolyard.web.sockets import PING_S
 
 _SWEEP_S = 3600.0
@@ -153,10 +154,12 @@ class Server:
 
     async def _assemble(self) -> None:
         clock = self.options.clock
-        outside = Outside(self._callback_base, outlives=True, safe=self.options.safe)
+        outside = Outside(self._callback_base, url=self.url, outlives=True, safe=self.options.safe)
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
         self.yard.mask.add([self.key])
+        self.publish_keys = PublishKeys(self.config.home)
+        self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
         self.feed = Feed(self.yard.store, clock)
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config["vcp_channels"])
@@ -179,6 +182,7 @@ class Server:
             body_s=self.options.body_s,
             chat=self.chat,
             more=(
+                published.router(self.yard, self.access, self.publish_keys),
                 backend.router(self.yard, clock, self.access, self._is_ending),
                 mcp.router(self._mcp),
             ),
