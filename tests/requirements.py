@@ -1220,6 +1220,9 @@ CHAT: Final = _now(
     ("chat:placeholders", "001 §5.1, architecture flow",
      "Placeholders of a chat request, finished async results included, are filled before it goes upstream."),
     ("chat:shown", "contract §1", "The model gets the shown envelope of each call."),
+    ("chat:media", "000 §3",
+     ("Pictures, sounds and films of tools reach clients of /v1/chatvcp and of marked calls as what plays them, by "
+      "MIME type, and play in the console's chat; their bytes do not go back to the model.")),
     ("chat:upstream", "contract §9",
      "The upstream comes from OPENAI_BASE_URL and OPENAI_API_KEY or from API_URL and API_Key."),
     ("chat:tour", "contract §9",
