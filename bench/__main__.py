@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import console, engine, files, files_search, gateway, hostile, plugins, protocols, startup
+from bench import console, engine, files, files_search, gateway, hostile, plugins, plugins_heavy, protocols, startup
 
 ALL = {
     "startup": startup.main,
@@ -10,6 +10,7 @@ ALL = {
     "search": files_search.main,
     "protocols": protocols.main,
     "plugins": plugins.main,
+    "heavy": plugins_heavy.main,
     "engine": engine.main,
     "gateway": gateway.main,
     "hostile": hostile.main,

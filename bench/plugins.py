@@ -97,11 +97,11 @@ async def python(folder: Path, children: Children, cold: ColdStarter, warm: Warm
         counts = (24, 24, 160, 160)
         found = await rates({name: (way, count) for (name, way), count in zip(ways.items(), counts, strict=True)})
         _table("python echo", medians, found)
-        _promise("cold p50 / bare spawn", medians["toolyard, cold"] / medians["bare spawn"], "<=", 1.15)
-        _promise("cold rate / bare spawn", found["toolyard, cold"] / found["bare spawn"], ">=", 0.95)
-        _promise("warm p50 / bare spawn", medians["toolyard, warm"] / medians["bare spawn"], "<=", 0.25)
-        _promise("warm rate / bare spawn", found["toolyard, warm"] / found["bare spawn"], ">=", 10)
-        _promise("warm rate / bare fork server", found["toolyard, warm"] / found["bare fork server"], ">=", 0.7)
+        promise("cold p50 / bare spawn", medians["toolyard, cold"] / medians["bare spawn"], "<=", 1.15)
+        promise("cold rate / bare spawn", found["toolyard, cold"] / found["bare spawn"], ">=", 0.95)
+        promise("warm p50 / bare spawn", medians["toolyard, warm"] / medians["bare spawn"], "<=", 0.25)
+        promise("warm rate / bare spawn", found["toolyard, warm"] / found["bare spawn"], ">=", 10)
+        promise("warm rate / bare fork server", found["toolyard, warm"] / found["bare fork server"], ">=", 0.7)
         speed, lost = await rate(ways["toolyard, warm"], MANY, 32)
         print(f"{MANY} warm calls, 32 at once: {speed:.0f}/s, {lost} results lost")
     finally:
@@ -118,7 +118,7 @@ async def node(folder: Path, children: Children, cold: ColdStarter, warm: WarmSt
     await _until_warm(warm, launch, ways["toolyard, standby"])
     medians = await latencies(ways, 12, PAUSE_S)
     _table("node echo", medians, {})
-    _promise("standby p50 / bare spawn", medians["toolyard, standby"] / medians["bare spawn"], "<=", 0.5)
+    promise("standby p50 / bare spawn", medians["toolyard, standby"] / medians["bare spawn"], "<=", 0.5)
 
 
 async def measure(folder: Path) -> None:
@@ -153,7 +153,7 @@ def _table(title: str, medians: dict[str, float], found: dict[str, float]) -> No
         print(f"{name:<24} {middle:>8.1f} {found.get(name, float('nan')):>14.0f}")
 
 
-def _promise(what: str, ratio: float, sign: str, limit: float) -> None:
+def promise(what: str, ratio: float, sign: str, limit: float) -> None:
     kept = ratio <= limit if sign == "<=" else ratio >= limit
     print(f"  {what:<30} {ratio:>6.2f}  {sign} {limit:g} {'' if kept else '  MISSED'}")
 

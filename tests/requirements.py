@@ -923,6 +923,9 @@ CHILDREN: Final = _now(
     ("plugin:environment:shared", "contract §6",
      ("The owner shares host keys with a plugin by name in a reviewed list, and keys of the host, its upstream or "
       "other plugins cannot be shared.")),
+    ("plugin:environment:publish-keys", "001 §3.2",
+     ("A plugin that names IMAGESERVER_IMAGE_KEY or IMAGESERVER_FILE_KEY gets it, and the address of the server, after "
+      "a review that shows it; both are random for each home and masked in logs.")),
     ("plugin:environment:async", "001 §5.3, contract §6",
      "An asynchronous child also has CALLBACK_BASE_URL and PLUGIN_NAME_FOR_CALLBACK."),
     ("plugin:command", "contract §6",
@@ -1009,6 +1012,8 @@ CHILDREN: Final = _now(
     ("plugin:warm:same", "contract §6", "A plugin started warm gives the same result as one started cold."),
     ("plugin:warm:bounded", "reliability P6",
      "Warm processes are bounded in number and memory, end when idle, and never outlive the host."),
+    ("plugin:warm:random", "contract §6",
+     "Each source of randomness that an import leaves is reseeded for every call, or is a reason not to fork."),
     ("plugin:warm:fallback", "contract §6", "Whatever goes wrong with a warm start ends in a cold one."),
     ("r:R29", "reliability R29",
      ("A long-lived plugin that crashes 5 times in 60 s restarts with backoff from 1 s to 60 s, then stays failed "
@@ -1027,6 +1032,8 @@ PLUGIN_COMMANDS: Final = _now(
      "The shipped SciCalculator evaluates an expression and answers in the seed's wording."),
     ("shipped:image", "001 §3.2, 001 §4.3",
      "The shipped ImageGen returns text and an image and takes size for resolution."),
+    ("shipped:image:keys", "001 §2.2",
+     "ImageGen sends a vendor's key to that vendor's address only; such a key alone chooses address and model."),
     ("shipped:video", "001 §5",
      "The shipped VideoGen gives a receipt with the placeholder and then calls back, with submit and query."),
     ("shipped:plotter", "001 §3.2",
@@ -1256,6 +1263,9 @@ CHAT: Final = _now(
     ("chat:placeholders", "001 §5.1, architecture flow",
      "Placeholders of a chat request, finished async results included, are filled before it goes upstream."),
     ("chat:shown", "contract §1", "The model gets the shown envelope of each call."),
+    ("chat:media", "000 §3",
+     ("Pictures, sounds and films of tools reach clients of /v1/chatvcp and of marked calls as what plays them, by "
+      "MIME type, and play in the console's chat; their bytes do not go back to the model.")),
     ("chat:upstream", "contract §9",
      "The upstream comes from OPENAI_BASE_URL and OPENAI_API_KEY or from API_URL and API_Key."),
     ("chat:tour", "contract §9",
@@ -1369,6 +1379,13 @@ ROUTES: Final = _now(
     ("http:reply-render", "contract §9", "POST /v1/reply/render renders a structured reply."),
     ("http:conversations", "console §2",
      "A key keeps its conversations on the server, and of two windows that write at once the second is told."),
+    ("http:published", "001 §3.2",
+     ("/pw=KEY/images and /pw=KEY/files serve the image and file folders of the project and of plugins that have the "
+      "key, with safe types and headers; links that plugins print open.")),
+    ("http:published:confined", "001 §3.2",
+     "A published file is read-only and below its folder: no link, .., encoding or NUL leads out, nothing is listed."),
+    ("http:published:keys", "001 §3.2",
+     "Published files need their key, compared in constant time; wrong ones get 404 and are slowed down."),
     ("http:plugins", "console §3",
      "Plugins are listed, reviewed, allowed as shown, configured and installed over HTTP, and no secret leaves."),
     ("http:settings", "console §8, security S-72",

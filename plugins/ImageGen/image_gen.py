@@ -107,20 +107,17 @@ def number(env: Mapping[str, str], key: str, default: float) -> float:
 
 def generate(args: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     """Asks the provider and gives the result with its parts."""
-    provider = providers.provider_named(env.get("IMAGE_PROVIDER", ""))
-    preset = providers.PRESETS[provider]
-    order = order_from(args, env.get("IMAGE_DEFAULT_SIZE", "").strip() or preset.size)
-    key = env.get("IMAGE_API_KEY", "").strip() or env.get("VOLCENGINE_API_KEY", "").strip()
-    if not key:
-        raise Refused("没有配置 API 密钥：请把 config.env.example 复制为 config.env，并填写 IMAGE_API_KEY。")
-    base = (env.get("IMAGE_API_BASE", "").strip() or preset.base).rstrip("/")
+    order = order_from(args, env.get("IMAGE_DEFAULT_SIZE", "").strip())
+    account = providers.choose_account(env)
+    preset = providers.PRESETS[account.provider]
+    order = order._replace(size=order.size or preset.size)
     model = given(args, "model") or env.get("IMAGE_MODEL", "").strip() or preset.model
     seconds = number(env, "IMAGE_TIMEOUT_S", 110)
     most = int(number(env, "IMAGE_MAX_MB", 10) * 2**20)
-    path, body, content_type = providers.request(provider, model, order)
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": content_type, "Accept": "application/json"}
+    path, body, content_type = providers.request(account.provider, model, order)
+    headers = {"Authorization": f"Bearer {account.key}", "Content-Type": content_type, "Accept": "application/json"}
     until = time.monotonic() + seconds
-    answer = web.post(base + path, body, headers, seconds)
+    answer = web.post(account.base + path, body, headers, seconds, account.key_name)
     items = providers.pictures_in(answer)[:MAX_COUNT]
     found = [_bytes(item, max(1.0, until - time.monotonic()), most) for item in items]
     return _result(order, model, found, env)

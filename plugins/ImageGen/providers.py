@@ -1,33 +1,62 @@
-"""What differs between providers of images: address, model, body of the request. The answers are read alike."""
+"""What differs between providers of images: address, key, model, body of the request. The answers are read alike.
+
+A key never reaches another vendor. The key that carries a vendor's name goes to that vendor's domains alone, over
+https; IMAGE_API_KEY goes where IMAGE_PROVIDER and IMAGE_API_BASE say, unless the two name different vendors.
+"""
 
 import json
 import uuid
+from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from web import Refused
 
 
 class Preset(NamedTuple):
-    """A provider as it comes: each value can be set in config.env."""
+    """A provider as it comes: address, model and size can be set in config.env."""
 
     base: str
     model: str
     size: str
+    key: str  # the variable that holds the key of this vendor and of no other
+    domains: tuple[str, ...]
 
 
 PRESETS = {
-    "openai": Preset("https://api.openai.com/v1", "gpt-image-1", "1024x1024"),
-    "volcengine": Preset("https://ark.cn-beijing.volces.com/api/v3", "doubao-seedream-3-0-t2i-250415", "1024x1024"),
-    "siliconflow": Preset("https://api.siliconflow.cn/v1", "Kwai-Kolors/Kolors", "1024x1024"),
+    "openai": Preset("https://api.openai.com/v1", "gpt-image-1", "1024x1024", "OPENAI_API_KEY", ("openai.com",)),
+    "volcengine": Preset(
+        "https://ark.cn-beijing.volces.com/api/v3",
+        "doubao-seedream-3-0-t2i-250415",
+        "1024x1024",
+        "VOLCENGINE_API_KEY",
+        ("volces.com", "volcengine.com", "bytepluses.com"),
+    ),
+    "siliconflow": Preset(
+        "https://api.siliconflow.cn/v1",
+        "Kwai-Kolors/Kolors",
+        "1024x1024",
+        "SILICONFLOW_API_KEY",
+        ("siliconflow.cn", "siliconflow.com"),
+    ),
 }
+OWN_KEY = "IMAGE_API_KEY"
 SYNONYMS = {
     "doubao": "volcengine",
     "ark": "volcengine",
     "火山": "volcengine",
     "豆包": "volcengine",
     "custom": "openai",
-    "": "openai",
 }
+
+
+class Account(NamedTuple):
+    """Where requests go, and the key that pays for them."""
+
+    provider: str
+    base: str
+    key_name: str
+    key: str
 
 
 class Order(NamedTuple):
@@ -42,9 +71,41 @@ class Order(NamedTuple):
     extra: dict[str, Any]
 
 
-def provider_named(name: str) -> str:
-    """The name of a preset."""
-    lower = name.strip().lower()
+def choose_account(env: Mapping[str, str]) -> Account:
+    """Return the account that the settings describe. A key whose vendor and address do not match is refused."""
+    setting = {name: value.strip() for name, value in env.items()}
+    base = setting.get("IMAGE_API_BASE", "").rstrip("/")
+    provider = _choose_provider(setting, base)
+    preset = PRESETS[provider]
+    key_name = OWN_KEY if setting.get(OWN_KEY) else preset.key
+    key = setting.get(key_name, "")
+    if not key:
+        others = [other.key for other in PRESETS.values() if setting.get(other.key)]
+        why = f"（{'、'.join(others)} 只发给它自己的服务商，不会发给 {provider}）" if others else ""
+        raise Refused(
+            f"没有配置 {provider} 的 API 密钥{why}：请把 config.env.example 复制为 config.env，"
+            f"并填写 {OWN_KEY} 或 {preset.key}。"
+        )
+    base = base or preset.base
+    _check_address(provider, key_name, base)
+    return Account(provider, base, key_name, key)
+
+
+def _choose_provider(setting: Mapping[str, str], base: str) -> str:
+    name = setting.get("IMAGE_PROVIDER", "")
+    if name:
+        return _provider_called(name)
+    if setting.get(OWN_KEY):
+        return _vendor_of(base) or "openai"
+    found = [provider for provider, preset in PRESETS.items() if setting.get(preset.key)]
+    if len(found) > 1:
+        keys = "、".join(PRESETS[provider].key for provider in found)
+        raise Refused(f"{keys} 都已填写：请用 IMAGE_PROVIDER 选择服务商（{'、'.join(found)}）。")
+    return found[0] if found else "openai"
+
+
+def _provider_called(name: str) -> str:
+    lower = name.lower()
     found = SYNONYMS.get(lower, lower)
     if found not in PRESETS:
         raise Refused(
@@ -52,6 +113,31 @@ def provider_named(name: str) -> str:
             "其他兼容 OpenAI 的服务请写 openai 并设置 IMAGE_API_BASE。"
         )
     return found
+
+
+def _check_address(provider: str, key_name: str, base: str) -> None:
+    vendor = _vendor_of(base)
+    if key_name != OWN_KEY and (vendor != provider or urlsplit(base).scheme != "https"):
+        raise Refused(
+            f"{key_name} 只能通过 https 发给 {provider} 自己的地址，而 IMAGE_API_BASE 是 {base}。"
+            f"请清空 IMAGE_API_BASE，或者为这个地址填写 {OWN_KEY}。"
+        )
+    if vendor and provider not in (vendor, "openai"):  # openai is also the name of the protocol
+        raise Refused(
+            f"IMAGE_PROVIDER 是 {provider}，而 IMAGE_API_BASE（{base}）属于 {vendor}：密钥没有发出。请改正其中一个。"
+        )
+
+
+def _vendor_of(base: str) -> str | None:
+    """Return the provider to which the host of an address belongs."""
+    try:
+        host = (urlsplit(base).hostname or "").rstrip(".").lower()
+    except ValueError:
+        return None
+    for provider, preset in PRESETS.items():
+        if any(host == domain or host.endswith("." + domain) for domain in preset.domains):
+            return provider
+    return None
 
 
 def request(provider: str, model: str, order: Order) -> tuple[str, bytes, str]:

@@ -29,7 +29,7 @@ _API = urllib.request.build_opener(_Stay)
 _PLAIN = urllib.request.build_opener()
 _MEANINGS = {
     400: "请求参数不被服务商接受，请检查 prompt、resolution 和模型名",
-    401: "API 密钥无效，请检查 config.env 里的 IMAGE_API_KEY",
+    401: "API 密钥无效，请检查 config.env 里的 {key_name}",
     402: "账户余额不足，请到服务商处充值",
     403: "没有权限使用这个模型，请检查密钥的权限和 IMAGE_MODEL",
     404: "地址或模型不存在，请检查 IMAGE_API_BASE 和 IMAGE_MODEL",
@@ -38,10 +38,10 @@ _MEANINGS = {
 }
 
 
-def post(url: str, body: bytes, headers: dict[str, str], seconds: float) -> dict[str, Any]:
-    """Sends a request to the API and gives its JSON object."""
+def post(url: str, body: bytes, headers: dict[str, str], seconds: float, key_name: str) -> dict[str, Any]:
+    """Sends a request to the API and gives its JSON object. ``key_name`` is the setting that holds the key."""
     request = urllib.request.Request(_checked(url), data=body, headers=headers, method="POST")  # noqa: S310
-    raw = _fetched(_API, request, seconds, MAX_ANSWER)
+    raw = _fetched(_API, request, seconds, MAX_ANSWER, key_name)
     try:
         answer = json.loads(raw)
     except ValueError:
@@ -63,7 +63,11 @@ def _checked(url: str) -> str:
 
 
 def _fetched(
-    opener: urllib.request.OpenerDirector, request: urllib.request.Request, seconds: float, most: int
+    opener: urllib.request.OpenerDirector,
+    request: urllib.request.Request,
+    seconds: float,
+    most: int,
+    key_name: str = "",
 ) -> bytes:
     deadline = time.monotonic() + seconds
     host = request.host
@@ -79,7 +83,7 @@ def _fetched(
             return bytes(found)
     except urllib.error.HTTPError as problem:
         with problem:
-            raise Refused(_told(problem, host)) from None
+            raise Refused(_told(problem, host, key_name)) from None
     except TimeoutError:
         raise Refused(f"{host} 在 {seconds:g} 秒内没有完成回答。请稍后重试，或调大 IMAGE_TIMEOUT_S。") from None
     except (urllib.error.URLError, http.client.HTTPException, OSError) as problem:
@@ -89,7 +93,7 @@ def _fetched(
         raise Refused(f"无法连接 {host}：{reason}。请检查网络和 IMAGE_API_BASE。") from None
 
 
-def _told(problem: urllib.error.HTTPError, host: str) -> str:
+def _told(problem: urllib.error.HTTPError, host: str, key_name: str) -> str:
     try:
         raw = problem.read(CHUNK)
     except (OSError, http.client.HTTPException):
@@ -97,6 +101,7 @@ def _told(problem: urllib.error.HTTPError, host: str) -> str:
     meaning = _MEANINGS.get(problem.code) or ("服务商内部错误，请稍后重试" if problem.code >= 500 else "请求被拒绝")
     wait = problem.headers.get("Retry-After", "")
     pause = f"（{wait[:20]} 秒后可再试）" if problem.code == 429 and wait.isdigit() else ""
+    meaning = meaning.format(key_name=key_name)
     return f"HTTP {problem.code}（{host}）：{meaning}{pause}。服务商说：{_said(raw)}"
 
 

@@ -94,7 +94,14 @@ class Yard:
         names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
         self.runs = Runs()
         self.plugins = PluginSource(
-            config, self.tasks, reserved=names, keep_secret=mask.add, now=clock.now, runs=self.runs, outside=outside
+            config,
+            self.tasks,
+            reserved=names,
+            keep_secret=mask.add,
+            keep_from_logs=mask.add_for_logs,
+            now=clock.now,
+            runs=self.runs,
+            outside=outside,
         )
         self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)
         self.tools = Registry(built_in, [] if outside.safe else [self.plugins, self.mcp])
@@ -110,6 +117,10 @@ class Yard:
         self._showing = Showing(Outputs(workspace), clock, mask=mask, direction=config["truncation_direction"])
         self._caller = f"yard:{uuid4().hex}"
         self._closed = False
+
+    def open_folder(self, path: str) -> int:
+        """Return a descriptor of a folder of the project, for the caller to close. Raises Failure. Blocks."""
+        return self._workspace.open_folder(path)
 
     @overload
     async def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> Envelope: ...

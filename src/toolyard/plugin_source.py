@@ -32,6 +32,7 @@ class Outside:
     """What a host is to its plugins; where their callbacks go is a server's own address, or a listener of ours."""
 
     callback_base: Callable[[], Awaitable[str]] | None = None
+    url: str = ""  # of the server, with its port; without one, as the settings say
     outlives: bool = False  # whether children of asynchronous plugins go on when this host ends
     warm: bool = True  # whether more than one call is to be expected
     safe: bool = False  # no plugins at all, to mend what one of them broke
@@ -45,13 +46,14 @@ class PluginSource:
         *,
         reserved: tuple[str, ...],
         keep_secret: Callable[[Iterable[str]], None],
+        keep_from_logs: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
         runs: Runs,
         outside: Outside = Outside(),  # noqa: B008 it is frozen
     ) -> None:
         self._runs = runs
         self._config, self._tasks, self._reserved, self._now, self._outside = config, tasks, reserved, now, outside
-        self._keep_secret = keep_secret
+        self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self._host: PluginHost | None = None
         self._listener: CallbackListener | None = None
         self._trust: Trust | None = None
@@ -95,7 +97,7 @@ class PluginSource:
             raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.reason}")
         if not plugin.fingerprint.digest:
             raise ToolyardError(f"{plugin.name} cannot be reviewed: {plugin.fingerprint.problem}")
-        own = self.host.environment(plugin, manifest)
+        own = self.host.environment(replace(plugin, publish_keys=plugin.fingerprint.publish_keys), manifest)
         keys = {*own.values, *per_call(manifest, request_address="", callback_base="")}
         return Reviewed(review=self.trust.review(plugin, keys), manifest=manifest, problems=lint(plugin, own.problems))
 
@@ -200,6 +202,7 @@ class PluginSource:
             starter=WarmStarter(children, ColdStarter(children), enabled=config["warm_starts"] and self._outside.warm),
             callback_base=self._outside.callback_base or self._listen,
             keep_secret=self._keep_secret,
+            keep_from_logs=self._keep_from_logs,
             now=self._now,
             runs=self._runs,
             at_once=config["plugins_at_once"],
@@ -215,11 +218,13 @@ class PluginSource:
         from toolyard.plugins.environment import Surroundings
 
         config = self._config
+        address, _, port = self._outside.url.rpartition(":")
         return Surroundings(
             environ=config.environ,
             project=config.project.resolve(),
             home=config.home,
-            port=config["port"],
+            port=int(port or config["port"]),
+            address=address or "http://127.0.0.1",
             secret_keys=config.secret_variables,
             shared=config["shared_keys"],
         )

@@ -145,10 +145,10 @@ async def test_the_doctor_and_the_faults_of_plugins_speak_the_language_of_the_pa
         await expect(visit.page.locator(".settings-checks")).to_contain_text("已就绪：")
         await visit.go("/tools/Broken?tab=manifest")
         await expect(visit.page.locator(".tools-line-note")).to_contain_text("不是 JSON：此处应有“:”")
-        await visit.go("/tools/ImageGen")
-        await expect(visit.page.get_by_role("note")).to_contain_text("缺少配置：IMAGE_API_KEY")
+        await visit.go("/tools/Wan2.1VideoGen")
+        await expect(visit.page.get_by_role("note")).to_contain_text("缺少配置：SILICONFLOW_API_KEY")
         await visit.page.get_by_role("note").get_by_role("link", name="配置").click()
-        await expect(visit.page.get_by_label("IMAGE_API_KEY")).to_be_visible()
+        await expect(visit.page.get_by_label("SILICONFLOW_API_KEY")).to_be_visible()
         assert visit.wrong() == []
     async with visiting(browser, changing, lang="pseudo") as visit:
         for path in ("/settings?tab=doctor", "/settings?tab=backup", "/tools/Broken?tab=manifest"):

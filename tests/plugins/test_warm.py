@@ -77,6 +77,18 @@ async def test_a_server_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
+async def test_a_server_that_was_slow_to_make_is_kept_longer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers, "SLOW_S", -1.0)
+    monkeypatch.setattr(servers, "IDLE_S", 0.1)
+    async with starters() as (children, _, warm):
+        assert await make_warm(children, warm, echo(tmp_path))
+        warm.servers._end_idle()
+        assert warm.servers.pids
+        monkeypatch.setattr(servers, "SLOW_IDLE_S", 0.0)
+        assert await until(lambda: not warm.servers.pids)
+
+
+@pytest.mark.requirement("plugin:warm:bounded")
 async def test_a_standby_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(standby, "IDLE_S", 8.0)
     async with starters() as (children, _, warm):
@@ -334,7 +346,7 @@ PACKAGES = {
     "an import prints": "print('hello from a package')",
     "an import leaves a file open": "kept = open('/dev/null')",
     "an import changes sys.path": "import sys\nsys.path.append('/nowhere')",
-    "an import makes a source of randomness of its own": "import random\nown = random.Random()",
+    "an import seeds a source of randomness with a value of its own": "import random\nown = random.Random(5)",
     "its imports fail": "1 / 0",
 }
 

@@ -385,7 +385,8 @@ async def test_who_asks_in_a_way_that_a_path_does_not_take_is_told_all_that_it_t
 async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
     """What is left out of the OpenAPI is left out on purpose."""
     console = {f"{page}{rest}" for page in CONSOLE_PAGES for rest in ("", "/{name:path}")}
-    hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console}
+    published = {f"{start}pw={{key}}/{kind}/{{path:path}}" for start in ("/", "//") for kind in ("images", "files")}
+    hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console, *published}
     app = routed(
         running_server.yard,
         running_server.server._parts(running_server.port, running_server.server._reloading(running_server.port)),

@@ -135,7 +135,10 @@ async def test_the_openapi_says_what_needs_a_key(running_server: RunningServer) 
     found = (await running_server.get("/openapi.json")).json
     assert found["security"] == [{"key": []}]
     free = {path for path, verbs in found["paths"].items() for verb in verbs.values() if verb.get("security") == []}
-    assert free == {"/healthz", "/readyz", "/login", "/media/{name}", "/plugin-callback/~{token}/{plugin}/{id}"}
+    assert free == {
+        *("/healthz", "/readyz", "/login", "/media/{name}", "/plugin-callback/~{token}/{plugin}/{id}"),
+        *("/pw={key}/images/{path}", "/pw={key}/files/{path}"),
+    }
 
 
 @pytest.mark.requirement("console:root")

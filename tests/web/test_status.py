@@ -181,7 +181,7 @@ async def test_a_backup_is_looked_at_confirmed_and_put_in_place_by_the_next_star
         calls = len((await running.get("/v1/calls")).json["data"])
     assert (odd.status, "the file" in odd.json["error"]["message"]) == (400, True)
     assert (first.status, gone.status, other.status, nothing, waits.status) == (201, 404, 409, None, 200)
-    assert set(shown["files"]) == {"config.toml", "key", "state.db"}
+    assert set(shown["files"]) == {"config.toml", "key", "publish-keys.json", "state.db"}
     assert (shown["counts"]["call"], calls) == (1, 2)
     assert "toolyard serve --home" in waits.json["command"]
     assert (unchanged, left) == ('truncation_direction = "head"\n', [])

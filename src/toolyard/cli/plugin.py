@@ -117,7 +117,8 @@ async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None,
             print_json({**reviewed.to_dict(), "allowed": yes or plugin.is_ready})
         elif not common.quiet or asks:
             print_review(reviewed, plugin)
-        if plugin.is_ready and not yes and detached is None and not confirm_read:
+        is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
+        if plugin.is_ready and is_shown and not yes and detached is None and not confirm_read:
             click.echo(f"{plugin.name} may run as it is.", err=True)
             return
         if not yes and not asks:

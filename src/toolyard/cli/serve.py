@@ -67,7 +67,7 @@ async def _serve(common: Common, config: Config, options: "Options") -> None:
         loop.add_signal_handler(number, stopped)
     try:
         await server.start()
-        log.setFormatter(JsonLines(server.yard.mask.text))  # it also knows the secrets that come with a reload
+        log.setFormatter(JsonLines(server.yard.mask.log_text))  # it also knows the secrets that come with a reload
         _tell(common, server)
         await stop.wait()
         if not common.quiet:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from toolyard.protocol.json import Json, JsonObject
@@ -26,6 +26,8 @@ class Mask:
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
         self._known: re.Pattern[str] | None = None
+        self._in_logs: re.Pattern[str] | None = None
+        self._log_secrets: set[str] = set()
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
@@ -33,8 +35,15 @@ class Mask:
         new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._secrets
         if new:
             self._secrets |= new
-            forms = {form for secret in self._secrets for form in _written(secret)}
-            self._known = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+            self._known = _pattern(self._secrets)
+            self._in_logs = _pattern(self._secrets | self._log_secrets)
+
+    def add_for_logs(self, secrets: Iterable[str]) -> None:
+        """Know some that only logs must not have: results carry them, in links that are to open."""
+        new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._log_secrets
+        if new:
+            self._log_secrets |= new
+            self._in_logs = _pattern(self._secrets | self._log_secrets)
 
     @property
     def size(self) -> int:
@@ -44,17 +53,16 @@ class Mask:
     def text(self, text: str) -> str:
         return self._known.sub(MASK, text) if self._known else text
 
+    def log_text(self, text: str) -> str:
+        return self._in_logs.sub(MASK, text) if self._in_logs else text
+
+    def log_json(self, value: Json) -> Json:
+        """As ``json``, for what is a log."""
+        return _each_text(self.json(value), self.log_text)
+
     def known(self, value: Json) -> Json:
         """A value without the known secrets; whatever its names are, nothing else is touched."""
-        if self._known is None:
-            return value
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, list):
-            return [self.known(item) for item in value]
-        if isinstance(value, dict):
-            return {key: self.known(inner) for key, inner in value.items()}
-        return value
+        return value if self._known is None else _each_text(value, self.text)
 
     def json(self, value: Json) -> Json:
         """Every call comes by here several times with all that it holds: so written as to be quick."""
@@ -104,6 +112,19 @@ class Mask:
     def restored(self, sent: Json, stored: Json) -> Json:
         """What comes back from somebody who was shown ``stored`` masked: what they left as shown is as stored."""
         return _restored(sent, stored, self.json(stored))
+
+
+def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
+    forms = {form for secret in secrets for form in _written(secret)}
+    return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+
+
+def _each_text(value: Json, change: Callable[[str], str]) -> Json:
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, list):
+        return [_each_text(item, change) for item in value]
+    return {key: _each_text(inner, change) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
 def _written(secret: str) -> Iterator[str]:

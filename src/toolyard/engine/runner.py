@@ -119,7 +119,7 @@ class Runner:
     def _told(self, call: ToolCall, watch: Stopwatch, outcome: Outcome) -> Outcome:
         """With how it went."""
         process = self._processes(call.id) if self._processes else None
-        masked = self._mask.json(process) if process else None
+        masked = self._mask.log_json(process) if process else None
         course = Course(ran=watch.ran, waited_ms=watch.waited_ms, process=masked if isinstance(masked, dict) else None)
         return replace(outcome, course=course)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from toolyard.gateway.host import Texts
 from toolyard.gateway.vcp import FORBIDDEN
+from toolyard.gateway.vcp_media import remove_media
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifest import plugin_text
 from toolyard.protocol.placeholders import Kind, Placeholder, fill, placeholders
@@ -86,7 +87,7 @@ async def _text(text: str, texts: Texts, caller: str, *, system: bool, nonce: st
         made = made.replace(FORBIDDEN, "")
     if system and nonce is not None and START in made:
         made = made.replace(START, START.replace("]", f":{nonce}]"))
-    return made
+    return made if system or "base64," not in made else remove_media(made)
 
 
 async def _values(text: str, texts: Texts, caller: str, *, system: bool) -> dict[str, str]:

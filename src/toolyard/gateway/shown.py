@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from toolyard.gateway.host import Waiting
 from toolyard.gateway.vcp import digest, information
+from toolyard.gateway.vcp_media import fitting_media, to_html
 from toolyard.gateway.work import Job, Ran, State
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.request_text import neutralise
@@ -44,7 +45,6 @@ _MARKS = {
 _LINE = 160
 _FAULT = 400  # a person who refuses a call may say why at some length
 _BLOCK = 4000
-_MEDIA = 4 * 1024 * 1024  # characters of pictures that go with an event
 _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
 _NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
 
@@ -98,10 +98,9 @@ def call_event(job: Job, ran: Ran | None) -> JsonObject:
     }
     if ran is None:
         return told | {"arguments": dict(job.call.arguments) if job.call else {}}
-    media = [part for part in ran.content if isinstance(part, dict) and part.get("type") != "text"]
-    if sum(len(str(part)) for part in media) > _MEDIA:
-        media = []
-    return told | {"state": ran.state.value, "text": ran.text[:_BLOCK], "time_ms": ran.time_ms, "media": list(media)}
+    media, left_out = fitting_media(ran.content)
+    more: JsonObject = {"media": [*media], "media_left_out": left_out}
+    return told | {"state": ran.state.value, "text": ran.text[:_BLOCK], "time_ms": ran.time_ms} | more
 
 
 def _line(ran: Ran) -> str:
@@ -125,4 +124,5 @@ def _block(ran: Ran) -> str:
     texts = [str(part["text"]) for part in ran.content if isinstance(part, dict) and part.get("type") == "text"]
     text = "\n".join(texts) or ran.text
     cut = text if len(text) <= _BLOCK else text[:_BLOCK] + "…"
-    return information(neutralise(ran.job.tool), cut, failed=ran.failed)
+    media = to_html(ran.content)
+    return information(neutralise(ran.job.tool), f"{cut}\n{media}" if media else cut, failed=ran.failed)

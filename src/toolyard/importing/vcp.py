@@ -17,7 +17,7 @@ from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.importing.report import Report, What
 from toolyard.importing.source import VcpInstall, names, packages_in, words_in
-from toolyard.plugins.environment import DECIDED, HOST_KEYS, looks_secret, per_call
+from toolyard.plugins.environment import DECIDED, HOST_KEYS, looks_secret
 from toolyard.plugins.install import install
 from toolyard.plugins.plugin import Origin
 from toolyard.plugins.plugin_files import read_files, signature_of
@@ -110,9 +110,7 @@ class VcpImport:
         copied = [one for one in source.plugins.all if one.origin is Origin.HOME and one.name in names]
         for plugin in copied:
             if plugin.manifest and plugin.command and plugin.fingerprint:
-                keys = {*source.host.environment(plugin, plugin.manifest).values}
-                keys |= {*per_call(plugin.manifest, request_address="", callback_base="")}
-                source.trust.allow(source.trust.review(plugin, keys), at=at)
+                source.trust.allow(source.review(plugin).review, at=at)
         source.plugins.refresh()
 
     # --- the host's variables ---
@@ -126,11 +124,11 @@ class VcpImport:
         kept: dict[str, str] = {}
         for name, value in variables.items():
             users = [plugin for plugin, (_, words) in sources.items() if names(words, name)]
-            if name.lower() in HOST_KEYS or looks_secret(name) or "@" in value.partition("://")[2].partition("/")[0]:
+            if name in DECIDED:
+                report.leave(What.VARIABLE, name, "Toolyard sets it itself")
+            elif name.lower() in HOST_KEYS or looks_secret(name) or "@" in value.partition("://")[2].partition("/")[0]:
                 hint = f": write it into the {CONFIG} of {', '.join(users)}" if users else ""
                 report.leave(What.VARIABLE, name, f"it looks like a secret, which plugins do not share{hint}")
-            elif name in DECIDED:
-                report.leave(What.VARIABLE, name, "Toolyard sets it itself")
             elif not users:
                 report.leave(What.VARIABLE, name, "no plugin that was taken names it")
             else:

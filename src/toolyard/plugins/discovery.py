@@ -10,7 +10,7 @@ another one runs. The names of built-in tools are taken from the start (S-85).
 Reading again costs a few ``stat`` calls for each plugin that has not changed. Not safe from several threads.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -192,9 +192,12 @@ class Plugins:
         if state is State.READY and may_detach is not None:
             manifest = replace(manifest, detached=may_detach)
         confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, print_)
+        keys = self._trust.given_keys(plugin.folder, plugin.origin, print_.publish_keys)
+        problems = (*plugin.problems, *_unseen_keys(plugin.name, print_.publish_keys - keys))
         return replace(
             plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=print_,
-            read_confirmed=confirmed,
+            read_confirmed=confirmed, publish_keys=keys,
+            problems=problems if state is State.READY else plugin.problems,
         )  # fmt: skip
 
     def _prepared(
@@ -216,6 +219,13 @@ class Plugins:
             named=command.files,
             config=plugin.config,
         )
+
+
+def _unseen_keys(name: str, keys: frozenset[str]) -> Iterator[Problem]:
+    """Yield what to do about keys that it names, but that stood in no review."""
+    if keys:
+        message = f"its code names {', '.join(sorted(keys))}, which it gets after a review that shows it"
+        yield Problem(message=message, fix=f"toolyard plugin allow {name}", warning=True)
 
 
 def _claim(state: State) -> int:

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from toolyard.errors import ConfigError
+from toolyard.plugins import publish_keys
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import ConfigKey, Manifest, PluginType
@@ -30,9 +32,10 @@ HOST_KEYS = frozenset({
     "decrypted_auth_code", "imageserver_image_key", "imageserver_file_key", "ssh_manager_token", "log_monitor_token",
 })  # fmt: skip
 _HOST_PREFIX = "toolyard_"
-DECIDED = frozenset(
-    ("HOME", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK")
-)
+DECIDED = publish_keys.NAMES | {
+    "HOME", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK",
+}  # fmt: skip
+_ADDRESS = "VarHttpUrl"  # what VCPToolBox calls the address of the host, without its port
 _SECRET_NAME = re.compile(
     r"(?:^|_)(?:pass(?:word|wd|phrase|code)?|pwd|secrets?|tokens?|keys?|apikeys?|auth|authorization|cookies?|credentials?|dsn|session)(?:_|$)"
 )
@@ -51,6 +54,7 @@ class Surroundings:
     project: Path
     home: Path
     port: int
+    address: str = "http://127.0.0.1"  # by which people reach the server, without the port
     secret_keys: Collection[str] = ()  # variables that hold settings of the host which are secrets
     shared: Mapping[str, Collection[str]] = field(default_factory=dict)  # plugin -> the keys its owner shares with it
 
@@ -70,13 +74,23 @@ class Environment:
     sources: Mapping[str, Source]  # of those that are settings
     from_host: tuple[str, ...]  # which of them are taken from the host beyond what every program needs
     secrets: tuple[str, ...] = field(repr=False)  # values to mask wherever they would be shown
+    log_secrets: tuple[str, ...] = field(default=(), repr=False)  # values to mask in logs; results have them in links
     problems: tuple[str, ...] = ()
 
 
 def environment_of(
-    manifest: Manifest, config: Mapping[str, str], around: Surroundings, *, keys_of_others: Collection[str] = ()
+    manifest: Manifest,
+    config: Mapping[str, str],
+    around: Surroundings,
+    *,
+    keys_of_others: Collection[str] = (),
+    given_keys: Collection[str] = (),
 ) -> Environment:
-    """Everything but what a single call adds. ``keys_of_others`` are the keys in the config.env of other plugins."""
+    """Everything but what a single call adds.
+
+    ``keys_of_others`` are the keys in the config.env of other plugins, ``given_keys`` the publish keys that its owner
+    gave it. Raises Failure(START_FAILED) when those cannot be read.
+    """
     denied = frozenset(key.lower() for key in around.secret_keys) | HOST_KEYS
     denied |= {key.lower() for key in keys_of_others if looks_secret(key)}
     shared, problems = _shared(manifest.name, around, denied)
@@ -93,13 +107,21 @@ def environment_of(
                 problems.append(f"{name} is not of the type {schema[name].type}: {name} counts as not set")
             elif name not in DECIDED:
                 values[name], sources[name] = typed, source
-    lacking = [key.name for key in manifest.config if key.required and not values.get(key.name)]
+    published = _publish_values(around.home, given_keys)
+    values |= published
+    sources |= dict.fromkeys(published, Source.HOST)
+    if published:
+        values.setdefault(_ADDRESS, around.address)
+    lacking = [
+        key.name for key in manifest.config if key.required and not values.get(key.name) and key.name not in DECIDED
+    ]
     problems += [f"{name} is required and not set: write {name}=... into config.env" for name in lacking]
     return Environment(
         values=values,
         sources=sources,
         from_host=tuple(sorted(name for name in offered if name not in config and name not in DECIDED)),
         secrets=tuple(v for name, v in {**offered, **config}.items() if is_secret(name, v)),
+        log_secrets=tuple(published.values()),
         problems=tuple(problems),
     )
 
@@ -192,6 +214,16 @@ def _offered(name: str, environ: Mapping[str, str], denied: frozenset[str]) -> I
 
 def _is_denied(name: str, denied: frozenset[str]) -> bool:
     return name.lower() in denied or name.lower().startswith(_HOST_PREFIX)
+
+
+def _publish_values(home: Path, names: Collection[str]) -> dict[str, str]:
+    if not names:
+        return {}
+    try:
+        keys = publish_keys.PublishKeys(home).read_or_make()
+    except ConfigError as error:
+        raise Failure(Reason.START_FAILED, f"The keys for published files cannot be read: {error}.") from error
+    return {name: keys[name] for name in names}
 
 
 def _default(key: ConfigKey) -> Iterator[tuple[str, str]]:

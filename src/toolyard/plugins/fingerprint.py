@@ -17,13 +17,16 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import IO, TypeAlias
 
 from toolyard.plugins.command_line import OWN_PYTHON
+from toolyard.plugins.publish_keys import find_names
 
 MAX_FILES = 2000
 MAX_BYTES = 256 * 2**20
 _MAX_ENTRIES = 100_000
+_CHUNK = 2**20
+_OVERLAP = 64  # longer than any name that is looked for
 _CODE = frozenset({
     ".py", ".pyw", ".pyi", ".pyd", ".pyx", ".pth", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx",
     ".node", ".wasm", ".sh", ".bash", ".zsh", ".rb", ".pl", ".pm", ".php", ".lua", ".tcl", ".ps1", ".psm1", ".bat",
@@ -44,6 +47,7 @@ class Fingerprint:
     digest: str  # empty when there is a problem
     files: Mapping[str, str] = field(default_factory=dict)  # path in the folder -> sha256 of its bytes, or "-> target"
     problem: str = ""
+    publish_keys: frozenset[str] = frozenset()  # of the host, which its code or its manifest names
     seen: Mapping[str, Seen] = field(default_factory=dict, compare=False)  # path -> its stat when it was read
 
     def still_holds(self) -> bool:
@@ -65,6 +69,7 @@ def fingerprint(
 ) -> Fingerprint:
     """``named`` are the files that the command line names; ``config`` the settings that the plugin has."""
     files: dict[str, str] = {}
+    keys = set(find_names(manifest))
     seen = {path: _seen(path) for path in (f"{folder}/{own}" for own in OWN_PYTHON)}  # it would be used if it came
     try:
         room = MAX_BYTES
@@ -73,8 +78,9 @@ def fingerprint(
                 continue
             if len(files) >= MAX_FILES:
                 raise _Unfit(f"there are more than {MAX_FILES} files of code")
-            files[path], size = _content(folder, path, seen, room)
+            files[path], size, named_keys = _content(folder, path, seen, room)
             room -= size
+            keys |= named_keys
     except _Unfit as error:
         return Fingerprint(digest="", problem=f"{error}; dependencies belong into node_modules or .venv", seen=seen)
     except OSError as error:
@@ -87,7 +93,7 @@ def fingerprint(
         "steering": {key: value for key, value in sorted(config.items()) if _STEERING.fullmatch(key)},
     }
     digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
-    return Fingerprint(digest=digest, files=files, seen=seen)
+    return Fingerprint(digest=digest, files=files, publish_keys=frozenset(keys), seen=seen)
 
 
 def is_code(name: str) -> bool:
@@ -120,13 +126,13 @@ def _code(folder: Path, seen: dict[str, Seen]) -> list[str]:
     return sorted(found)
 
 
-def _content(folder: Path, path: str, seen: dict[str, Seen], room: int) -> tuple[str, int]:
-    """What stands at ``path``, and how many bytes were read for it."""
+def _content(folder: Path, path: str, seen: dict[str, Seen], room: int) -> tuple[str, int, set[str]]:
+    """What stands at ``path``, how many bytes were read for it, and which keys of the host it names."""
     full = os.path.join(folder, path)
     seen[full] = _seen(full)
     link = f"-> {os.readlink(full)}" if os.path.islink(full) else ""
     if link and not os.path.isfile(full):
-        return link, 0
+        return link, 0, set()
     fd = os.open(full, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         info = os.fstat(fd)
@@ -135,9 +141,19 @@ def _content(folder: Path, path: str, seen: dict[str, Seen], room: int) -> tuple
         if info.st_size > room:
             raise _Unfit(f"there are more than {MAX_BYTES >> 20} MiB of code")
         with open(fd, "rb", buffering=0, closefd=False) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest() + link, info.st_size
+            digest, keys = _read_through(file)
+            return digest + link, info.st_size, keys
     finally:
         os.close(fd)
+
+
+def _read_through(file: IO[bytes]) -> tuple[str, set[str]]:
+    digest, keys, last = hashlib.sha256(), set[str](), b""
+    while chunk := file.read(_CHUNK):
+        digest.update(chunk)
+        keys.update(find_names(last + chunk))
+        last = chunk[-_OVERLAP:]
+    return digest.hexdigest(), keys
 
 
 def _seen(path: str) -> Seen:

@@ -48,12 +48,14 @@ class PluginHost:
         starter: Starter,
         callback_base: Callable[[], Awaitable[str]],
         keep_secret: Callable[[Iterable[str]], None],
+        keep_from_logs: Callable[[Iterable[str]], None],
         now: Callable[[], datetime],
         runs: Runs,
         at_once: int,
         outlives: bool = False,
     ) -> None:
-        self.plugins, self.around, self.now, self._keep_secret = plugins, around, now, keep_secret
+        self.plugins, self.around, self.now = plugins, around, now
+        self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self.children, self.starter = children, starter
         self.queue = Queue(at_once=at_once)
         self.logs: dict[str, StderrLog] = {}
@@ -89,7 +91,9 @@ class PluginHost:
 
     def environment(self, plugin: Plugin, manifest: Manifest) -> Environment:
         others = self.plugins.keys_of_others(plugin.name)
-        return environment_of(manifest, plugin.config, self.around, keys_of_others=others)
+        return environment_of(
+            manifest, plugin.config, self.around, keys_of_others=others, given_keys=plugin.publish_keys
+        )
 
     def settings(self, plugin: Plugin, manifest: Manifest) -> tuple[PluginSetting, ...]:
         return settings_of(manifest, plugin.config, self.environment(plugin, manifest))
@@ -99,6 +103,7 @@ class PluginHost:
             raise Failure(Reason.START_FAILED, f"{plugin.name} has no command to run.")
         environment = self.environment(plugin, manifest)
         self._keep_secret(environment.secrets)
+        self._keep_from_logs(environment.log_secrets)
         return Launch(
             argv=plugin.command.argv,
             cwd=plugin.folder,

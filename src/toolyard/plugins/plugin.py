@@ -61,6 +61,7 @@ class Plugin:
     command: CommandLine | None = None
     fingerprint: Fingerprint | None = None
     read_confirmed: bool = False  # its word that it only reads counts
+    publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
     problems: tuple[Problem, ...] = ()
     hidden_by: Path | None = None  # the folder of the plugin that has its name
     hides: tuple[Path, ...] = ()  # the folders of those whose name it has

@@ -94,6 +94,13 @@ class Trust:
         record = self._record(folder)
         return bool(record and record.read_confirmed and fingerprint.digest and fingerprint.digest == record.digest)
 
+    def given_keys(self, folder: Path, origin: Origin, named: frozenset[str]) -> frozenset[str]:
+        """Return which of the host's keys that a plugin names its owner gave it: those that a review has shown."""
+        if origin is Origin.SHIPPED or self._is_trusted(folder):
+            return named
+        record = self._record(folder)
+        return named & frozenset(record.environment) if record else frozenset()
+
     def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
         """The plugin as it would be allowed now; ``environment`` are the keys that its child gets."""
         if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:

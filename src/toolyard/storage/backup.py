@@ -26,7 +26,7 @@ from toolyard.storage.state_file import STATE, copy
 
 NAMES: Final = (
     *("config.toml", "host.env", "trust.json", "disabled.json", "mcp.json", "mcp-trust.json", "setup.json"),
-    *("key", "keys.json", STATE),
+    *("key", "keys.json", "publish-keys.json", STATE),
 )
 PLUGINS: Final = "plugins"
 LEFT_OUT: Final = frozenset({".git", ".hg", ".svn", "node_modules", ".venv", "venv", "__pycache__"})

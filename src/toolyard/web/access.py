@@ -80,6 +80,7 @@ class Access:
         self.keys = keys
         self._sessions = Sessions(home, keys, lambda: clock.now().timestamp())
         self.failures = Failures(clock.monotonic)
+        self._address_failures = Failures(clock.monotonic)  # apart: a page of old links must not lock its owner out
         self._tickets: _Once[Visitor] = _Once(TICKET_S, clock.monotonic)
         self._links: _Once[Visitor] = _Once(LINK_S, clock.monotonic)
 
@@ -105,6 +106,14 @@ class Access:
         if visitor is None or not self.still_in(visitor):
             raise self._wrong(address, f"the ticket is not valid: it is good once, for {TICKET_S:g} s")
         return visitor
+
+    def check_address_key(self, given: str, right: str | None, address: str) -> bool:
+        """Return whether the key in an address is the right one. Raises Refusal(429) after too many wrong ones."""
+        if right is not None and same(given, right):
+            return True
+        _let_try(self._address_failures, address)
+        self._address_failures.failed(address)
+        return False
 
     def by_nothing(self, address: str) -> Refusal:
         """What somebody is told who shows nothing at all: no guess, so it does not count."""
@@ -136,19 +145,23 @@ class Access:
         return self.keys.exists(visitor.key_id)
 
     def _let_try(self, address: str) -> None:
-        wait_s = self.failures.wait_s(address)
-        if wait_s > 0:
-            seconds = str(ceil(wait_s))
-            raise Refusal(
-                HTTPStatus.TOO_MANY_REQUESTS,
-                f"too many attempts failed: try again in {seconds} s",
-                headers={"Retry-After": seconds},
-            )
+        _let_try(self.failures, address)
 
     def _wrong(self, address: str, message: str) -> Refusal:
         self._let_try(address)
         self.failures.failed(address)
         return _unauthorized(message)
+
+
+def _let_try(failures: Failures, address: str) -> None:
+    wait_s = failures.wait_s(address)
+    if wait_s > 0:
+        seconds = str(ceil(wait_s))
+        raise Refusal(
+            HTTPStatus.TOO_MANY_REQUESTS,
+            f"too many attempts failed: try again in {seconds} s",
+            headers={"Retry-After": seconds},
+        )
 
 
 def _unauthorized(message: str) -> Refusal:

@@ -27,7 +27,7 @@ from toolyard.web.drain import Drain
 from toolyard.web.head import Head, Neighbourhood, read_head, require_host
 from toolyard.web.metrics import Metrics
 from toolyard.web.refusal import Refusal, bug, error_body
-from toolyard.web.scope import CALLBACK, VCP_CHANNELS, is_nowhere, is_open, needed
+from toolyard.web.scope import CALLBACK, PUBLISHED, VCP_CHANNELS, is_nowhere, is_open, needed
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
@@ -228,7 +228,7 @@ def _request_id() -> str:
 
 def _told(head: Head, request: str, status: int, route: str, seconds: float) -> dict[str, object]:
     """What the log says of a request: no query, and no path that may carry a secret."""
-    secret = head.path.startswith((CALLBACK, *VCP_CHANNELS)) or _VCP_KEY.lower() in head.path.lower()
+    secret = head.path.startswith((CALLBACK, *PUBLISHED, *VCP_CHANNELS)) or _VCP_KEY.lower() in head.path.lower()
     path = route if secret else head.path
     return {
         "request": request,

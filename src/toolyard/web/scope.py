@@ -22,6 +22,7 @@ CONSOLE_PAGES: Final = (
 DRAWING: Final = "/console/draw/"  # what a frame without an origin loads: it can send no cookie, and there is no secret
 MEDIA: Final = "/media/"  # a link to a picture is its own permission, which its route checks
 CALLBACK: Final = "/plugin-callback/"
+PUBLISHED: Final = ("/pw=", "//pw=")  # files that plugins publish; their route checks the key in the address
 VCP_CHANNELS: Final = ("/VCPlog/", "/vcpinfo/")
 EVENTS: Final = frozenset({Scope.APPROVE, Scope.ADMIN})
 
@@ -74,4 +75,4 @@ def _ruled(path: str) -> frozenset[Scope] | None:
 
 def is_open(path: str) -> bool:
     """Whether nobody has to say who they are. A callback says it by its token, which its route checks."""
-    return path in OPEN or path.startswith((CALLBACK, DRAWING, MEDIA))
+    return path in OPEN or path.startswith((CALLBACK, DRAWING, MEDIA, *PUBLISHED))

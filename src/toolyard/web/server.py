@@ -19,6 +19,7 @@ from toolyard.gateway.media_link import MediaLinks
 from toolyard.hosts.yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugin_source import Outside
+from toolyard.plugins.publish_keys import PublishKeys
 from toolyard.plugins.static import StaticValues
 from toolyard.plugins.watch import watch
 from toolyard.web.access import Access
@@ -37,7 +38,7 @@ from toolyard.web.metrics import Metrics
 from toolyard.web.presence import announce, withdraw
 from toolyard.web.pushes import Pushes
 from toolyard.web.reloading import Reloading
-from toolyard.web.routes import backend, mcp
+from toolyard.web.routes import backend, mcp, published
 from toolyard.web.sockets import PING_S
 
 _SWEEP_S = 3600.0
@@ -155,10 +156,12 @@ class Server:
 
     async def _assemble(self, place: Place) -> None:
         clock = self.options.clock
-        outside = Outside(self._callback_base, outlives=True, safe=self.options.safe)
+        outside = Outside(self._callback_base, url=self.url, outlives=True, safe=self.options.safe)
         opened = open_yard(self.config, self.options.database, outside=outside, clock=clock)
         self.yard = await self._opened.enter_async_context(opened)
         self.yard.mask.add([self.key])
+        self.publish_keys = PublishKeys(self.config.home)
+        self.yard.mask.add_for_logs(self.publish_keys.read_or_make().values())
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
         self.runs = IdempotentRuns(self.yard.idempotency, self.drain)
         self.feed = Feed(self.yard.store, clock)
@@ -185,6 +188,7 @@ class Server:
             chat=self.chat,
             links=self.links,
             more=(
+                published.router(self.yard, self.access, self.publish_keys),
                 backend.router(self.yard, clock, self.access, self._is_ending),
                 mcp.router(self._mcp),
             ),

@@ -1,15 +1,16 @@
 /** Pictures, sounds and films that a result carries as data URIs. Nothing is fetched. */
 import { bytes } from "../../lib/clock";
+import { mimeOf } from "../../lib/media";
+import { MediaView } from "../../ui/media";
 import { activityWords as words } from "./words";
 
-const URI = /^data:(image\/(?:png|jpeg|gif|webp|avif|bmp)|audio\/[\w.+-]+|video\/[\w.+-]+);base64,/;
 const MOST = 20;
 const SHORT = 200;
 
 export function mediaIn(value: unknown, found: string[] = []): string[] {
   if (found.length >= MOST) return found;
   if (typeof value === "string") {
-    if (URI.test(value)) found.push(value);
+    if (mimeOf(value)) found.push(value);
   } else if (typeof value === "object" && value !== null) for (const one of Object.values(value)) mediaIn(one, found);
   return found;
 }
@@ -26,12 +27,7 @@ export function Media({ found }: { found: readonly string[] }) {
   const t = words();
   return (
     <section class="act-media" aria-label={t.media}>
-      {found.map((uri, at) => {
-        const kind = URI.exec(uri)![1]!;
-        const name = `${t.media} ${at + 1}, ${kind}`;
-        if (kind.startsWith("image")) return <img key={at} src={uri} alt={name} />;
-        return kind.startsWith("audio") ? <audio key={at} controls src={uri} aria-label={name} /> : <video key={at} controls src={uri} aria-label={name} />;
-      })}
+      {found.map((uri, at) => <MediaView key={at} uri={uri} label={`${t.media} ${at + 1}, ${mimeOf(uri)}`} />)}
     </section>
   );
 }

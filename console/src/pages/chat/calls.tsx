@@ -6,6 +6,7 @@ import { visible } from "../../lib/visible";
 import { Button, CopyButton, IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
+import { MediaView } from "../../ui/media";
 import { Elapsed } from "../../ui/time";
 import { ApprovalPanel } from "./approval";
 import { blockOf } from "./block";
@@ -32,7 +33,7 @@ export function Calls({ calls, growing, mentioned, onMark }: { calls: Call[]; gr
       {calls.filter((call) => call.approval && !call.answered && growing).map((call) => <ApprovalPanel key={call.approval} call={call} onAnswer={(answer) => onMark(call.id, answer)} />)}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">
-          {calls.flatMap((call) => call.media.map((source, at) => <img key={`${call.id}${at}`} src={source} alt={t.resultPicture(call.tool)} />))}
+          {calls.flatMap((call) => call.media.map((uri, at) => <MediaView key={`${call.id}${at}`} uri={uri} label={t.mediaFrom(call.tool)} />))}
           {calls.filter((call) => call.left).map((call) => <span key={call.id} class="faint">{t.leftOut(call.left)}</span>)}
         </div>
       )}

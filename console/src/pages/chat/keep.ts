@@ -1,6 +1,7 @@
 /** Keeping a conversation on the server: one request at a time, the newest state last. When another window was faster,
  * both are put together and kept again. */
 import { api, ApiError } from "../../lib/api";
+import { keptMessages } from "./kept";
 import type { Row, Stored } from "./model";
 import { messagesOf, receive, type Talk } from "./talk";
 
@@ -21,7 +22,7 @@ export function keeper(talk: Talk): (only?: "wait") => Promise<void> {
 async function put(talk: Talk): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
     try {
-      const body = { title: talk.title.peek(), model: talk.model.peek(), settings: talk.settings.peek(), messages: messagesOf(talk), version: talk.version };
+      const body = { title: talk.title.peek(), model: talk.model.peek(), settings: talk.settings.peek(), messages: keptMessages(messagesOf(talk)), version: talk.version };
       const row = await api<Row>(`/v1/conversations/${talk.id}`, { method: "PUT", body });
       talk.version = row.version;
       talk.unsaved.value = null;

@@ -1,14 +1,14 @@
 /** How a reply grows: each chunk of the stream changes the message. The same chunks give the same message, so a reply
  * that is read again from its beginning ends as it would have. */
+import { mediaOf } from "../../lib/media";
 import type { Call, CallState, Message, Piece, Text, Thinking, Usage } from "./model";
 
-interface Told { type?: string; id?: string; call_id?: string; tool?: string; arguments?: Record<string, unknown>; state?: string; text?: string; time_ms?: number; media?: unknown[] }
+interface Told { type?: string; id?: string; call_id?: string; tool?: string; arguments?: Record<string, unknown>; state?: string; text?: string; time_ms?: number; media?: unknown[]; media_left_out?: number }
 export interface Chunk {
   choices?: { delta?: { content?: string | null; reasoning_content?: string | null; reasoning?: string | null }; finish_reason?: string | null }[];
   usage?: Usage | null; toolyard?: Told; error?: { message?: string; code?: string | null };
 }
 
-const LARGEST = 400_000; // characters of one picture that a conversation keeps
 const SUMMARY = 240;
 
 export function take(message: Message, chunk: Chunk, now: number): Message {
@@ -39,10 +39,9 @@ function told(message: Message, said: Told, now: number): Message {
   if (said.type === "call.started") return { ...message, rounds: message.rounds + (goesOn(message.pieces) ? 0 : 1), pieces: [...message.pieces, call(said, now)] };
   if (said.type === "approval.requested") return changed(message, (one) => one.id === said.call_id, (one) => ({ ...one, state: "approval", approval: said.id ?? null }));
   if (said.type !== "call.finished") return message;
-  const media = pictures(said.media ?? []), kept = media.filter((one) => one.length <= LARGEST);
   const state = said.state as CallState;
   return changed(message, (one) => one.ended === null && (said.id ? one.id === said.id : one.tool === said.tool), (one) => ({
-    ...one, state, text: said.text ?? "", ended: one.started + (said.time_ms || now - one.started * 1000) / 1000, media: kept, left: media.length - kept.length,
+    ...one, state, text: said.text ?? "", ended: one.started + (said.time_ms || now - one.started * 1000) / 1000, media: mediaOf(said.media ?? []), left: said.media_left_out ?? 0,
   }));
 }
 
@@ -65,13 +64,6 @@ function call(said: Told, now: number): Call {
 function summary(given: Record<string, unknown>): string {
   const parts = Object.entries(given).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
   return parts.join(", ").replace(/\s+/g, " ").slice(0, SUMMARY);
-}
-
-const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+$/;
-/** Pictures among parts of content: data only, never an address. */
-export function pictures(parts: readonly unknown[]): string[] {
-  const urls = parts.map((part) => (part as { image_url?: { url?: unknown } } | null)?.image_url?.url);
-  return urls.filter((url): url is string => typeof url === "string" && PICTURE.test(url));
 }
 
 /** The reply has ended: nothing of it runs any more. */

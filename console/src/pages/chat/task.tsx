@@ -1,9 +1,10 @@
 /** A task that goes on after its call: a chip with its time, and in its place the result when it comes. */
 import { duration, now } from "../../lib/clock";
+import { mediaOf } from "../../lib/media";
 import { visible } from "../../lib/visible";
 import { stateWord } from "../../ui/chip";
 import { Icon } from "../../ui/icon";
-import { pictures } from "./reply";
+import { MediaView } from "../../ui/media";
 import { isRunning, taskOf, type Mark, type Task } from "./tasks";
 import { words } from "./words";
 
@@ -25,14 +26,14 @@ export function TaskChip({ plugin, id }: Mark) {
     <span class={`chat-task-result ${task.state === "succeeded" ? "good" : "bad"}`} role="group" aria-label={name}>
       <a class="chat-task-head" href={`/tasks?task=${encodeURIComponent(task.id)}`}><Icon sign={task.state === "succeeded" ? "check" : "error"} size={15} />{name} · {word} · {duration(task.updated - task.created)}</a>
       {parts.text && <span class="chat-task-text" data-given>{visible(parts.text)}</span>}
-      {parts.pictures.map((source, at) => <img key={at} src={source} alt={t.resultPicture(plugin)} />)}
+      {parts.media.map((uri, at) => <MediaView key={at} uri={uri} label={t.mediaFrom(plugin)} />)}
     </span>
   );
 }
 
-function resultOf(task: Task): { text: string; pictures: string[] } {
+function resultOf(task: Task): { text: string; media: string[] } {
   const content = Array.isArray(task.result?.content) ? (task.result.content as unknown[]) : [];
   const texts = content.map((part) => (part as { text?: unknown } | null)?.text).filter((text): text is string => typeof text === "string");
   const said = typeof task.result?.message === "string" ? task.result.message : "";
-  return { text: texts.join("\n") || said || task.message || "", pictures: pictures(content) };
+  return { text: texts.join("\n") || said || task.message || "", media: mediaOf(content) };
 }

@@ -75,6 +75,16 @@ class Ahead:
         except (OSError, IndexError):
             return 0
 
+    @property
+    def cpu_s(self) -> float:
+        """The seconds of processor time it has taken."""
+        try:
+            with open(f"/proc/{self.pid}/stat", "rb", buffering=0) as file:
+                fields = file.read().rpartition(b")")[2].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        except (OSError, IndexError):
+            return 0.0
+
     def hand_over(self) -> tuple[int, int, int]:
         """From now on it is a child of a call: its pipes and its end are somebody else's business."""
         self._forget()

@@ -24,12 +24,13 @@ _QUIET = (
 )  # fmt: skip
 
 
-def preload(script: str, folder: str, known: set[str]) -> str:
-    """Import ahead. Nothing, or the reason why this interpreter is not one to fork now."""
+def preload(script: str, folder: str, known: set[str], sources: Any) -> str:
+    """Import ahead, watched by ``sources``. Nothing, or the reason why this interpreter is not one to fork now."""
     local = [folder, *(entry for entry in sys.path[1:] if not _is_installed(entry))]
     sys.path[:] = installed = [entry for entry in sys.path[1:] if _is_installed(entry)]
     finders = sys.meta_path[:]
     sys.meta_path[:] = [one for one in finders if not str(getattr(one, "__module__", "")).startswith("__editable__")]
+    sys.meta_path.insert(0, sources)
     fewer = sys.meta_path[:]
     opened = os.listdir("/proc/self/fd")
     _preload(Imports(local), script)
@@ -42,7 +43,7 @@ def preload(script: str, folder: str, known: set[str]) -> str:
             return f"the plugin has a module {name} of its own"
     for entry in [entry for entry in sys.path_importer_cache if entry not in installed]:
         sys.path_importer_cache.pop(entry, None)
-    return _why_not_fork(len(opened))
+    return _why_not_fork(len(opened), sources)
 
 
 def _preload(imports: Imports, script: str) -> bool:
@@ -52,7 +53,7 @@ def _preload(imports: Imports, script: str) -> bool:
         return False
 
 
-def _why_not_fork(opened: int) -> str:
+def _why_not_fork(opened: int, sources: Any) -> str:
     if len(os.listdir("/proc/self/fd")) != opened:
         return "an import leaves a file open"
     if _has_printed():
@@ -61,19 +62,16 @@ def _why_not_fork(opened: int) -> str:
         _try_fork()
         if len(os.listdir("/proc/self/task")) > 1:
             return "an import starts a thread"
-    random = sys.modules.get("random")
-    if random and sum(type(one) is random.Random for one in gc.get_objects()) > 1:
-        return "an import makes a source of randomness of its own"
     gc.collect()
+    reason: str = sources.decide()
+    if reason:
+        return reason
     gc.freeze()
     return ""
 
 
 def renew() -> None:
-    """In a new child: what shall not be the same in two of them. Python itself has renewed ``random``."""
-    numpy = sys.modules.get("numpy.random")
-    if numpy:
-        numpy.seed()
+    """In a new child: the moment at which it began."""
     logging = sys.modules.get("logging")
     if logging:
         import time

@@ -117,7 +117,8 @@ def serve(number: int, scripts: Any, script: Any) -> Any:
     server = Server(number)
     times = imports.times(script.path)
     script.compile()
-    reason = imports.preload(script.path, script.folder, KNOWN)
+    sources = part("fork_random").Sources()
+    reason = imports.preload(script.path, script.folder, KNOWN, sources)
     if reason:
         server.send(b"u" + reason.encode())
         return None
@@ -125,6 +126,7 @@ def serve(number: int, scripts: Any, script: Any) -> Any:
     server.send(b"k" + times)
     if not server.serve() or not scripts.gate():
         return None
+    sources.renew()
     imports.renew()
     return script
 

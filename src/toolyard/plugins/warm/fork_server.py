@@ -50,6 +50,7 @@ class ForkServer:
         self._loop = asyncio.get_running_loop()
         self.state = State.WARMING
         self.reason = ""
+        self.warmup_s = 0.0  # of processor time, until it was ready
         self._greeted = False
         self.is_retired = False
         self._times: tuple[tuple[str, int], ...] = ()
@@ -192,6 +193,7 @@ class ForkServer:
             self._greeted = True
         elif word == b"k":
             self._limit.cancel()
+            self.warmup_s = self.process.cpu_s
             times = (line.partition(b" ") for line in rest.split(b"\0"))
             self._times = tuple((os.fsdecode(path), int(time)) for time, _, path in times)
             self.state = State.READY

@@ -15,6 +15,8 @@ from toolyard.plugins.warm.recipe import Recipe
 MOST = 16
 MOST_BYTES = 1 << 30
 IDLE_S = 300.0
+SLOW_S = 0.5  # a server that takes longer to make ...
+SLOW_IDLE_S = 3600.0  # ... is kept longer: the call that finds none pays for it
 _REMEMBERED = 1024  # launches that cannot be forked
 _TRIES = 3
 
@@ -123,8 +125,12 @@ class ForkServers:
 
     def _end_idle(self) -> None:
         self._idle = None
-        oldest = self._loop.time() - IDLE_S
-        for key in [key for key, used in self._used.items() if used < oldest]:
-            self.drop(key)
+        for key, used in list(self._used.items()):
+            if self._loop.time() - used > self._idle_s(key):
+                self.drop(key)
         if self._servers:
             self._idle = self._loop.call_later(IDLE_S / 4, self._end_idle)
+
+    def _idle_s(self, key: Hashable) -> float:
+        server = self._servers.get(key)
+        return SLOW_IDLE_S if server and server.warmup_s > SLOW_S else IDLE_S

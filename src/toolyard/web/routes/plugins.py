@@ -64,7 +64,7 @@ def _add_looking(routes: APIRouter, yard: Yard) -> None:
     ) -> Response:
         """What it printed on stderr, and on stdout beside its answers, since this server runs; oldest first."""
         plugin = named(yard, name, folder)
-        return answer(_log(yard.plugins.host.logs.get(plugin.name) or StderrLog(), after, yard.mask.text))
+        return answer(_log(yard.plugins.host.logs.get(plugin.name) or StderrLog(), after, yard.mask.log_text))
 
 
 def _add_deciding(routes: APIRouter, yard: Yard) -> None:
