@@ -177,11 +177,10 @@ async def test_guesses_are_slowed_down_but_lock_nobody_out_of_the_server(tmp_pat
         (running.project / "image/a.png").write_bytes(PNG)
         for _ in range(MANY):
             assert (await running.get("/pw=guess/images/a.png", key=None)).status == 404
-        slowed = await image(running, "a.png")
+        slowed = await running.get("/pw=guess/images/a.png", key=None)
         assert (slowed.status, int(slowed.headers["Retry-After"])) == (429, 1)
+        assert (await image(running, "a.png")).status == 200  # a right key is never locked out
         assert (await running.get("/v1/tools")).status == 200
-        clock.advance(2)
-        assert (await image(running, "a.png")).status == 200
 
 
 @pytest.mark.requirement("http:published:keys")
