@@ -31,7 +31,7 @@ format: $(DEV) ## write the code in the house's format
 	@$(BIN)/ruff format .
 
 console: ## build the web console anew; needs Node 20 and npm
-	@cd console && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+	@cd console && npm install --no-save --ignore-scripts --no-audit --no-fund && npm run build
 
 bench: $(DEV) ## measure against peers and limits, as ratios
 	@$(BIN)/python -m bench
