@@ -2,7 +2,19 @@
 
 import sys
 
-from bench import console, engine, files, files_search, gateway, hostile, plugins, plugins_heavy, protocols, startup
+from bench import (
+    console,
+    engine,
+    files,
+    files_search,
+    gateway,
+    hostile,
+    offer,
+    plugins,
+    plugins_heavy,
+    protocols,
+    startup,
+)
 
 ALL = {
     "startup": startup.main,
@@ -14,6 +26,7 @@ ALL = {
     "engine": engine.main,
     "gateway": gateway.main,
     "hostile": hostile.main,
+    "offer": offer.main,
     "console": console.main,
 }
 

@@ -46,8 +46,8 @@ class Served:
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         place = Path(folder)
-        stub = stack.enter_context(running(_bench("stub")))
-        proxy = stack.enter_context(running(_bench("proxy", stub.url)))
+        stub = stack.enter_context(running(bench_words("stub")))
+        proxy = stack.enter_context(running(bench_words("proxy", stub.url)))
         ours = stack.enter_context(running(serve_words(place), OPENAI_BASE_URL=stub.url, OPENAI_API_KEY="sk-bench"))
         print(f"toolyard is ready after {ours.ready_s:.2f} s  (target: 1 s)")
         print(f"memory of toolyard before the first chat, MB: {_resident(ours.pid):.0f}  (target: 120)")
@@ -152,13 +152,15 @@ async def _chat(session: aiohttp.ClientSession, at: Served, chunks: int) -> floa
 # --- the servers ---
 
 
-def _bench(*words: str) -> list[str]:
+def bench_words(*words: str) -> list[str]:
+    """Return the command of one of ``bench.gateway_servers``."""
     return [sys.executable, "-m", "bench.gateway_servers", *words, "--port"]
 
 
-def serve_words(place: Path) -> list[str]:
+def serve_words(place: Path, *options: str) -> list[str]:
+    """Return the command of a server with its home and its project in ``place``."""
     (place / "project").mkdir()
-    words = ["serve", "--home", str(place / "home"), "--project", str(place / "project"), "--port"]
+    words = ["serve", "--home", str(place / "home"), "--project", str(place / "project"), *options, "--port"]
     return [sys.executable, "-m", "toolyard", *words]
 
 

@@ -72,6 +72,9 @@ class Source:
     def find(self, name: str) -> Nothing | None:
         return Nothing() if name == _SPEC.name else None
 
+    def version(self) -> int:
+        return 0
+
     def all(self) -> Iterable[Nothing]:
         return [Nothing()]
 

@@ -789,6 +789,10 @@ PLACEHOLDERS: Final = _now(
       "tasks of this caller.")),
     ("placeholder:plugin", "001 §2.1, contract §5",
      "In a system message {{VCPName}} becomes the text of the plugin Name, and {{VCPAllTools}} those of all tools."),
+    ("placeholder:once", "clients, contract §5",
+     "A listing of tools is inserted once in a request; where its placeholder stands again, nothing is."),
+    ("placeholder:budget", "clients",
+     "Placeholders make a prompt grow by at most 4 MiB; a request that asks for more is refused with a clear 400."),
     ("placeholder:values", "contract §5",
      ("{{Date}}, {{Time}} and {{Today}} are filled in the configured zone, and a static plugin's placeholder with "
       "its latest value.")),
@@ -1316,6 +1320,38 @@ CHAT: Final = _now(
      ("A tool loop stops after 10 rounds with finish_reason stop, a visible note and toolyard.type round_limit.")),
 )
 
+OFFER: Final = _now(
+    ("offer:default", "clients, contract §9",
+     ("A chat request without tools of its own is offered ours natively by default, by a setting, toolyard.offer, the "
+      "header X-Toolyard-Offer, a model alias or its key; what is nearest to the request counts.")),
+    ("offer:nothing", "clients, contract §9",
+     ("Nothing is offered with offer none, to a request whose prompt lists or forbids tools, with tool_choice none, "
+      "n over 1 or a JSON response_format, and to the model tour; then the request goes on byte for byte.")),
+    ("offer:own-tools", "clients, contract §9",
+     ("A request with tools of its own is offered ours only when it, its alias or its key asks; ours shadow no name of "
+      "the client, and a native name that neither listed nor offered is the client's: nothing of ours runs.")),
+    ("offer:fallback", "clients",
+     ("A provider that refuses native tools is asked again at once with the text listing, and later at once so, per "
+      "provider and model.")),
+    ("offer:limits", "clients",
+     ("No offer has more than 128 tools or 16,000 tokens; built-in tools come first, then the others by name, and what "
+      "is left out is named in a warning and in the record of the chat.")),
+    ("offer:tokens", "clients",
+     "The native offer of the shipped tools takes at most 3,000 o200k tokens; the estimate is never too low for it."),
+    ("offer:bounds", "clients",
+     "Only tools that the chat may use are offered; FileOperator only to a chat that names it."),
+    ("offer:text", "clients",
+     ("The text listing is in the language of the conversation, explains the request block, shows every parameter, "
+      "and every example in it runs as it is.")),
+    ("offer:native-text", "clients",
+     ("A native definition has short texts and a schema that every provider takes, and carries the manifest's example; "
+      "a plugin's request blocks stay out of it.")),
+    ("offer:aliases", "clients",
+     "NAME+tools and NAME+plain reach a model with and without tools; GET /v1/models lists them when that is set."),
+    ("offer:record", "clients", "The record of a chat shows what was offered and what was left out."),
+    ("offer:cheap", "clients", "What is made from all tools is kept until the tools change."),
+)
+
 REPEATS: Final = _now(
     ("repeat:retry", "clients",
      ("A request with x-stainless-retry-count of at least 1 and the same key and body joins the first turn, while it "
@@ -1591,6 +1627,7 @@ REQUIREMENTS: Final[Mapping[str, Requirement]] = _by_id(
     STORAGE_AND_HOSTS,
     STORAGE_AND_HOSTS_TO_COME,
     CHAT,
+    OFFER,
     REPEATS,
     PROVIDERS,
     ROUTES,

@@ -12,6 +12,8 @@ from pathlib import Path
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config, load
 from toolyard.errors import ConfigError, StorageError, ToolyardError, UsageError
+from toolyard.gateway.offer import Offers, Selection
+from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find
 
@@ -30,8 +32,11 @@ class Check:
     fix: str = ""
 
 
-def examine(project: str, home: str | None, tools: Sequence[str] | None = None) -> Iterator[Check]:
-    """Every check, in the order in which one would mend them. ``tools``: those of a Yard that is open already."""
+def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = None) -> Iterator[Check]:
+    """Every check, in the order in which one would mend them.
+
+    ``tools``: those of a Yard that is open already, the built-in ones first.
+    """
     yield _python()
     yield _system()
     try:
@@ -48,21 +53,31 @@ def examine(project: str, home: str | None, tools: Sequence[str] | None = None) 
     yield _shared_state(config["database"]) if config["database"] else _state(config.home / STATE)
     yield _project(config.project)
     try:
-        names = _tools(config) if tools is None else tools
+        specs = _tools(config) if tools is None else tools
     except (ToolyardError, OSError) as error:
         yield Check(
             "tools", Health.FAIL, str(error), "Make the project folder readable, or name another with --project."
         )
         return
     yield _ripgrep()
-    yield Check("tools", Health.OK, f"{', '.join(names)} are ready")
+    yield _check_tools(specs)
 
 
-def _tools(config: Config) -> Sequence[str]:
+def _tools(config: Config) -> Sequence[ToolSpec]:
     yard = Yard(config)
-    names = [tool.spec.name for tool in yard.tools]
+    specs = [tool.spec for tool in yard.tools.list_built_in_first()]
     asyncio.run(yard.close())
-    return names
+    return specs
+
+
+def _check_tools(specs: Sequence[ToolSpec]) -> Check:
+    """The tools, and whether a chat that does not choose is offered them all."""
+    names = ", ".join(sorted(spec.name for spec in specs))
+    left_out = ", ".join(Offers(lambda: specs, lambda: 0).native(Selection()).left_out)
+    if not left_out:
+        return Check("tools", Health.OK, f"{names} are ready")
+    fix = "Disable plugins or MCP servers that are not needed."
+    return Check("tools", Health.WARN, f"too many to offer all of them to a chat; these are left out: {left_out}", fix)
 
 
 def _python() -> Check:

@@ -1,7 +1,7 @@
 """The tools of MCP servers for a Yard, found when somebody asks for one: the SDK is loaded by the first call."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +64,9 @@ class McpSource:
             fingerprint = f"{pin.launch}:{pin.tools}"
             for definition in pin.definitions:
                 yield McpTool(self.servers, entry.name, definition, risk=risk, fingerprint=fingerprint)
+
+    def version(self) -> Hashable:
+        return self.servers.version()
 
     def programs(self, root: Path) -> list[Path]:
         """The files and folders below ``root`` that a declared server may run."""

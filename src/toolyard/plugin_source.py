@@ -1,7 +1,7 @@
 """The plugins of a Yard, found when somebody asks for one: nothing of the plugin host is loaded before."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -85,6 +85,9 @@ class PluginSource:
 
     def all(self) -> "Iterator[PluginTool]":
         return self.host.tools()
+
+    def version(self) -> Hashable:
+        return self.host.plugins.version
 
     def review(self, plugin: "Plugin") -> "Reviewed":
         """All that would be allowed, as it is now. Raises ToolyardError when that cannot be told."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from toolyard.protocol.approval import Mode
+from toolyard.protocol.offer import OfferMode
 from toolyard.protocol.truncation import Direction
 from toolyard.provider_settings import ProviderOptions, parse_fallbacks, parse_options, parse_providers, parse_url
 
@@ -140,6 +141,12 @@ def _show(value: object) -> str:
     return str(value)
 
 
+def _offer(value: object) -> OfferMode:
+    if value not in list(OfferMode):
+        raise ValueError(f"expected one of {', '.join(OfferMode)}")
+    return OfferMode(str(value))
+
+
 def _database(value: object) -> str:
     if not isinstance(value, str) or not value.startswith(("postgresql://", "postgres://")):
         raise ValueError("expected the address of a PostgreSQL database, such as postgresql://user@host:5432/name")
@@ -228,6 +235,20 @@ SETTINGS = (
         2048,
         _number(64, 1_048_576),
         ("TOOLYARD_HISTORY_MIB",),
+    ),
+    Setting(
+        "model_aliases",
+        "Whether the list of models has each one also as NAME+tools and NAME+plain, with and without tools.",
+        False,
+        _yes,
+        ("TOOLYARD_MODEL_ALIASES",),
+    ),
+    Setting(
+        "offer",
+        "How a chat is offered the tools if it does not say so itself: auto, native, text or none.",
+        OfferMode.AUTO,
+        _offer,
+        ("TOOLYARD_OFFER",),
     ),
     Setting(
         "plugin_python",

@@ -198,10 +198,10 @@ async def test_a_drawer_shows_each_round_as_it_was_sent_without_secrets(browser:
         drawer = visit.page.get_by_role("dialog", name="What was sent")
         await expect(drawer).to_contain_text("Round 2 of 2")
         await drawer.get_by_text("Round 1 of 2").click()
-        for part in ("You can use the tools below", "SciCalculator", "List the files, my key is ", "VCP_TOOL_PAYLOAD"):
+        offered = "16 tools were offered natively, for at most"
+        for part in (offered, "SciCalculator", "List the files, my key is ", "VCP_TOOL_PAYLOAD"):
             await expect(drawer).to_contain_text(part)
         assert KEY not in await drawer.inner_html()
-        assert "{{VCPAllTools}}" not in await drawer.inner_text()
         assert await layout_faults(visit.page) == []
         await reloaded(visit)
         await expect(drawer).to_contain_text("Round 2 of 2")  # the open panel is in the address
@@ -288,9 +288,8 @@ async def test_a_chat_sends_its_instructions_its_chosen_tools_and_attached_pictu
         await ended(reply)
         assert sent[0]["toolyard"] == {"tools": ["EchoPlugin"], "mode": "read-only"}
         system, asked = chat.provider.bodies[-1]["messages"]
-        assert system["content"].startswith("Speak like a sailor.")
-        assert "EchoPlugin" in system["content"]
-        assert "SciCalculator" not in system["content"]
+        assert system["content"] == "Speak like a sailor."
+        assert [tool["function"]["name"] for tool in chat.provider.bodies[-1]["tools"]] == ["EchoPlugin"]
         assert asked["content"][0] == {"type": "text", "text": "What is this?"}
         assert [part["image_url"]["url"] for part in asked["content"][1:]] == [f"data:image/png;base64,{DOT}"]
         await reloaded(visit)

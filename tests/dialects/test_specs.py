@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.blocking import BlockingYard
-from toolyard.dialects.specs import Format, annotations, export, plain_name, vcp_text
-from toolyard.protocol.markers import parse_requests
+from toolyard.dialects.specs import Format, annotations, export, plain_name
 from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.tool_text import tool_text
 
 pytestmark = pytest.mark.requirement("export:tools")
 PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -55,15 +55,12 @@ def test_every_tool_of_a_yard_is_valid_for_mcps_own_types(yard: BlockingYard) ->
         assert PLAIN.fullmatch(export(tool.spec, Format.OPENAI)["function"]["name"])
 
 
-def test_the_example_of_a_vcp_text_is_a_request_that_is_understood() -> None:
-    text = vcp_text(SPEC)
-    block = "\n".join(line.strip() for line in text[text.index("<<<[TOOL_REQUEST]>>>") :].splitlines())
-    (request,) = parse_requests(block)
-    assert (request["ok"], request["tool"]) == (True, SPEC.name)
-    args = request["args"]
-    assert isinstance(args, dict)
-    assert (args["size"], args["seconds"]) == ("small", "5")
-    assert "prompt (string, required): What it shows." in text
+def test_the_vcp_format_is_the_text_that_prompts_show() -> None:
+    assert export(SPEC, Format.VCP) == {
+        "name": SPEC.name,
+        "placeholder": "{{VCPWan2.1VideoGen}}",
+        "text": tool_text(SPEC),
+    }
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
@@ -90,4 +87,4 @@ def test_the_command_prints_all_tools_or_the_named_ones(project: Path, tmp_path:
     assert {"Read", "Edit"} <= {one["function"]["name"] for one in json.loads(typed())}
     assert [one["name"] for one in json.loads(typed("Read", "--format", "mcp"))["tools"]] == ["Read"]
     assert [one["name"] for one in json.loads(typed("LS", "--format", "anthropic"))] == ["LS"]
-    assert typed("LS", "--format", "vcp").startswith("- LS (LS) - 命令: N/A:")
+    assert typed("LS", "--format", "vcp").startswith("- LS: Lists the entries of a folder")

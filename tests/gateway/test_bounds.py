@@ -64,7 +64,7 @@ def test_what_a_client_may_say_is_checked() -> None:
 async def test_a_narrowing_that_is_misspelt_is_refused_and_the_model_is_not_asked(tmp_path: Path, said: Json) -> None:
     async with gateway(tmp_path, []) as one:
         refused = await one.whole(toolyard=said)
-        assert "'toolyard' is an object of chat, mode, show, tools" in refused["error"]["message"]
+        assert "'toolyard' is an object of chat, mode, offer, show, tools" in refused["error"]["message"]
         assert one.upstream.bodies == []
 
 

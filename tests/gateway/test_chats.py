@@ -57,7 +57,7 @@ async def test_a_client_that_comes_back_gets_every_later_piece_once(tmp_path: Pa
 @pytest.mark.requirement("chat:stream-resume")
 async def test_cursors_go_on_over_the_turns_of_a_chat_and_one_turn_runs_at_a_time(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("First.", "Second."), served=True) as one, aiohttp.ClientSession() as session:
-        body = asked("Hi", stream=True, toolyard={"chat": "c"})
+        body = asked("Hi", stream=True, toolyard={"chat": "c", "offer": "none"})
         first = Heard.of(await (await post(one, session, body)).read())
         response = await post(one, session, body)
         cursor = int(response.headers["X-Toolyard-Cursor"])

@@ -107,5 +107,5 @@ async def test_a_model_that_is_asked_again_sees_a_marker_and_no_address(tmp_path
 async def test_what_a_person_sends_stays_as_it_is(tmp_path: Path) -> None:
     link = f"![a]({PUBLIC_URL}/media/{'a' * 64}.png?expires=1&signature={'b' * 64})"
     async with gateway(tmp_path, replies("Hm.")) as one:
-        await one.whole(f"What is {link}?")
+        await one.whole(f"What is {link}?", toolyard={"offer": "none"})
         assert one.upstream.bodies[0] == asked(f"What is {link}?")

@@ -331,3 +331,12 @@ def test_the_boundary_of_a_form_stands_in_its_content_type() -> None:
     assert boundary_of('multipart/form-data; boundary="a b"; x=y') == "a b"
     assert boundary_of("multipart/form-data; Boundary=----WebKit7") == "----WebKit7"
     assert boundary_of("multipart/form-data") == ""
+
+
+@pytest.mark.requirement("offer:aliases")
+async def test_the_alias_of_a_model_is_taken_off_here_too(one: Gateway) -> None:
+    async with one.client() as client:
+        await client.embeddings.create(model="e+plain", input="hello", encoding_format="float")
+        await client.audio.transcriptions.create(model="w+tools", file=("a.mp3", b"sound"))
+        assert (await client.models.retrieve("scripted+tools")).id == "scripted+tools"
+    assert [call.fields["model"] for call in one.upstream.calls] == ["e", "w"]

@@ -1,6 +1,7 @@
 """What placeholders become on their way to the model."""
 
 import re
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -11,13 +12,14 @@ import pytest
 from tests.gateway.serving import ME, asked, gateway
 from tests.gateway.upstream import replies
 from tests.plugins.folders import manifest_text
+from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.host import Texts
-from toolyard.gateway.prompt import filled, tool_text
+from toolyard.gateway.prompt import MAX_GROWTH, filled
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifest import Manifest, plugin_text, read_manifest
-from toolyard.protocol.markers import parse_requests
+from toolyard.protocol.manifest import plugin_text, read_manifest, tool_spec
 from toolyard.protocol.task import Task, TaskState
 from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool_text import tool_text
 
 NOW = datetime(2026, 1, 5, 9, 5, 7, tzinfo=timezone(timedelta(hours=8)))
 PLUGIN = read_manifest(manifest_text("Alpha")).manifest
@@ -37,13 +39,9 @@ def texts(static: Mapping[str, str] | None = None, *tasks: Task) -> Texts:
     async def task(plugin: str, task_id: str, caller: str) -> Task | None:
         return next((one for one in tasks if (one.plugin, one.task_id, one.caller) == (plugin, task_id, caller)), None)
 
-    def manifest(name: str) -> Manifest | None:
-        return PLUGIN if name == "Alpha" else None
-
-    alpha = ToolSpec(name="Alpha", description="", parameters={})
-    return Texts(
-        specs=lambda: [alpha, BUILT_IN], manifest=manifest, static=lambda: static or {}, task=task, now=lambda: NOW
-    )
+    assert PLUGIN is not None
+    specs = [tool_spec(PLUGIN), BUILT_IN]
+    return Texts(specs=lambda: specs, version=lambda: 0, static=lambda: static or {}, task=task, now=lambda: NOW)
 
 
 async def system(text: str, static: Mapping[str, str] | None = None, *tasks: Task) -> str:
@@ -59,14 +57,6 @@ async def test_a_plugins_placeholder_becomes_its_text_and_all_tools_those_of_all
     assert await system("Use {{VCPAlpha}}.") == f"Use {plugin_text(PLUGIN)}."
     assert await system("{{VCPAllTools}}") == f"{plugin_text(PLUGIN)}\n\n---\n\n{tool_text(BUILT_IN)}"
     assert await system("{{VCPSee}} {{VCPNobody}}") == f"{tool_text(BUILT_IN)} {{{{VCPNobody}}}}"
-
-
-@pytest.mark.requirement("placeholder:plugin")
-def test_a_built_in_tools_text_is_laid_out_as_a_plugins_with_an_example_that_runs() -> None:
-    text = tool_text(BUILT_IN)
-    assert text.startswith("- Look (Look) - 命令: N/A:\n    Looks.\n    Well.\n  调用示例:\n    <<<[TOOL_REQUEST]>>>\n")
-    example = "\n".join(line.removeprefix("    ") for line in text.partition("调用示例:\n")[2].split("\n"))
-    assert [(call["tool"], call["args"]) for call in parse_requests(example)] == [("Look", {"path": "(Where.)"})]
 
 
 @pytest.mark.requirement("placeholder:values")
@@ -118,14 +108,49 @@ async def test_inserted_text_is_never_scanned_again() -> None:
     assert await system(many) == "2026/1/5" * 10_000
 
 
+@pytest.mark.requirement("placeholder:once")
+async def test_a_listing_stands_once_in_a_request_and_then_nothing() -> None:
+    assert PLUGIN is not None
+    texts_ = texts({"Weather": "sunny"})
+    messages: list[Json] = [{"role": "system", "content": f"{{{{VCP{name}}}}}" * 2} for name in ("See", "Alpha", "See")]
+    made = await filled([*messages, {"role": "system", "content": "{{Weather}}{{Weather}}"}], texts_, ME)
+    assert [message["content"] for message in made.messages if isinstance(message, dict)] == [
+        tool_text(BUILT_IN), plugin_text(PLUGIN), "", "sunnysunny",
+    ]  # fmt: skip
+    assert made.lists_tools
+    assert not (await filled([{"role": "system", "content": "{{Weather}} {{VCPNobody}}"}], texts_, ME)).lists_tools
+
+
+@pytest.mark.requirement("placeholder:once")
+async def test_a_prompt_full_of_listings_takes_neither_memory_nor_time() -> None:
+    tracemalloc.start()
+    made = await system("{{VCPAllTools}}" * (320 * 1024 // 15))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert made == await system("{{VCPAllTools}}")
+    assert peak < 16 * 2**20
+
+
+@pytest.mark.requirement("placeholder:budget")
+async def test_a_prompt_that_would_grow_by_more_than_4_mib_is_refused() -> None:
+    value = {"Big": "汉" * 2**18}
+    growth = 3 * 2**18 - len("{{Big}}")
+    fits = MAX_GROWTH // growth
+    assert len(await system("{{Big}}" * fits, value)) == fits * 2**18
+    with pytest.raises(ChatFailed, match="more than 4 MiB: use fewer") as refused:
+        await system("{{Big}}" * (fits + 1), value)
+    assert (refused.value.fault.status, refused.value.fault.code) == (400, "prompt_too_long")
+    assert len(await system("{{Date}}" * 600_000)) == 8 * 600_000, "what does not grow is not refused"
+
+
 @pytest.mark.requirement("chat:placeholders")
 async def test_a_chat_request_is_filled_before_it_goes_upstream(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("Hi.")) as one:
         await one.streamed(system="Today is {{Date}}. {{VCPAllTools}} {{VCPLS}}")
         sent = one.upstream.bodies[0]["messages"][0]["content"]
         assert re.match(r"Today is \d{4}/", sent)
-        assert "- LS (LS) - 命令: N/A:" in sent
-        assert "- SciCalculator" in sent or "科学计算" in sent
+        assert sent.count("- LS: Lists the entries of a folder") == 2
+        assert "- 科学计算器 SciCalculator (SciCalculator) - 命令: SciCalculatorRequest:" in sent
         run = await one.chat.complete(asked("Hi", system="{{Date}}"), caller=ME)
         record = one.chat.record(run.id, ME)
         assert record is not None

@@ -17,13 +17,16 @@ TOOLS = [{"type": "function", "function": {"name": "weather", "parameters": {"ty
 pytestmark = pytest.mark.requirement("memory:rounds")
 
 
-async def two_turns(one: Gateway, *, stream: bool, show: str = "summary", **more: Any) -> tuple[str, list[Any]]:
+async def two_turns(
+    one: Gateway, *, stream: bool, show: str = "summary", offer: str = "auto", **more: Any
+) -> tuple[str, list[Any]]:
     """Talk twice; what the client saw first, and what the model got in the second turn."""
-    first: dict[str, Any] = asked("Say hello.", stream=stream, toolyard={"show": show}, **more)
+    options = {"show": show, "offer": offer}
+    first: dict[str, Any] = asked("Say hello.", stream=stream, toolyard=options, **more)
     if stream:
-        text = (await one.streamed("Say hello.", toolyard={"show": show}, **more)).text
+        text = (await one.streamed("Say hello.", toolyard=options, **more)).text
     else:
-        text = (await one.whole("Say hello.", toolyard={"show": show}, **more))["choices"][0]["message"]["content"]
+        text = (await one.whole("Say hello.", toolyard=options, **more))["choices"][0]["message"]["content"]
     so_far = len(one.upstream.bodies)
     history = [*first["messages"], {"role": "assistant", "content": text}, {"role": "user", "content": "And?"}]
     run = await one.chat.complete({**first, "messages": history}, caller=ME)
@@ -54,9 +57,9 @@ async def test_the_model_knows_what_its_tools_said_and_does_not_see_lines_that_i
 
 @pytest.mark.requirement("memory:text-form")
 @pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("carries_tools", [True, False])
+@pytest.mark.parametrize("offer", ["native", "auto", "none"])
 async def test_native_rounds_stay_native_beside_tools_and_are_text_without(
-    tmp_path: Path, carries_tools: bool, stream: bool
+    tmp_path: Path, offer: str, stream: bool
 ) -> None:
     def answer(body: dict[str, Any]) -> Script:
         if len(body["messages"]) == 1:
@@ -64,13 +67,14 @@ async def test_native_rounds_stay_native_beside_tools_and_are_text_without(
         return says("I said hello.", stream=bool(body.get("stream")))
 
     async with gateway(tmp_path, answer) as one:
-        if not carries_tools:
-            _, sent = await two_turns(one, stream=stream)
+        if offer == "none":
+            _, sent = await two_turns(one, stream=stream, offer=offer)
             assert sent[1] == {"role": "assistant", "content": f"I say it.\n{format_request('Say', {})}"}
             assert sent[2]["role"] == "user"
             assert sent[2]["content"].startswith(f"{PAYLOAD}\n\nSay:\n{{")
         else:
-            _, sent = await two_turns(one, stream=stream, tools=TOOLS)
+            tools: dict[str, Any] = {"tools": TOOLS} if offer == "native" else {}  # ours alone, or beside the client's
+            _, sent = await two_turns(one, stream=stream, offer=offer, **tools)
             assert sent[1:3] == one.upstream.bodies[1]["messages"][1:]
             assert (sent[1]["tool_calls"][0]["id"], sent[2]["tool_call_id"]) == ("n1", "n1")
         assert sent[3:] == [
@@ -152,7 +156,7 @@ async def test_a_call_of_the_clients_tool_after_ours_keeps_our_rounds_before_it(
         return asks_natively(body, "Say" if done == 1 else "weather", text="I look.") if done < 4 else says("Sunny.")
 
     async with gateway(tmp_path, answer) as one:
-        first = await one.whole("Weather?", tools=TOOLS)
+        first = await one.whole("Weather?", tools=TOOLS, toolyard={"offer": "native"})
         message = first["choices"][0]["message"]
         assert message["content"].startswith("I look.\n\n> ")
         history = [

@@ -28,6 +28,7 @@ BROKEN = {
     "closed": Script([b"data: "], then="cut"),
 }
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
+OFFERED = {"offer": "native"}  # also to a request with tools of its own
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -230,12 +231,12 @@ async def test_a_clients_call_first_and_ours_second_hands_over_to_the_client(
         script = Script([chunk({"tool_calls": indexed}, "tool_calls"), DONE])
     async with gateway(tmp_path, [script]) as one:
         if stream:
-            heard = await one.streamed(tools=WEATHER)
+            heard = await one.streamed(tools=WEATHER, toolyard=OFFERED)
             deltas = [choice["delta"] for event in heard.events for choice in event["choices"]]
             found = [call["id"] for delta in deltas for call in delta.get("tool_calls") or []]
             finishes = heard.finishes
         else:
-            choice = (await one.whole(tools=WEATHER))["choices"][0]
+            choice = (await one.whole(tools=WEATHER, toolyard=OFFERED))["choices"][0]
             found = [call["id"] for call in choice["message"]["tool_calls"]]
             finishes = [choice["finish_reason"]]
         assert (found, finishes, one.ran, len(one.upstream.bodies)) == (["c1", "c2"], ["tool_calls"], [], 1)

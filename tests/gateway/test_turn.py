@@ -90,9 +90,9 @@ async def test_a_reply_that_needs_nothing_passes_as_the_bytes_that_came(tmp_path
 async def test_what_the_client_says_reaches_the_model_untouched(tmp_path: Path) -> None:
     raw = b'{ "model":"m", "temperature": 1.50, "messages":[{"role":"user","content":"\\u00e9"}], "x_odd": [1e2] }'
     async with gateway(tmp_path, replies("Hi.")) as one:
-        await one.chat.complete(json.loads(raw), caller=ME, raw=raw)
+        await one.chat.complete(json.loads(raw), caller=ME, raw=raw, headers={"x-toolyard-offer": "none"})
         assert one.upstream.raw == [raw]
-        extended = asked("Hi", requestId="r", toolyard={"show": "raw"}, seed=7)
+        extended = asked("Hi", requestId="r", toolyard={"show": "raw", "offer": "none"}, seed=7)
         await one.chat.complete(extended, caller=ME)
         assert one.upstream.bodies[1] == asked("Hi", seed=7)
         assert one.upstream.keys == ["Bearer sk-the-key"] * 2
@@ -153,7 +153,7 @@ async def test_a_reply_with_calls_of_both_sides_is_asked_again_for_those_of_the_
     tools = [{"type": "function", "function": {"name": "weather"}}]
     both = native(("o1", "Say", {"text": "x"}), ("c1", "weather", {}))
     async with gateway(tmp_path, [both, native(("c2", "weather", {}))]) as one:
-        heard = await one.streamed(tools=tools)
+        heard = await one.streamed(tools=tools, toolyard={"offer": "native"})
         assert [call.arguments for call in one.ran] == [{"text": "x"}]
         _, said, result = one.upstream.bodies[1]["messages"]
         assert [call["id"] for call in said["tool_calls"]] == [result["tool_call_id"]] == ["o1"]

@@ -345,7 +345,7 @@ def test_the_extra_fields_are_read() -> None:
 
 
 @pytest.mark.requirement("plugin:extra-fields", "s:S-84")
-def test_translations_are_for_people_show_nothing_hidden_and_never_change_what_a_model_reads() -> None:
+def test_translations_show_nothing_hidden_and_never_change_the_texts_of_the_manifest() -> None:
     given = {
         "en": {"displayName": " Tiny\u200b ", "description": "Does little."},
         "zh-Hans": {"description": "做一点事。"},
@@ -368,7 +368,7 @@ def test_translations_are_for_people_show_nothing_hidden_and_never_change_what_a
 
 
 @pytest.mark.requirement("plugin:extra-fields", "s:S-84")
-def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_never_for_models() -> None:
+def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_changes_no_text_of_its_own() -> None:
     schema = {"type": "object", "properties": {"a": {"type": "object", "description": "原文"}, "b": {}, "c": {}}}
     commands = [{"command": name, "description": "做。", "parameters": schema} for name in ("Do", "Undo")]
     written = {**MINIMAL, "capabilities": {"invocationCommands": commands}}

@@ -20,6 +20,7 @@ from toolyard.cli.chat_talk import Talk, talk_of
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.table import cut, one_line
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.offer import OfferMode
 
 _LOOK_S = 0.3  # how often a running call is looked at for an approval it waits for
 _AGAIN_S = 0.5
@@ -37,20 +38,25 @@ Ctrl-C stops a reply."""
 @click.option("--model", default="", metavar="NAME", help="The model to talk to.")
 @click.option("--url", default="", metavar="URL", help="A server elsewhere.  [default: the one of this home, or none]")
 @click.option("--key", default="", metavar="KEY", help="The key for --url.")
+@click.option(
+    "--offer",
+    type=click.Choice([mode.value for mode in OfferMode]),
+    help="How the model is offered the tools.  [default: as the setting says]",
+)
 @common_options
-def command(common: Common, model: str, url: str, key: str) -> None:
+def command(common: Common, model: str, url: str, key: str, offer: str | None) -> None:
     """Talk to a model in the terminal; tools run on the way.
 
     Without a server the tools run in this process. Without a model provider the built-in guide answers.
     """
-    sys.exit(asyncio.run(_chat(common, model, url, key)))
+    sys.exit(asyncio.run(_chat(common, model, url, key, offer)))
 
 
-async def _chat(common: Common, model: str, url: str, key: str) -> int:
+async def _chat(common: Common, model: str, url: str, key: str, offer: str | None) -> int:
     config = common.config()
     async with talk_of(config, url=url, key=key) as talk:
         try:
-            return await _Conversation(talk, Screen(config.environ), model).hold(quiet=common.quiet)
+            return await _Conversation(talk, Screen(config.environ), model, offer).hold(quiet=common.quiet)
         except (aiohttp.ClientError, OSError) as error:
             click.echo(f"toolyard: cannot reach {talk.place}: {error}", err=True)
             return _UNREACHABLE
@@ -90,8 +96,9 @@ class _Lines:
 
 
 class _Conversation:
-    def __init__(self, talk: Talk, screen: Screen, model: str) -> None:
+    def __init__(self, talk: Talk, screen: Screen, model: str, offer: str | None = None) -> None:
         self._talk, self._screen, self._model = talk, screen, model
+        self._options: JsonObject = {"offer": offer} if offer else {}
         self._messages: list[JsonObject] = []
         self._running: dict[str, str] = {}  # call id -> tool
         self._asked: set[str] = set()
@@ -150,7 +157,7 @@ class _Conversation:
         self._messages.append({"role": "user", "content": line})
         looking = asyncio.create_task(self._look())
         try:
-            async for chunk in self._talk.say({"model": self._model, "messages": [*self._messages]}):
+            async for chunk in self._talk.say({"model": self._model, "messages": [*self._messages]}, self._options):
                 self._take(chunk)
         finally:
             looking.cancel()

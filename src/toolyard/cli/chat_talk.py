@@ -13,7 +13,7 @@ from toolyard.config import Config
 from toolyard.engine.approvals import KIND
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.gateway.assemble import make_chat
-from toolyard.gateway.options import CHAT_HEADER, SHOW_HEADER
+from toolyard.gateway.options import EXTENSION
 from toolyard.gateway.sse import Events, data_of
 from toolyard.hosts.yard import open_yard
 from toolyard.protocol.approval import State
@@ -27,8 +27,8 @@ _SHOW = "events"
 class Talk(Protocol):
     place: str  # who answers, for people
 
-    def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        """The chunks of the answer; one with ``error`` when there is none."""
+    def say(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        """The chunks of the answer; one with ``error`` when there is none. ``options`` are for Toolyard itself."""
         ...
 
     async def interrupt(self) -> None: ...
@@ -70,8 +70,8 @@ class Remote:
         )
         self._chat = f"cli-{uuid4().hex}"
 
-    async def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        asked = {**body, "stream": True, "toolyard": {"show": _SHOW, "chat": self._chat}}
+    async def say(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        asked = {**body, "stream": True, EXTENSION: {**options, "show": _SHOW, "chat": self._chat}}
         async with self._session.post(f"{self._url}/v1/chat/completions", json=asked) as response:
             if response.content_type != "text/event-stream":
                 yield _object(await response.read(), response.status)
@@ -126,9 +126,9 @@ class Local:
         self._caller = f"cli:{yard.config.project.resolve()}"
         self._id = f"cli-{uuid4().hex}"
 
-    async def say(self, body: JsonObject) -> AsyncGenerator[JsonObject, None]:
-        headers = {SHOW_HEADER.lower(): _SHOW, CHAT_HEADER.lower(): self._id}
-        run = await self._chat.complete({**body, "stream": True}, caller=self._caller, headers=headers)
+    async def say(self, body: JsonObject, options: JsonObject) -> AsyncGenerator[JsonObject, None]:
+        asked: JsonObject = {**body, "stream": True, EXTENSION: {**options, "show": _SHOW, "chat": self._id}}
+        run = await self._chat.complete(asked, caller=self._caller)
         if run.pieces is None:
             yield _object(run.body, run.status)
             return

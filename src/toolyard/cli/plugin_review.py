@@ -6,6 +6,7 @@ import click
 
 from toolyard.cli.output import json_text, print_table
 from toolyard.cli.plugin_targets import told
+from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.review import Reviewed
@@ -36,6 +37,7 @@ def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
     _print_lines("The manifest, as it was allowed and now:", review.manifest_diff.splitlines())
     _print_lines("What a model reads about it:", tool_spec(manifest).description.split("\n"))
     _print_lines("What it reads about the parameters:", json_text(tool_spec(manifest).parameters).split("\n"))
+    _print_lines("What it reads in a chat, as a function:", json_text(to_function(tool_spec(manifest))).split("\n"))
     _print_lines(f"What {{{{VCP{review.name}}}}} becomes in a prompt:", plugin_text(manifest).split("\n"))
     _print_lines("Worth a look:", [told(problem, review.folder) for problem in reviewed.problems])
 

@@ -5,7 +5,6 @@ and that no other tool gets.
 """
 
 import hashlib
-import json
 import re
 from enum import StrEnum
 from typing import Any, Final
@@ -13,6 +12,7 @@ from typing import Any, Final
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.tool_text import tool_text
 
 LONGEST_NAME: Final = 64
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -71,7 +71,7 @@ def export(spec: ToolSpec, format_: Format) -> dict[str, Any]:
                 "annotations": annotations(spec),
             }
         case Format.VCP:
-            return {"name": spec.name, "placeholder": f"{{{{VCP{spec.name}}}}}", "text": vcp_text(spec)}
+            return {"name": spec.name, "placeholder": f"{{{{VCP{spec.name}}}}}", "text": tool_text(spec)}
 
 
 def annotations(spec: ToolSpec) -> dict[str, Any]:
@@ -94,45 +94,6 @@ def plain_name(name: str) -> str:
     return f"{re.sub('[^A-Za-z0-9_-]', '_', name)[:_STEM]}-{digest}"
 
 
-def vcp_text(spec: ToolSpec) -> str:
-    """The layout in which VCPToolBox tells a model about a tool."""
-    described = "\n".join(f"    {line}" for line in [*spec.description.strip().splitlines(), "", *_parameters(spec)])
-    example = "\n".join(f"    {line}" for line in _example(spec))
-    return f"- {spec.name} ({spec.name}) - 命令: N/A:\n{described}\n  调用示例:\n{example}"
-
-
 def input_schema(spec: ToolSpec) -> JsonObject:
     """MCP and the providers want ``type`` and ``properties`` to be there."""
     return {"type": "object", "properties": {}, **spec.parameters}
-
-
-def _parameters(spec: ToolSpec) -> list[str]:
-    required = spec.parameters.get("required")
-    needed = required if isinstance(required, list) else []
-    return [
-        f"{name} ({schema.get('type', 'any')}, {'required' if name in needed else 'optional'}): "
-        f"{schema.get('description', '')}".rstrip(": ")
-        for name, schema in _properties(spec)
-    ]
-
-
-def _example(spec: ToolSpec) -> list[str]:
-    fields = [f"{name}:「始」{_sample(schema)}「末」" for name, schema in _properties(spec)]
-    lines = ["maid:「始」name of the agent「末」", f"tool_name:「始」{spec.name}「末」", *fields]
-    return ["<<<[TOOL_REQUEST]>>>", *(f"{line}," for line in lines[:-1]), lines[-1], "<<<[END_TOOL_REQUEST]>>>"]
-
-
-def _sample(schema: JsonObject) -> str:
-    for key in ("default", "example"):
-        if key in schema and schema[key] is not None:
-            value = schema[key]
-            return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    choices = schema.get("enum")
-    return str(choices[0]) if isinstance(choices, list) and choices else "..."
-
-
-def _properties(spec: ToolSpec) -> list[tuple[str, JsonObject]]:
-    properties = spec.parameters.get("properties")
-    if not isinstance(properties, dict):
-        return []
-    return [(name, schema) for name, schema in properties.items() if isinstance(schema, dict)]

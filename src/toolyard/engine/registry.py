@@ -1,6 +1,6 @@
 """The tools of a Yard, by their exact names."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Protocol
 
 from toolyard.errors import DuplicateTool
@@ -16,6 +16,10 @@ class Source(Protocol):
     def find(self, name: str) -> Tool | None: ...
 
     def all(self) -> Iterable[Tool]: ...
+
+    def version(self) -> Hashable:
+        """Return what changes whenever ``all`` does; cheap."""
+        ...
 
 
 class Registry:
@@ -52,6 +56,14 @@ class Registry:
             for tool in source.all():
                 found.setdefault(tool.spec.name, tool)
         return iter(sorted(found.values(), key=lambda tool: tool.spec.name))
+
+    def version(self) -> Hashable:
+        """Return what changes whenever the tools do; cheap, so that what is made from all of them can be kept."""
+        return (len(self._tools), *(source.version() for source in self._sources))
+
+    def list_built_in_first(self) -> list[Tool]:
+        """Return the built-in tools and then the others, each in the order of their names."""
+        return sorted(self, key=lambda tool: tool.spec.name not in self._tools)
 
     def built_in(self, name: str) -> Tool | None:
         """One that no source was asked for."""

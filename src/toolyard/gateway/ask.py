@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from toolyard.gateway.native import Ownership
+from toolyard.gateway.offer import NO_OFFER, Offer
 from toolyard.gateway.shown import Show
 from toolyard.protocol.json import Json, JsonObject
 
@@ -18,6 +20,8 @@ class Ask:
     nonce: str | None = None
     question: str = ""  # what the person said last
     shows_media: bool = False  # whether the text of the answer has the pictures of tools in it
+    offer: Offer = NO_OFFER  # what of our tools its model is told
+    owners: Ownership = Ownership()  # noqa: RUF009 it is frozen
 
     @property
     def streams(self) -> bool:

@@ -17,17 +17,16 @@ from toolyard.gateway.host import Texts, Tools, Waiting
 from toolyard.gateway.media_link import MediaLinks
 from toolyard.gateway.media_refusals import MediaRefusals
 from toolyard.gateway.memory import TurnMemory
+from toolyard.gateway.offering import Offering
 from toolyard.gateway.shown import Show
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.upstream import HttpUpstream
 from toolyard.gateway.upstreams import Provider, Upstreams
-from toolyard.plugin_source import PluginSource
 from toolyard.protocol.approval import State
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.tool import ToolSpec
 
@@ -43,7 +42,6 @@ class Yard(Protocol):
     tools: Registry
     tasks: Tasks
     approvals: Approvals
-    plugins: PluginSource
 
     def request(self, tool: str, arguments: Mapping[str, Any], *, caller: str | None, origin: Origin) -> ToolCall: ...
 
@@ -72,16 +70,18 @@ def make_chat(
     mask = mask or Mask()
     mask.add(config.secrets)
     zone = config.zone
+    texts = Texts(
+        specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
+        version=yard.tools.version,
+        static=static,
+        task=yard.tasks.of_caller,
+        now=lambda: clock.now().astimezone(zone),
+    )
     return Chat(
         _upstreams(config, clock, limits, tour_pause_s),
         _tools(yard, mask, links),
-        Texts(
-            specs=lambda: (tool.spec for tool in yard.tools),
-            manifest=lambda name: _manifest(yard, name),
-            static=static,
-            task=yard.tasks.of_caller,
-            now=lambda: clock.now().astimezone(zone),
-        ),
+        texts,
+        Offering(texts, clock.monotonic, config["offer"], lists_aliases=config["model_aliases"]),
         now=clock.now,
         show=Show(config["chat_show"]),
         nonce=config["request_nonce"],
@@ -147,8 +147,3 @@ def _spec(tools: Registry, name: str) -> ToolSpec | None:
         return tools.get(name).spec
     except Failure:
         return None
-
-
-def _manifest(yard: Yard, name: str) -> Manifest | None:
-    plugin = yard.plugins.plugins.get(name)
-    return plugin.manifest if plugin is not None and plugin.is_ready else None

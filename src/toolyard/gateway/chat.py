@@ -28,6 +28,8 @@ from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.media import without_published
 from toolyard.gateway.media_refusals import MediaRefusals
 from toolyard.gateway.memory import Recalled, TurnMemory, last_question
+from toolyard.gateway.native import Ownership
+from toolyard.gateway.offering import Offering, first_wish, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.prompt import filled
 from toolyard.gateway.records import ChatRecord
@@ -36,10 +38,11 @@ from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
 from toolyard.gateway.shown import Show, waiting_extension, waiting_text
 from toolyard.gateway.stream import SseWriter
 from toolyard.gateway.turn import Turn
-from toolyard.gateway.upstreams import Upstreams
+from toolyard.gateway.upstreams import TOUR, Upstreams
 from toolyard.gateway.vcp import EXTRAS
 from toolyard.gateway.whole import WholeAnswer
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.offer import OfferMode
 
 APPROVAL_WAIT_S: Final = 55.0  # many clients give up after a minute
 FOLLOWED_S: Final = 1800.0
@@ -65,6 +68,7 @@ class Chat:
         upstreams: Upstreams,
         tools: Tools,
         texts: Texts,
+        offering: Offering,
         *,
         now: Callable[[], datetime],
         memory: TurnMemory | None,
@@ -80,6 +84,7 @@ class Chat:
         self._upstreams, self._tools, self._texts, self._now = upstreams, tools, texts, now
         self._show, self._nonce = show, nonce
         self._memory, self._refusals = memory, refusals
+        self.offering = offering
         self._followed_s, self._approval_wait_s = followed_s, approval_wait_s
         self._chats = Chats()
         self._shared = SharedTurns()
@@ -100,18 +105,20 @@ class Chat:
         raw: bytes = b"",
         vcp: bool = False,
         headers: Mapping[str, str] = NO_HEADERS,
+        key_offer: OfferMode | None = None,
         run_id: str = "",
     ) -> ChatRun:
         """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes.
 
-        ``run_id`` is for an idempotent request, and the id of its chat unless it names one: it starts a turn of its own
-        in any case, and its answer comes when the turn has ended. See ``wait_early``.
+        ``key_offer``: how the key of the request has tools offered, if it says so. ``run_id`` is for an idempotent
+        request, and the id of its chat unless it names one: it starts a turn of its own in any case, and its answer
+        comes when the turn has ended. See ``wait_early``.
         """
         try:
             options = parse_options(body, headers, may_approve=may_approve, vcp=vcp, usual=self._show)
             if not run_id and (joined := await self._join(body, raw, caller, options)) is not None:
                 return joined
-            turn = await self._turn(body, raw, caller, options, run_id)
+            turn = await self._turn(body, raw, caller, options, key_offer, run_id)
             entry = self._begin(turn, raw, options)
         except ChatFailed as failed:
             return self._failed("", failed)
@@ -150,7 +157,14 @@ class Chat:
         return self._followed_s
 
     async def models(self) -> list[JsonObject]:
-        return await self._upstreams.models()
+        return self.offering.list_models(await self._upstreams.models())
+
+    async def model(self, id_: str) -> JsonObject | None:
+        """Return a model by its id, an alias included, or by the name of its provider as in ``name/model``."""
+        name, _ = split_alias(id_)
+        listed = next((model for model in await self._upstreams.models() if model.get("id") == name), None)
+        found = listed or await self._upstreams.model(name)
+        return None if found is None else {**found, "id": id_}
 
     @property
     def upstreams(self) -> Upstreams:
@@ -191,7 +205,15 @@ class Chat:
         await upstreams.idle()
         await upstreams.close()
 
-    async def _turn(self, body: JsonObject, raw: bytes, caller: str, options: ChatOptions, run_id: str) -> Turn:
+    async def _turn(
+        self,
+        body: JsonObject,
+        raw: bytes,
+        caller: str,
+        options: ChatOptions,
+        key_offer: OfferMode | None,
+        run_id: str,
+    ) -> Turn:
         nonce = secrets.token_hex(4) if self._nonce else None
         sent = body["messages"]
         sent = sent if isinstance(sent, list) else []
@@ -199,7 +221,8 @@ class Chat:
         prompt = await filled(without_published(recalled.messages), self._texts, caller, nonce)
         messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         model = str(body.get("model") or "")
-        upstream, name = self._upstreams.pick(model)  # from here to the books without a pause: it may be leaving
+        asked, alias = split_alias(model)
+        upstream, name = self._upstreams.pick(asked)  # from here to the books without a pause: it may be leaving
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
@@ -216,13 +239,28 @@ class Chat:
             nonce=nonce,
             question=last_question(sent),
             shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not wants_json(body),
+            owners=Ownership.of(body),
         )
+        text_form = None
+        if name != TOUR:  # the guide knows its tools by heart
+            wish = first_wish(options.offer, alias, key_offer, self.offering.usual)
+            ask, text_form = self.offering.offer(ask, prompt, wish, options.bounds, upstream, name)
         now = self._now().timestamp()
         own = run_id or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
         id_ = options.chat or own
-        record = ChatRecord(id=id_, caller=caller, model=name, started=now)
+        record = ChatRecord(id=id_, caller=caller, model=name, started=now, offer=ask.offer.to_json())
         memory = self._memory if options.show is not Show.RAW else None  # a raw answer has its rounds in it
-        return Turn(ask, upstream, self._tools, record, int(now), self._refusals, memory=memory, bounds=options.bounds)
+        return Turn(
+            ask,
+            upstream,
+            self._tools,
+            record,
+            int(now),
+            self._refusals,
+            memory=memory,
+            bounds=options.bounds,
+            text_form=text_form,
+        )
 
     def _begin(self, turn: Turn, raw: bytes, options: ChatOptions) -> Entry:
         """Enter the turn in the books. Raises ChatFailed while another one of its chat runs."""

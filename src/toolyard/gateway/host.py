@@ -1,6 +1,6 @@
 """What a chat needs of the program around it, as values and callables: the gateway knows no more of a Yard."""
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -8,7 +8,6 @@ from typing import Protocol
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.task import Task
 from toolyard.protocol.tool import ToolSpec
@@ -48,10 +47,10 @@ class Tools:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Texts:
-    """What placeholders become."""
+    """What is told to a model: the tools, and what placeholders become."""
 
-    specs: Callable[[], Iterable[ToolSpec]]  # of all tools, in order
-    manifest: Callable[[str], Manifest | None]  # of a plugin that is ready
+    specs: Callable[[], Iterable[ToolSpec]]  # of all tools: the built-in ones first, then the others, each by name
+    version: Callable[[], Hashable]  # changes whenever they do
     static: Callable[[], Mapping[str, str]]
     task: Callable[[str, str, str], Awaitable[Task | None]]  # plugin, id, caller
     now: Callable[[], datetime]  # in the configured zone

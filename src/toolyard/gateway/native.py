@@ -3,6 +3,7 @@
 A call that cannot be run, such as one whose arguments are not JSON, fails like any other: it is told and kept.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final
@@ -41,10 +42,16 @@ class Ownership:
     """
 
     client: frozenset[str] = _NONE  # the names of the client's tools
-    is_offered: bool = True  # whether ours were offered to the model
+    brings_tools: bool = False  # some tools have no name
+    is_offered: bool = False  # whether ours were offered natively
+
+    @classmethod
+    def of(cls, body: JsonObject) -> "Ownership":
+        """Return whose tools a request knows as it came."""
+        return cls(client_tools(body), bool(body.get("tools") or body.get("functions")))
 
     def is_client(self, name: str) -> bool:
-        return name in self.client or (bool(self.client) and not self.is_offered)
+        return name in self.client or (self.brings_tools and not self.is_offered)
 
 
 def name_of(call: JsonObject) -> str:
@@ -126,11 +133,16 @@ class _Call:
         return made
 
 
-def jobs_of(calls: list[JsonObject], tools: Tools, caller: str, *, cut: bool = False) -> list[Job]:
-    """The work; the last call of a reply that was ``cut`` is not run unless it is whole."""
+def jobs_of(
+    calls: list[JsonObject], tools: Tools, caller: str, *, names: Mapping[str, str], cut: bool = False
+) -> list[Job]:
+    """The work; the last call of a reply that was ``cut`` is not run unless it is whole.
+
+    ``names``: our tools, by the names under which they were offered.
+    """
     made = []
     for number, call in enumerate(calls, 1):
-        name, use_id = name_of(call), str(call.get("id") or "")
+        name, use_id = names.get(name_of(call), name_of(call)), str(call.get("id") or "")
         id_ = use_id or f"call_{uuid4().hex}"  # not every provider gives one, and the result has to name it
         arguments, problem = _arguments(call, cut=cut and number == len(calls))
         if number > MAX_CALLS:

@@ -9,15 +9,17 @@ from toolyard.gateway.bounds import Bounds, bounds_of
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.shown import Show
 from toolyard.gateway.vcp import handle_of
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.offer import OfferMode
 
 EXTENSION: Final = "toolyard"  # for what OpenAI has no word for
 CHAT_HEADER: Final = "X-Toolyard-Chat"
 SHOW_HEADER: Final = "X-Toolyard-Show"
+OFFER_HEADER: Final = "X-Toolyard-Offer"
 RETRY_HEADER: Final = "x-stainless-retry-count"  # OpenAI's SDKs count their own retries in it
 TIMEOUT_HEADERS: Final = ("x-stainless-read-timeout", "x-stainless-timeout")  # and say how long they wait
 NO_HEADERS: Final[Mapping[str, str]] = {}
-_FIELDS: Final = frozenset({"chat", "show", "tools", "mode"})
+_FIELDS: Final = frozenset({"chat", "show", "tools", "mode", "offer"})
 _ID = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 
@@ -28,6 +30,7 @@ class ChatOptions:
     show: Show
     handle: str  # by which the client may interrupt the request
     bounds: Bounds
+    offer: OfferMode | None  # how tools are to be offered; None: the request does not say
     is_retry: bool  # the client has sent the same request before, and got no answer
     timeout_s: float | None  # after which the client gives up and sends it again
 
@@ -55,6 +58,7 @@ def parse_options(
         show=Show(form) if form else usual,
         handle=handle_of(body),
         bounds=bounds_of(fields, may_approve=may_approve),
+        offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
         is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
         timeout_s=next((found for name in TIMEOUT_HEADERS if (found := _number(headers.get(name, "")))), None),
     )
@@ -65,6 +69,14 @@ def name_of_chat(body: JsonObject, headers: Mapping[str, str]) -> str:
     fields = body.get(EXTENSION)
     own = fields.get("chat") if isinstance(fields, dict) else None
     return str(own or headers.get(CHAT_HEADER.lower(), ""))
+
+
+def _offer(value: Json) -> OfferMode | None:
+    if not value:
+        return None
+    if value not in list(OfferMode):
+        raise bad_request(f"'offer' is one of {', '.join(OfferMode)}, not '{str(value)[:50]}'")
+    return OfferMode(str(value))
 
 
 def wants_json(body: JsonObject) -> bool:

@@ -14,6 +14,7 @@ import orjson
 from toolyard.gateway.faults import ChatFailed, bad_request, written
 from toolyard.gateway.form_model import FormModel, boundary_of
 from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.offering import split_alias
 from toolyard.gateway.upstreams import Upstreams
 from toolyard.protocol.json import json_value
 
@@ -62,7 +63,7 @@ class PassThrough:
             data = data if masked is text else masked.encode()
             return Outgoing(path=request.path, body=data, content_type="application/json", accept=request.accept)
 
-        return await self._upstreams().forward(model or "", outgoing)
+        return await self._upstreams().forward(split_alias(model or "")[0], outgoing)
 
     async def _forward_form(self, request: Incoming) -> Forwarded:
         boundary = boundary_of(request.content_type)
@@ -91,7 +92,7 @@ class PassThrough:
             )
 
         try:
-            return await self._upstreams().forward(form.model, outgoing)
+            return await self._upstreams().forward(split_alias(form.model)[0], outgoing)
         except ChatFailed as failed:
             raise upload.failure or failed from None
 

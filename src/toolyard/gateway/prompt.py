@@ -3,26 +3,32 @@
 Tools, clock and static values are filled in system messages only; results of asynchronous tasks in system and
 assistant messages, and only those of this caller. One pass: what is inserted is never looked at again, and what came
 from a tool is made inert first. Messages without placeholders are passed on as the very same objects.
+
+A listing of tools is inserted once in a request; where its placeholder stands again, nothing is. All placeholders
+together make a prompt grow by at most ``MAX_GROWTH`` bytes: a request that asks for more is refused.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.host import Texts
+from toolyard.gateway.language import detect_language
+from toolyard.gateway.listing import write_tools
 from toolyard.gateway.vcp import FORBIDDEN
 from toolyard.gateway.vcp_media import remove_media
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.manifest import plugin_text
 from toolyard.protocol.placeholders import Kind, Placeholder, fill, placeholders
-from toolyard.protocol.request_text import format_request, neutralise
+from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
 from toolyard.protocol.task import result_text
-from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool_text import tool_text
 
+MAX_GROWTH: Final = 4 * 2**20
 _DAYS = ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日")
-_NO_TOOLS = "没有可用的VCP工具描述信息"
-_BETWEEN = "\n\n---\n\n"
-_SYSTEM = ("system", "developer")
+SYSTEM: Final = ("system", "developer")
+_LISTINGS: Final = (Kind.TOOL, Kind.ALL_TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,39 +36,34 @@ class Filled:
     messages: list[Json]
     changed: bool
     forbids_tools: bool
+    lists_tools: bool = False  # a placeholder has told the model about tools
 
 
 async def filled(messages: list[Json], texts: Texts, caller: str, nonce: str | None = None) -> Filled:
-    """The messages as the model gets them."""
+    """Return the messages as the model gets them. Raises ChatFailed when they would become too long."""
     made: list[Json] = []
     forbids = False
+    expansion = _Expansion(messages, texts, caller)
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
-        if isinstance(message, dict) and (role in _SYSTEM or role == "assistant"):
-            forbids = forbids or (role in _SYSTEM and _holds(message, FORBIDDEN))
-            made.append(await _message(message, texts, caller, system=role in _SYSTEM, nonce=nonce))
+        if isinstance(message, dict) and (role in SYSTEM or role == "assistant"):
+            forbids = forbids or (role in SYSTEM and _holds(message, FORBIDDEN))
+            made.append(await _message(message, expansion, is_system=role in SYSTEM, nonce=nonce))
         else:
             made.append(message)
     changed = any(new is not old for new, old in zip(made, messages, strict=True))
-    return Filled(made if changed else messages, changed, forbids)
+    return Filled(made if changed else messages, changed, forbids, expansion.lists_tools)
 
 
-def tool_text(spec: ToolSpec) -> str:
-    """A built-in tool as its placeholder shows it: laid out as a plugin's."""
-    example = format_request(spec.name, {name: f"({_hint(spec, name)})" for name in _wanted(spec)})
-    lines = [
-        f"- {spec.name} ({spec.name}) - 命令: N/A:",
-        *_indented(spec.description),
-        "  调用示例:",
-        *_indented(example),
-    ]
-    return "\n".join(lines)
+def add_nonce(text: str, nonce: str) -> str:
+    """Return the text with a nonce in every start marker, so that a model writes it too."""
+    return text.replace(START, START.replace("]", f":{nonce}]"))
 
 
-async def _message(message: JsonObject, texts: Texts, caller: str, *, system: bool, nonce: str | None) -> Json:
+async def _message(message: JsonObject, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> Json:
     content = message.get("content")
     if isinstance(content, str):
-        new = await _text(content, texts, caller, system=system, nonce=nonce)
+        new = await _text(content, expansion, is_system=is_system, nonce=nonce)
         return message if new is content else {**message, "content": new}
     if not isinstance(content, list):
         return message
@@ -70,63 +71,100 @@ async def _message(message: JsonObject, texts: Texts, caller: str, *, system: bo
     for part in content:
         inner = part.get("text") if isinstance(part, dict) else None
         if isinstance(part, dict) and isinstance(inner, str):
-            made = await _text(inner, texts, caller, system=system, nonce=nonce)
+            made = await _text(inner, expansion, is_system=is_system, nonce=nonce)
             parts.append(part if made is inner else {**part, "text": made})
         else:
             parts.append(part)
     return {**message, "content": parts} if any(a is not b for a, b in zip(parts, content, strict=True)) else message
 
 
-async def _text(text: str, texts: Texts, caller: str, *, system: bool, nonce: str | None) -> str:
-    made = text
-    if "{{" in text:
-        values = await _values(text, texts, caller, system=system)
-        if values:
-            made = fill(text, lambda found: values.get(found.name))
-    if system and FORBIDDEN in made:
+async def _text(text: str, expansion: "_Expansion", *, is_system: bool, nonce: str | None) -> str:
+    made = await expansion.expand(text, is_system=is_system) if "{{" in text else text
+    if is_system and FORBIDDEN in made:
         made = made.replace(FORBIDDEN, "")
-    if system and nonce is not None and START in made:
-        made = made.replace(START, START.replace("]", f":{nonce}]"))
-    return made if system or "base64," not in made else remove_media(made)
+    if is_system and nonce is not None and START in made:
+        made = add_nonce(made, nonce)
+    return made if is_system or "base64," not in made else remove_media(made)
 
 
-async def _values(text: str, texts: Texts, caller: str, *, system: bool) -> dict[str, str]:
-    """What each placeholder of the text becomes, by what stands between its braces."""
-    found: dict[str, str] = {}
-    static: Mapping[str, str] | None = None
-    for placeholder in placeholders(text):
-        if placeholder.name in found:
-            continue
-        value = await _task(placeholder, texts, caller)
-        if value is None and system:
-            if static is None:
-                static = texts.static()
-            value = _owners(placeholder, texts, static)
-        if value is not None:
-            found[placeholder.name] = value
-    return found
+class _Expansion:
+    """The placeholders of one request: what each becomes, which listings stand in it, and how much it has grown."""
 
+    def __init__(self, messages: list[Json], texts: Texts, caller: str) -> None:
+        self._messages, self._texts, self._caller = messages, texts, caller
+        self._values: dict[str, _Value | None] = {}  # by what stands between the braces
+        self._static: Mapping[str, str] | None = None
+        self._listed: set[str] = set()
+        self._language = ""
+        self._growth = 0
 
-async def _task(placeholder: Placeholder, texts: Texts, caller: str) -> str | None:
-    if placeholder.kind is not Kind.ASYNC_RESULT:
-        return None
-    task = await texts.task(placeholder.parts[0], placeholder.parts[1], caller)
-    return None if task is None else neutralise(result_text(task))
+    @property
+    def lists_tools(self) -> bool:
+        return bool(self._listed)
 
+    async def expand(self, text: str, *, is_system: bool) -> str:
+        """Return the text with its placeholders filled; the same object when there is nothing to fill."""
+        is_known = False
+        for placeholder in placeholders(text):
+            if is_system or placeholder.kind is Kind.ASYNC_RESULT:
+                if placeholder.name not in self._values:
+                    self._values[placeholder.name] = await self._value(placeholder)
+                is_known = is_known or self._values[placeholder.name] is not None
+        return fill(text, lambda found: self._insert(found, is_system=is_system)) if is_known else text
 
-def _owners(placeholder: Placeholder, texts: Texts, static: Mapping[str, str]) -> str | None:
-    if placeholder.name in static:
-        return neutralise(static[placeholder.name])
-    match placeholder.kind:
-        case Kind.CLOCK:
-            return _clock(placeholder.name, texts)
-        case Kind.TOOL:
-            return _tool(placeholder.parts[0], texts)
-        case Kind.ALL_TOOLS:
-            told = (_spec_text(spec, texts) for spec in texts.specs())
-            return _BETWEEN.join(text for text in told if text) or _NO_TOOLS
-        case _:
+    def _insert(self, placeholder: Placeholder, *, is_system: bool) -> str | None:
+        value = self._values.get(placeholder.name)
+        if value is None or not (is_system or placeholder.kind is Kind.ASYNC_RESULT):
             return None
+        if value.is_listing:
+            if placeholder.name in self._listed:
+                return ""
+            self._listed.add(placeholder.name)
+        start, end = placeholder.span
+        self._growth += value.size - (end - start)
+        if self._growth > MAX_GROWTH:
+            raise _too_long()
+        return value.text
+
+    async def _value(self, placeholder: Placeholder) -> "_Value | None":
+        if placeholder.kind is Kind.ASYNC_RESULT:
+            task = await self._texts.task(placeholder.parts[0], placeholder.parts[1], self._caller)
+            return None if task is None else _Value(neutralise(result_text(task)))
+        if self._static is None:
+            self._static = self._texts.static()
+        if placeholder.name in self._static:
+            return _Value(neutralise(self._static[placeholder.name]))
+        if placeholder.kind is Kind.CLOCK:
+            return _Value(_clock(placeholder.name, self._texts))
+        listing = self._listing(placeholder) if placeholder.kind in _LISTINGS else None
+        return None if listing is None else _Value(listing, is_listing=True)
+
+    def _listing(self, placeholder: Placeholder) -> str | None:
+        self._language = self._language or detect_language(self._messages)
+        specs = list(self._texts.specs())
+        if placeholder.kind is Kind.ALL_TOOLS:
+            return write_tools(specs, self._language)
+        name = placeholder.parts[0]
+        spec = next((spec for spec in specs if name in (spec.name, *spec.aliases)), None)
+        return None if spec is None else tool_text(spec, self._language)
+
+
+class _Value:
+    """A text to insert, with the bytes that it takes."""
+
+    __slots__ = ("is_listing", "size", "text")
+
+    def __init__(self, text: str, *, is_listing: bool = False) -> None:
+        self.text, self.is_listing = text, is_listing
+        self.size = len(text.encode(errors="replace"))
+
+
+def _too_long() -> ChatFailed:
+    return bad_request(
+        f"the placeholders of this request make its prompt longer by more than {MAX_GROWTH // 2**20} MiB: "
+        "use fewer or shorter ones",
+        "prompt_too_long",
+    )
 
 
 def _clock(name: str, texts: Texts) -> str:
@@ -136,35 +174,9 @@ def _clock(name: str, texts: Texts) -> str:
     return f"{now:%H:%M:%S}" if name == "Time" else _DAYS[now.weekday()]
 
 
-def _tool(name: str, texts: Texts) -> str | None:
-    spec = next((spec for spec in texts.specs() if name in (spec.name, *spec.aliases)), None)
-    return None if spec is None else _spec_text(spec, texts)
-
-
-def _spec_text(spec: ToolSpec, texts: Texts) -> str:
-    manifest = texts.manifest(spec.name)
-    return tool_text(spec) if manifest is None else plugin_text(manifest)
-
-
 def _holds(message: JsonObject, words: str) -> bool:
     content = message.get("content")
     if isinstance(content, str):
         return words in content
     parts = content if isinstance(content, list) else []
     return any(isinstance(part, dict) and words in str(part.get("text", "")) for part in parts)
-
-
-def _wanted(spec: ToolSpec) -> list[str]:
-    required = spec.parameters.get("required")
-    return [str(name) for name in required] if isinstance(required, list) else []
-
-
-def _hint(spec: ToolSpec, name: str) -> str:
-    properties = spec.parameters.get("properties")
-    schema = properties.get(name) if isinstance(properties, dict) else None
-    told = schema.get("description") if isinstance(schema, dict) else None
-    return " ".join(str(told or name).split())[:120]
-
-
-def _indented(text: str) -> list[str]:
-    return [f"    {line}" for line in text.strip().split("\n")]

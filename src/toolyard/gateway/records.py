@@ -5,6 +5,7 @@ from typing import Final
 
 import orjson
 
+from toolyard.gateway.offer import NO_OFFER
 from toolyard.protocol.json import Json, JsonObject
 
 MAX_SENT: Final = 256 * 1024  # bytes of one round that are kept
@@ -19,6 +20,7 @@ class ChatRecord:
     started: float
     state: str = "running"
     error: str = ""
+    offer: JsonObject = field(default_factory=NO_OFFER.to_json)  # the tools that the model was told of
     rounds: list[bytes] = field(default_factory=list)  # secrets are masked already
     work: list[JsonObject] = field(default_factory=list)
 
@@ -43,6 +45,7 @@ class ChatRecord:
             "started": self.started,
             "state": self.state,
             "error": self.error or None,
+            "offer": self.offer,
             "rounds": [{"sent": _json(body)} for body in self.rounds],
             "work": list(self.work),
         }

@@ -26,12 +26,13 @@ from toolyard.gateway.media import part_kinds, replace_parts
 from toolyard.gateway.media_link import publish_all
 from toolyard.gateway.media_refusals import NOTE, MediaRefusals, Model, may_refuse_media
 from toolyard.gateway.memory import FinishedTurn, TurnMemory
-from toolyard.gateway.native import Ownership
+from toolyard.gateway.offering import TextForm
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.reply import Reply
 from toolyard.gateway.rounds import Rounds
 from toolyard.gateway.shown import Show, call_event, limit_note, waiting_event, waiting_text, work_text
 from toolyard.gateway.streamed_reply import StreamedReply
+from toolyard.gateway.tool_refusals import is_tool_refusal
 from toolyard.gateway.upstream import Upstream
 from toolyard.gateway.view import View
 from toolyard.gateway.whole_reply import WholeReply
@@ -56,11 +57,13 @@ class Turn:
         *,
         memory: TurnMemory | None = None,
         bounds: Bounds = Bounds(),  # noqa: B008 it is frozen
+        text_form: TextForm | None = None,
     ) -> None:
+        """``text_form``: the same request for a model that refuses native tools."""
         self.ask, self._upstream, self._tools, self.record = ask, upstream, tools, record
         self._bounds = bounds
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
-        self._owners = Ownership(native.client_tools(ask.body))
+        self._text_form = text_form
         self._messages = ask.messages
         self._refusals, self._memory = refusals, memory
         self._rounds: Rounds = []  # the messages that each round has added
@@ -81,7 +84,20 @@ class Turn:
     async def open(self) -> None:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
         with suppress(Interrupted):  # the answer will say so
-            await self._send(self._request)
+            try:
+                await self._send(self._request)
+            except ChatFailed as failed:
+                if self._text_form is None or not is_tool_refusal(failed.fault):
+                    raise
+                self._take(self._text_form.make())
+                await self._send(self._request)
+                self._text_form.remember()
+
+    def _take(self, ask: Ask) -> None:
+        """Ask in another form from now on; nothing was answered yet."""
+        self.ask, self._request, self._messages = ask, ask.raw, ask.messages
+        self.record.offer = ask.offer.to_json()
+        self._streamed = self._new_reply()
 
     def interrupt(self) -> None:
         if not self.interruption.ask():
@@ -160,7 +176,7 @@ class Turn:
 
     def _new_reply(self) -> StreamedReply:
         return StreamedReply(
-            self.head, self._view(), self._upstream.name, self._round, self._owners, looks=self.ask.looks
+            self.head, self._view(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
         )
 
     def _view(self) -> View:
@@ -198,7 +214,7 @@ class Turn:
         with self.interruption.stops():
             raw = await self._open_answer.whole()
         self._reply = WholeReply(
-            raw, self.head, self._view(), self._upstream.name, self._round, self._owners, looks=self.ask.looks
+            raw, self.head, self._view(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
         )
         return []
 
@@ -209,7 +225,7 @@ class Turn:
 
     async def _ask_next(self, reply: Reply) -> None:
         """Ask the model once more, with what its requests came to."""
-        ours = [call for call in reply.calls if not self._owners.is_client(native.name_of(call))]
+        ours = [call for call in reply.calls if not self.ask.owners.is_client(native.name_of(call))]
         added = answered(reply.message(), ours, self._results)
         self._rounds.append(added)
         added = replace_parts(added, self._refusals.find(self._model), NOTE)
@@ -274,8 +290,10 @@ class Turn:
             return []
         found = reply.view.requests
         written = requests.jobs_of(found, self._tools, self.ask.caller, self._messages, reply.text if found else "")
-        calls = [call for call in reply.calls if not self._owners.is_client(native.name_of(call))]
-        ours = native.jobs_of(calls, self._tools, self.ask.caller, cut=reply.finish == native.CUT)
+        calls = [call for call in reply.calls if not self.ask.owners.is_client(native.name_of(call))]
+        ours = native.jobs_of(
+            calls, self._tools, self.ask.caller, names=self.ask.offer.names, cut=reply.finish == native.CUT
+        )
         return [self._bounds.within(job, self._tools.spec).of_chat(self.record.id) for job in (*ours, *written)]
 
     async def _do(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:

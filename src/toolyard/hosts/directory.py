@@ -6,7 +6,7 @@ heard, because this process or the database stood still, every host gets a whole
 """
 
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -158,6 +158,10 @@ class Directory:
             for name, spec in seen.tools.items():
                 found.setdefault(name, spec)
         return found
+
+    def version(self) -> Hashable:
+        """Return what changes whenever the tools of other hosts do."""
+        return tuple((name, seen.offer) for name, seen in self._hosts.items() if name != self._me.name)
 
     async def forget(self) -> None:
         before = self._clock.now().timestamp() - _KEPT_S

@@ -5,7 +5,7 @@ limit and other hosts have it too, its calls go through the queue, because only 
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Hashable, Iterator, Set
 
 from toolyard.engine.clock import Clock
 from toolyard.errors import StorageError
@@ -54,6 +54,9 @@ class RemoteTools:
     def all(self) -> "Iterator[RemoteTool]":
         here = self._here()
         return (RemoteTool(self, spec) for name, spec in self._directory.all_elsewhere().items() if name not in here)
+
+    def version(self) -> Hashable:
+        return self._directory.version()
 
     async def run(self, call: ToolCall, spec: ToolSpec) -> Outcome:
         """Send a call, wait for its end. Cancelled, it takes the call back, or asks whoever runs it to stop."""

@@ -61,6 +61,7 @@ class Plugins:
         self._files: dict[Path, PluginFiles] = {}
         self._all: tuple[Plugin, ...] = ()
         self._by_name: dict[str, Plugin] = {}
+        self.version = 0  # counts the refreshes that found something
 
     @property
     def all(self) -> tuple[Plugin, ...]:
@@ -101,7 +102,9 @@ class Plugins:
         self._by_name = {}
         for plugin in sorted(self._all, key=lambda plugin: _claim(plugin.state)):
             self._by_name.setdefault(plugin.name, plugin)
-        return _changes(before, {plugin.folder: plugin for plugin in self._all})
+        changes = _changes(before, {plugin.folder: plugin for plugin in self._all})
+        self.version += bool(changes)
+        return changes
 
     def disable(self, plugin: Plugin) -> None:
         """Until it is enabled again, in every run with this home. Raises ConfigError."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from toolyard.dialects.function_tool import LANGUAGE
 from toolyard.plugins.examples import COMMANDS, Example, examples_of
 from toolyard.plugins.outliving import find_outliving
 from toolyard.plugins.plugin import Plugin, Problem, State
@@ -26,6 +27,7 @@ _REPEAT = re.compile(
 )
 _PLACEHOLDER = re.compile(r"VCP_ASYNC_RESULT::([^:{}\s]+)::")
 _KNOWN_TEXTS = ("displayName", "description", "example")  # read_manifest itself tells of what is hidden in these
+_TRANSLATIONS = "translations"  # and in these
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,8 @@ def _of_texts(text: _Text, manifest: Manifest) -> Iterator[Problem]:
     """Whatever a model gets to read, also inside a schema."""
     for path, value in _model_texts(manifest):
         for message, words in poison_in(value):
-            if message == HIDDEN and len(path) in (1, len(COMMANDS) + 2) and path[-1] in _KNOWN_TEXTS:
+            is_text = len(path) in (1, len(COMMANDS) + 2) and path[-1] in _KNOWN_TEXTS
+            if message == HIDDEN and (is_text or path[0] == _TRANSLATIONS):
                 continue
             quoted = f': "{words}"' if words else ""
             fix = "Say only what the plugin does and how it is called."
@@ -90,7 +93,9 @@ def _model_texts(manifest: Manifest) -> Iterator[tuple[Path, str]]:
     capabilities = manifest.fields.get("capabilities")
     listed = capabilities.get(COMMANDS[-1]) if isinstance(capabilities, dict) else None
     shown: dict[Path, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
-    yield from (*_strings(shown), *_strings({COMMANDS: listed}))
+    translations = manifest.fields.get(_TRANSLATIONS)
+    english = translations.get(LANGUAGE) if isinstance(translations, dict) else None
+    yield from (*_strings(shown), *_strings({(_TRANSLATIONS, LANGUAGE): english}), *_strings({COMMANDS: listed}))
 
 
 def _strings(values: "dict[Path, Json]") -> Iterator[tuple[Path, str]]:

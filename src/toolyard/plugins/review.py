@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.plugin import Plugin, Problem
 from toolyard.plugins.trust import Review
 from toolyard.protocol.manifest import Manifest, plugin_text, tool_spec
@@ -43,6 +44,7 @@ class Reviewed:
             "manifest_diff": review.manifest_diff,
             "model_reads": spec.description,
             "parameters": spec.parameters,
+            "native": to_function(spec),
             "prompt_text": plugin_text(self.manifest),
             "problems": problem_data(self.problems),
         }

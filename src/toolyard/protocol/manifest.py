@@ -9,7 +9,7 @@ has the whole object as written. At most 1 MiB, 50 levels, 200 commands and 100 
 from toolyard.protocol.json_text import Container
 from toolyard.protocol.manifests.reading import manifest_of
 from toolyard.protocol.manifests.source import Fault, blank_comments, line_and_column, parse, place, written
-from toolyard.protocol.manifests.spec import command_spec, plugin_text, tool_spec
+from toolyard.protocol.manifests.spec import command_spec, tool_spec
 from toolyard.protocol.manifests.values import (
     Command,
     ConfigKey,
@@ -19,8 +19,9 @@ from toolyard.protocol.manifests.values import (
     PluginType,
     Push,
     Read,
-    Translation,
 )
+from toolyard.protocol.tool import Translation
+from toolyard.protocol.tool_text import plugin_text
 
 __all__ = [
     "Command",

@@ -20,6 +20,15 @@ class Risk(StrEnum):
     NETWORK = "network"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """The texts of a tool in another language, for people and for models that are spoken to in it."""
+
+    display_name: str = ""  # empty: the tool's own
+    description: str = ""
+    parameters: Mapping[str, str] = field(default_factory=dict)  # help by name; "edits.text": inside edits
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolSpec:
     """Each is one of its own: it has a hash, so that what is made from it can be kept."""
@@ -27,6 +36,10 @@ class ToolSpec:
     name: str
     description: str  # what the model reads
     parameters: JsonObject  # a JSON Schema of type object
+    translations: Mapping[str, Translation] = field(default_factory=dict, repr=False)  # by language: "zh"
+    examples: tuple[JsonObject, ...] = ()  # arguments of calls that can run as they are
+    prompt_text: str | None = None  # a plugin's own text for prompts, as VCPToolBox lays it out; None: made from these
+    on_request: bool = False  # it repeats other tools under other names: offered only to a chat that names it
     synonyms: Mapping[str, str] = field(default_factory=dict)  # another name -> the parameter it means
     aliases: tuple[str, ...] = ()  # other names of the tool
     risk: Risk = Risk.READ

@@ -1,9 +1,10 @@
 """What a tool is, as JSON: the text by which hosts tell each other, exact as ``outcome_json`` is; and what is shown."""
 
 import json
+from dataclasses import asdict
 
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.tool import Risk, ToolSpec, Translation
 
 
 def shown_spec(spec: ToolSpec) -> JsonObject:
@@ -23,6 +24,8 @@ def spec_text(spec: ToolSpec) -> str:
     return json.dumps(
         {
             "name": spec.name, "description": spec.description, "parameters": spec.parameters,
+            "translations": {language: asdict(one) for language, one in spec.translations.items()},
+            "examples": spec.examples, "prompt_text": spec.prompt_text, "on_request": spec.on_request,
             "synonyms": dict(spec.synonyms), "aliases": spec.aliases, "risk": spec.risk.value,
             "reading_commands": spec.reading_commands, "fingerprint": spec.fingerprint,
             "plugin_id": spec.plugin_id, "hides_plugins": spec.hides_plugins, "timeout_s": spec.timeout_s,
@@ -37,5 +40,6 @@ def spec_from(text: str) -> ToolSpec:
     """Fields that a newer host adds are left out; it may know more than this one."""
     value = json.loads(text)
     known = {key: value[key] for key in ToolSpec.__dataclass_fields__ if key in value}
-    lists = {key: tuple(value[key]) for key in ("aliases", "reading_commands")}
-    return ToolSpec(**{**known, **lists, "risk": Risk(value["risk"])})
+    lists = {key: tuple(value.get(key, ())) for key in ("aliases", "reading_commands", "examples")}
+    translations = {language: Translation(**one) for language, one in value.get("translations", {}).items()}
+    return ToolSpec(**{**known, **lists, "translations": translations, "risk": Risk(value["risk"])})

@@ -16,7 +16,7 @@ from toolyard.protocol.patch import structured_patch
 from toolyard.protocol.patching.text import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, ChangingTool, remark, require_no_new_mask
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked_targets
@@ -26,7 +26,7 @@ from toolyard.workspace.undo import Content
 
 SPEC = ToolSpec(
     name="ApplyPatch",
-    description=description(__file__),
+    **load_words("ApplyPatch", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -37,6 +37,12 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     risk=Risk.WRITE,
+    examples=(
+        {
+            "patch": "*** Begin Patch\n*** Update File: README.md\n@@\n-Hello world\n+Hello, world!\n"
+            "*** Add File: notes.txt\n+first line\n*** End Patch"
+        },
+    ),
     straight=True,
 )
 

@@ -13,20 +13,20 @@ from toolyard.protocol.locate import locate
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.workspace.document import Document
 
-OLD_STRING: JsonObject = {"type": "string", "description": "The text to replace, exactly as it stands in the file."}
-NEW_STRING: JsonObject = {"type": "string", "description": "The text to put in its place."}
-REPLACE_ALL: JsonObject = {"type": "boolean", "default": False, "description": "Replace every place, not just one."}
+OLD_STRING: JsonObject = {"type": "string", "description": "Text to replace, exactly as in the file."}
+NEW_STRING: JsonObject = {"type": "string", "description": "Text to put in its place."}
+REPLACE_ALL: JsonObject = {"type": "boolean", "default": False, "description": "Replace every occurrence."}
 
 SPEC = ToolSpec(
     name="Edit",
-    description=description(__file__),
+    **load_words("Edit", __file__),
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
             "old_string": OLD_STRING,
             "new_string": NEW_STRING,
             "replace_all": REPLACE_ALL,
@@ -38,6 +38,7 @@ SPEC = ToolSpec(
     },
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
+    examples=({"path": "README.md", "old_string": "Hello world", "new_string": "Hello, world!"},),
     straight=True,
     splits_batches=True,
 )

@@ -20,7 +20,7 @@ from toolyard.tools.operations.request import CANONICAL, Command, Request, threa
 from toolyard.tools.operations.searching import MAX_RESULTS, Searching
 from toolyard.tools.operations.special import Special
 from toolyard.tools.operations.writing import Writing
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, SafeFetch
@@ -42,7 +42,7 @@ _COMMANDS: list[Json] = [
 ]  # fmt: skip
 _PROPERTIES: dict[str, Json] = {
     # Any other text comes through: the tool answers it as VCP does, and says what there is.
-    "command": _text("What to do.", empty=False) | {"anyOf": [{"enum": _COMMANDS}, {"type": "string"}]},
+    "command": _text("The command to run.", empty=False) | {"anyOf": [{"enum": _COMMANDS}, {"type": "string"}]},
     "path": _text("The file or folder: filePath, directoryPath or searchPath.", empty=False),
     "source": _text("What to copy, move or rename: sourcePath.", empty=False),
     "destination": _text("Where to: destinationPath.", empty=False),
@@ -63,7 +63,8 @@ _PROPERTIES: dict[str, Json] = {
 SPEC = ToolSpec(
     name="FileOperator",
     aliases=("ServerFileOperator",),
-    description=description(
+    **load_words(
+        "FileOperator",
         __file__,
         max_lines=MAX_LINES,
         max_bytes=MAX_BYTES,
@@ -78,6 +79,8 @@ SPEC = ToolSpec(
         "required": ["command"],
         "additionalProperties": False,
     },
+    examples=({"command": "ReadFile", "filePath": "README.md"},),
+    on_request=True,
     synonyms=CANONICAL,
     risk=Risk.WRITE,
     reading_commands=("ListAllowedDirectories", "ReadFile", "ListDirectory", "FileInfo", "SearchFiles"),

@@ -25,7 +25,7 @@ from toolyard.tools.searching import (
     timed_out,
     unreadable,
 )
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.search.confine import confined
 from toolyard.workspace.search.fileglob import MAX_GROUPS, FileGlob
@@ -37,40 +37,40 @@ DEFAULT_LIMIT = 100
 
 SPEC = ToolSpec(
     name="Glob",
-    description=description(__file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_groups=MAX_GROUPS),
+    **load_words("Glob", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_groups=MAX_GROUPS),
     parameters={
         "type": "object",
         "properties": {
-            "pattern": {"type": "string", "minLength": 1, "description": "The files to find, such as **/*.py."},
+            "pattern": {"type": "string", "minLength": 1, "description": "Such as **/*.py."},
             "path": {
                 "type": "string",
                 "minLength": 1,
                 "default": ".",
-                "description": "The folder to look in, relative to the root.",
+                "description": "Folder to search, relative to the project root.",
             },
             "sort": {
                 "type": "string",
                 "enum": ["path", "modified"],
                 "default": "path",
-                "description": "The order: by path, or the last changed first.",
+                "description": "By path, or last changed first.",
             },
             "offset": {
                 "type": "integer",
                 "minimum": 0,
                 "default": 0,
-                "description": "How many paths to leave out first.",
+                "description": "Paths to skip.",
             },
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_LINES,
                 "default": DEFAULT_LIMIT,
-                "description": "How many paths to return.",
+                "description": "Paths to return.",
             },
             "include_hidden": {
                 "type": "boolean",
                 "default": False,
-                "description": "Also find names that begin with a dot, without one in the pattern.",
+                "description": "Also find names that begin with a dot.",
             },
             "include_ignored": {
                 "type": "boolean",
@@ -81,6 +81,7 @@ SPEC = ToolSpec(
         "required": ["pattern"],
         "additionalProperties": False,
     },
+    examples=({"pattern": "**/*.md", "sort": "modified"},),
     straight=True,
     splits_batches=True,
 )

@@ -18,7 +18,7 @@ from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.grep_answer import Search, Stopped, answer
 from toolyard.tools.searching import TIME_CAP_S, segments
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
 from toolyard.workspace.search.batches import batches
@@ -48,7 +48,8 @@ def _lines(what: str) -> Json:
 
 SPEC = ToolSpec(
     name="Grep",
-    description=description(
+    **load_words(
+        "Grep",
         __file__,
         default_limit=DEFAULT_LIMIT,
         max_limit=MAX_LINES,
@@ -58,35 +59,35 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "pattern": {"type": "string", "minLength": 1, "description": "A regular expression, as ripgrep has them."},
+            "pattern": {"type": "string", "minLength": 1, "description": "Regular expression."},
             "path": {
                 "type": "string",
                 "minLength": 1,
                 "default": ".",
-                "description": "The file or folder to search, relative to the root.",
+                "description": "File or folder, relative to the project root.",
             },
             "glob": {
                 "type": "string",
                 "minLength": 1,
-                "description": "Search only files that match this, such as *.py; the patterns are those of Glob.",
+                "description": "Only files that match, such as *.py; as in Glob.",
             },
             "case_sensitive": _switch("Whether capital and small letters differ.", default=True),
             "literal": _switch("Take the pattern as plain text."),
-            "multiline": _switch("Let the pattern match over several lines; . then also matches a newline."),
-            "before": _lines("How many lines to show before each match."),
-            "after": _lines("How many lines to show after each match."),
+            "multiline": _switch("Match across lines; . then matches newlines too."),
+            "before": _lines("Lines to show before each match."),
+            "after": _lines("Lines to show after each match."),
             "output": {
                 "type": "string",
                 "enum": ["content", "files", "count"],
                 "default": "content",
-                "description": "The matching lines, only their files, or the number of them in each file.",
+                "description": "Matching lines, only their files, or their number in each file.",
             },
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_LINES,
                 "default": DEFAULT_LIMIT,
-                "description": "How many matches, files or counts to return.",
+                "description": "Results to return.",
             },
             "include_hidden": _switch("Also search names that begin with a dot."),
             "include_ignored": _switch("Also search what .gitignore leaves out."),
@@ -94,6 +95,7 @@ SPEC = ToolSpec(
         "required": ["pattern"],
         "additionalProperties": False,
     },
+    examples=({"pattern": "TODO|FIXME", "after": 2},),
     straight=True,
     splits_batches=True,
 )

@@ -14,7 +14,7 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_LINES
 from toolyard.tools.searching import fitting, segments
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.ignore import Ignores, read_rules
 from toolyard.workspace.names import to_text
@@ -29,7 +29,7 @@ _CHECK_EVERY = 256
 
 SPEC = ToolSpec(
     name="LS",
-    description=description(__file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
+    **load_words("LS", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
     parameters={
         "type": "object",
         "properties": {
@@ -37,20 +37,20 @@ SPEC = ToolSpec(
                 "type": "string",
                 "minLength": 1,
                 "default": ".",
-                "description": "The folder, relative to the root.",
+                "description": "Folder, relative to the project root.",
             },
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_LINES,
                 "default": DEFAULT_LIMIT,
-                "description": "How many entries to list.",
+                "description": "Entries to list.",
             },
             "offset": {
                 "type": "integer",
                 "minimum": 0,
                 "default": 0,
-                "description": "How many entries to leave out first.",
+                "description": "Entries to skip.",
             },
             "include_hidden": {"type": "boolean", "default": False, "description": "List names that begin with a dot."},
             "include_ignored": {"type": "boolean", "default": False, "description": "List what .gitignore leaves out."},
@@ -65,11 +65,12 @@ SPEC = ToolSpec(
                 "minimum": 1,
                 "maximum": MAX_DEPTH,
                 "default": 1,
-                "description": "How many levels to look into.",
+                "description": f"Levels to descend, up to {MAX_DEPTH}.",
             },
         },
         "additionalProperties": False,
     },
+    examples=({"path": ".", "depth": 2},),
     straight=True,
     splits_batches=True,
 )

@@ -14,20 +14,20 @@ from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.edit import NEW_STRING, OLD_STRING, REPLACE_ALL, new_file, require_existing
 from toolyard.tools.many_edits import EditedText
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.workspace.document import UTF8, Document
 
 SPEC = ToolSpec(
     name="MultiEdit",
-    description=description(__file__),
+    **load_words("MultiEdit", __file__),
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
             "edits": {
                 "type": "array",
                 "minItems": 1,
-                "description": "The edits, in the order in which they are made.",
+                "description": "Edits in order, each {old_string, new_string, replace_all}.",
                 "items": {
                     "type": "object",
                     "properties": {"old_string": OLD_STRING, "new_string": NEW_STRING, "replace_all": REPLACE_ALL},
@@ -43,6 +43,15 @@ SPEC = ToolSpec(
     },
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
+    examples=(
+        {
+            "path": "README.md",
+            "edits": [
+                {"old_string": "Hello world", "new_string": "Hello, world!"},
+                {"old_string": "colour", "new_string": "color", "replace_all": True},
+            ],
+        },
+    ),
     straight=True,
     splits_batches=True,
 )

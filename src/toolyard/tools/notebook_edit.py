@@ -11,20 +11,23 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.edit import require_existing
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.workspace.document import Document
 
 SPEC = ToolSpec(
     name="NotebookEdit",
-    description=description(__file__),
+    **load_words("NotebookEdit", __file__),
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "The notebook, relative to the root."},
-            "cell_number": {"type": "integer", "minimum": 0, "description": "The cell, counted from 0."},
-            "cell_id": {"type": "string", "minLength": 1, "description": "The cell's id, instead of its number."},
-            "new_source": {"type": "string", "description": "The cell's new content; not needed to delete."},
-            "cell_type": {"enum": [kind.value for kind in CellType], "description": "What the cell is to be."},
+            "path": {"type": "string", "minLength": 1, "description": "Notebook, relative to the project root."},
+            "cell_number": {"type": "integer", "minimum": 0, "description": "Counted from 0."},
+            "cell_id": {"type": "string", "minLength": 1, "description": "Instead of the number."},
+            "new_source": {"type": "string", "description": "New content; not needed to delete."},
+            "cell_type": {
+                "enum": [kind.value for kind in CellType],
+                "description": "Kept if left out; a new cell is code.",
+            },
             "edit_mode": {
                 "enum": [mode.value for mode in EditMode],
                 "default": EditMode.REPLACE.value,
@@ -38,6 +41,7 @@ SPEC = ToolSpec(
     },
     synonyms={"notebook_path": "path", "filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
+    examples=({"path": "analysis.ipynb", "cell_number": 0, "new_source": "print(1 + 1)"},),
     straight=True,
     splits_batches=True,
 )

@@ -14,7 +14,7 @@ from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
 from toolyard.tools.readers import notebook, pdf
 from toolyard.tools.readers.page import Page
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
 from toolyard.workspace.line_scan import Limits
@@ -25,25 +25,26 @@ from toolyard.workspace.workspace import Opened, Workspace
 
 SPEC = ToolSpec(
     name="Read",
-    description=description(__file__, max_lines=MAX_LINES, max_bytes=MAX_BYTES, max_line_chars=MAX_LINE_CHARS),
+    **load_words("Read", __file__, max_lines=MAX_LINES, max_bytes=MAX_BYTES, max_line_chars=MAX_LINE_CHARS),
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
-            "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to return."},
+            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
+            "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "First line to return."},
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_LINES,
                 "default": MAX_LINES,
-                "description": "How many lines to return.",
+                "description": "Lines to return.",
             },
-            "encoding": {"type": "string", "minLength": 1, "description": "The encoding, when the one found is wrong."},
+            "encoding": {"type": "string", "minLength": 1, "description": "If the detected one is wrong."},
         },
         "required": ["path"],
         "additionalProperties": False,
     },
     synonyms={"filePath": "path", "file_path": "path", "offset": "start_line"},
+    examples=({"path": "README.md"},),
     straight=True,
     splits_batches=True,
 )

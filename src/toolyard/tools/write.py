@@ -7,23 +7,23 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
-from toolyard.tools.text import description
+from toolyard.tools.text import load_words
 from toolyard.workspace.document import Document
 from toolyard.workspace.replace import already_exists
 
 SPEC = ToolSpec(
     name="Write",
-    description=description(__file__),
+    **load_words("Write", __file__),
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
             "content": {"type": "string", "description": "The whole new text."},
             "dry_run": DRY_RUN,
             "create_only": {
                 "type": "boolean",
                 "default": False,
-                "description": "Refuse to replace a file that exists.",
+                "description": "Never replace a file that exists.",
             },
             "expected_hash": EXPECTED_HASH,
         },
@@ -32,6 +32,7 @@ SPEC = ToolSpec(
     },
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
+    examples=({"path": "notes/plan.md", "content": "# Plan\n\n1. Read the code.\n2. Write the test."},),
     straight=True,
     splits_batches=True,
 )

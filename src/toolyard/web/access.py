@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Final, Generic, TypeVar
 
 from toolyard.engine.clock import Clock
+from toolyard.protocol.offer import OfferMode
 from toolyard.web.failures import Failures
 from toolyard.web.keys import Keys, digest
 from toolyard.web.refusal import Refusal
@@ -37,6 +38,7 @@ class Visitor:
     scopes: frozenset[Scope]
     csrf: str = ""  # of a browser's session; empty: they sent a key, which no other site can make a browser do
     session: str = field(default="", repr=False)
+    offer: OfferMode | None = None  # how the key has tools offered
 
     @property
     def caller(self) -> str:
@@ -89,13 +91,13 @@ class Access:
         key = self.keys.find(text)
         if key is None:
             raise self._wrong(address, "the key is not valid")
-        return Visitor(key_id=key.id, scopes=key.scopes)
+        return Visitor(key_id=key.id, scopes=key.scopes, offer=key.offer)
 
     def by_session(self, name: str, address: str) -> Visitor:
         key = self._sessions.find(name)
         if key is None:
             raise self._wrong(address, "the session has ended: sign in again at /login")
-        return Visitor(key_id=key.id, scopes=key.scopes, csrf=csrf_of(name), session=name)
+        return Visitor(key_id=key.id, scopes=key.scopes, csrf=csrf_of(name), session=name, offer=key.offer)
 
     def is_session(self, name: str) -> bool:
         """Whether a browser that says so is signed in. Asking counts as no attempt: nothing opens."""

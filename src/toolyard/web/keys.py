@@ -20,6 +20,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.errors import ConfigError
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.offer import OfferMode
 from toolyard.web.scope import ANY, Scope
 
 FILE: Final = "key"
@@ -37,6 +38,7 @@ class Key:
     scopes: frozenset[Scope]
     digest: str
     created: float = 0.0
+    offer: OfferMode | None = None  # how its chats are offered tools; None: as the setting says
 
     def to_dict(self) -> JsonObject:
         return {
@@ -44,6 +46,7 @@ class Key:
             "name": self.name,
             "scopes": [scope.value for scope in sorted(self.scopes)],
             "created": self.created,
+            "offer": self.offer.value if self.offer else None,
         }
 
 
@@ -107,11 +110,16 @@ class Keys:
     def exists(self, id_: str) -> bool:
         return id_ in self._all()
 
-    def add(self, name: str, scopes: Iterable[Scope], now: float) -> tuple[Key, str]:
+    def add(self, name: str, scopes: Iterable[Scope], now: float, offer: OfferMode | None = None) -> tuple[Key, str]:
         """A new key, and its text, which cannot be read again."""
         text = f"ty-{secrets.token_urlsafe(32)}"
         key = Key(
-            id=f"key_{secrets.token_hex(8)}", name=name, scopes=frozenset(scopes), digest=digest(text), created=now
+            id=f"key_{secrets.token_hex(8)}",
+            name=name,
+            scopes=frozenset(scopes),
+            digest=digest(text),
+            created=now,
+            offer=offer,
         )
 
         def put(value: JsonObject) -> None:
@@ -163,4 +171,5 @@ def _key(id_: str, value: JsonObject) -> Key:
         scopes=frozenset(Scope(one) for one in scopes if one in known) if isinstance(scopes, list) else frozenset(),
         digest=str(value.get("digest", "")),
         created=float(created) if isinstance(created, int | float) else 0.0,
+        offer=OfferMode(str(value["offer"])) if value.get("offer") in list(OfferMode) else None,
     )

@@ -67,12 +67,16 @@ def live(
     def providers(config: Config) -> None:
         change_upstreams(chat, config, clock=clock, mask=yard.mask)
 
+    def offer(config: Config) -> None:
+        chat.offering.usual, chat.offering.lists_aliases = config["offer"], config["model_aliases"]
+
     def plugins(config: Config) -> None:
         yard.plugins.take(config)
         refresh()
 
     return {
         "approval_mode": approvals,
+        **dict.fromkeys(("offer", "model_aliases"), offer),
         "public_url": address,
         **dict.fromkeys(("trusted_folders", "shared_keys"), plugins),
         **dict.fromkeys(("allowed_hosts", "allowed_origins", "trusted_proxies"), edge),

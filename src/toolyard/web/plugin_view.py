@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from toolyard.app import Yard
+from toolyard.dialects.function_tool import to_function
 from toolyard.errors import ToolyardError
 from toolyard.plugins.environment import Source, data_folder
 from toolyard.plugins.lint import has_hidden_characters, lint
@@ -27,7 +28,7 @@ KINDS: Final = {
     PluginType.STATIC: "static",
 }
 _DOCS = ("README", "CHANGELOG")
-_FREE_TEXTS = ("manifest", "description", "prompt_text", "lint", "problems", "docs", "reason")
+_FREE_TEXTS = ("manifest", "description", "native", "prompt_text", "lint", "problems", "docs", "reason")
 _MAX_DOC_BYTES = 200_000
 _MAX_DOCS = 8
 
@@ -63,12 +64,14 @@ def translations(manifest: Manifest | None) -> dict[str, dict[str, Any]]:
 def whole(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     """Everything but what takes long to make: see ``documents``."""
     manifest = plugin.manifest
-    description = tool_spec(manifest).description if manifest else ""
+    spec = tool_spec(manifest) if manifest else None
+    description = spec.description if spec else ""
     remarks = yard.plugins.host.environment(plugin, manifest).problems if manifest else ()
     return row(yard, plugin) | {
         "manifest": plugin.raw_manifest.decode(errors="replace"),
         "description": description,
         "description_length": len(description),
+        "native": to_function(spec) if spec else None,
         "prompt_text": plugin_text(manifest) if manifest else "",
         "hidden_characters": manifest is not None and has_hidden_characters(manifest),
         "lint": problem_data(lint(plugin, remarks)),

@@ -27,6 +27,8 @@ GROUPS: Final = {
     "approval_mode": "approvals",
     "chat_show": "chat",
     "chat_unfollowed_minutes": "chat",
+    "model_aliases": "chat",
+    "offer": "chat",
     "remember_tool_results": "chat",
     "request_nonce": "chat",
     "time_zone": "chat",

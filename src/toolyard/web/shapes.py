@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from toolyard.protocol.offer import OfferMode
 from toolyard.web.scope import Scope
 
 
@@ -91,6 +92,9 @@ class Rendered(BaseModel):
 class NewKey(Closed):
     name: Annotated[str, Field(min_length=1, max_length=100)]
     scopes: Annotated[list[Scope], Field(min_length=1)]
+    offer: Annotated[OfferMode | None, Field(description="How its chats are offered tools; null: as the setting.")] = (
+        None
+    )
 
 
 class KeyShown(BaseModel):
@@ -98,6 +102,7 @@ class KeyShown(BaseModel):
     name: str
     scopes: list[Scope]
     created: float
+    offer: OfferMode | None
 
 
 class KeyList(BaseModel):

@@ -116,6 +116,7 @@ class PluginShown(PluginRow):
     manifest: str
     description: str
     description_length: int
+    native: Annotated[dict[str, Any] | None, Field(description="The function that a chat offers to its model.")]
     prompt_text: str
     hidden_characters: bool
     lint: list[ProblemShown]

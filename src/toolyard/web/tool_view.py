@@ -1,8 +1,10 @@
 """A tool as people and programs see it: what a model reads, and what kind of thing stands behind the name."""
 
+from dataclasses import asdict
 from typing import Any
 
 from toolyard.app import Yard
+from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.examples import examples_of
 from toolyard.plugins.host import PluginTool
 from toolyard.plugins.lint import has_hidden_characters
@@ -12,17 +14,18 @@ from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
 from toolyard.protocol.tool_json import shown_spec
 from toolyard.tools.file_operator import FileOperator
-from toolyard.web.plugin_view import KINDS, translations
+from toolyard.web.plugin_view import KINDS
 
 
 def describe(yard: Yard, tool: Tool) -> dict[str, Any]:
     return {
         **shown_spec(tool.spec),
+        "native": to_function(tool.spec),
         "kind": _kind(yard, tool),
         "plugin": None,
         "server": None,
         "display_name": tool.spec.name,
-        "translations": {},
+        "translations": {language: asdict(one) for language, one in tool.spec.translations.items()},
         "version": "",
         "commands": [],
         "examples": [],
@@ -46,7 +49,6 @@ def _of_plugin(manifest: Manifest) -> dict[str, Any]:
     return {
         "plugin": manifest.name,
         "display_name": manifest.display_name,
-        "translations": translations(manifest),
         "version": manifest.version,
         "commands": [command.name for command in manifest.commands if command.name],
         "examples": [{"command": one.command.name, "arguments": one.arguments} for one in examples],

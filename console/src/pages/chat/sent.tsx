@@ -9,7 +9,8 @@ import type { Talk } from "./talk";
 import { words } from "./words";
 
 interface Body { model?: string; messages?: { role?: string; content?: unknown; tool_calls?: unknown }[]; tools?: unknown; [key: string]: unknown }
-interface Kept { id: string; state: string; error: string | null; rounds: { sent: Body | string }[] }
+interface Offer { mode: "native" | "text" | "none"; tools: string[]; tokens: number; left_out: string[] }
+interface Kept { id: string; state: string; error: string | null; offer?: Offer; rounds: { sent: Body | string }[] }
 
 export function Sent({ talk }: { talk: Talk }) {
   const t = words();
@@ -19,7 +20,8 @@ export function Sent({ talk }: { talk: Talk }) {
     <Dialog title={t.sentTitle} side onClose={() => ask({ open: null })}>
       {state === "loading" && <Loading />}
       {state === "fault" && (error?.status === 404 ? <Empty sign="eye" title={t.sentTitle}>{t.sentMissing}</Empty> : <Fault error={error} retry={reload} />)}
-      {value && <p class="quiet">{t.sentHelp}</p>}
+      {value && <p class="quiet">{t.sentHelp} {value.offer && offered(value.offer)}</p>}
+      {value?.offer?.left_out.length ? <Notice tone="warn">{t.noRoom} {value.offer.left_out.join(", ")}</Notice> : null}
       {rounds.map((round, at) => (
         <details key={at} class="fold chat-round" open={at === rounds.length - 1}>
           <summary>{t.round(at + 1, rounds.length)}</summary>
@@ -28,6 +30,11 @@ export function Sent({ talk }: { talk: Talk }) {
       ))}
     </Dialog>
   );
+}
+
+function offered({ mode, tools, tokens }: Offer): string {
+  const t = words();
+  return mode === "none" ? t.offeredNone : (mode === "native" ? t.offeredNative : t.offeredText)(tools.length, tokens);
 }
 
 function Round({ body }: { body: Body }) {

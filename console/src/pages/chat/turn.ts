@@ -145,9 +145,9 @@ export async function stop(talk: Talk): Promise<void> {
   }
 }
 
-/** What the model gets: the tools it may use, what it is told, and the conversation without thinking and tool work. */
+/** What the model gets: what it is told, and the conversation without thinking and tool work. The server adds the tools. */
 function outgoing(messages: readonly Message[], settings: Settings): object[] {
-  const system = [settings.instructions.trim(), toolText(settings.tools)].filter(Boolean).join("\n\n");
+  const system = [settings.instructions.trim(), hasNoTools(settings.tools) ? "[[VCPToolUse=Forbidden]]" : ""].filter(Boolean).join("\n\n");
   const spoken = messages.flatMap((message): object[] => {
     const text = answerOf(message);
     if (message.role === "assistant") return text ? [{ role: "assistant", content: text }] : [];
@@ -157,16 +157,14 @@ function outgoing(messages: readonly Message[], settings: Settings): object[] {
   return [...(system ? [{ role: "system", content: system }] : []), ...spoken];
 }
 
-/** What the server lets the calls of this chat do, whatever the model asks for. */
+/** Which tools the server offers, and what it lets their calls do, whatever the model asks for. */
 function bounds(settings: Settings): object {
   const { tools } = settings, mode = modeOf(settings);
   return { ...(Array.isArray(tools) ? { tools } : {}), ...(mode === "ask" ? {} : { mode }) };
 }
 
-function toolText(tools: Settings["tools"]): string {
-  if (tools === "none" || (Array.isArray(tools) && !tools.length)) return "[[VCPToolUse=Forbidden]]";
-  const listed = tools === "all" ? "{{VCPAllTools}}" : tools.map((name) => `{{VCP${name}}}`).join("\n\n");
-  return `You can use the tools below. To use one, write its block exactly as in its example, outside of code; the result comes in the next message.\n\n${listed}`;
+function hasNoTools(tools: Settings["tools"]): boolean {
+  return tools === "none" || (Array.isArray(tools) && !tools.length);
 }
 
 function titleOf(text: string): string {

@@ -5,13 +5,14 @@ import { useThing } from "../../lib/resource";
 import { Button, CopyButton } from "../../ui/button";
 import { Chip } from "../../ui/chip";
 import { Dialog } from "../../ui/dialog";
-import { TextField } from "../../ui/field";
+import { Select, TextField } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { words } from "./words";
 
-interface Key { id: string; name: string; scopes: string[]; created: number; last_used?: number | null }
+interface Key { id: string; name: string; scopes: string[]; offer: string | null; created: number; last_used?: number | null }
 const SCOPES = ["chat", "tools", "approve", "admin"] as const;
+const OFFERS = ["auto", "native", "text", "none"] as const;
 
 export function Keys() {
   const t = words();
@@ -29,7 +30,7 @@ export function Keys() {
         {others.map((key) => (
           <li key={key.id} class="card row" data-row tabIndex={0}>
             <div class="grow"><strong>{key.name}</strong><div class="faint">{t.created} <Ago at={key.created} />{key.last_used ? <> · {t.lastUsed} <Ago at={key.last_used} /></> : null}</div></div>
-            <span class="settings-may">{key.scopes.map((scope) => <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>{scope}</Chip>)}</span>
+            <span class="settings-may">{key.scopes.map((scope) => <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>{scope}</Chip>)}{key.offer && <Chip>{t.keyOffer}: {key.offer}</Chip>}</span>
             <Button kind="danger" sign="trash" onClick={() => (ending.value = key)}>{t.revoke}</Button>
           </li>
         ))}
@@ -48,13 +49,14 @@ function NewKey({ onClose }: { onClose: () => void }) {
   const t = words();
   const name = useSignal("");
   const scopes = useSignal<readonly string[]>(["chat"]);
+  const offer = useSignal("");
   const tried = useSignal(false);
   const made = useSignal("");
   const about = { chat: t.scopeChat, tools: t.scopeTools, approve: t.scopeApprove, admin: t.scopeAdmin };
   const make = async () => {
     tried.value = true;
     if (!name.value.trim() || !scopes.value.length) return;
-    made.value = (await api<{ key: string }>("/v1/keys", { body: { name: name.value.trim(), scopes: scopes.value } })).key;
+    made.value = (await api<{ key: string }>("/v1/keys", { body: { name: name.value.trim(), scopes: scopes.value, offer: offer.value || null } })).key;
   };
   if (made.value) {
     return (
@@ -74,6 +76,7 @@ function NewKey({ onClose }: { onClose: () => void }) {
         ))}
         {tried.value && !scopes.value.length && <p class="problem" role="alert">{t.needScope}</p>}
       </fieldset>
+      <Select label={t.keyOffer} help={t.keyOfferHelp} value={offer.value} onInput={(value) => (offer.value = value)} options={[{ value: "", name: t.keyOfferUsual }, ...OFFERS.map((mode) => ({ value: mode, name: mode }))]} />
     </Dialog>
   );
 }

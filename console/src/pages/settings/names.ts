@@ -7,11 +7,11 @@ const groups = dictionary(
 );
 const names = dictionary(
   {
-    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", chat_unfollowed_minutes: "Minutes an unattended chat runs", database: "Shared database", fallback_encodings: "Other encodings", fallbacks: "Fallback models", history_days: "Days to keep", history_mib: "Size to keep, MiB", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", public_url: "Public address", remember_tool_results: "Remember tool results", request_nonce: "Numbered requests",
+    allowed_hosts: "Host names", allowed_origins: "Pages of other servers", approval_mode: "When to ask", chat_show: "Tool work in replies", chat_unfollowed_minutes: "Minutes an unattended chat runs", database: "Shared database", fallback_encodings: "Other encodings", fallbacks: "Fallback models", history_days: "Days to keep", history_mib: "Size to keep, MiB", model_aliases: "Models with and without tools", offer: "Tools in chats", plugin_python: "Python of plugins", plugins_at_once: "Plugins at once", port: "Port", public_url: "Public address", remember_tool_results: "Remember tool results", request_nonce: "Numbered requests",
     shared_keys: "Shared variables", time_zone: "Time zone", truncation_direction: "End that is kept", trusted_folders: "Trusted folders", trusted_proxies: "Trusted proxies", upstream_key: "Key", upstream_options: "Options", upstream_url: "Address", upstreams: "Further providers", vcp_channels: "VCPToolBox channels", warm_starts: "Start plugins ahead",
   },
   {
-    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", chat_unfollowed_minutes: "无人查看的对话保留分钟数", database: "共用数据库", fallback_encodings: "备用编码", fallbacks: "备用模型", history_days: "保留天数", history_mib: "保留大小（MiB）", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", public_url: "公开地址", remember_tool_results: "记住工具结果", request_nonce: "带编号的请求",
+    allowed_hosts: "主机名", allowed_origins: "其他来源的网页", approval_mode: "何时询问", chat_show: "回复中的工具过程", chat_unfollowed_minutes: "无人查看的对话保留分钟数", database: "共用数据库", fallback_encodings: "备用编码", fallbacks: "备用模型", history_days: "保留天数", history_mib: "保留大小（MiB）", model_aliases: "列出带工具与不带工具的模型", offer: "对话中的工具", plugin_python: "插件的 Python", plugins_at_once: "同时运行的插件", port: "端口", public_url: "公开地址", remember_tool_results: "记住工具结果", request_nonce: "带编号的请求",
     shared_keys: "共享的变量", time_zone: "时区", truncation_direction: "保留哪一端", trusted_folders: "信任的文件夹", trusted_proxies: "信任的代理", upstream_key: "密钥", upstream_options: "选项", upstream_url: "地址", upstreams: "更多模型服务", vcp_channels: "VCPToolBox 频道", warm_starts: "提前启动插件",
   },
 );
@@ -28,6 +28,8 @@ const CHINESE: Record<string, string> = {
   fallbacks: "某个模型的服务没有响应时，依次改用哪些模型。",
   history_days: "已结束的调用、结果、任务、日程和审批保留多少天。",
   history_mib: "状态数据超过多少 MiB 时，更早删除最旧的记录。",
+  model_aliases: "模型列表中，是否把每个模型再列为 NAME+tools 和 NAME+plain，分别带工具和不带工具。",
+  offer: "对话请求没有说明时，如何向模型提供工具：auto（自动）、native（原生）、text（文本清单）或 none（不提供）。",
   plugin_python: "插件命令写作 python 且没有自己的 .venv 时，用哪个 Python 运行。",
   plugins_at_once: "同时运行多少个插件调用，其余的排队等待。",
   port: "服务器端口。",

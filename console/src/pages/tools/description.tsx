@@ -11,7 +11,7 @@ import { pluginWords } from "./words-plugin";
 export function Description({ tool, plugin }: { tool: Tool | null; plugin: PluginWhole | null }) {
   const t = pluginWords();
   const tab = useSignal<"function" | "prompt">("function");
-  const texts = { function: tool?.description ?? plugin?.description ?? "", prompt: plugin?.prompt_text ?? "" };
+  const texts = { function: (tool?.native ?? plugin?.native)?.description ?? "", prompt: plugin?.prompt_text ?? "" };
   const open = texts.prompt ? tab.value : "function";
   const text = texts[open];
   const name = open === "prompt" ? `{{VCP${plugin?.name ?? ""}}}` : t.modelReads;
@@ -21,7 +21,7 @@ export function Description({ tool, plugin }: { tool: Tool | null; plugin: Plugi
       {texts.prompt && <Tabs label={t.modelReads} tabs={[{ id: "function", name: t.asFunction }, { id: "prompt", name: t.asPrompt }]} open={open} onOpen={(id) => (tab.value = id)} />}
       <Code text={text} label={`${name} · ${t.characters([...text].length)}`} tall />
       {plugin && (plugin.lint.length ? <section class="stack"><h2>{t.lint}</h2><ProblemList problems={plugin.lint} /></section> : <p class="quiet">{t.clean}</p>)}
-      {tool && <details class="fold"><summary>{t.parameters}</summary><Json value={tool.parameters} label={t.parameters} /></details>}
+      {tool && <details class="fold"><summary>{t.parameters}</summary><Json value={tool.native.parameters} label={t.parameters} /></details>}
     </div>
   );
 }

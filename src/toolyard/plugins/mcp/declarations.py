@@ -76,6 +76,10 @@ class Declarations:
         self.problems = tuple(problems)
         return list(found.values())
 
+    def signature(self) -> tuple[tuple[int, ...], ...]:
+        """Return what changes whenever one of the files does."""
+        return tuple(file.signature() for _, file in self._files)
+
     def get(self, name: str) -> Entry | None:
         return next((entry for entry in self.all() if entry.name == name), None)
 

@@ -42,6 +42,10 @@ class Pins:
         self._file.read()
         return self._file.problem
 
+    def signature(self) -> tuple[int, ...]:
+        """Return what changes whenever a permission does."""
+        return self._file.signature()
+
     def get(self, entry: Entry) -> Pin | None:
         servers = self._file.read().get("servers")
         pinned = servers.get(entry.key) if isinstance(servers, dict) else None

@@ -5,7 +5,7 @@ by the next call, not before its pause is over (R29). Nothing runs that the owne
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -77,6 +77,11 @@ class Servers:
             pin = self.pins.get(entry)
             if pin is not None and self.state(entry) in (State.READY, State.RUNNING, State.FAILED):
                 yield entry, pin
+
+    def version(self) -> Hashable:
+        """Return what changes whenever ``ready`` does."""
+        changed = tuple(name for name, server in self._servers.items() if server.changed)
+        return self.declarations.signature(), self.pins.signature(), changed
 
     def state(self, entry: Entry) -> State:
         pin, server = self.pins.get(entry), self._servers.get(entry.name)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.manifests.described import described, typed
+from toolyard.protocol.manifests.described import described, parse_calls, typed
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded, hides, visible
 from toolyard.protocol.manifests.values import Command
@@ -82,6 +82,7 @@ def _command(fields: Fields, *, selects: bool) -> Command:
         display_name=visible(fields.text("displayName") or fields.text("name")),
         description=description,
         example=example,
+        calls=parse_calls(example),
         parameters=parameters,
         derived=derived and parameters is not None,
     )

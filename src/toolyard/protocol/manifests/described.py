@@ -83,6 +83,12 @@ def described(description: str, example: str, *, selects: bool) -> JsonObject | 
     return schema | ({"required": required} if required else {}) | {"additionalProperties": True}
 
 
+def parse_calls(example: str) -> tuple[tuple[str, JsonObject], ...]:
+    """The tool and the arguments of every request block of an example that can be read."""
+    requests = parse_requests(_FENCE.sub("", example))
+    return tuple((str(one["tool"]), one["args"]) for one in requests if one["ok"] and isinstance(one["args"], dict))
+
+
 def typed(types: Sequence[str], text: str) -> JsonObject:
     """The schema of one parameter whose values may come out of a request block, where all are texts."""
     kinds: list[Json] = list(types)

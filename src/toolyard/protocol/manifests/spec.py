@@ -9,6 +9,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded
 from toolyard.protocol.manifests.values import Command, Manifest
 from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool_text import plugin_text
 
 SELECTOR = "command"
 _SIGNERS = ("maid", "valet")  # any call may be signed
@@ -23,6 +24,9 @@ def tool_spec(manifest: Manifest) -> ToolSpec:
         name=manifest.name,
         description=_description(manifest),
         parameters=_union(manifest.commands),
+        translations=manifest.translations,
+        examples=tuple(args for one in manifest.commands for tool, args in one.calls if tool == manifest.name),
+        prompt_text=plugin_text(manifest),
         risk=manifest.risk,
         timeout_s=manifest.timeout_s,
         verbatim=True,
@@ -49,21 +53,6 @@ def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec 
         return None
     allowed: JsonObject = {name: {} for name in (SELECTOR, *_SIGNERS)}
     return replace(tool_spec(manifest), parameters={**command.parameters, "properties": allowed | properties})
-
-
-def plugin_text(manifest: Manifest) -> str:
-    """What ``{{VCPName}}`` becomes, laid out as VCPToolBox does: each command that has a description."""
-    return "\n\n".join(_block(manifest, command) for command in manifest.commands if command.description)
-
-
-def _block(manifest: Manifest, command: Command) -> str:
-    head = f"- {manifest.display_name} ({manifest.name}) - 命令: {command.name or 'N/A'}:\n"
-    example = f"\n  调用示例:\n{_indented(command.example)}" if command.example else ""
-    return f"{head}{_indented(command.description)}{example}"
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.split("\n"))
 
 
 def _description(manifest: Manifest) -> str:

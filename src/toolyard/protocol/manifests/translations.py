@@ -1,4 +1,4 @@
-"""``translations``: what people read about a plugin in other languages. No model reads any of it.
+"""``translations``: what people read about a plugin in other languages; the English ones also models, natively.
 
 At most 50 languages, and the help of 200 parameters in each. What is no language, and the help of a parameter that no
 command has, is noted and left out.
@@ -11,7 +11,8 @@ from typing import Final
 from toolyard.protocol.manifests.commands import shown_text
 from toolyard.protocol.manifests.fields import Fields
 from toolyard.protocol.manifests.spec import SELECTOR
-from toolyard.protocol.manifests.values import Command, Translation
+from toolyard.protocol.manifests.values import Command
+from toolyard.protocol.tool import Translation
 
 MAX_LANGUAGES: Final = 50
 MAX_PARAMETERS: Final = 200

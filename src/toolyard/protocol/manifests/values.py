@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.tool import Risk
+from toolyard.protocol.tool import Risk, Translation
 
 
 class PluginType(StrEnum):
@@ -48,6 +48,7 @@ class Command:
     display_name: str = ""
     description: str = ""
     example: str = ""
+    calls: tuple[tuple[str, JsonObject], ...] = field(default=(), compare=False)  # the request blocks of the example
     parameters: JsonObject | None = None  # a JSON Schema of type object; None: nothing is known
     derived: bool = False  # read from the description, not declared
 
@@ -66,15 +67,6 @@ class Push:
     message_type: str = "plugin_callback_notification"
     target_client_type: str | None = None  # None: every client
     use_result: bool = True  # the callback's body is the message; else plugin, id, status and message only
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Translation:
-    """What people read about a plugin in another language; models read the manifest's own texts."""
-
-    display_name: str = ""  # empty: the manifest's own
-    description: str = ""
-    parameters: Mapping[str, str] = field(default_factory=dict)  # help by name; "edits.text": inside edits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

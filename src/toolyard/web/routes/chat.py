@@ -162,6 +162,7 @@ async def _completed(chat: Chat, runs: IdempotentRuns, request: Request, *, vcp:
         raw=raw,
         vcp=vcp,
         headers=request.headers,
+        key_offer=visitor.offer,
     )
     if key is None:
         return Running(complete())

@@ -14,6 +14,7 @@ from toolyard.app import Yard
 from toolyard.doctor import examine
 from toolyard.engine.clock import Clock
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.backup import back_up
 from toolyard.web.answers import answer
 from toolyard.web.shapes_admin import CheckRows
@@ -28,7 +29,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     @routes.get("/doctor", responses={200: {"model": CheckRows}})
     async def run_doctor() -> Response:
         """Every check of `toolyard doctor`, each with how to mend it."""
-        tools = [tool.spec.name for tool in yard.tools]
+        tools = [tool.spec for tool in yard.tools.list_built_in_first()]
         found = await asyncio.to_thread(_checks, yard, tools)
         return answer(yard.mask.known({"data": found}))
 
@@ -46,7 +47,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     return routes
 
 
-def _checks(yard: Yard, tools: list[str]) -> list[Json]:
+def _checks(yard: Yard, tools: list[ToolSpec]) -> list[Json]:
     found = examine(str(yard.config.project), str(yard.config.home), tools)
     return [{"name": one.name, "level": one.health.value, "message": one.detail, "fix": one.fix} for one in found]
 

@@ -22,7 +22,7 @@ def router(keys: Keys, clock: Clock) -> APIRouter:
     @routes.post("", status_code=201, responses={201: {"model": KeyMade}})
     async def make_key(new: NewKey) -> Response:
         """Make a key with some scopes. Its text is in this answer and nowhere else."""
-        key, text = keys.add(new.name, new.scopes, clock.now().timestamp())
+        key, text = keys.add(new.name, new.scopes, clock.now().timestamp(), new.offer)
         return answer({**key.to_dict(), "key": text}, HTTPStatus.CREATED)
 
     @routes.delete("/{id}", responses={200: {"model": Done}})

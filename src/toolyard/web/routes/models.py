@@ -20,8 +20,7 @@ def router(chat: Chat) -> APIRouter:
     @routes.get("/{id:path}", response_model=None)
     async def show_model(id: str) -> Response:  # noqa: A002 it is the word of the OpenAPI
         """One model by its id, which may hold slashes, or by the name of its provider and its id there."""
-        listed = next((model for model in await chat.models() if model.get("id") == id), None)
-        found = listed or await chat.upstreams.model(id)
+        found = await chat.model(id)
         if found is None:
             raise Refusal(HTTPStatus.NOT_FOUND, f"there is no model '{id[:200]}'", code="model_not_found")
         return answer(found)

@@ -1,0 +1,148 @@
+"""A tool as a function that OpenAI's chat protocol offers to a model: short, because every request pays for it.
+
+The texts are English where the tool has a translation, and the tool's own otherwise: they are the same for every
+conversation, so that a provider can keep them in its prompt cache. The schema has what a model needs to write a call;
+the limits that only a check needs stay out of it, because the call is checked against the whole schema anyway. Examples
+stand in the descriptions, where every provider shows them to its model.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import orjson
+
+from toolyard.dialects.specs import plain_name
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.requests.marks import END, START
+from toolyard.protocol.tool import ToolSpec, Translation
+
+LANGUAGE: Final = "en"
+_MAX_EXAMPLE_CHARS: Final = 300
+_MAX_VALUES: Final = 3  # examples of one parameter
+_FOR_CHECKS: Final = frozenset(
+    (
+        "$schema",
+        "title",
+        "minLength",
+        "maxLength",
+        "minimum",
+        "maximum",
+        "minItems",
+        "maxItems",
+        "patternProperties",
+        "examples",
+        "default",
+    )
+)
+_NAMED_SCHEMAS: Final = ("properties", "$defs", "definitions")
+_LISTED_SCHEMAS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_WRAPPED: Final = re.compile(r"(?<!\n)\n(?!- |\n)[ \t]*")
+_LABEL: Final = re.compile(r"[^\n]{0,40}[:：][ \t]*")
+
+
+def to_function_tool(spec: ToolSpec) -> JsonObject:
+    """Return the definition of ``spec`` for the ``tools`` of a chat request."""
+    return {"type": "function", "function": to_function(spec)}
+
+
+def to_function(spec: ToolSpec) -> JsonObject:
+    """Return the name, the description and the parameters of ``spec`` as a model reads them natively."""
+    translation = spec.translations.get(LANGUAGE, Translation())
+    description = translation.description or remove_blocks(spec.description)
+    if not spec.verbatim:
+        description = _WRAPPED.sub(" ", description)  # its lines are broken for people
+    helps = translation.parameters
+    parameters: JsonObject = {"type": "object", "properties": {}, **_compact(spec.parameters, helps, spec=spec)}
+    return {"name": plain_name(spec.name), "description": description + _example(spec), "parameters": parameters}
+
+
+def remove_blocks(text: str) -> str:
+    """A plugin's text without its request blocks and their headings: whoever is offered a function writes no blocks."""
+    kept: list[str] = []
+    inside = False
+    for line in text.split("\n"):
+        if not inside and line.lstrip().startswith(START):
+            inside = True
+            while kept and _LABEL.fullmatch(kept[-1]):
+                kept.pop()
+        if not inside:
+            kept.append(line)
+        elif END in line:
+            inside = False
+    return text.strip() if inside else re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+
+
+def _example(spec: ToolSpec) -> str:
+    """A line with the first example of a plugin, whose schema may know less than its author."""
+    if spec.prompt_text is None or not spec.examples:
+        return ""
+    written = orjson.dumps(spec.examples[0]).decode()
+    is_foreign = LANGUAGE in spec.translations and not written.isascii()  # to the text that it would follow
+    return f"\nExample: {written}" if len(written) <= _MAX_EXAMPLE_CHARS and not is_foreign else ""
+
+
+def _compact(schema: JsonObject, helps: Mapping[str, str], *, spec: ToolSpec, before: str = "") -> JsonObject:
+    """A schema without what only checks need; ``helps`` are translated descriptions by name, ``before`` leads to it."""
+    made: JsonObject = {}
+    for key, value in schema.items():
+        if key in _FOR_CHECKS or (key == "additionalProperties" and not isinstance(value, dict)):
+            continue
+        if key in _NAMED_SCHEMAS and isinstance(value, dict):
+            made[key] = {
+                name: _property(one, f"{before}{name}", helps, spec) if isinstance(one, dict) else one
+                for name, one in value.items()
+            }
+        elif key in _LISTED_SCHEMAS and isinstance(value, list):
+            made[key] = [
+                _compact(one, helps, spec=spec, before=before) if isinstance(one, dict) else one for one in value
+            ]
+        elif key in ("items", "additionalProperties") and isinstance(value, dict):
+            made[key] = _compact(value, helps, spec=spec, before=before)
+        else:
+            made[key] = value
+    return made
+
+
+def _property(schema: JsonObject, name: str, helps: Mapping[str, str], spec: ToolSpec) -> JsonObject:
+    made = _compact(schema, helps, spec=spec, before=f"{name}.")
+    choices = made.get("enum")
+    if isinstance(choices, list) and all(isinstance(one, str) for one in choices):
+        made = {"type": "string", **made}  # some providers take no choice without a type
+    if spec.prompt_text is not None and isinstance(made.get("type"), list):
+        made["type"] = _one_type(made["type"])
+    made.pop("description", None)
+    if _is_explained(name.rpartition(".")[2], spec):
+        return made
+    description = helps.get(name) or str(schema.get("description") or "")
+    if spec.prompt_text is not None and not helps and description in spec.description:
+        description = ""  # a parameter that was read from the description stands there
+    parts = [description, _default(schema, description), _values(schema, description)]
+    text = " ".join(part for part in parts if part)
+    return made | ({"description": text} if text else {})
+
+
+def _is_explained(parameter: str, spec: ToolSpec) -> bool:
+    """Return whether the tool's text names the parameter, where the text is written so that this is enough."""
+    text = spec.description if not spec.verbatim else spec.translations.get(LANGUAGE, Translation()).description
+    return re.search(rf"(?<!\w){re.escape(parameter)}(?!\w)", text) is not None
+
+
+def _one_type(types: Json) -> Json:
+    """Of a parameter that may also come as text out of a request block, the type of its own; text if it has several."""
+    others = [one for one in types if one != "string"] if isinstance(types, list) else []
+    scalar = len(others) == 1 and others[0] in ("integer", "number", "boolean")
+    return others[0] if scalar else "string"
+
+
+def _default(schema: JsonObject, description: str) -> str:
+    value = schema.get("default")
+    written = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return f"Default {written}." if value and written not in description else ""
+
+
+def _values(schema: JsonObject, description: str) -> str:
+    examples = schema.get("examples")
+    values = [value for value in examples if isinstance(value, str)] if isinstance(examples, list) else []
+    new = [value for value in values if value not in description][:_MAX_VALUES]
+    return f"E.g. {' | '.join(new)}" if new and len(new) == len(values[:_MAX_VALUES]) else ""

@@ -1,0 +1,136 @@
+"""The one writer of what a prompt says about a tool.
+
+A plugin keeps the layout and the language of VCPToolBox (contract §5). Any other tool is written in the language of the
+conversation: what it does, every parameter with its type and default, and an example that can run as it is.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.manifests.values import Command, Manifest
+from toolyard.protocol.request_text import format_request
+from toolyard.protocol.tool import ToolSpec, Translation
+
+ENGLISH: Final = "en"
+CHINESE: Final = "zh"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Words:
+    parameters: str
+    example: str
+    required: str
+    default: str
+    choices: str
+    colon: str
+
+
+_WORDS: Final = {
+    ENGLISH: _Words(
+        parameters="Parameters:", example="Example:", required="required", default="default", choices="one of",
+        colon=": ",
+    ),
+    CHINESE: _Words(
+        parameters="参数:", example="调用示例:", required="必需", default="默认", choices="可选值", colon="：",
+    ),
+}  # fmt: skip
+_TYPES: Final = {
+    "string": "字符串", "integer": "整数", "number": "数字", "boolean": "布尔值", "array": "JSON 数组",
+    "object": "JSON 对象",
+}  # fmt: skip
+
+
+def plugin_text(manifest: Manifest) -> str:
+    """What ``{{VCPName}}`` becomes, laid out as VCPToolBox does: each command that has a description."""
+    return "\n\n".join(_command_text(manifest, command) for command in manifest.commands if command.description)
+
+
+def tool_text(spec: ToolSpec, language: str = ENGLISH) -> str:
+    """A tool as a prompt shows it; empty for a plugin that tells models nothing."""
+    if spec.prompt_text is not None:
+        return spec.prompt_text
+    words, translation = _WORDS[language], spec.translations.get(language, Translation())
+    lines = [f"- {spec.name}{words.colon}{translation.description or spec.description.strip()}"]
+    parameters = list(_parameters(spec, translation, language))
+    lines += [words.parameters, *parameters] if parameters else []
+    example = example_request(spec)
+    return "\n".join([*lines, words.example, example] if example else lines)
+
+
+def example_arguments(spec: ToolSpec) -> JsonObject | None:
+    """Arguments of a call that can run as it is: the tool's own, or made of what its schema gives; None: nobody knows.
+
+    A schema gives enough when each required parameter has an example, a default or a choice.
+    """
+    if spec.examples:
+        return spec.examples[0]
+    properties, required = _properties(spec), _required(spec)
+    values = {name: _sample(properties.get(name)) for name in required}
+    return None if any(value is None for value in values.values()) else values
+
+
+def example_request(spec: ToolSpec) -> str:
+    """The request block of a call that can run as it is; empty when nobody knows one."""
+    arguments = example_arguments(spec)
+    if arguments is None:
+        return ""
+    try:
+        return format_request(spec.name, {name: _written(value) for name, value in arguments.items()})
+    except ValueError:
+        return ""  # a name that no block can carry
+
+
+def _command_text(manifest: Manifest, command: Command) -> str:
+    head = f"- {manifest.display_name} ({manifest.name}) - 命令: {command.name or 'N/A'}:\n"
+    example = f"\n  调用示例:\n{_indented(command.example)}" if command.example else ""
+    return f"{head}{_indented(command.description)}{example}"
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.split("\n"))
+
+
+def _parameters(spec: ToolSpec, translation: Translation, language: str) -> Iterator[str]:
+    words, required = _WORDS[language], _required(spec)
+    for name, schema in _properties(spec).items():
+        aside = [_type(schema, language)]
+        aside += [words.required] if name in required else []
+        default = schema.get("default")
+        aside += [f"{words.default} {_written(default)}"] if default not in (None, "", []) else []
+        choices = schema.get("enum")
+        aside += [f"{words.choices} {', '.join(map(_written, choices))}"] if isinstance(choices, list) else []
+        text = translation.parameters.get(name) or str(schema.get("description") or "")
+        facts = ", ".join(part for part in aside if part)
+        yield f"  {name}{f' ({facts})' if facts else ''}{words.colon}{text}".rstrip(" :：")
+
+
+def _type(schema: JsonObject, language: str) -> str:
+    kinds = schema.get("type")
+    names = [str(kind) for kind in (kinds if isinstance(kinds, list) else [kinds] if kinds else [])]
+    return " | ".join(_TYPES.get(name, name) if language == CHINESE else name for name in names)
+
+
+def _sample(schema: JsonObject | None) -> Json:
+    for key in ("examples", "enum"):
+        values = (schema or {}).get(key)
+        if isinstance(values, list) and values:
+            return values[0]
+    return (schema or {}).get("default")
+
+
+def _written(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _properties(spec: ToolSpec) -> dict[str, JsonObject]:
+    properties = spec.parameters.get("properties")
+    named = properties.items() if isinstance(properties, dict) else ()
+    return {name: schema for name, schema in named if isinstance(schema, dict)}
+
+
+def _required(spec: ToolSpec) -> list[str]:
+    required = spec.parameters.get("required")
+    return [str(name) for name in required] if isinstance(required, list) else []

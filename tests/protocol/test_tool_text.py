@@ -1,0 +1,122 @@
+"""The text of a tool in prompts: its language, its parameters, and examples that run."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolyard.blocking import BlockingYard
+from toolyard.gateway.offer import Offers, Selection
+from toolyard.protocol.arguments import accept
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.markers import parse_requests
+from toolyard.protocol.tool import ToolSpec
+from toolyard.protocol.tool_text import example_request, tool_text
+
+pytestmark = pytest.mark.requirement("offer:text")
+LANGUAGES = ("en", "zh")
+HAN = re.compile("[\u4e00-\u9fff]")
+README = "# Sample\n\nHello world\n\nThe colour of the sky.\n"
+NOTEBOOK = {
+    "cells": [{"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": ["1"]}],
+    "metadata": {}, "nbformat": 4, "nbformat_minor": 4,
+}  # fmt: skip
+ABROAD = {"ImageGen", "Wan2.1VideoGen"}  # they need a provider: their calls are only checked
+SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {
+        "city": {"type": "string", "description": "Where.", "examples": ["Oslo"]},
+        "unit": {"enum": ["C", "F"], "default": "C"},
+        "days": {"type": ["integer", "null"], "default": 3, "description": "How far ahead:"},
+        "more": {},
+    },
+    "required": ["city", "unit"],
+}
+WEATHER = ToolSpec(name="weather", description="Tells the weather.\n", parameters=SCHEMA)
+
+
+def prepare(project: Path) -> None:
+    (project / "README.md").write_text(README)
+    (project / "analysis.ipynb").write_text(json.dumps(NOTEBOOK))
+
+
+def examples_in(text: str) -> list[tuple[str, dict[str, Any]]]:
+    found = parse_requests(text)
+    assert [one["problem"] for one in found if not one["ok"]] == []
+    return [(str(one["tool"]), dict(one["args"])) for one in found if isinstance(one["args"], dict)]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_example_of_the_listing_runs_as_it_is(project: Path, tmp_path: Path, language: str) -> None:
+    import toolyard
+
+    with toolyard.open(project=project, home=tmp_path / "home") as yard:
+        offers = Offers(lambda: (tool.spec for tool in yard.tools.list_built_in_first()), yard.tools.version)
+        names = frozenset(tool.spec.name for tool in yard.tools)
+        listing = offers.text(Selection(names), language).listing
+        ran: set[str] = set()
+        for tool, arguments in examples_in(listing):
+            accept(yard.tools.get(tool).spec, arguments)
+            ran.add(tool)
+            if tool not in ABROAD and arguments.get("command") != "query":  # of a task that nobody has begun
+                prepare(project)
+                if tool == "Write":
+                    (project / arguments["path"]).unlink(missing_ok=True)
+                if tool == "ApplyPatch":
+                    (project / "notes.txt").unlink(missing_ok=True)
+                envelope = yard.call(tool, arguments)
+                assert envelope.status.value == "success", (tool, arguments, envelope.text)
+        assert ran == names
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_listing_shows_every_parameter_of_the_built_in_tools_in_its_language(
+    yard: BlockingYard, language: str
+) -> None:
+    built_in = [tool.spec for tool in yard.tools if yard.tools.built_in(tool.spec.name)]
+    assert len(built_in) == 10
+    for spec in built_in:
+        text = tool_text(spec, language)
+        described = text.split("<<<[TOOL_REQUEST]>>>")[0]
+        lines = {line.strip().split(" ")[0]: line for line in described.splitlines() if line.startswith("  ")}
+        assert [name for name in spec.parameter_names if name not in lines] == [], spec.name
+        chinese = [name for name in spec.parameter_names if HAN.search(lines[name])]
+        assert chinese == ([*spec.parameter_names] if language == "zh" else []), spec.name
+        assert bool(HAN.search(described.splitlines()[0])) is (language == "zh"), spec.name
+        assert "N/A" not in text
+        assert "(What to do.)" not in text
+        assert text.startswith(f"- {spec.name}")
+
+
+def test_a_tool_without_texts_of_its_own_is_written_from_its_schema() -> None:
+    assert tool_text(WEATHER) == (
+        "- weather: Tells the weather.\n"
+        "Parameters:\n"
+        "  city (string, required): Where.\n"
+        "  unit (required, default C, one of C, F)\n"
+        "  days (integer | null, default 3): How far ahead\n"
+        "  more\n"
+        "Example:\n"
+        "<<<[TOOL_REQUEST]>>>\ntool_name:「始」weather「末」,\ncity:「始」Oslo「末」,\nunit:「始」C「末」\n"
+        "<<<[END_TOOL_REQUEST]>>>"
+    )
+    assert "参数:\n  city (字符串, 必需)：Where.\n  unit (必需, 默认 C, 可选值 C, F)\n" in tool_text(WEATHER, "zh")
+
+
+@pytest.mark.parametrize(
+    ("required", "properties"),
+    [
+        (["q"], {"q": {"type": "string", "description": "What to look for."}}),
+        (["q"], {}),
+        (["tool_name"], {"tool_name": {"default": "x"}}),
+        (["a b"], {"a b": {"default": "x"}}),
+    ],
+    ids=["no value is known", "no schema", "a field of the block itself", "a name that no block can carry"],
+)
+def test_a_tool_of_which_no_call_is_known_has_no_example(required: list[str], properties: JsonObject) -> None:
+    parameters: JsonObject = {"type": "object", "properties": properties, "required": [*required]}
+    spec = ToolSpec(name="find", description="Finds.", parameters=parameters)
+    assert example_request(spec) == ""
+    assert "Example" not in tool_text(spec)
