@@ -95,8 +95,8 @@ ENVELOPE: Final = _now(
     ("envelope:stats:values", "002 §1, contract §1",
      "Every value in stats is a number or a string, and anything else is refused."),
     ("envelope:context:cwd", "002 §1.1, contract §1",
-     ('context.cwd is always present and relative to the project root: "." at the root, "src" for a tool that runs '
-      "in src.")),
+     ('context.cwd is always present: the folder in which the tool ran, relative to the project root. That is "." for '
+      "built-in tools, its own folder for a plugin in the project, and what a plugin's own envelope says.")),
     ("envelope:context:params-input", "002 §1, contract §1",
      "context.params_input is exactly what the caller sent, with its own names, order and types."),
     ("envelope:context:params-masked", "contract §1, security S-91",
@@ -105,12 +105,14 @@ ENVELOPE: Final = _now(
      ("A string over 4 KiB in context.params_input is cut with a marker in the shown envelope and stays whole in the "
       "full one.")),
     ("envelope:context:path-resolved", "002 §1, contract §1",
-     "context.path_resolved is the resolved POSIX path relative to the project root."),
+     ("context.path_resolved is the resolved POSIX path relative to the project root, in every result and every "
+      "failure that concerns a path, except one that leads outside.")),
     ("envelope:context:reason", "contract §1",
      "A finer cause than the code stands in context.reason in upper snake case."),
     ("envelope:data-paths", "002 §2, contract §1", "Every path in data is POSIX and relative to the project root."),
     ("envelope:beside", "contract §1",
-     "Parts, action and payload travel beside the envelope in memory and never appear in its JSON."),
+     ("The bytes of parts, the action and the payload travel beside the envelope in memory and never appear in its "
+      "JSON.")),
     ("envelope:round-trip", "002 §1, contract §1",
      "An envelope written to JSON and read back is equal to the first one."),
     ("envelope:seed-example", "002 §5",
@@ -360,6 +362,7 @@ READ: Final = _now(
     ("read:unsupported-encoding", "contract §1",
      "An encoding that cannot be read is INVALID_PARAM with reason UNSUPPORTED_ENCODING."),
     ("read:eol", "contract §2", "Read reports the file's line ending."),
+    ("read:total-lines", "002 §3.2", "stats.total_lines tells how many lines the file has, once they are counted."),
     ("read:hash", "contract §2",
      ("data.hash (sha256 in hex of the bytes) and data.total_lines are given when the end was reached or the file is "
       "at most 10 MiB, and are absent otherwise.")),
@@ -441,6 +444,11 @@ PYTHON_AND_MAKE: Final = _now(
      "yard.call(tool, arguments) returns the full Envelope and never raises for a failed tool."),
     ("python:to-dict", "contract §11", "Envelope.to_dict() gives the JSON object of the envelope."),
     ("python:dialect", "contract §3, contract §11", "yard.call with dialect returns a dict in that dialect."),
+    ("python:requests", "001 §4.1",
+     ("yard.call of what parse_requests gave works for every tool: maid and valet are who signed, not unknown "
+      "parameters.")),
+    ("tool:seed-names", "004 §1, 004 §4",
+     "Write can be called as Replace and NotebookEdit as NotebookEditCell, and near misses of the names suggest them."),
     ("python:threads", "contract §11",
      "One Yard is called from several threads at once and each call gets its own right result."),
     ("make:install", "contract §11",
@@ -865,8 +873,9 @@ MANIFESTS: Final = _now(
     ("envelope:status:legacy-error", "002 §3.3, contract §1",
      ("A legacy result whose error is a string becomes status error with code EXECUTION_ERROR and that string as "
       "message.")),
-    ("envelope:whole", "contract §1",
-     "A plugin result that is itself a whole valid envelope, partial and data included, is taken as it is."),
+    ("envelope:whole", "002 §1, contract §1",
+     ("A plugin answer that is itself a whole envelope is taken as it is, with its context.cwd; what breaks the rules "
+      "is put right and told in context.warnings, and the keys of the context that are the host's stay the host's.")),
     ("plugin:discovery", "001 §2, contract §6",
      ("A folder with plugin-manifest.json is a plugin in plugins/ as shipped, in the home's plugins, in the "
       "project's Plugin/ or plugins/ and in each --plugins DIR.")),
@@ -936,20 +945,43 @@ CHILDREN: Final = _now(
      ("entryPoint.command is split as a shell would and run in the plugin's folder, without a shell unless the "
       "manifest says shell true; python falls back to our interpreter.")),
     ("plugin:stdin", "001 §1, 001 §3, contract §6",
-     "The arguments are one JSON object on stdin, which is then closed."),
+     "The arguments are one JSON object on stdin, nothing when there are none, and stdin is then closed."),
     ("plugin:any-language", "001 §1", "Plugins in Python, Node.js, shell and compiled languages run alike."),
     ("batch:plugin", "001 §4.2, contract §4", "The keys of a numbered batch reach a plugin unchanged."),
     ("plugin:stdout", "001 §1, 001 §5.1, contract §6",
      ("The result of a synchronous plugin is the last complete JSON object with a status on stdout, an asynchronous "
       "one's receipt is the first, and other output is kept as a warning.")),
     ("plugin:result", "000 §1.2, 001 §3.1, 001 §3.2, contract §6",
-     ("result may be a string (the text), an object with content (its parts, the rest in data) or any JSON, and "
-      "_specialAction and payload are kept.")),
+     ("result may be a string (the text), an object with content (its parts, the rest in data) or any JSON, nothing of "
+      "it is lost, and _specialAction and payload are kept.")),
+    ("plugin:data", "001 §3.1, 001 §3.2, 002 §1, 004 base format",
+     ("A plugin's result is in data: a text as data.result, content parts as data.content with media as references "
+      "(type, mime, size, name and a path or URL), never as Base64; media of built-in tools likewise.")),
+    ("plugin:data:once", "002 §4",
+     "A model never reads the same text twice: data that only repeat the text are not in the shown envelope."),
+    ("plugin:vcp-v2", "000 §1.2",
+     ("An answer in VCP v2 comes out of the vcp dialect as it went in, also of the shipped ImageGen and Plotter, and "
+      "its details with the content are the envelope's data.")),
+    ("plugin:older-forms", "000 §1.1, 001 §3.3, 002 §3.3",
+     ("{success, data}, {success: false, error} and a bare {error} are read when nothing else was printed, ok, fail "
+      "and failed are read as statuses, all with a warning; any other word is named with the allowed ones.")),
+    ("plugin:content-generated", "000 §2.2",
+     "Empty content is made from items or results once, with the message first, and details.message is the message."),
+    ("plugin:next-step", "002 §4",
+     "The text of a plugin's error or partial result ends with a next step when it has none of its own."),
+    ("plugin:setting-hint", "001 §4.3",
+     "A setting that is not set is named in a plugin's failure only when the failure is about that setting."),
+    ("plugin:answered", "001 §1.5, 002 §3.3",
+     ("A complete answer counts after 1 s of silence on stdout although the process does not exit, with a warning; the "
+      "process is stopped 10 s later, and TIMEOUT is only for a call without an answer.")),
+    ("media:stored", "001 §3.2",
+     "Media that came as bytes are stored once each under tool-output for 7 days, where Read can fetch them."),
     ("plugin:result:error", "001 §3, contract §1",
      "status error with an error string is EXECUTION_ERROR with that message."),
     ("platform:macos", "contract §8", "What only Linux offers is optional, so that plugins also run on macOS."),
     ("p:P4", "reliability P4",
-     "5 s after a call ends no process that it started is alive, setsid and double forks included on Linux."),
+     ("5 s after a call ends no process that it started is alive, setsid and double forks included on Linux; one that "
+      "has answered and does not exit has 10 s.")),
     ("p:P5", "reliability P5",
      ("One bad plugin hurts only itself: other calls go on and the p99 latency of an echo call stays under twice "
       "that of idle.")),
@@ -1526,6 +1558,8 @@ INTEROP: Final = _now(
       "schema of its tools needs review.")),
     ("backend:stream", "004 intro, contract §9",
      "/v1/backend/stream sends each tool result as raw backend_only JSON, full and in order."),
+    ("backend:stream:websocket", "004 base format",
+     "/v1/backend/stream sends over a WebSocket the same frames as in server-sent events."),
     ("import:vcp", "contract §8",
      "toolyard import vcp brings in the plugins and settings of a VCPToolBox folder without running anything."),
     ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),

@@ -43,6 +43,80 @@ def test_a_name_that_is_no_text_is_refused_like_any_other(yard: BlockingYard, to
     assert envelope.error.code is ErrorCode.INVALID_PARAM
 
 
+BLOCK = """<<<[TOOL_REQUEST]>>>
+maid:「始」Nova「末」,
+tool_name:「始」{tool}「末」,
+{fields}
+<<<[END_TOOL_REQUEST]>>>
+"""
+
+
+@pytest.mark.requirement("python:requests")
+@pytest.mark.parametrize(
+    ("tool", "fields"),
+    [
+        ("LS", {"path": "."}),
+        ("Read", {"path": "a.txt"}),
+        ("Read", {"path1": "a.txt", "path2": "a.txt", "valet": "Nova"}),
+        ("Grep", {"pattern": "one", "case_sensitive": "false"}),
+        ("Write", {"path": "b.txt", "content": "x"}),
+        ("Replace", {"path": "c.txt", "content": "x"}),
+        ("Edit", {"path": "a.txt", "old_string": "one", "new_string": "two"}),
+        ("FileOperator", {"command": "ReadFile", "filePath": "a.txt"}),
+        ("FileOperator", {"command1": "ListDirectory", "directoryPath1": ".", "command2": "ListAllowedDirectories"}),
+    ],
+)
+def test_a_request_of_a_text_can_be_called_as_it_was_parsed(
+    project: Path, yard: BlockingYard, tool: str, fields: dict[str, str]
+) -> None:
+    (project / "a.txt").write_text("one\n")
+    written = ",\n".join(f"{name}:「始」{value}「末」" for name, value in fields.items())
+    (request,) = toolyard.parse_requests(BLOCK.format(tool=tool, fields=written))
+    args = request["args"]
+    assert isinstance(args, dict)
+    envelope = yard.call(str(request["tool"]), args)
+    assert envelope.status is Status.SUCCESS, envelope.text
+    assert envelope.context["params_input"] == {"maid": "Nova", **fields}
+
+
+@pytest.mark.requirement("python:requests")
+async def test_the_signer_of_a_call_is_kept_with_it_and_is_no_argument(project: Path, tmp_path: Path) -> None:
+    async with toolyard.open_async(project=project, home=tmp_path / "home") as yard:
+        for name in ("maid", "valet"):
+            call = yard.request("LS", {name: "Nova"})
+            outcome = await yard.settle(call)
+            assert (call.maid, outcome.envelope.status) == ("Nova", "success")
+            assert name not in outcome.arguments
+            kept = await yard.journal.get(call.id)
+            assert kept is not None
+            assert kept["maid"] == "Nova"
+        refused = (await yard.settle(yard.request("LS", {"made": "Nova"}))).envelope
+        assert "unknown parameter 'made'" in refused.text
+
+
+@pytest.mark.requirement("tool:seed-names", "dialect:backend:names")
+def test_the_names_of_the_seed_can_be_called(project: Path, yard: BlockingYard) -> None:
+    message = yard.call("Replace", {"path": "a.txt", "content": "x"}, dialect="backend")
+    assert (message["tool_name"], message["data"]["type"]) == ("Replace", "create")
+    notebook: dict[str, Any] = {
+        "cells": [{"cell_type": "code", "source": "", "metadata": {}, "outputs": [], "execution_count": None}]
+    }
+    (project / "a.ipynb").write_text(json.dumps({**notebook, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+    cell = {"notebook_path": "a.ipynb", "cell_number": 0, "new_source": "1"}
+    message = yard.call("NotebookEditCell", cell, dialect="backend")
+    assert (message["tool_name"], message["data"]["edit_mode"]) == ("NotebookEditCell", "replace")
+
+
+@pytest.mark.requirement("tool:seed-names")
+@pytest.mark.parametrize(
+    ("name", "meant"), [("Replce", "Replace"), ("replace", "Replace"), ("NotebookEditCel", "NotebookEditCell")]
+)
+def test_a_near_miss_of_a_name_of_the_seed_suggests_it(yard: BlockingYard, name: str, meant: str) -> None:
+    envelope = yard.call(name, {})
+    assert envelope.error is not None
+    assert envelope.error.message == f"There is no tool called '{name}'. Did you mean '{meant}'?"
+
+
 @pytest.mark.requirement("python:dialect", "dialect:envelope")
 @pytest.mark.parametrize(
     ("dialect", "keys"),

@@ -22,7 +22,7 @@ def answer(said: Any, prefix: str) -> dict[str, str]:
 def main() -> int:
     """Reads, answers, and tells by the exit code whether it went well."""
     try:
-        said = json.loads(sys.stdin.buffer.read())
+        said = json.loads(sys.stdin.buffer.read() or b"{}")
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as problem:
         output = {"status": "error", "error": f"stdin 不是有效的 JSON：{problem}"}
     else:

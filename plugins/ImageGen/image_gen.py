@@ -158,7 +158,7 @@ def _result(order: providers.Order, model: str, found: list[bytes], env: Mapping
 def main() -> int:
     """Reads, answers, and tells by the exit code whether it went well."""
     try:
-        args = json.loads(sys.stdin.buffer.read())
+        args = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(args, dict):
             raise Refused('输入必须是一个 JSON 对象，例如 {"prompt": "一只猫", "resolution": "1024x1024"}。')
         output: dict[str, Any] = {"status": "success", "result": generate(args, os.environ)}

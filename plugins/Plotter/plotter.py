@@ -55,7 +55,7 @@ def result(args: dict[str, Any]) -> dict[str, Any]:
 def main() -> int:
     """Reads, answers, and tells by the exit code whether it went well."""
     try:
-        args = json.loads(sys.stdin.buffer.read())
+        args = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(args, dict):
             raise Bad('输入必须是一个 JSON 对象，例如 {"functions": "sin(x); cos(x)"}。')
         output: dict[str, Any] = {"status": "success", "result": result(args)}

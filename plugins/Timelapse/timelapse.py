@@ -169,7 +169,7 @@ def main() -> int:
     """Reads, prints the one answer, and lets the thread live on."""
     worker: threading.Thread | None = None
     try:
-        said = json.loads(sys.stdin.buffer.read())
+        said = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(said, dict):
             raise Bad('输入必须是一个 JSON 对象，例如 {"scene": "life", "seconds": 4}。')
         args = {str(key).strip().lower(): value for key, value in said.items()}

@@ -169,7 +169,7 @@ def main() -> int:
     """Reads, prints the one answer, and lets the thread live on."""
     follower: threading.Thread | None = None
     try:
-        args = json.loads(sys.stdin.buffer.read())
+        args = json.loads(sys.stdin.buffer.read() or b"{}")
         if not isinstance(args, dict):
             raise Refused('输入必须是一个 JSON 对象，例如 {"command": "submit", "prompt": "..."}。')
         command = given(args, "command").lower() or ("query" if given(args, "request_id") else "submit")

@@ -29,7 +29,8 @@ from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.plugins.runs import Runs
-from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.call import Origin, ToolCall, signer_of
+from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Outcome
@@ -41,6 +42,7 @@ from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.tools.thread import in_thread
 from toolyard.tools.unattended import Unattended
+from toolyard.workspace.media_files import MediaFiles
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private import keep_private
 from toolyard.workspace.protected import touches_protected
@@ -113,7 +115,9 @@ class Yard:
             mask=mask,
             permit=self._permit,
             processes=self.runs.take,
+            save_media=self._save_media,
         )
+        self._media_files = MediaFiles(workspace)
         self._showing = Showing(Outputs(workspace), clock, mask=mask, direction=config["truncation_direction"])
         self._caller = f"yard:{uuid4().hex}"
         self._closed = False
@@ -152,6 +156,7 @@ class Yard:
             id=f"call_{uuid4().hex}",
             tool=tool,
             arguments=dict(arguments),
+            maid=signer_of(arguments),
             caller=caller or self._caller,
             origin=origin,
             force=force,
@@ -270,6 +275,9 @@ class Yard:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _save_media(self, media: Media | Blob) -> None:
+        await in_thread(lambda: self._media_files.save(media, self._clock.now()))
 
     async def _approve_later(self, call: ToolCall) -> str:
         """What a schedule asks for a call that it is to run: that it would run now."""

@@ -32,7 +32,7 @@ from toolyard.protocol.tool import Risk
 
 FILM = """
 import json, sys, time
-asked = json.load(sys.stdin)
+asked = json.loads(sys.stdin.read() or "{}")
 told = "Submitted. {{VCP_ASYNC_RESULT::Film::%s}}" % asked["id"]
 print(json.dumps({"status": "success", "result": told}), flush=True)
 time.sleep(600)

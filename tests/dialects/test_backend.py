@@ -467,7 +467,7 @@ def test_a_hunk_keeps_its_five_names_and_its_lines_wherever_it_stands(tool: str,
 
 
 @pytest.mark.requirement("dialect:backend:base", "dialect:backend:other-tools")
-@pytest.mark.parametrize("tool", ["LS", "Read", "Grep", "ApplyPatch", "FileOperator", "My-Plugin", "write", "Replace"])
+@pytest.mark.parametrize("tool", ["LS", "Read", "Grep", "ApplyPatch", "FileOperator", "My-Plugin", "write"])
 def test_any_other_tool_keeps_its_name_and_sends_its_data(tool: str) -> None:
     data: JsonObject = {"entries": [{"path": "a", "type": "file"}], "truncated": False, "applied": True}
     assert encode(ToolCall(id="toolu_1", tool=tool), outcome(data=data, parts=(Text("x"),)), uuid=UUID) == {

@@ -438,7 +438,7 @@ async def test_the_shown_outcome_is_cut_and_the_full_one_is_stored_whole(project
     call = bench.call()
     outcome = await bench.runner.settle(call)
     shown = bench.showing.shown(call, outcome)
-    assert outcome.envelope.data == {}
+    assert outcome.envelope.data == {"content": [{"type": "image", "mime": "image/png", "size": 1, "name": ""}]}
     assert shown.envelope.status is Status.PARTIAL
     truncation = shown.envelope.data["truncation"]
     assert isinstance(truncation, dict)

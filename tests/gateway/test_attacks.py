@@ -38,7 +38,7 @@ def echo(body: dict[str, Any]) -> Script:
         return Script([chunk({"tool_calls": [call]}), chunk({}, "tool_calls"), DONE])
     content = last["content"]
     with contextlib.suppress(ValueError):
-        content = json.loads(content)["data"]["said"]
+        content = json.loads(content)["text"]  # what data says again is left out
     return says(content if isinstance(content, str) else json.dumps(content))
 
 

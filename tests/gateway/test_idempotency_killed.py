@@ -20,7 +20,7 @@ from tests.web.processes import Process, started
 pytestmark = pytest.mark.requirement("http:idempotency", "p:P2", "p:P10")
 COUNT = """
 import json, os, sys, time
-said = json.load(sys.stdin)
+said = json.loads(sys.stdin.read() or "{}")
 with open("../../effects", "a") as file:
     file.write("one\\n")
 while said.get("waits") and not os.path.exists("go"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.content import Blob, Link, Media, Part, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
@@ -37,11 +37,15 @@ calls = st.builds(
     avoids_protected=st.booleans(),
     metadata=objects, chat=texts, retry_of=texts,
 )  # fmt: skip
-parts: st.SearchStrategy[Part] = st.builds(Text, st.text(max_size=20)) | st.builds(
-    Media, st.sampled_from(["image/png", "audio/mpeg"]), st.binary(max_size=40), texts
+parts: st.SearchStrategy[Part] = st.one_of(
+    st.builds(Text, st.text(max_size=20)),
+    st.builds(Media, st.sampled_from(["image/png", "audio/mpeg"]), st.binary(max_size=40), texts),
+    st.builds(Link, texts, kind=st.sampled_from(["image", "video"])),
+    st.builds(Blob, texts, data=st.binary(max_size=40), name=texts),
 )
 extras = st.builds(
-    Extras, parts=st.lists(parts, max_size=3).map(tuple), action=st.none() | texts, payload=st.none() | objects,
+    Extras, parts=st.lists(parts, max_size=3).map(tuple), action=st.none() | texts, payload=st.none() | values,
+    note=texts, content_key=st.sampled_from(["", "content"]), details=st.none() | objects,
     before=st.none() | st.text(max_size=20), after=st.none() | st.text(max_size=20), reads=st.none() | st.booleans(),
 )  # fmt: skip
 
@@ -88,6 +92,23 @@ def test_an_outcome_comes_back_as_it_was_with_its_media_and_its_batch(outcome: O
     text = outcome_text(outcome)
     assert text.isascii()
     assert outcome_from(text) == outcome
+
+
+def test_a_part_comes_back_with_the_item_it_was_read_from_and_the_place_of_its_bytes() -> None:
+    written: list[Part] = [
+        Text("a", original="a"),
+        Link("http://a", original={"type": "image_url", "image_url": {"url": "http://a"}}),
+        Blob("?", data=b"x", source="tool-output/media_1.bin", original={"type": "x"}),
+        Media("image/png", b"x", source="tool-output/media_1.png", original={"name": "x"}),
+    ]
+    known: JsonObject = {"cwd": ".", "params_input": {}}
+    envelope = Envelope(status=Status.SUCCESS, data={}, text="Done.", stats={"time_ms": 0}, context=known)
+    attached = Media("image/gif", b"y", source="tool-output/media_2.gif")
+    outcome = Outcome(envelope=envelope, root="/", extras=Extras(parts=tuple(written), attached=(attached,)))
+    read = outcome_from(outcome_text(outcome)).extras
+    assert [repr(part) for part in read.parts] == [repr(part) for part in written]
+    assert [part.original for part in read.parts] == [part.original for part in written]
+    assert [repr(part) for part in read.attached] == [repr(attached)]
 
 
 @given(specs)

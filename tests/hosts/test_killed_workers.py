@@ -30,7 +30,7 @@ COUNT = "echo start >> $file; sleep 0.03; echo end >> $file\n"
 SLOW = "echo start >> $file; while [ ! -e $file.go ]; do sleep 0.05; done; echo end >> $file\n"
 LATER = """
 import json, os, sys, time, urllib.request
-said = json.load(sys.stdin)
+said = json.loads(sys.stdin.read() or "{}")
 name = said["name"]
 with open(said["file"], "a") as file:
     file.write("start\\n")

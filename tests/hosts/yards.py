@@ -19,7 +19,8 @@ ARGUMENT = 'said=$(cat); file=$(printf %s "$said" | sed \'s/.*"file": *"\\([^"]*
 DONE = 'echo \'{"status": "success", "result": "done"}\'\n'
 ECHO = """
 import json, os, sys
-print(json.dumps({"status": "success", "result": {"heard": json.load(sys.stdin), "where": os.environ["WHERE"]}}))
+heard = json.loads(sys.stdin.read() or "{}")
+print(json.dumps({"status": "success", "result": {"heard": heard, "where": os.environ["WHERE"]}}))
 """
 
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from toolyard.plugins.child import Ended, run_child
+from toolyard.plugins.child import LINGER_S, Ended, run_child
 from toolyard.plugins.cold import ColdChild, ColdStarter
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.stderr import StderrRing
@@ -54,12 +54,16 @@ class Keeper:
         stderr: StderrRing | None = None,
         drain_s: float = 0.2,
         grace_s: float = 0.2,
+        limit_s: float | None = None,
+        silence_s: float | None = None,
+        linger_s: float = LINGER_S,
     ) -> Ended:
         limits = limits or Limits()
         child = await self.spawn(program, *arguments, limits=limits)
         return await run_child(
-            child, stdin, children=self.children, limits=limits, stderr=stderr, drain_s=drain_s, grace_s=grace_s
-        )
+            child, stdin, children=self.children, limits=limits, stderr=stderr, drain_s=drain_s, grace_s=grace_s,
+            limit_s=limit_s, silence_s=silence_s, linger_s=linger_s,
+        )  # fmt: skip
 
     def alive(self) -> list[int]:
         return marked(self.mark)

@@ -26,7 +26,7 @@ from toolyard.protocol.task import Task, TaskState
 
 START = """
 import json, os, sys, threading, time, urllib.request
-said = json.load(sys.stdin)
+said = json.loads(sys.stdin.read() or "{}")
 def receipt(text="Submitted: {{VCP_ASYNC_RESULT::Slow::job-1}}", **more):
     print(json.dumps({"status": "success", "result": text, **more}), flush=True)
 def call_back(body, task="job-1", plugin=os.environ["PLUGIN_NAME_FOR_CALLBACK"]):

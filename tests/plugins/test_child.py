@@ -88,6 +88,40 @@ async def test_a_background_process_that_holds_stdout_delays_the_answer_by_the_d
     assert await zoo.all_gone()
 
 
+@pytest.mark.requirement("plugin:answered", "p:P4")
+async def test_an_answer_counts_after_silence_and_the_process_is_stopped_later(zoo: Keeper) -> None:
+    ended = await zoo.run("answers_and_stays.py", silence_s=0.2, linger_s=0.5)
+    assert verdict("Stays", ended)["result"] == "done"
+    assert (ended.exit_code, ended.signal) == (None, None)
+    assert ended.warnings == (
+        "It answered but did not exit: the answer counts, and its process is stopped 10 s later.",
+    )
+    assert zoo.alive()
+    assert await zoo.all_gone()
+
+
+@pytest.mark.requirement("plugin:answered", "p:P4")
+async def test_the_end_of_the_host_does_not_wait_for_who_lingers() -> None:
+    async with keeper() as zoo:
+        await zoo.run("answers_and_stays.py", silence_s=0.2, linger_s=600.0)
+        assert zoo.alive()
+    assert not zoo.alive()
+
+
+@pytest.mark.requirement("plugin:answered")
+async def test_of_one_that_never_falls_silent_the_answer_counts_at_the_limit(zoo: Keeper) -> None:
+    ended = await zoo.run("answers_and_stays.py", "babbles", silence_s=600.0, limit_s=1.0, linger_s=0.1)
+    assert verdict("Babbles", ended)["result"] == "done"
+    assert await zoo.all_gone()
+
+
+@pytest.mark.requirement("plugin:answered", "r:R10")
+async def test_without_an_answer_the_limit_is_a_timeout(zoo: Keeper) -> None:
+    with pytest.raises(TimeoutError):
+        await zoo.run("sleeps_forever.py", silence_s=0.1, limit_s=0.5)
+    assert await zoo.all_gone()
+
+
 @pytest.mark.requirement("r:R14")
 async def test_a_flood_on_stdout_ends_the_call_and_the_child(zoo: Keeper) -> None:
     ended = await zoo.run("floods_stdout.py", limits=Limits(stdout_bytes=MIB))

@@ -138,7 +138,7 @@ async def test_a_plugin_nobody_has_allowed_does_not_run(tmp_path: Path) -> None:
 @pytest.mark.requirement("r:R31")
 async def test_a_change_is_seen_by_the_next_call_and_a_running_one_finishes(host: PluginYard) -> None:
     slow = (
-        "import json,sys,time\njson.load(sys.stdin)\nopen('on','w').close()\n"
+        "import json,sys,time\nsys.stdin.read()\nopen('on','w').close()\n"
         "import os\nwhile not os.path.exists('go'): time.sleep(0.01)\n"
         "print(json.dumps({'status':'success','result':'old'}))"
     )

@@ -12,7 +12,7 @@ from toolyard.protocol.outcome import Outcome
 
 ECHO = """
 import json, sys
-said = json.load(sys.stdin)
+said = json.loads(sys.stdin.read() or "{}")
 print(json.dumps({"status": "success", "result": {"content": [], "heard": said}}))
 """
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.protocol.json import Json
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.json_scan import JsonScan
-from toolyard.protocol.plugin_output import NOISE_KEPT, Output, OutputDecoder
+from toolyard.protocol.plugin_output import NOISE_KEPT, Output, OutputDecoder, holds_answer
 
 OK = b'{"status": "success"}'
 MIB = 2**20
@@ -71,9 +71,13 @@ def test_the_answer_is_found_wherever_it_stands(stdout: bytes) -> None:
         b'{"status": "success", "result": {"status": "success"}',
         b'{"status": "success", "result": [{"status": "success"}, Traceback (most recent call last):',
         b'{"status": "success", "result": "half',
-        b'{"status": "done"}',
-        b'{"status": ["success"]}',
         b'{"state": "success"}',
+        b'{"success": "true", "data": 1}',
+        b'{"error": ""}',
+        b'{"success": true, "data": 1} and more',
+        b'log line\n{"success": true, "data": 1}',
+        b'{"success": true}\n{"success": true}',
+        b'{"error": "a"}{"error": "b"}',
         b'"{\\"status\\": \\"success\\"}"',
         b'[{"status"]: "success"}',
         b'{"status": "success", }',
@@ -83,6 +87,74 @@ def test_the_answer_is_found_wherever_it_stands(stdout: bytes) -> None:
 )
 def test_what_is_not_a_whole_object_with_a_status_is_no_answer(stdout: bytes) -> None:
     assert _answers(stdout) == [None, None]
+
+
+SUCCESS, ERROR = {"status": "success"}, {"status": "error"}
+
+
+@pytest.mark.requirement("plugin:older-forms")
+@pytest.mark.parametrize(
+    ("stdout", "value"),
+    [
+        (b'{"success": true, "data": {"a": 1}}\n', {**SUCCESS, "result": {"a": 1}}),
+        (b'\xef\xbb\xbf {"success": true, "data": "done"}', {**SUCCESS, "result": "done"}),
+        (b'{"success": true, "result": 1, "data": 2}', {**SUCCESS, "result": 1, "data": 2}),
+        (b'{"success": true, "message": "m"}', {**SUCCESS, "message": "m"}),
+        (
+            b'{"success": true, "data": {"message": "m", "_specialAction": "act", "payload": {}}}',
+            {**SUCCESS, "result": {"message": "m"}, "_specialAction": "act", "payload": {}},
+        ),
+        (b'{"success": false, "error": "Unknown action: X"}', {**ERROR, "error": "Unknown action: X"}),
+        (b'{"success": false, "data": 1}', {**ERROR, "data": 1}),
+        (b'{"error": "Error: boom"}', {**ERROR, "error": "Error: boom"}),
+        (b'{"error": {"message": "boom"}, "code": 5}', {**ERROR, "error": {"message": "boom"}, "code": 5}),
+        (b'{"status": "ok", "result": 1}', {**SUCCESS, "result": 1}),
+        (b'a log line\n{"status": "fail", "error": "no"} bye', {**ERROR, "error": "no"}),
+        (b'{"status": "failed", "success": true}', {**ERROR, "success": True}),
+    ],
+)
+def test_an_older_form_is_read_as_the_status_it_means_with_a_warning(stdout: bytes, value: JsonObject) -> None:
+    assert _answers(stdout) == [value, value]
+    output = _decode(stdout)
+    assert output.last
+    assert output.last.is_answer
+    assert len(output.last.notes) == 1
+
+
+@pytest.mark.requirement("plugin:older-forms")
+@pytest.mark.parametrize("status", ['"done"', '["success"]', "200", "null"])
+def test_any_other_status_is_kept_for_its_word_to_be_named(status: str) -> None:
+    output = _decode(b'{"n": 1}\n{"status": %s}' % status.encode())
+    assert output.last
+    assert (output.last.value, output.last.notes) == ({"status": json.loads(status)}, ())
+    assert not output.last.is_answer
+
+
+@pytest.mark.requirement("plugin:older-forms", "plugin:stdout")
+@pytest.mark.parametrize("other", [b'{"status": "ok"}', b'{"status": "working"}', b'{"success": true}'])
+def test_beside_a_real_status_every_other_one_is_noise(other: bytes) -> None:
+    for stdout in (other + b"\n" + OK, OK + b"\n" + other):
+        assert _answers(stdout) == [{"status": "success"}, {"status": "success"}]
+        assert other.decode() in _decode(stdout).noise
+
+
+@pytest.mark.requirement("plugin:answered")
+@pytest.mark.parametrize(
+    ("stdout", "holds"),
+    [
+        (b"", False),
+        (b"no brace", False),
+        (OK[:-1], False),
+        (OK, True),
+        (b"noise {" + OK, True),
+        (b'{"success": true}', True),
+        (b'{"status": "ok"}', True),
+        (b'{"status": "working"}', False),
+        (b"{}", False),
+    ],
+)
+def test_what_was_printed_so_far_is_an_answer_or_not(stdout: bytes, holds: bool) -> None:
+    assert holds_answer(stdout) is holds
 
 
 @pytest.mark.requirement("r:R22")

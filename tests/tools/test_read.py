@@ -26,6 +26,7 @@ def numbered(lines: list[str], start: int = 1) -> str:
 
 
 @pytest.mark.requirement("read:content", "read:hash", "read:eol", "read:encoding", "envelope:context:path-resolved")
+@pytest.mark.requirement("read:total-lines")
 def test_a_file_is_read_line_by_line(yard: BlockingYard, project: Path) -> None:
     put(project, {"src/a.py": "one\n\n\tthree\n"})
     assert timeless(yard.call("Read", {"path": "src/a.py"})) == {
@@ -40,7 +41,7 @@ def test_a_file_is_read_line_by_line(yard: BlockingYard, project: Path) -> None:
             "total_lines": 3,
         },
         "text": "Read lines 1-3 of 3 of 'src/a.py'.",
-        "stats": {"lines": 3, "bytes": 12},
+        "stats": {"lines": 3, "bytes": 12, "total_lines": 3},
         "context": {
             "cwd": ".",
             "params_input": {"path": "src/a.py"},

@@ -36,7 +36,7 @@ def parts(yard: BlockingYard, arguments: dict[str, Any]) -> list[dict[str, Any]]
     return shown
 
 
-@pytest.mark.requirement("read:media")
+@pytest.mark.requirement("read:media", "plugin:data")
 @pytest.mark.parametrize(
     ("raw", "mime"),
     [
@@ -59,7 +59,21 @@ def test_media_are_told_by_their_bytes_and_come_as_a_part(
     envelope = yard.call("Read", {"path": "misleading.txt"})
     assert timeless(envelope) == {
         "status": "success",
-        "data": {"mime": mime, "size": len(raw), "hash": hashlib.sha256(raw).hexdigest(), "truncated": False},
+        "data": {
+            "mime": mime,
+            "size": len(raw),
+            "hash": hashlib.sha256(raw).hexdigest(),
+            "truncated": False,
+            "content": [
+                {
+                    "type": mime.partition("/")[0],
+                    "mime": mime,
+                    "size": len(raw),
+                    "name": "misleading.txt",
+                    "path": "misleading.txt",
+                }
+            ],
+        },
         "text": f"Read 'misleading.txt' ({mime}, {len(raw)} bytes).",
         "stats": {"bytes": len(raw)},
         "context": {
@@ -142,8 +156,12 @@ def test_a_pdf_comes_as_text_and_as_the_file(yard: BlockingYard, project: Path) 
             "next_line": None,
             "total_lines": 7,
             "hash": hashlib.sha256(raw).hexdigest(),
+            "content_parts": [
+                {"type": "file", "mime": "application/pdf", "size": len(raw), "name": "a.pdf", "path": "a.pdf"}
+            ],
         },
     )
+    assert envelope.stats["total_lines"] == 7
     assert envelope.text == f"Read 'a.pdf' (application/pdf, 2 pages, {len(raw)} bytes)."
     whole = f"data:application/pdf;base64,{base64.b64encode(raw).decode()}"
     assert whole in str(parts(yard, {"path": "a.pdf"}))

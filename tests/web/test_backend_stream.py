@@ -52,13 +52,17 @@ async def test_messages_come_as_events_and_go_on_after_the_last_id(server: Runni
         assert await events(response, 1) == [second]
 
 
-async def test_messages_come_over_a_websocket_from_a_cursor(server: RunningServer) -> None:
-    await server.post("/v1/tools/LS", {})
+@pytest.mark.requirement("backend:stream:websocket")
+async def test_a_websocket_carries_the_same_frames_as_server_sent_events(server: RunningServer) -> None:
+    await server.post("/v1/tools/Write", {"path": "a.txt", "content": "x"})
     async with server.client.ws_connect(f"{server.url}{STREAM}?cursor=0", headers=key(server)) as socket:
-        frame: dict[str, Any] = await socket.receive_json(timeout=60)
-        assert (frame["type"], frame["data"]["tool_name"]) == ("backend.message", "LS")
+        first: dict[str, Any] = await socket.receive_json(timeout=60)
         await server.post("/v1/tools/Glob", {"pattern": "*"})
-        assert (await socket.receive_json(timeout=60))["data"]["tool_name"] == "Glob"
+        second = await socket.receive_json(timeout=60)
+    async with server.client.get(f"{server.url}{STREAM}?cursor=0", headers=key(server)) as response:
+        assert [json.loads(event["data"]) for event in await events(response, 2)] == [first, second]
+    assert list(first) == ["type", "tool_name", "tool_use_id", "uuid", "data"]
+    assert (first["type"], first["tool_name"], second["tool_name"]) == ("backend_only", "Replace", "Glob")
 
 
 async def test_without_a_key_or_with_a_bad_cursor_there_is_nothing(server: RunningServer) -> None:

@@ -188,7 +188,7 @@ async def test_an_id_is_no_path(running_server: RunningServer, id_: str) -> None
 
 ASYNC = """
 import json, os, sys, urllib.request
-json.load(sys.stdin)
+sys.stdin.read()
 print(json.dumps({"status": "success", "result": "{{VCP_ASYNC_RESULT::Video::v-1}}"}), flush=True)
 url = f"{os.environ['CALLBACK_BASE_URL']}/{os.environ['PLUGIN_NAME_FOR_CALLBACK']}/v-1"
 body = json.dumps({"status": "Succeed", "message": url}).encode()

@@ -23,7 +23,7 @@ from toolyard.web.server import Options, Server
 
 SLEEPY = """
 import json, os, sys, time
-json.load(sys.stdin)
+sys.stdin.read()
 open("started", "w").close()
 while not os.path.exists("go"):
     time.sleep(0.01)
@@ -32,7 +32,7 @@ print(json.dumps({"status": "success", "result": "slept"}))
 
 ASYNC = """
 import json, os, sys, time, urllib.request
-json.load(sys.stdin)
+sys.stdin.read()
 print(json.dumps({"status": "success", "result": "{{VCP_ASYNC_RESULT::Slow::s-1}}"}), flush=True)
 sys.stderr.write("PROGRESS 0.5 half way\\n")
 sys.stderr.flush()

@@ -144,8 +144,12 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 
 
 _SHAPES: Mapping[str, tuple[str, Callable[[Outcome], Any]]] = {
-    "Write": ("Replace", _write),
-    "Edit": ("Edit", _edit),
-    "MultiEdit": ("MultiEdit", _multi_edit),
-    "NotebookEdit": ("NotebookEditCell", _notebook),
+    name: shape
+    for names, shape in {
+        ("Write", "Replace"): ("Replace", _write),
+        ("Edit",): ("Edit", _edit),
+        ("MultiEdit",): ("MultiEdit", _multi_edit),
+        ("NotebookEdit", "NotebookEditCell"): ("NotebookEditCell", _notebook),
+    }.items()
+    for name in names
 }

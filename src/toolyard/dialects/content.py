@@ -6,26 +6,27 @@ from collections.abc import Iterator
 from toolyard.protocol.content import Part, Text
 from toolyard.protocol.envelope import Status
 from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.listing import find_listing
 from toolyard.protocol.outcome import BatchItem, Outcome
-
-_LISTS = ("items", "results", "entries", "matches", "paths", "info")
 
 
 def content_of(outcome: Outcome) -> tuple[Part, ...]:
     """What the reader sees: the tool's own parts; else a summary and its structured data; else the text alone."""
     if outcome.batch:
         return tuple(_batch(outcome.batch))
+    if outcome.extras.details is not None and outcome.extras.parts:  # as it came, whatever its details say
+        return outcome.extras.parts
     return (*_body(outcome), *_findings(outcome))
 
 
 def _body(outcome: Outcome) -> tuple[Part, ...]:
-    if outcome.extras.parts:
-        return outcome.extras.parts
-    data = outcome.envelope.data
-    listed = next((data[name] for name in _LISTS if name in data), None)
-    if listed is None or outcome.envelope.status is Status.ERROR:
+    parts, note = outcome.extras.parts, outcome.extras.note
+    if parts:
+        return (*parts, Text(note)) if note else parts
+    listing = find_listing(outcome.envelope.data)
+    if listing is None or outcome.envelope.status is Status.ERROR:
         return (Text(outcome.envelope.text),)
-    return Text(outcome.envelope.text), Text(json.dumps(listed, ensure_ascii=False, indent=2))
+    return Text(outcome.envelope.text), Text(json.dumps(listing[1], ensure_ascii=False, indent=2))
 
 
 def _batch(items: tuple[BatchItem, ...]) -> Iterator[Part]:

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from toolyard.dialects.content import content_of
 from toolyard.protocol.content import Part, Text
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.shown import without_repeats
 
 
 def encode(outcome: Outcome) -> dict[str, Any]:
@@ -26,10 +27,11 @@ def _untold(outcome: Outcome) -> Iterator[Part]:
     envelope = outcome.envelope
     if envelope.error or content_of(outcome) != (Text(envelope.text),):
         return
-    content = envelope.data.get("content")
+    data = without_repeats(outcome)
+    content = data.get("content")
     if isinstance(content, str):
         yield Text(content)
-    rest = {key: value for key, value in envelope.data.items() if key != "content" or not isinstance(content, str)}
+    rest = {key: value for key, value in data.items() if key != "content" or not isinstance(content, str)}
     if rest:
         yield Text(json.dumps(rest, ensure_ascii=False))
 

@@ -4,10 +4,12 @@ import re
 from typing import Any
 
 from toolyard.dialects.content import content_of
-from toolyard.protocol.content import Part, Text
+from toolyard.protocol.content import Part
 from toolyard.protocol.envelope import Envelope
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.plugin_content import written_part
+from toolyard.protocol.shown import is_repeated
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 
@@ -18,10 +20,7 @@ def encode(outcome: Outcome) -> dict[str, Any]:
     message: dict[str, Any] = {"status": "error" if envelope.error else "success"}
     if envelope.error:
         message["error"] = envelope.error.message
-    message["result"] = {
-        "content": [_part(part) for part in content_of(outcome)],
-        "details": {"message": _first_sentence(envelope), **envelope.data},
-    }
+    message["result"] = {"content": [_part(part) for part in content_of(outcome)], "details": _details(outcome)}
     if extras.action is not None:
         message["_specialAction"] = extras.action
     if extras.payload is not None:
@@ -29,13 +28,23 @@ def encode(outcome: Outcome) -> dict[str, Any]:
     return message
 
 
-def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"type": "text", "text": part.text}
-    return {"type": "image_url", "image_url": {"url": part.data_uri()}}  # audio and video too: 000 §3
+def _details(outcome: Outcome) -> JsonObject:
+    """The data, without what the host says in them about the parts; those of a VCP v2 answer as they came."""
+    if outcome.extras.details is not None:
+        return outcome.extras.details
+    data, key = outcome.envelope.data, outcome.extras.content_key
+    return {"message": _message(outcome.envelope), **{name: value for name, value in data.items() if name != key}}
 
 
-def _first_sentence(envelope: Envelope) -> str:
+def _part(part: Part) -> Json:
+    return written_part(part) if part.original is None else part.original
+
+
+def _message(envelope: Envelope) -> str:
+    """The first sentence; where the text is nothing but the data as JSON, there is none."""
+    structured = [value for value in (envelope.data, envelope.data.get("result")) if not isinstance(value, str)]
+    if any(is_repeated(value, envelope.text) for value in structured):
+        return "The tool finished."
     match = _SENTENCE.search(envelope.text)
     return match[0].strip() if match else envelope.text
 

@@ -32,7 +32,6 @@ class Message:
     """``seq`` is the cursor to go on from; without a ``body`` it is a gap: what was before it is forgotten."""
 
     seq: int
-    at: float
     body: JsonObject | None
 
 
@@ -71,9 +70,9 @@ class BackendStream:
         """What follows the cursor, each once and in order, of one caller or of all; without ``follow`` until now."""
         async for event in feed(self._store, self._clock, after, follow=follow):
             if event.type == GAP:
-                yield Message(event.seq, event.at, None)
+                yield Message(event.seq, None)
             elif event.type == _FINISHED and caller in (None, event.data.get("caller")):
-                yield Message(event.seq, event.at, await self._body(event))
+                yield Message(event.seq, await self._body(event))
 
     async def _body(self, event: Event) -> JsonObject:
         id_ = str(event.data.get("id"))

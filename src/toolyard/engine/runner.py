@@ -20,6 +20,7 @@ from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import Recorder
 from toolyard.engine.masking import Mask
+from toolyard.engine.media import MediaKeeper, Save
 from toolyard.engine.registry import Registry
 from toolyard.engine.stop import Stop
 from toolyard.engine.stopwatch import Stopwatch
@@ -55,7 +56,9 @@ class Runner:
         mask: Mask,
         permit: Permit | None = None,
         processes: Processes | None = None,
+        save_media: Save | None = None,
     ) -> None:
+        self._media = MediaKeeper(save_media)
         self._registry, self._root, self._clock = registry, root, clock
         self._permit, self._processes = permit, processes
         self._journal, self._mask = journal, mask
@@ -155,8 +158,12 @@ class Runner:
             if items is not None:
                 return await self._batch(call, tool, items, watch, stop)
             result = await run(tool, replace(call, arguments=arguments), stop)
-            return self._done(call, arguments, result, watch)
+            data, extras, warnings = await self._media.keep(result.data, result.extras)
+            context = _with_warnings(result.context, warnings)
+            return self._done(call, arguments, replace(result, data=data, extras=extras, context=context), watch)
         except Failure as failure:
+            failure.data, failure.extras, warnings = await self._media.keep(failure.data, failure.extras)
+            failure.context = _with_warnings(failure.context, warnings)
             return replace(self._failed(call, failure, watch), arguments=arguments)
         except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
             _log.exception("%s failed on call %s", call.tool, call.id)
@@ -224,15 +231,22 @@ class Runner:
         envelope = Envelope(
             status=Status.ERROR,
             data=failure.data,
-            text=self._mask.text(_sentences(failure.message, failure.hint)),
+            text=self._mask.text(failure.text or _sentences(failure.message, failure.hint)),
             error=Fault(failure.code, self._mask.text(failure.message)),
-            stats={"time_ms": watch.time_ms},
+            stats={"time_ms": watch.time_ms, **failure.stats},
             context=self._context(_echo(call.arguments), context),
         )
-        return Outcome(envelope=envelope, root=self._root, arguments=call.arguments)
+        return Outcome(envelope=envelope, root=self._root, arguments=call.arguments, extras=failure.extras)
 
     def _context(self, echo: Json, extra: JsonObject) -> JsonObject:
         return {"cwd": ".", "params_input": self._mask.json(echo), **extra}
+
+
+def _with_warnings(context: JsonObject, warnings: list[str]) -> JsonObject:
+    if not warnings:
+        return context
+    earlier = context.get("warnings")
+    return {**context, "warnings": [*(earlier if isinstance(earlier, list) else []), *warnings]}
 
 
 async def _at_once(tool: Tool, call: ToolCall, stop: Stop) -> Result:

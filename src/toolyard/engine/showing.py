@@ -9,6 +9,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Outcome
+from toolyard.protocol.shown import to_shown
 from toolyard.protocol.truncation import Direction, cut, paginate, readable, shorten_params, too_long, truncated
 from toolyard.workspace.outputs import Outputs
 
@@ -19,7 +20,8 @@ class Showing:
 
     def shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
         """The outcome as a model sees it: no secrets, and long ones cut, with the whole stored first."""
-        outcome = self.mask(outcome)
+        full = self.mask(outcome)
+        outcome = to_shown(full)
         envelope = shorten_params(outcome.envelope)
         text = readable(outcome)
         if not too_long(text, skip=envelope.context.get("truncation_skip") is True):
@@ -28,7 +30,7 @@ class Showing:
         pages = paginate(text, piece.preview, self._direction)
         stored, problem = None, ""
         try:
-            whole = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False, indent=2)
+            whole = json.dumps(full.envelope.to_dict(), ensure_ascii=False, indent=2)
             stored = self._outputs.save(call.tool, whole, pages.text, self._clock.now())
         except OSError as error:
             problem = error.strerror or str(error)
@@ -36,7 +38,8 @@ class Showing:
         outcomes = [outcome, *(item.outcome for item in outcome.batch)]
         media = [part for one in outcomes for part in one.extras.parts if isinstance(part, Media)]
         parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)
-        return replace(outcome, envelope=short, extras=replace(outcome.extras, parts=parts), batch=())
+        extras = replace(outcome.extras, parts=parts, note="", content_key="")
+        return replace(outcome, envelope=short, extras=extras, batch=())
 
     def mask(self, outcome: Outcome) -> Outcome:
         """The outcome without the exact secrets of the host and its plugins, in every part of it."""
@@ -54,7 +57,9 @@ class Showing:
     def _mask_extras(self, extras: Extras) -> Extras:
         before, after = (text if text is None else self._mask.text(text) for text in (extras.before, extras.after))
         parts = tuple(Text(self._mask.text(p.text)) if isinstance(p, Text) else p for p in extras.parts)
-        return replace(extras, parts=parts, before=before, after=after, payload=self._known(extras.payload))
+        note = self._mask.text(extras.note)
+        payload, details = self._mask.known(extras.payload), self._known(extras.details)
+        return replace(extras, parts=parts, note=note, before=before, after=after, payload=payload, details=details)
 
     def _known(self, value: JsonObject | None) -> JsonObject | None:
         masked = self._mask.known(value)

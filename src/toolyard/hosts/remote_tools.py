@@ -25,7 +25,7 @@ _LOOK_S = 2.0  # how often a waiting call sees whether anybody is there to run i
 _TRUST_S = 30.0  # how long it trusts the mail
 _STOP_S = 0.8  # what a cancelled call may still take; the runner leaves it behind after one second
 NOBODY_S = 15.0  # how long a call waits for a host when the last one with its tool is gone
-_OURS = frozenset({"cwd", "params_input"})  # of a context: told by the sender's own runner
+_OURS = frozenset({"params_input"})  # of a context: told by the sender's own runner
 
 
 class RemoteTools:
@@ -140,12 +140,19 @@ def result_of(outcome: Outcome) -> Result:
     """An outcome of another host as the result of a tool of this one; a failed one raises its Failure."""
     envelope = outcome.envelope
     context = {key: value for key, value in envelope.context.items() if key not in _OURS}
+    stats = {key: value for key, value in envelope.stats.items() if key != "time_ms"}
     if envelope.error is not None:
         reason = context.pop("reason", None)
         cause: ErrorCode | Reason = Reason(reason) if reason in list(Reason) else envelope.error.code
-        hint = envelope.text.removeprefix(envelope.error.message).lstrip(". ")
-        raise Failure(cause, envelope.error.message, hint=hint, data=envelope.data, context=context)
-    stats = {key: value for key, value in envelope.stats.items() if key != "time_ms"}
+        raise Failure(
+            cause,
+            envelope.error.message,
+            text=envelope.text,
+            data=envelope.data,
+            stats=stats,
+            context=context,
+            extras=outcome.extras,
+        )
     return Result(
         data=envelope.data,
         text=envelope.text,

@@ -2,21 +2,25 @@
 
 The contract of a plugin's child process:
 
-- It gets one JSON object on stdin, then the end of input. It need not read it.
+- It gets one JSON object on stdin, or nothing when there are no arguments, then the end of input. It need not read it.
 - stdin, stdout and stderr are moved at the same time; no order of reading and writing can block it or us.
 - Its result is decided when it exits, plus up to ``DRAIN_S`` while another process still holds its stdout. Not by the
   end of the pipe: a background process may hold that for ever. Then whatever is left of the call is killed, with a
   warning; or it goes on as a ``Remainder``, when its owner allows that.
+- A child that has answered and does not exit, because a thread or an open handle keeps it, is decided all the same:
+  after ``silence_s`` without a word on stdout, or at its limit. It may go on for ``LINGER_S`` and is then stopped;
+  a ``detached`` one goes on as a ``Remainder``.
 - stdout may hold log lines: the last complete JSON object with a status is the answer (``protocol.plugin_output``).
   More than ``limits.stdout_bytes`` ends the call, and nothing of it is used.
 - stderr is read to the end and never blocks the child; beginning and end are kept, the middle is counted.
-- When the caller gives up (its deadline, a cancel) the run returns at once, and behind it the child gets SIGTERM, then
-  ``GRACE_S``, then SIGKILL, with everything it started.
+- At its limit without an answer, or when the caller gives up, the run returns at once, and behind it the child gets
+  SIGTERM, then ``GRACE_S``, then SIGKILL, with everything it started.
 - Lost: what is written to stdout after the decision, and the middle of a long stderr. Kept in memory: stdout up to its
   limit, 320 KiB of stderr, and the answer.
 """
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -30,6 +34,8 @@ from toolyard.protocol.manifest import Limits
 from toolyard.protocol.plugin_output import Output, Said
 
 DRAIN_S = 1.0
+SILENCE_S = 1.0  # on stdout after an answer, until it counts although the process lives on
+LINGER_S = 10.0  # for a process that has answered to exit by itself
 HEAD = 2048  # bytes of stdout that a failure shows
 _LINE = 200  # characters of a noise line that a warning shows
 
@@ -76,30 +82,38 @@ async def run_child(
     stderr: StderrRing | None = None,
     first: Callable[[], None] | None = None,
     detached: bool = False,
+    limit_s: float | None = None,
+    silence_s: float | None = None,
     drain_s: float = DRAIN_S,
     grace_s: float = GRACE_S,
+    linger_s: float = LINGER_S,
     head: int = HEAD,
 ) -> Ended:
     """Run a child that was just started to its end. A ``stderr`` passed in is filled even when this is cancelled.
 
-    ``first`` is told of the first bytes on stdout; ``head`` is how much of it is given back as it was printed. What a
-    ``detached`` one leaves behind when it has answered goes on: it belongs to whoever gets the ``remainder``.
+    ``first`` is told of the first bytes on stdout; ``head`` is how much of it is given back as it was printed. Without
+    ``silence_s`` only the exit counts. What a ``detached`` one leaves behind when it has answered goes on: it belongs
+    to whoever gets the ``remainder``. Raises TimeoutError after ``limit_s`` without an answer.
     """
     ring = StderrRing() if stderr is None else stderr
     talk = Talk(child, stdin, limits.stdout_bytes, ring, first)
-    decided = survived = goes_on = False
+    decided = survived = goes_on = lingers = False
     try:
-        code = await exit_or(child.wait(), talk.flooded)
+        code = await _exit_or_answer(child, talk, limit_s, silence_s)
+        lingers = code is None and not talk.flooded.is_set()
         if code is not None:
             await talk.drain(drain_s)
             survived = await children.outlived(child.pid)
         overrun = children.overrun(child.pid)
         crashpoint("plugin.exited")
-        goes_on = survived and detached and not overrun and not talk.flooded.is_set()
+        goes_on = (survived or lingers) and detached and not overrun and not talk.flooded.is_set()
         decided = True
     finally:
         if goes_on:
             talk.stop_listening()
+        elif lingers:
+            talk.stop_listening()
+            children.linger(child, linger_s, grace_s, then=talk.close)
         else:
             talk.close()
             if decided:
@@ -108,10 +122,35 @@ async def run_child(
                 children.stop(child, grace_s)
     if talk.flooded.is_set():
         return Ended(limits=limits, stderr=ring, stdout_head=talk.head(head), stdout_bytes=talk.size, too_large=True)
-    what = ended(talk, await talk.finish(), code or 0, limits=limits, stderr=ring, overrun=overrun, head=head)
+    what = ended(talk, await talk.finish(), code, limits=limits, stderr=ring, overrun=overrun, head=head)
     if goes_on:
         return replace(what, remainder=Remainder(child.pid, talk))
     return replace(what, was_left_behind=survived and not overrun)
+
+
+async def _exit_or_answer(child: Spawned, talk: Talk, limit_s: float | None, silence_s: float | None) -> int | None:
+    """Wait for the exit, a flood, or an answer with silence behind it; the exit code, None when it lives on."""
+    loop = asyncio.get_running_loop()
+    end = math.inf if limit_s is None else loop.time() + limit_s
+    exit_, flood = asyncio.ensure_future(child.wait()), asyncio.ensure_future(talk.flooded.wait())
+    try:
+        while True:
+            left = end - loop.time()
+            wait_s = min(left, math.inf if silence_s is None else talk.silent_in(silence_s) or silence_s)
+            await asyncio.wait(
+                (exit_, flood), timeout=wait_s if wait_s < math.inf else None, return_when=asyncio.FIRST_COMPLETED
+            )
+            if exit_.done():
+                return exit_.result()
+            over = loop.time() >= end
+            silent = silence_s is not None and not talk.silent_in(silence_s)
+            if flood.done() or ((over or silent) and await talk.has_answer()):
+                return None
+            if over:
+                raise TimeoutError
+    finally:
+        exit_.cancel()
+        flood.cancel()
 
 
 async def exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:
@@ -128,14 +167,14 @@ async def exit_or(exit_: Awaitable[int], event: asyncio.Event) -> int | None:
 def ended(
     talk: Talk,
     output: Output,
-    code: int,
+    code: int | None,
     *,
     limits: Limits,
     stderr: StderrRing,
     overrun: bool = False,
     head: int = HEAD,
 ) -> Ended:
-    """What a child that has exited with ``code`` comes to."""
+    """What a child comes to that has exited with ``code``, or has answered and lives on."""
     said = output.last
     return Ended(
         limits=limits,
@@ -143,8 +182,8 @@ def ended(
         said=said.value if said else None,
         warnings=(*_remarks(output), *_mismatch(said, code)),
         noise=output.noise,
-        exit_code=code if code >= 0 else None,
-        signal=-code if code < 0 else None,
+        exit_code=code if code is not None and code >= 0 else None,
+        signal=-code if code is not None and code < 0 else None,
         stdout_head=talk.head(head),
         stdout_bytes=output.size,
         bad_utf8_at=said.bad_utf8_at if said else None,
@@ -183,9 +222,11 @@ def _remarks(output: Output) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _mismatch(said: Said | None, code: int) -> tuple[str, ...]:
+def _mismatch(said: Said | None, code: int | None) -> tuple[str, ...]:
     if said is None:
         return ()
+    if code is None:
+        return (f"It answered but did not exit: the answer counts, and its process is stopped {LINGER_S:g} s later.",)
     status = said.value["status"]
     if code == 0 and status == "error":
         return ("It reported an error but exited with code 0; the report counts.",)

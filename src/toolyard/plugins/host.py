@@ -5,9 +5,10 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import datetime
 
+from toolyard.plugins.advice import advise
 from toolyard.plugins.asynchronous import Submissions
 from toolyard.plugins.background import MAX_WORKS, BackgroundWork
-from toolyard.plugins.child import Ended, run_child
+from toolyard.plugins.child import SILENCE_S, Ended, run_child
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.environment import Environment, Surroundings, environment_of, make_data_folder, per_call
 from toolyard.plugins.launch import Launch, Starter
@@ -16,7 +17,7 @@ from toolyard.plugins.plugin_settings import PluginSetting, settings_of
 from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN, Queue
 from toolyard.plugins.runs import Runs, Started
 from toolyard.plugins.stderr import StderrLog, StderrRing
-from toolyard.plugins.timeout import run_limit
+from toolyard.plugins.timeout import run_limit, take_over
 from toolyard.plugins.tree import Children
 from toolyard.plugins.verdict import verdict
 from toolyard.protocol.arguments import accept
@@ -113,6 +114,11 @@ class PluginHost:
             version=plugin.fingerprint.digest,
         )
 
+    def cwd_of(self, plugin: Plugin) -> str:
+        """The folder in which a plugin runs, relative to the project; ``.`` for one that is not in the project."""
+        folder, project = plugin.folder.resolve(), self.around.project
+        return folder.relative_to(project).as_posix() if folder.is_relative_to(project) else "."
+
     def make_data_folder(self, name: str) -> None:
         make_data_folder(self.around.home, name)
 
@@ -158,13 +164,14 @@ class PluginTool:
                 if waited:  # in the meantime it may have become another one, or have been forbidden
                     plugin, manifest, launch = self._prepare(call)
                 if manifest.type is PluginType.ASYNCHRONOUS:
-                    return await self._host.submissions.submit(call, manifest, launch, stdin)
-                return await self._once(call, manifest, launch, stdin)
+                    result = await self._host.submissions.submit(call, manifest, launch, stdin)
+                else:
+                    result = await self._once(call, manifest, launch, stdin)
         except Failure as failure:
-            lacking = [one.key for one in self._host.settings(plugin, manifest) if one.is_lacking]
-            if lacking and not failure.hint:
-                failure.hint = f"It needs settings that its owner has not set: {', '.join(lacking)}."
+            failure.context = {"cwd": self._host.cwd_of(plugin), **failure.context}
+            advise(failure, plugin.name, self._host.settings(plugin, manifest))
             raise
+        return replace(result, context={"cwd": self._host.cwd_of(plugin), **result.context})
 
     def _prepare(self, call: ToolCall) -> tuple[Plugin, Manifest, Launch]:
         """The plugin as it is at this moment; Failure when it may not run, or not with these arguments."""
@@ -185,7 +192,7 @@ class PluginTool:
         ended: Ended | None = None
         ring = StderrRing()
         try:
-            async with run_limit(name, manifest.timeout_s):
+            async with run_limit(name, manifest.timeout_s) as limit:
                 child = await self._host.starter.spawn(launch, per_call(manifest, request_address="127.0.0.1"))
                 process = Started(child.pid, launch, self._host.now)
                 ended = await run_child(
@@ -196,6 +203,8 @@ class PluginTool:
                     stderr=ring,
                     first=process.heard,
                     detached=manifest.detached,
+                    limit_s=take_over(limit),
+                    silence_s=SILENCE_S,
                 )
         finally:
             note = LEFT_BEHIND if ended is not None and ended.was_left_behind else ""
@@ -228,8 +237,11 @@ def _allow_hint(name: str) -> str:
 
 
 def _stdin(call: ToolCall) -> bytes:
-    """What the caller wrote, in the order it was written, and what the host adds: one JSON object."""
+    """What the caller wrote, in the order it was written, and what the host adds: one JSON object.
+
+    Nothing at all when there are no arguments, as in VCPToolBox: a plugin then reports what it misses.
+    """
     whole: JsonObject = {**call.arguments, **call.metadata}
     if call.maid is not None:
         whole.setdefault("maid", call.maid)
-    return json.dumps(whole, ensure_ascii=False).encode()
+    return json.dumps(whole, ensure_ascii=False).encode() if whole else b""

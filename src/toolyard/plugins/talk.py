@@ -7,7 +7,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import Spawned
 from toolyard.plugins.pump import Reader, Writer
 from toolyard.plugins.stderr import StderrRing
-from toolyard.protocol.plugin_output import Output, OutputDecoder, Said
+from toolyard.protocol.plugin_output import Output, OutputDecoder, Said, holds_answer
 
 _THREAD_FROM = 256 * 1024  # reading less than this takes no longer than going to a thread
 
@@ -27,6 +27,9 @@ class Talk:
         self._most, self._first = stdout_bytes, first
         self._decoder = OutputDecoder()
         self._listening = True
+        self._loop = asyncio.get_running_loop()
+        self._heard_at = self._loop.time()
+        self._judged = 0  # bytes of stdout that are known to hold no answer
         self.flooded = asyncio.Event()  # stdout is over its limit
         self.heard = asyncio.Event()  # something new is on stdout, or nothing more will be
         self._stdout = Reader(child.stdout, self._hear)
@@ -52,6 +55,20 @@ class Talk:
 
     def receipt(self) -> Said | None:
         return self._decoder.receipt()
+
+    def silent_in(self, seconds: float) -> float:
+        """How long until stdout has been silent for so many seconds, if nothing more comes; 0 when it has been."""
+        return max(0.0, self._heard_at + seconds - self._loop.time())
+
+    async def has_answer(self) -> bool:
+        """Whether what stands on stdout by now is an answer. The same output is looked at once."""
+        if self._decoder.size == self._judged:
+            return False
+        seen = self._decoder.head(self._decoder.size)
+        found = holds_answer(seen) if len(seen) < _THREAD_FROM else await asyncio.to_thread(holds_answer, seen)
+        if not found:
+            self._judged = len(seen)
+        return found
 
     def stop_listening(self) -> None:
         """What comes on stdout from now on is read and thrown away."""
@@ -92,4 +109,5 @@ class Talk:
             self.flooded.set()
         else:
             self._decoder.feed(chunk)
+        self._heard_at = self._loop.time()
         self.heard.set()

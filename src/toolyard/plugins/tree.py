@@ -12,7 +12,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -53,6 +53,7 @@ class Children:
         self._running: dict[int, _Family] = {}
         self._ended: dict[int, _Family] = {}
         self._stops: set[asyncio.Task[None]] = set()
+        self._lingering: set[asyncio.Task[None]] = set()
         self._sweeper: asyncio.Task[None] | None = None
         self._wake = asyncio.Event()
         self._began = False
@@ -116,6 +117,12 @@ class Children:
         task.add_done_callback(self._stops.discard)
         return task
 
+    def linger(self, child: Spawned, seconds: float, grace_s: float, then: Callable[[], None]) -> None:
+        """Let a child go on for so long, then stop it; when it has ended, or the host does, comes ``then``."""
+        task = asyncio.create_task(self._linger(child, seconds, grace_s, then))
+        self._lingering.add(task)
+        task.add_done_callback(self._lingering.discard)
+
     def spare(self, pid: int, pipes: tuple[int, ...]) -> None:
         """This child outlives the host. When the host is gone its guardian reads ``pipes``."""
         family = self._running.get(pid)
@@ -167,8 +174,10 @@ class Children:
 
     async def close(self) -> None:
         """Kill every child that is not spared, and wait until they are dead; bounded."""
-        if self._stops:
-            await asyncio.wait(self._stops, timeout=_CLOSE_S)
+        for lingering in self._lingering:
+            lingering.cancel()
+        if self._stops or self._lingering:
+            await asyncio.wait({*self._stops, *self._lingering}, timeout=_CLOSE_S)
         for pid in [pid for pid, family in self._running.items() if not family.spared]:
             self.end(pid)
         if self._sweeper:
@@ -181,6 +190,16 @@ class Children:
             await asyncio.sleep(0.01)
         await asyncio.sleep(0)  # for the news of the last exits to arrive
         self._guardian.close()
+
+    async def _linger(self, child: Spawned, seconds: float, grace_s: float, then: Callable[[], None]) -> None:
+        try:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await child.wait()
+            await self._stop(child, grace_s)
+        finally:
+            self.end(child.pid)
+            then()
 
     async def _stop(self, child: Spawned, grace_s: float) -> None:
         _signal_group(child.pid, signal.SIGTERM)

@@ -2,7 +2,8 @@
 
 Names are matched without case and with the tool's synonyms; texts become the numbers, booleans and lists that the JSON
 Schema asks for, when nothing is lost by it; missing ones get their defaults; everything wrong is said at once, each
-with the argument's name, what was expected and the nearest valid name.
+with the argument's name, what was expected and the nearest valid name. The signature of a request, ``maid`` or
+``valet``, is no argument of a tool that has no such parameter.
 """
 
 import json
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from toolyard.protocol.call import fold
+from toolyard.protocol.call import SIGNERS, fold
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
@@ -105,6 +106,8 @@ def _named(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, l
     problems = []
     for key, value in arguments.items():
         name = canonical.get(fold(key))
+        if name is None and _is_closed(spec) and fold(key) in SIGNERS:
+            continue
         if name is None and _is_closed(spec):
             problems.append(_unknown(spec, key))
         elif name is None:

@@ -42,6 +42,8 @@ class ToolCall:
     metadata: JsonObject = field(default_factory=dict)  # what the host tells a plugin beside the arguments
 
 
+SIGNERS: Final = ("maid", "valet")
+"""The names under which an agent signs a request (001 §4.1); no parameters, except of a tool that says so."""
 MAX_ARGUMENTS: Final = 4 * 2**20  # bytes of the arguments of one call, as JSON
 _LONGEST_ESCAPE = 6  # bytes that one character of a text can become
 _NUMBER = re.compile(r"[1-9][0-9]*")
@@ -72,6 +74,11 @@ def too_large(arguments: Mapping[str, Json]) -> str:
     except (TypeError, ValueError, RecursionError):
         return ""
     return f"its arguments are {size:,} bytes, and {MAX_ARGUMENTS:,} are allowed" if size > MAX_ARGUMENTS else ""
+
+
+def signer_of(arguments: Mapping[str, Json]) -> str | None:
+    """How the agent signs the call that has these arguments, or None."""
+    return next((value for name in SIGNERS if isinstance(value := arguments.get(name), str) and value.strip()), None)
 
 
 def fold(name: str) -> str:

@@ -1,8 +1,15 @@
-"""Content parts: one text or one piece of media, the media's type told by its bytes and never by a name."""
+"""Content parts: one text or one piece of media, the media's type told by its bytes and never by a name.
+
+A part that was read from what a plugin wrote keeps the item as its ``original`` where it would be written differently,
+so that the dialect in which it was written can pass it on unchanged. Two parts are equal whatever their originals and
+sources are.
+"""
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
+
+from toolyard.protocol.json import Json
 
 SNIFF_BYTES = 64  # how much of a file ``sniff`` needs to see
 
@@ -10,6 +17,23 @@ SNIFF_BYTES = 64  # how much of a file ``sniff`` needs to see
 @dataclass(frozen=True, slots=True)
 class Text:
     text: str
+    original: Json = field(default=None, compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Link(Text):
+    """The address of media that are not fetched; where a model reads it, it is a text."""
+
+    kind: str = field(default="image", kw_only=True)  # of the media behind it, as far as the item says
+
+
+@dataclass(frozen=True, slots=True)
+class Blob(Text):
+    """The words that stand for bytes of no known format, and the bytes."""
+
+    data: bytes = field(kw_only=True)
+    name: str = field(default="", kw_only=True)
+    source: str = field(default="", compare=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +41,8 @@ class Media:
     mime: str
     data: bytes
     name: str = ""
+    source: str = field(default="", compare=False, kw_only=True)  # where to fetch it: a path in the project, or a URL
+    original: Json = field(default=None, compare=False, repr=False, kw_only=True)
 
     @property
     def kind(self) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.extras import Extras
 from toolyard.protocol.json import JsonObject
 
 
@@ -50,7 +51,10 @@ def code_of(cause: ErrorCode | Reason) -> ErrorCode:
 
 
 class Failure(Exception):
-    """A tool cannot give a result: what happened (``message``) and what the caller can do next (``hint``)."""
+    """A tool cannot give a result: what happened (``message``) and what the caller can do next (``hint``).
+
+    A ``text`` replaces the one made of both. ``stats`` and ``extras`` are those of an answer that reports the error.
+    """
 
     def __init__(
         self,
@@ -58,13 +62,19 @@ class Failure(Exception):
         message: str,
         *,
         hint: str = "",
+        text: str = "",
         data: JsonObject | None = None,
+        stats: Mapping[str, int | float | str] | None = None,
         context: JsonObject | None = None,
+        extras: Extras = Extras(),  # noqa: B008 it is frozen
     ) -> None:
         super().__init__(message)
         self.code = code_of(cause)
         self.reason = cause if isinstance(cause, Reason) else None
         self.message = message
         self.hint = hint
+        self.text = text
         self.data: JsonObject = data or {}
+        self.stats = stats or {}
         self.context: JsonObject = context or {}
+        self.extras = extras

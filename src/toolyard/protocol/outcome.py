@@ -4,21 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.content import Part
 from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.extras import Extras
 from toolyard.protocol.json import JsonObject
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Extras:
-    """What travels beside an envelope and is written only by dialects."""
-
-    parts: tuple[Part, ...] = ()
-    action: str | None = None  # ``_specialAction`` of the VCP dialect
-    payload: JsonObject | None = None
-    before: str | None = None  # the file's text before a write
-    after: str | None = None
-    reads: bool | None = None  # in a batch: whether its content is the answer; None: as the tool's risk says
+__all__ = ["BatchItem", "Course", "Extras", "Outcome", "Result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +20,7 @@ class Result:
     partial: bool = False  # partial for a reason that ``data`` does not show by itself
     stats: Mapping[str, int | float | str] = field(default_factory=dict)
     context: JsonObject = field(default_factory=dict)
-    extras: Extras = Extras()
+    extras: Extras = field(default_factory=Extras)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +39,7 @@ class Outcome:
     envelope: Envelope
     root: str  # the project's absolute path
     arguments: JsonObject = field(default_factory=dict)  # as the tool got them: canonical names, typed, complete
-    extras: Extras = Extras()
+    extras: Extras = field(default_factory=Extras)
     batch: "tuple[BatchItem, ...]" = ()
     course: Course = Course()
 

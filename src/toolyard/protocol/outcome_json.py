@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 from toolyard.protocol.call import Origin, ToolCall
-from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.content import Blob, Link, Media, Part, Text
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
 
@@ -81,22 +81,36 @@ def _read_item(value: dict[str, Any]) -> BatchItem:
 
 def _extras(extras: Extras) -> dict[str, Any]:
     return {
-        "parts": [_part(part) for part in extras.parts], "action": extras.action, "payload": extras.payload,
-        "before": extras.before, "after": extras.after, "reads": extras.reads,
+        "parts": [_part(part) for part in extras.parts], "note": extras.note, "content_key": extras.content_key,
+        "attached": [_part(part) for part in extras.attached], "details": extras.details, "action": extras.action,
+        "payload": extras.payload, "before": extras.before, "after": extras.after, "reads": extras.reads,
     }  # fmt: skip
 
 
 def _read_extras(value: dict[str, Any]) -> Extras:
-    return Extras(**{**value, "parts": tuple(_read_part(part) for part in value["parts"])})
+    parts, attached = ([_read_part(part) for part in value[name]] for name in ("parts", "attached"))
+    media = tuple(part for part in attached if isinstance(part, Media | Blob))
+    return Extras(**{**value, "parts": tuple(parts), "attached": media})
 
 
 def _part(part: Part) -> dict[str, Any]:
-    if isinstance(part, Text):
-        return {"text": part.text}
-    return {"mime": part.mime, "data": part.base64(), "name": part.name}
+    match part:
+        case Media():
+            own = {"mime": part.mime, "data": part.base64(), "name": part.name, "source": part.source}
+        case Blob():
+            raw = base64.b64encode(part.data).decode("ascii")
+            own = {"text": part.text, "data": raw, "name": part.name, "source": part.source}
+        case Link():
+            own = {"text": part.text, "kind": part.kind}
+        case _:
+            own = {"text": part.text}
+    return own if part.original is None else {**own, "original": part.original}
 
 
 def _read_part(value: dict[str, Any]) -> Part:
-    if "text" in value:
-        return Text(value["text"])
-    return Media(value["mime"], base64.b64decode(value["data"], validate=True), value["name"])
+    value.setdefault("original", None)
+    if "data" in value:
+        value["data"] = base64.b64decode(value["data"], validate=True)
+    if "mime" in value:
+        return Media(**value)
+    return Blob(**value) if "data" in value else Link(**value) if "kind" in value else Text(**value)

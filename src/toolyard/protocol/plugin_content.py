@@ -1,35 +1,71 @@
-"""The ``content`` of a plugin's result as parts (001 §3.2): texts, and media whose type their bytes tell."""
+"""The ``content`` of a plugin's result as parts (001 §3.2): texts, and media whose type their bytes tell.
+
+A part that we would write in another way keeps the item it was read from, so that VCP clients get it as it was.
+"""
 
 import base64
 import binascii
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from toolyard.protocol.content import Media, Part, Text, sniff
+from toolyard.protocol.content import Blob, Link, Media, Part, Text, sniff
+from toolyard.protocol.content_reference import stored_path, to_reference
 from toolyard.protocol.json import Json
 
 _DATA_URI = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE)
 _BLANKS = re.compile(r"\s+")
+_ENDING = re.compile(r"\.([A-Za-z0-9]{2,4})(?:[?#]|$)")
+_KINDS = {
+    "audio": ("aac", "flac", "m4a", "mp3", "oga", "ogg", "opus", "wav"),
+    "video": ("avi", "mkv", "mov", "mp4", "ogv", "webm"),
+}
+_KIND_OF_ENDING = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
+_MEDIA_ITEMS = ("image_url", "audio_url", "video_url", "input_audio", "image", "audio", "video", "file")
+_NO_FORMAT = "[Content that cannot be shown: its bytes are of no known image, audio or video format.]"
+_NO_BASE64 = "[Content that cannot be shown: it is not valid Base64.]"
 
 
-def parts_of(content: Sequence[Json]) -> tuple[tuple[Part, ...], list[Json]]:
-    """The parts, in order; and the items that hold bytes of no kind we know, for which a text stands among the parts.
+def parts_of(content: Sequence[Json]) -> tuple[Part, ...]:
+    """The parts, in order. Bytes of no known format become a Blob. A remote address stays one: nothing is fetched."""
+    return tuple(_part(item) for item in content)
 
-    A remote address stays an address: nothing is fetched.
+
+def take_media(value: Json, taken: list[Media | Blob]) -> Json:
+    """``value`` with references where media stood as bytes, which are added to ``taken``.
+
+    An item of content becomes its whole reference, a data URI anywhere else the path of the stored bytes.
     """
-    parts: list[Part] = []
-    unread: list[Json] = []
-    for item in content:
-        part = _part(item)
-        if part is None:
-            unread.append(item)
-            part = Text("[Content that cannot be shown: its bytes are of no known image, audio or video format.]")
-        parts.append(part)
-    return tuple(parts), unread
+    if isinstance(value, list):
+        return [take_media(inner, taken) for inner in value]
+    if isinstance(value, str):
+        part = _read_media(value, "", "") if value[:5].lower() == "data:" and _DATA_URI.match(value) else None
+    elif isinstance(value, dict):
+        part = _read(value) if value.get("type") in _MEDIA_ITEMS else None
+    else:
+        return value
+    if isinstance(part, Media | Blob):
+        taken.append(part)
+        return part.source if isinstance(value, str) else to_reference(part)
+    return {key: take_media(inner, taken) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _part(item: Json) -> Part | None:
+def written_part(part: Part) -> Json:
+    """A part as VCP v2 writes it; audio and video are ``image_url`` too (000 §3)."""
+    if isinstance(part, Media):
+        return {"type": "image_url", "image_url": {"url": part.data_uri()}}
+    return {"type": "text", "text": part.text}
+
+
+def _part(item: Json) -> Part:
+    part = _read(item)
+    if written_part(part) == item or (isinstance(part, Media) and _declared_kind(item) != part.kind):
+        return part
+    return replace(part, original=item)
+
+
+def _read(item: Json) -> Part:
     if isinstance(item, str):
         return Text(item)
     if not isinstance(item, dict):
@@ -41,7 +77,7 @@ def _part(item: Json) -> Part | None:
     if source is None:
         return Text(json.dumps(item, ensure_ascii=False))
     name = item.get("name")
-    return _media(source, name if isinstance(name, str) else "")
+    return _read_media(source, name if isinstance(name, str) else "", str(item.get("type")))
 
 
 def _source(item: dict[str, Json]) -> str | None:
@@ -56,14 +92,29 @@ def _source(item: dict[str, Json]) -> str | None:
     return f"data:;base64,{data}" if isinstance(data, str) else None
 
 
-def _media(source: str, name: str) -> Part | None:
+def _declared_kind(item: Json) -> str:
+    """``image`` of an item whose data URI says ``image/...``."""
+    source = _source(item) if isinstance(item, dict) else None
+    uri = _DATA_URI.match(source) if source else None
+    return uri[1].partition("/")[0].lower() if uri else ""
+
+
+def _read_media(source: str, name: str, declared: str) -> Part:
     uri = _DATA_URI.match(source)
     if uri is None:
-        return Text(source)
+        return Link(source, kind=_kind_of(source, declared))
     written = _BLANKS.sub("", source[uri.end() :]).rstrip("=")
     try:
         data = base64.b64decode(written + "=" * (-len(written) % 4), validate=True)
     except (binascii.Error, ValueError):
-        return None
+        return Text(_NO_BASE64)
     mime = sniff(data)
-    return Media(mime, data, name) if mime else None
+    source = stored_path(data, mime or "")
+    return Media(mime, data, name, source=source) if mime else Blob(_NO_FORMAT, data=data, name=name, source=source)
+
+
+def _kind_of(address: str, declared: str) -> str:
+    """What an address leads to, by its ending, else by the type of its item."""
+    ending = _ENDING.search(address)
+    word = declared.removeprefix("input_").partition("_")[0]
+    return _KIND_OF_ENDING.get(ending[1].lower() if ending else "", word if word in ("audio", "video") else "image")

@@ -1,22 +1,23 @@
 """What a plugin said on stdout: the JSON objects with a status, found among whatever else it printed.
 
 Contract. An object counts when its ``status`` is success, error or partial. The first is the receipt of an asynchronous
-plugin, known as soon as its last brace has been fed; the last is the answer of a synchronous one. Everything else is
-noise: its first lines are kept, the rest is counted. An object nested deeper than ``MAX_DEPTH`` is not read. Read
-kindly, each noted: invalid UTF-8 is replaced, NaN and Infinity become null, halves of surrogate pairs are replaced; of
-two equal keys the last counts. Linear in the output; never recurses; keeps at most the output itself.
+plugin, known as soon as its last brace has been fed; the last is the answer of a synchronous one. Where there is none,
+the last object with any other status counts, or the only object of all in an older form (``plugin_forms``). Everything
+else is noise: its first lines are kept, the rest is counted. An object nested deeper than ``MAX_DEPTH`` is not read.
+Read kindly, each noted: invalid UTF-8 is replaced, NaN and Infinity become null, halves of surrogate pairs are
+replaced; of two equal keys the last counts. Linear in the output; never recurses; keeps at most the output itself.
 """
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
 from toolyard.protocol.json_scan import JsonScan, Region
+from toolyard.protocol.plugin_forms import has_status, read_form_without_status, read_status_word
 
-STATUSES = frozenset(("success", "error", "partial"))
 NOISE_KEPT = 2048  # bytes
 _BOM = b"\xef\xbb\xbf"
 
@@ -39,6 +40,11 @@ class Said:
     bad_utf8_at: int | None = None  # the offset in stdout of the first byte that is no UTF-8
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_answer(self) -> bool:
+        """Whether its status means something."""
+        return has_status(self.value)
+
 
 @dataclass(frozen=True, slots=True)
 class Output:
@@ -60,6 +66,7 @@ class OutputDecoder:
         self._scan = JsonScan()
         self._first: Said | None = None
         self._last: Said | None = None
+        self._odd: Said | None = None  # the last one with another status
         self._count = 0
         self._noise = bytearray()
         self._noise_bytes = 0
@@ -99,6 +106,8 @@ class OutputDecoder:
             self._take(region)
         if quick:
             self._count_in(quick)
+        elif not self._count and (older := self._odd or _only_object(self._scan.buffer)):
+            self._count_in(older)
         self._hear_noise(len(self._scan.buffer))
         return Output(
             self._first,
@@ -114,9 +123,14 @@ class OutputDecoder:
         if region.depth > MAX_DEPTH and not _shallow(self._scan.buffer[region.start : region.end]):
             self._too_deep_at = region.start if self._too_deep_at is None else self._too_deep_at
             return
+        if self._scan.buffer.find(b'"status"', region.start, region.end) < 0:  # as most lines of a log
+            return
         said = _read(self._scan.buffer, region)
-        if said:
+        if said is not None and said.is_answer:
             self._count_in(said)
+        elif said is not None and "status" in said.value:
+            value, notes = read_status_word(said.value)
+            self._odd = replace(said, value=value, notes=(*said.notes, *notes))
 
     def _count_in(self, said: Said) -> None:
         self._hear_noise(said.start)
@@ -137,6 +151,16 @@ class OutputDecoder:
         self._told = end
 
 
+def holds_answer(stdout: bytes) -> bool:
+    """Whether an answer would be found in this if nothing more came."""
+    if b"}" not in stdout:
+        return False
+    decoder = OutputDecoder()
+    decoder.feed(stdout)
+    last = decoder.finish().last
+    return last is not None and last.is_answer
+
+
 def _quick(buffer: bytearray) -> Said | None:
     """The common cases at the parser's own speed: the last object that begins a line, or the first of all."""
     end = buffer.rfind(b"}") + 1
@@ -153,20 +177,29 @@ def _plain(buffer: bytearray, start: int, end: int) -> Said | None:
             value = orjson.loads(text)
         except ValueError:
             return None
-    return Said(value, start, end) if _has_status(value) and _shallow(buffer[start:end]) else None
+    return Said(value, start, end) if has_status(value) and _shallow(buffer[start:end]) else None
+
+
+def _only_object(buffer: bytearray) -> Said | None:
+    """The one object that is all there is, if it is an answer in an older form."""
+    bom = len(_BOM) if buffer.startswith(_BOM) else 0
+    region = Region(len(buffer) - len(buffer[bom:].lstrip()), len(buffer.rstrip()), 0)
+    if buffer[region.start : region.start + 1] != b"{" or not _shallow(buffer[region.start : region.end]):
+        return None
+    said = _read(buffer, region)
+    form = read_form_without_status(said.value) if said else None
+    return replace(said, value=form[0], notes=(*said.notes, *form[1])) if said and form else None
 
 
 def _read(buffer: bytearray, region: Region) -> Said | None:
-    """The object at a region, or None when it is none or has no status."""
-    if buffer.find(b'"status"', region.start, region.end) < 0:  # as most lines of a log
-        return None
+    """The object at a region, or None when it is none."""
     text = bytes(buffer[region.start : region.end])
     try:
         value = None if _long_number(text) else orjson.loads(text)
     except ValueError:
         value = None
     if value is not None:
-        return Said(value, region.start, region.end) if _has_status(value) else None
+        return Said(value, region.start, region.end) if isinstance(value, dict) else None
     return _kindly(text, region)
 
 
@@ -188,7 +221,7 @@ def _kindly(raw: bytes, region: Region) -> Said | None:
         value = json.loads(_escape.sub(_whole_character, text), parse_constant=null)
     except ValueError:
         return None
-    return Said(value, region.start, region.end, bad_at, tuple(notes)) if _has_status(value) else None
+    return Said(value, region.start, region.end, bad_at, tuple(notes)) if isinstance(value, dict) else None
 
 
 def _whole_character(found: re.Match[str]) -> str:
@@ -199,11 +232,6 @@ def _whole_character(found: re.Match[str]) -> str:
 
 def _long_number(text: bytes | bytearray) -> bool:
     return _LONG in text.translate(_digits)
-
-
-def _has_status(value: object) -> bool:
-    status = value.get("status") if isinstance(value, dict) else None
-    return isinstance(status, str) and status in STATUSES
 
 
 def _shallow(text: bytes | bytearray) -> bool:

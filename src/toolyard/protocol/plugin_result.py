@@ -2,44 +2,93 @@
 
 Taken in this order:
 
-- a whole envelope (``status``, ``data`` and ``text``, and no key that envelopes do not have) as it is; the host
-  measures ``stats.time_ms`` and knows ``cwd`` and ``params_input`` by itself;
+- a whole envelope as it is, put right where it breaks the rules (``plugin_envelope``);
 - ``status: "error"`` is a Failure with the plugin's own message;
-- ``result`` as a text is the text, to the letter; with ``content`` its parts; any other JSON is data. A result that has
-  a ``status`` of its own, as old plugins nest it, is opened once.
+- ``result`` as a text is the text, to the letter, and ``data.result``; with ``content`` its parts, and with ``details``
+  too (VCP v2) the details are ``data``; any other JSON is data. A result that has a ``status`` of its own, as old
+  plugins nest it, is opened once. Without ``result``, ``data`` is the result.
 
-Nothing is dropped: keys beside ``result`` are in ``data``, warnings in ``context.warnings``. They are
-for the plugin's author, not for a model: only a partial result ends with them, to say why it is not whole.
+Nothing is dropped: keys beside ``result`` are in ``data``, warnings in ``context.warnings``. They are for the plugin's
+author, not for a model: only a partial result ends with them, to say why it is not whole, and with what to do next.
 """
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from toolyard.errors import InvalidEnvelope
-from toolyard.protocol.content import Media, Text
-from toolyard.protocol.envelope import KEYS, Envelope, ErrorCode, Status
+from toolyard.protocol.content import Blob, Media, Part, Text
+from toolyard.protocol.content_reference import content_key, to_reference
+from toolyard.protocol.envelope import ErrorCode, Status
+from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.plugin_content import parts_of
+from toolyard.protocol.listing import find_listing
+from toolyard.protocol.next_step import after_partial, has_next_step
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.plugin_content import parts_of, take_media
+from toolyard.protocol.plugin_envelope import fits_envelope, is_envelope, read_envelope
+from toolyard.protocol.plugin_forms import STATUSES
 
-_ACTION, _PAYLOAD = "_specialAction", "payload"
+_ACTION, _PAYLOAD, _CONTENT, _DETAILS = "_specialAction", "payload", "content", "details"
 _FOR_MODELS = ("messageForAI", "message", "text")
-_HOSTS = {"time_ms": 0}
 _MAX_NOTE = 300  # characters of a warning that stand in the text
+_SINGULAR = {"items": "item", "results": "result", "entries": "entry", "matches": "match", "paths": "path"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Answer:
+    """An answer as it is being read: what came of ``result``, and what stands beside it."""
+
+    plugin: str
+    warnings: tuple[str, ...]
+    extras: Extras
+
+    @property
+    def context(self) -> JsonObject:
+        return {"warnings": list(self.warnings)} if self.warnings else {}
+
+    def note(self, text: str) -> str:
+        """What ends a partial text: why it is not whole, and what to do next unless it says so itself."""
+        why = _warning(self.warnings)
+        return why if has_next_step(text) else f"{why}\n\n{after_partial(self.plugin)}"
+
+    def warned(self, *more: str) -> "_Answer":
+        return replace(self, warnings=(*self.warnings, *more))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Body:
+    """Data, text and parts of a result."""
+
+    data: JsonObject
+    text: str
+    parts: tuple[Part, ...] = ()
+    details: JsonObject | None = None  # of VCP v2, as they came
+
+    def described(self, beside: Extras, note: str = "") -> tuple[JsonObject, Extras]:
+        """The data with references in place of media, and what travels beside them."""
+        data, extras = _without_media(self.data, replace(beside, details=self.details))
+        if not self.parts:
+            return data, extras
+        key = content_key(data)
+        data[key] = [to_reference(part) for part in self.parts]
+        return data, replace(extras, parts=self.parts, content_key=key, note=note.strip())
 
 
 def result_of(plugin: str, said: JsonObject, *, warnings: Sequence[str] = ()) -> Result:
     """The result in ``said``, an object with a ``status``. Raises Failure when it is an error, or no result at all."""
-    said = _readable(plugin, said)
-    context: JsonObject = {"warnings": list(warnings)} if warnings else {}
-    note = _note(warnings) if said.get("status") == Status.PARTIAL else ""
-    beside = {key: said[key] for key in (_ACTION, _PAYLOAD) if key in said}
-    extras = Extras(action=_text(beside.get(_ACTION)) or None, payload=_object(beside.get(_PAYLOAD)))
-    envelope = _envelope({key: value for key, value in said.items() if key not in beside})
-    if envelope is not None:
-        return _taken(envelope, context, extras, note)
-    return _legacy(plugin, _opened(said), context, extras, note)
+    said = _opened(_readable(plugin, said))
+    extras, rest = _beside(said)
+    answer = _Answer(plugin=plugin, warnings=tuple(warnings), extras=extras)
+    status = rest.get("status")
+    if status not in STATUSES:
+        word = json.dumps(status, ensure_ascii=False)[:60]
+        hint = f"It must be {', '.join(STATUSES[:-1])} or {STATUSES[-1]}."
+        message = f"{plugin} answered with the status {word}."
+        raise Failure(Reason.INVALID_OUTPUT, message, hint=hint, data={"answer": rest}, context=answer.context)
+    if is_envelope(rest):
+        return _enveloped(answer, rest, Status(str(status)))
+    return _legacy(answer, rest, Status(str(status)))
 
 
 def _readable(plugin: str, said: JsonObject) -> JsonObject:
@@ -57,94 +106,148 @@ def _readable(plugin: str, said: JsonObject) -> JsonObject:
     return mended
 
 
-def _envelope(said: JsonObject) -> Envelope | None:
-    if not {"status", "data", "text"} <= said.keys() <= set(KEYS):
-        return None
-    stats, context = said.get("stats") or {}, said.get("context") or {}
-    if not isinstance(stats, dict) or not isinstance(context, dict):
-        return None
-    own = {**context, "cwd": ".", "params_input": {}}
-    try:
-        return Envelope.from_dict({**said, "stats": {**_HOSTS, **stats}, "context": own})
-    except InvalidEnvelope:
-        return None
-
-
-def _taken(envelope: Envelope, context: JsonObject, extras: Extras, note: str) -> Result:
-    own = {key: value for key, value in envelope.context.items() if key not in ("cwd", "params_input")} | context
-    text = envelope.text + note
-    if envelope.error:
-        message = envelope.error.message
-        hint = text.removeprefix(message).strip() if text.startswith(message) else text
-        raise Failure(envelope.error.code, message, hint=hint, data=envelope.data, context=own)
-    partial = envelope.status is Status.PARTIAL
-    return Result(data=envelope.data, text=text, partial=partial, stats=envelope.stats, context=own, extras=extras)
-
-
 def _opened(said: JsonObject) -> JsonObject:
     """Old plugins put their whole answer into ``result``; what it says of itself counts."""
     inner = said.get("result")
-    if not isinstance(inner, dict) or said.get("status") == Status.ERROR:
+    if not isinstance(inner, dict) or said.get("status") == Status.ERROR or inner.get("status") not in STATUSES:
         return said
-    if inner.get("status") == Status.ERROR or (inner.get("status") in list(Status) and "result" in inner):
+    if inner["status"] == Status.ERROR or "result" in inner or is_envelope(inner):
         return {**{key: value for key, value in said.items() if key not in ("status", "result")}, **inner}
     return said
 
 
-def _legacy(plugin: str, said: JsonObject, context: JsonObject, extras: Extras, note: str) -> Result:
-    status = said.get("status")
-    if status not in list(Status):
-        message = f"{plugin} answered with the status {json.dumps(status, ensure_ascii=False)[:60]}."
-        raise Failure(Reason.INVALID_OUTPUT, message, hint="It must be success, partial or error.", context=context)
-    mine = ("status", "result", "error", _ACTION) + ((_PAYLOAD,) if extras.payload is not None else ())
-    others = {key: value for key, value in said.items() if key not in mine}
-    if status == Status.ERROR:
-        raise _failure(plugin, said, others, context, note)
-    partial = status == Status.PARTIAL
-    data, text, parts = _shaped(plugin, said.get("result"), others)
-    if note and not parts:
-        parts = (Text(text),)  # so that the text can be had to the letter
-    extras = Extras(action=extras.action, payload=extras.payload, parts=parts)
-    return Result(data=_safe(data), text=text + note, partial=partial, context=context, extras=extras)
+def _beside(said: JsonObject) -> tuple[Extras, JsonObject]:
+    """The special action with its payload, and the rest of the answer."""
+    action, payload = _text(said.get(_ACTION)) or None, said.get(_PAYLOAD)
+    theirs = action is not None or isinstance(payload, dict)
+    mine = (_ACTION, _PAYLOAD) if theirs else (_ACTION,)
+    rest = {key: value for key, value in said.items() if key not in mine}
+    return Extras(action=action, payload=payload if theirs else None), rest
 
 
-def _shaped(plugin: str, result: Json, others: JsonObject) -> tuple[JsonObject, str, tuple[Text | Media, ...]]:
+def _enveloped(answer: _Answer, said: JsonObject, status: Status) -> Result:
+    read = read_envelope(said, status, lambda data: _described(answer.plugin, data, _CONTENT))
+    answer, envelope = answer.warned(*read.corrections), read.envelope
+    context = {**read.context, **answer.context}
+    stats = {key: value for key, value in envelope.stats.items() if key != "time_ms"}
+    data, extras = _without_media(envelope.data, answer.extras)
+    text, fault = envelope.text, envelope.error
+    if fault:
+        raise Failure(fault.code, fault.message, text=text, data=data, stats=stats, context=context, extras=extras)
+    partial = envelope.status is Status.PARTIAL
+    text += answer.note(text) if partial else ""
+    return Result(data=data, text=text, partial=partial, stats=stats, context=context, extras=extras)
+
+
+def _legacy(answer: _Answer, said: JsonObject, status: Status) -> Result:
+    named = "result" if "result" in said or "data" not in said else "data"
+    others = {key: value for key, value in said.items() if key not in ("status", "error", named)}
+    if status is Status.ERROR:
+        raise _failure(answer, said, others, said.get(named))
+    if said.get("error") is not None:
+        others["error"] = said["error"]
+    body = _body(answer.plugin, said.get(named), others)
+    if not fits_envelope(body.data):
+        deeper = "The result uses truncated, applied or failed_items in another sense; it is in data.result now."
+        body, answer = replace(body, data={"result": body.data}), answer.warned(deeper)
+    partial = status is Status.PARTIAL
+    note = answer.note(body.text) if partial else ""
+    data, extras = body.described(answer.extras, note)
+    return Result(data=data, text=body.text + note, partial=partial, context=answer.context, extras=extras)
+
+
+def _body(plugin: str, result: Json, others: JsonObject) -> _Body:
     """Data, text and parts of a good result."""
     if isinstance(result, str):
-        return others, result if result.strip() else f"{plugin} finished with an empty text.", ()
-    if isinstance(result, dict) and isinstance(content := result.get("content"), list):
-        parts, unread = parts_of(content)
-        rest = {key: value for key, value in result.items() if key != "content"}
-        data = {**others, **rest, **({"content": unread} if unread else {})}
-        return data, _joined(plugin, parts), parts
+        text = result if result.strip() else f"{plugin} finished with an empty text."
+        return _Body(data={**others, "result": result}, text=text)
     if isinstance(result, dict):
-        return {**others, **result}, _message({**others, **result}) or _pretty(result), ()
+        content = result.get(_CONTENT)
+        if isinstance(content, list) or (result.keys() == {_DETAILS} and isinstance(result[_DETAILS], dict)):
+            rest = {key: value for key, value in result.items() if key != _CONTENT}
+            return _content(plugin, content if isinstance(content, list) else [], rest, others)
+        data = _merged(others, result)
+        return _Body(data=data, text=_described(plugin, data, _CONTENT, shown=result))
     if result is None:
-        return others, _message(others) or (_pretty(others) if others else f"{plugin} finished without a result."), ()
-    return {**others, "result": result}, _message(others) or _pretty(result), ()
+        text = f"{plugin} finished without a result."
+        return _Body(data=others, text=_described(plugin, others) if others else text)
+    return _Body(data={**others, "result": result}, text=_message(others) or _pretty(result))
 
 
-def _joined(plugin: str, parts: tuple[Text | Media, ...]) -> str:
+def _content(plugin: str, content: list[Json], rest: JsonObject, others: JsonObject) -> _Body:
+    """A result with ``content``; with ``details`` and nothing else it is VCP v2."""
+    details = _object(rest.get(_DETAILS))
+    if details is not None:
+        own = {key: value for key, value in details.items() if key != _CONTENT or not _is_repeated(value, content)}
+        rest = _merged({key: value for key, value in rest.items() if key != _DETAILS}, own)
+    data, parts = _merged(others, rest), parts_of(content)
+    if parts:
+        return _Body(data=data, text=_joined(plugin, parts), parts=parts, details=details)
+    text = _described(plugin, data) if data else f"{plugin} returned nothing."
+    return _Body(data=data, text=text, details=details)
+
+
+def _is_repeated(value: Json, content: list[Json]) -> bool:
+    """Whether the details hold the content once more, as those of VCPToolBox do: it ends with the same items."""
+    return isinstance(value, list) and content[len(content) - len(value) :] == value
+
+
+def _without_media(data: JsonObject, extras: Extras) -> tuple[JsonObject, Extras]:
+    taken: list[Media | Blob] = []
+    plain = {key: take_media(value, taken) for key, value in data.items()}
+    return plain, replace(extras, attached=tuple(taken))
+
+
+def _merged(first: JsonObject, then: JsonObject) -> JsonObject:
+    """Both; what is named in both and differs is kept twice."""
+    twice = {f"{key}_2": first[key] for key in first.keys() & then.keys() if first[key] != then[key]}
+    return {**first, **then, **{key: value for key, value in twice.items() if key not in then}}
+
+
+def _described(plugin: str, data: JsonObject, *more: str, shown: Json = None) -> str:
+    """The text of structured data: its own message, else what was listed, else ``shown`` as JSON."""
+    if message := _message(data, *more):
+        return message
+    listing = find_listing(data)
+    if listing is None:
+        return _pretty(data if shown is None else shown)
+    name, listed = listing
+    if not isinstance(listed, list):
+        return f"{plugin} returned {name}."
+    return f"{plugin} returned {len(listed)} {_SINGULAR.get(name, name) if len(listed) == 1 else name}."
+
+
+def _joined(plugin: str, parts: tuple[Part, ...]) -> str:
     text = "\n".join(part.text for part in parts if isinstance(part, Text))
     kinds = [part.kind for part in parts if isinstance(part, Media)]
     counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
     return text if text.strip() else f"{plugin} returned {counted or 'nothing'}."
 
 
-def _failure(plugin: str, said: JsonObject, others: JsonObject, context: JsonObject, note: str) -> Failure:
-    error, result = said.get("error"), said.get("result")
-    data = dict(others)
+def _failure(answer: _Answer, said: JsonObject, others: JsonObject, result: Json) -> Failure:
+    error, body = said.get("error"), _reported(answer.plugin, result)
+    data = _merged(others, body.data)
     code = ErrorCode.EXECUTION_ERROR
     if isinstance(error, dict):
         data["error"] = error
         if error.get("code") in list(ErrorCode):
             code = ErrorCode(str(error["code"]))
-    if result is not None:
-        data["result"] = result
     told = _text(error) or _message(_object(error) or {}, "msg", "error", "detail", "reason", "description")
-    told = told or _message(others) or _text(result) or _message(_object(result) or {}, "error")
-    message = told or f"{plugin} reported an error but did not say which."
-    return Failure(code, message, hint=note.strip(), data=_safe(data), context=context)
+    told = told or _message(others) or _text(result) or _message(_object(result) or {}, "error") or body.text
+    message = told or f"{answer.plugin} reported an error but did not say which."
+    data, extras = replace(body, data=data if fits_envelope(data) else {"result": data}).described(answer.extras)
+    return Failure(code, message, data=data, context=answer.context, extras=extras)
+
+
+def _reported(plugin: str, result: Json) -> _Body:
+    """What an error brought along."""
+    if result is None:
+        return _Body(data={}, text="")
+    content = result.get(_CONTENT) if isinstance(result, dict) else None
+    if isinstance(result, dict) and result.keys() == {_CONTENT, _DETAILS} and isinstance(content, list) and content:
+        body = _content(plugin, content, {_DETAILS: result[_DETAILS]}, {})
+        return body if any(isinstance(part, Text) for part in body.parts) else replace(body, text="")
+    return _Body(data={"result": result}, text="")
 
 
 def _message(fields: Mapping[str, Json], *more: str) -> str:
@@ -163,21 +266,9 @@ def _pretty(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _note(warnings: Sequence[str]) -> str:
+def _warning(warnings: Sequence[str]) -> str:
     if not warnings:
         return ""
     first = warnings[0] if len(warnings[0]) <= _MAX_NOTE else warnings[0][: _MAX_NOTE - 3] + "..."
     more = f" ({len(warnings) - 1} more in context.warnings)" if len(warnings) > 1 else ""
     return f"\n\nWarning: {first}{more}"
-
-
-def _safe(data: JsonObject) -> JsonObject:
-    """``data`` itself, unless it uses a word of the envelope in another sense: then it stands one level deeper."""
-    if not data.keys() & {"truncated", "applied", "failed_items"}:
-        return data
-    context: JsonObject = {"cwd": ".", "params_input": {}}
-    try:
-        Envelope(status=Status.PARTIAL, data=data, text="-", stats=_HOSTS, context=context)
-    except InvalidEnvelope:
-        return {"result": data}
-    return data

@@ -63,7 +63,8 @@ def readable(outcome: Outcome) -> str:
     if outcome.batch:
         return "\n".join([outcome.envelope.text, *(readable(item.outcome) for item in outcome.batch)])
     texts = [part.text for part in outcome.extras.parts if isinstance(part, Text)] or [outcome.envelope.text]
-    data = {key: value for key, value in outcome.envelope.data.items() if value not in texts}
+    said = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts stand for it
+    data = {key: value for key, value in outcome.envelope.data.items() if key not in said and value not in texts}
     if data:
         texts.append(json.dumps(data, ensure_ascii=False, indent=2))
     return "\n".join(texts)

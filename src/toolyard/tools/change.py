@@ -4,6 +4,7 @@ Find the file, keep other writers out, read it, refuse what is stale, compute th
 remember them for the caller, look at what was written. A dry run does everything but the writing.
 """
 
+import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -185,7 +186,14 @@ def require_no_new_mask(call: ToolCall, path: str, before: str, after: str) -> N
 
 def require_file_name(path: str) -> None:
     if path.endswith("/"):
-        raise Failure(ErrorCode.IS_DIRECTORY, f"'{path}' names a folder, not a file.", hint="Name a file in it.")
+        where = posixpath.normpath(path)
+        inside = not where.startswith(("/", ".."))
+        raise Failure(
+            ErrorCode.IS_DIRECTORY,
+            f"'{path}' names a folder, not a file.",
+            hint="Name a file in it.",
+            context={"path_resolved": where} if inside else {},
+        )
 
 
 class ChangingTool(ABC):

@@ -44,6 +44,7 @@ SPEC = ToolSpec(
     examples=({"path": "analysis.ipynb", "cell_number": 0, "new_source": "print(1 + 1)"},),
     straight=True,
     splits_batches=True,
+    aliases=("NotebookEditCell",),
 )
 _DONE = {EditMode.REPLACE: "Replaced", EditMode.INSERT: "Inserted", EditMode.DELETE: "Deleted"}
 

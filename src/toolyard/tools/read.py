@@ -105,10 +105,15 @@ def _text(file: Opened, window: Window, page: Page) -> Result:
         data=data,
         text=text,
         partial=not window.encoding.certain,
-        stats={"lines": len(window.lines), "bytes": window.size},
+        stats={"lines": len(window.lines), "bytes": window.size, **total_lines(window.total_lines)},
         context={"path_resolved": file.path, "truncation_skip": True},
         extras=Extras(parts=(Text(text), Text(content))),
     )
+
+
+def total_lines(count: int | None) -> dict[str, int]:
+    """The stat of that name, when the lines were counted (002 §3.2)."""
+    return {} if count is None else {"total_lines": count}
 
 
 def _summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
@@ -133,7 +138,7 @@ def _summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
 def _media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
     raw = settled(file, _whole)
     size = len(raw)
-    media = Media(mime, raw, file.path.rpartition("/")[2])
+    media = Media(mime, raw, file.path.rpartition("/")[2], source=file.path)
     if mime == "application/pdf":
         return pdf.read(media, file.path, page, checkpoint)
     text = f"Read '{file.path}' ({mime}, {size} bytes)."

@@ -35,6 +35,7 @@ SPEC = ToolSpec(
     examples=({"path": "notes/plan.md", "content": "# Plan\n\n1. Read the code.\n2. Write the test."},),
     straight=True,
     splits_batches=True,
+    aliases=("Replace",),
 )
 
 

@@ -2,7 +2,7 @@
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from toolyard.protocol.envelope import ErrorCode
@@ -49,3 +49,14 @@ def mapped(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise os_failure(error, path) from error
+
+
+@contextmanager
+def located(place: Callable[[], str]) -> Iterator[None]:
+    """Failures of the block concern ``place``, a path relative to the root, and say so; an empty one is not told."""
+    try:
+        yield
+    except Failure as failure:
+        if where := place():
+            failure.context.setdefault("path_resolved", where)
+        raise

@@ -30,6 +30,8 @@ class PathWalk:
         self._root, self._root_names, self._path = root, root_names, path
         self._fds: list[int] = []
         self.steps: list[bytes] = []
+        self._at: bytes | None = None  # the component that is being looked at
+        self._is_outside = False
         self._links = self._races = 0
         self._pending: list[bytes] = []  # components still to walk, the next one last
         try:
@@ -72,11 +74,12 @@ class PathWalk:
         Unless ``follow``, a link at its very end is not walked.
         """
         while self._pending:
-            name = self._pending.pop()
+            name = self._at = self._pending.pop()
             if name == b"..":
                 self._up()
                 continue
             name, mode = self._look(name)
+            self._at = name
             if mode is None:
                 return name, None
             if stat.S_ISLNK(mode) and (follow or self._pending):
@@ -111,7 +114,21 @@ class PathWalk:
     def leave(self) -> bytes:
         """Go back to the folder above; returns the name of the one left."""
         os.close(self._fds.pop())
+        self._at = None
         return self.steps.pop()
+
+    @property
+    def place(self) -> str:
+        """Where the path leads: as far as it was walked with links resolved, then as written. Empty: outside."""
+        steps = list(self.steps)
+        for step in ([] if self._at is None else [self._at]) + self.ahead:
+            if step != b"..":
+                steps.append(step)
+            elif steps:
+                steps.pop()
+            else:
+                return ""
+        return "" if self._is_outside else "/".join(map(to_text, steps_of(b"/".join(steps)))) or "."
 
     @property
     def ahead(self) -> list[bytes]:
@@ -144,6 +161,7 @@ class PathWalk:
         except OSError as error:
             self._look_again(name, error, errno.EINVAL)
         else:
+            self._at = None
             self._push(target)
 
     def _enter(self, name: bytes) -> None:
@@ -154,6 +172,7 @@ class PathWalk:
         else:
             self._fds.append(fd)
             self.steps.append(name)
+            self._at = None
             if is_private(fd):
                 raise not_entered(self._path)
 
@@ -162,9 +181,11 @@ class PathWalk:
         self._races += 1
         if error.errno not in swapped or self._races > _MAX_RACES:
             raise error
+        self._at = None
         self._pending.append(name)
 
     def _outside(self) -> Failure:
+        self._is_outside = True
         return Failure(
             ErrorCode.ACCESS_DENIED,
             f"'{self._path}' leads outside the project.",

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.faults import mapped
+from toolyard.workspace.faults import located, mapped
 from toolyard.workspace.names import to_text
 from toolyard.workspace.opening import FILE, FOLDER, require_regular
 from toolyard.workspace.path_walk import PathWalk, steps_of
@@ -114,7 +114,7 @@ class Workspace:
         walk = PathWalk(self._open_root(path), self._names, path)
         target: Target | None = None
         try:
-            with mapped(path):
+            with located(lambda: target.path if target else walk.place), mapped(path):
                 name, mode = walk.to_the_place()
                 if mode is None and b".." in walk.ahead:
                     raise walk.missing(name)
@@ -164,21 +164,20 @@ class Workspace:
     def entry(self, path: str, *, follow: bool) -> Iterator["Entry"]:
         """What stands at ``path``, to be looked at, moved or removed; unless ``follow``, a link stands for itself."""
         walk = PathWalk(self._open_root(path), self._names, path)
+        where = ""
         try:
-            with mapped(path):
+            with located(lambda: where or walk.place), mapped(path):
                 name, mode = walk.to_the_place(follow=follow)
                 if mode is None:
                     raise walk.missing(name)
                 if name == b"." and walk.steps:  # the way led up again, into a folder that it had entered
                     name = walk.leave()
+                where = "/".join(map(to_text, steps_of(b"/".join([*walk.steps, name])))) or "."
                 folder = os.open(b".", FOLDER, dir_fd=walk.fd)
-            try:
-                with mapped(path):
-                    info = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                    where = "/".join(map(to_text, steps_of(b"/".join([*walk.steps, name])))) or "."
-                    yield Entry(folder, name, where, info)
-            finally:
-                os.close(folder)
+                try:
+                    yield Entry(folder, name, where, os.stat(name, dir_fd=folder, follow_symlinks=False))
+                finally:
+                    os.close(folder)
         finally:
             walk.close()
 
@@ -187,9 +186,10 @@ class Workspace:
         """The open folder that holds ``path``, the name in it, what that is, and the real path as text."""
         walk = PathWalk(self._open_root(path), self._names, path)
         try:
-            with mapped(path):
-                name, mode = walk.to_the_end()
-            yield walk.fd, name, mode, "/".join(map(to_text, steps_of(b"/".join([*walk.steps, name])))) or "."
+            with located(lambda: walk.place):
+                with mapped(path):
+                    name, mode = walk.to_the_end()
+                yield walk.fd, name, mode, "/".join(map(to_text, steps_of(b"/".join([*walk.steps, name])))) or "."
         finally:
             walk.close()
 

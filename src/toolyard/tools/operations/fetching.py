@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from toolyard.protocol.content import Text
+from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.outcome import Result
 from toolyard.tools.operations.facts import size_in_words
 from toolyard.tools.operations.reading import Reading
@@ -85,10 +85,17 @@ def _set_down(content: bytes, folder: Path, name: str) -> Workspace:
     return Workspace(folder)
 
 
+def _fetched_part(part: Part, summary: str, text: str, url: str) -> Part:
+    """A part with the new summary, or whose bytes can be had at ``url``."""
+    if isinstance(part, Media):
+        return replace(part, source=url)
+    return Text(text) if part == Text(summary) else part
+
+
 def _from_the_web(result: Result, fetched: Fetched) -> Result:
     """The result of a read whose file was only passing through."""
     text = f"Fetched from '{fetched.place.host}'. {result.text}"
-    parts = tuple(Text(text) if part == Text(result.text) else part for part in result.extras.parts)
+    parts = tuple(_fetched_part(part, result.text, text, fetched.place.url) for part in result.extras.parts)
     data = {key: value for key, value in result.data.items() if key not in ("path", "lastModified")}
     return replace(
         result,

@@ -12,7 +12,7 @@ from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
 from toolyard.tools.operations.facts import facts
 from toolyard.tools.operations.lines import Lines
 from toolyard.tools.operations.request import Request
-from toolyard.tools.read import Read
+from toolyard.tools.read import Read, total_lines
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary, named
 from toolyard.workspace.line_scan import Limits
@@ -115,7 +115,7 @@ class _Piece:
             data=data,
             text=text,
             partial=not window.encoding.certain,
-            stats={"lines": len(window.lines), "bytes": window.size},
+            stats={"lines": len(window.lines), "bytes": window.size, **total_lines(window.total_lines)},
             context={"path_resolved": file.path, "truncation_skip": True},
             extras=Extras(parts=(Text(text), Text(self.content))),
         )

@@ -36,7 +36,7 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
         text += f" (Truncated.) Use start_line={next_cell} to read on; it counts cells from 1."
     if cut:
         text += " Long sources and outputs are cut: name encoding=utf-8 to read the file as lines instead."
-    images = [image for cell in cells[first : first + len(shown)] for image in _images(cell)]
+    images = [image for cell in cells[first : first + len(shown)] for image in _images(cell, path)]
     parts: list[Part] = [Text(text), *(Text(_plain(cell)) for cell in shown), *images]
     return Result(
         data={
@@ -115,7 +115,7 @@ def _output_texts(output: dict[str, Any]) -> Iterator[str]:
             yield text if len(text) <= MAX_OUTPUT_CHARS else text[:MAX_OUTPUT_CHARS] + "… [cut]"
 
 
-def _images(cell: dict[str, Any]) -> Iterator[Media]:
+def _images(cell: dict[str, Any], path: str) -> Iterator[Media]:
     for output in _outputs(cell):
         data = output.get("data")
         for mime, value in data.items() if isinstance(data, dict) else ():
@@ -126,7 +126,7 @@ def _images(cell: dict[str, Any]) -> Iterator[Media]:
                     continue
                 found = sniff(raw[:SNIFF_BYTES])
                 if found and found.startswith("image/"):
-                    yield Media(found, raw)
+                    yield Media(found, raw, source=path)
 
 
 def _joined(value: Any, separator: str = "") -> str:

@@ -44,7 +44,7 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
         data=data,
         text=text,
         partial=bool(problem),
-        stats={"lines": len(shown), "bytes": len(media.data)},
+        stats={"lines": len(shown), "bytes": len(media.data), "total_lines": len(lines)},
         context={"path_resolved": path, "truncation_skip": True},
         extras=Extras(parts=(Text(text), Text("\n".join(line.shown for line in shown)), *whole)),
     )

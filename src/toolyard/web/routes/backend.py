@@ -1,8 +1,8 @@
 """``/v1/backend/stream``: one ``backend_only`` message per finished call, as server-sent events or over a WebSocket.
 
-Server-sent events carry the message itself as ``data`` and its cursor as ``id``, so that a reader comes back with
-``Last-Event-ID`` where it was. A WebSocket carries the frames of ``/ws``: ``{"seq", "type", "at", "data"}``, with the
-message as ``data``. A ``gap`` tells that what followed the cursor is no longer kept. A key that is no admin's hears of
+Both carry the same frame: the message itself, as raw JSON. Server-sent events have its cursor as ``id`` beside it, so
+that a reader comes back with ``Last-Event-ID`` where it was; a WebSocket has no place for one. A frame of the type
+``gap`` tells that what followed the cursor is no longer kept. A key that is no admin's hears of
 its own calls, until the key is removed or its session has ended. A reader is sent the next message when it has taken
 the last: nothing is held for a slow one.
 """
@@ -20,7 +20,7 @@ from starlette.websockets import WebSocketDisconnect
 from toolyard.app import Yard
 from toolyard.engine.backend import BackendStream, Message
 from toolyard.engine.clock import Clock
-from toolyard.protocol.json import Json, json_bytes
+from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.web.access import Access, Visitor
 from toolyard.web.answers import Who, own_only
 from toolyard.web.edge import VISITOR
@@ -29,7 +29,7 @@ from toolyard.web.sockets import deny
 
 KEEP_ALIVE_S: Final = 15.0
 LOOK_S: Final = 1.0  # how often a waiting stream looks whether it may go on
-TYPE: Final = "backend.message"
+GAP: Final[JsonObject] = {"type": "gap"}
 _MOST_DIGITS = 18
 _EVENTS: dict[str, Any] = {
     "responses": {
@@ -106,7 +106,7 @@ async def _events(told: AsyncIterator[Message | None]) -> AsyncIterator[bytes]:
                 silent_s = 0.0
                 yield b": nothing new\n\n"
         elif message.body is None:
-            yield b"id: %d\nevent: gap\ndata: {}\n\n" % message.seq
+            yield b"id: %d\nevent: gap\ndata: %s\n\n" % (message.seq, json_bytes(GAP))
         else:
             yield b"id: %d\ndata: %s\n\n" % (message.seq, json_bytes(message.body))
 
@@ -127,9 +127,7 @@ async def _serve(socket: WebSocket, told: AsyncIterator[Message | None]) -> None
 async def _send(socket: WebSocket, told: AsyncIterator[Message | None]) -> None:
     async for message in told:
         if message is not None:
-            kind = "gap" if message.body is None else TYPE
-            frame: Json = {"seq": message.seq, "type": kind, "at": message.at, "data": message.body or {}}
-            await socket.send_text(json_bytes(frame).decode())
+            await socket.send_text(json_bytes(GAP if message.body is None else message.body).decode())
 
 
 async def _hear(socket: WebSocket) -> None:

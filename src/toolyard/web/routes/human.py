@@ -4,8 +4,6 @@ One block gives its result, several give a list in their order. Blocks run at th
 """
 
 import asyncio
-import contextlib
-from dataclasses import replace
 from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
@@ -14,13 +12,11 @@ from toolyard.app import Yard
 from toolyard.dialects.vcp_server import human_answer, human_scheduled
 from toolyard.engine.clock import Clock
 from toolyard.protocol.call import Origin
-from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer
 
-_SIGNERS = ("maid", "valet")
 _BODY: JsonObject = {"requestBody": {"content": {"text/plain": {"schema": {"type": "string"}}}, "required": True}}
 _SHAPE = {"schema": {"anyOf": [{"type": "object"}, {"type": "array", "items": {"type": "object"}}]}}
 
@@ -51,19 +47,10 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     return routes
 
 
-def _given(yard: Yard, tool: str, arguments: JsonObject) -> JsonObject:
-    """A plugin is told who signed; a built-in tool has no use for it."""
-    with contextlib.suppress(Failure):
-        if yard.tools.get(tool).spec.verbatim:
-            return arguments
-    return {name: value for name, value in arguments.items() if name not in _SIGNERS}
-
-
 async def _run(yard: Yard, clock: Clock, who: Visitor, block: JsonObject) -> JsonObject:
-    arguments, tool, maid = block["args"], str(block["tool"]), block.get("maid")
-    signed = maid if isinstance(maid, str) else None
-    given = _given(yard, tool, arguments if isinstance(arguments, dict) else {})
-    call = replace(yard.request(tool, given, caller=who.caller, origin=Origin.HTTP), maid=signed)
+    arguments, tool = block["args"], str(block["tool"])
+    given = arguments if isinstance(arguments, dict) else {}
+    call = yard.request(tool, given, caller=who.caller, origin=Origin.HTTP)
     now = clock.now().isoformat(timespec="seconds")
     if later := block.get("timely_contact"):
         outcome = await yard.submit(call, at=str(later))
@@ -73,4 +60,4 @@ async def _run(yard: Yard, clock: Clock, who: Visitor, block: JsonObject) -> Jso
             return human_scheduled(str(data["schedule_id"]), tool, requested=now, due=due)
     else:
         outcome = await yard.settle(call)
-    return human_answer(yard.express(call, outcome, "vcp"), maid=signed, at=now)
+    return human_answer(yard.express(call, outcome, "vcp"), maid=call.maid, at=now)

@@ -1,0 +1,44 @@
+"""Media of results, kept where whoever reads the envelope can fetch them, and told in ``data`` as references.
+
+Media that a tool read from a file or an address are where they were. Those that came as bytes, as from a plugin, are
+kept by ``save``. A result whose media cannot be kept is not lost: its reference has no path, and a warning says why.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from toolyard.protocol.content import Blob, Media
+from toolyard.protocol.content_reference import content_key, is_stored_path, to_reference, without_path
+from toolyard.protocol.extras import Extras
+from toolyard.protocol.json import JsonObject
+
+Save = Callable[[Media | Blob], Awaitable[None]]
+"""Keeps the bytes at their ``source``. Raises OSError."""
+
+
+class MediaKeeper:
+    def __init__(self, save: Save | None) -> None:
+        self._save = save
+
+    async def keep(self, data: JsonObject, extras: Extras) -> tuple[JsonObject, Extras, list[str]]:
+        """Store what has to be stored; the data with references to all media, the extras, and what went wrong."""
+        media = [part for part in extras.parts if isinstance(part, Media | Blob)]
+        warnings: list[str] = []
+        for one in (*media, *extras.attached):
+            if is_stored_path(one.source) and (problem := await self._problem(one)):
+                data = {key: without_path(value, one.source) for key, value in data.items()}
+                warnings.append(f"{one.name or 'A medium'} could not be stored: {problem}.")
+        if not media or extras.content_key:
+            return data, extras, warnings
+        key = content_key(data)
+        return {**data, key: [to_reference(one) for one in media]}, replace(extras, content_key=key), warnings
+
+    async def _problem(self, media: Media | Blob) -> str:
+        """Why it could not be stored; empty when it is."""
+        if self._save is None:
+            return "there is no place for it"
+        try:
+            await self._save(media)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""

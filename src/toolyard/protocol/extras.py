@@ -1,0 +1,20 @@
+"""Extras: what travels beside an envelope and is written only by dialects."""
+
+from dataclasses import dataclass
+
+from toolyard.protocol.content import Blob, Media, Part
+from toolyard.protocol.json import Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extras:
+    parts: tuple[Part, ...] = ()
+    note: str = ""  # follows the parts: why the result is partial, and what to do next
+    content_key: str = ""  # the key of ``data`` under which the host describes the parts
+    attached: tuple[Media | Blob, ...] = ()  # media that stood elsewhere in ``data``, where a reference stands now
+    details: JsonObject | None = None  # those of a VCP v2 answer, to be written as they came
+    action: str | None = None  # ``_specialAction`` of the VCP dialect
+    payload: Json = None
+    before: str | None = None  # the file's text before a write
+    after: str | None = None
+    reads: bool | None = None  # in a batch: whether its content is the answer; None: as the tool's risk says

@@ -1,0 +1,147 @@
+"""An answer of a plugin that is a whole envelope (002 §1), taken as it is and put right where it breaks the rules.
+
+Whatever is put right is told in a warning, so that nothing is changed in silence. The host measures the time and knows
+by itself what it was sent: those keys of ``stats`` and ``context`` are its own.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from toolyard.errors import InvalidEnvelope
+from toolyard.protocol.envelope import KEYS, Envelope, ErrorCode, Fault, Status, is_partial
+from toolyard.protocol.json import Json, JsonObject
+
+HOST_CONTEXT = ("params_input", "reason", "warnings", "full_text_path")
+_MEASURED: Mapping[str, int | float | str] = {"time_ms": 0}
+_KNOWN: JsonObject = {"cwd": ".", "params_input": {}}
+_EVERY_ENVELOPE = ("params_input",)  # leaving out the host's own copy needs no word
+
+
+@dataclass(frozen=True, slots=True)
+class PluginEnvelope:
+    """The envelope, without the keys that are the host's, and what was put right in it."""
+
+    envelope: Envelope
+    context: JsonObject  # what the plugin says of it, without the host's keys
+    corrections: tuple[str, ...]
+
+
+def is_envelope(said: Mapping[str, Json]) -> bool:
+    """Whether an answer is meant as one: it has ``data`` and ``text``, or one of them with ``stats`` or ``context``."""
+    if "result" in said or "status" not in said:
+        return False
+    core = ("data" in said) + isinstance(said.get("text"), str)
+    return core == 2 or (core == 1 and any(isinstance(said.get(key), dict) for key in ("stats", "context")))
+
+
+def read_envelope(said: Mapping[str, Json], status: Status, describe: Callable[[JsonObject], str]) -> PluginEnvelope:
+    """The envelope in ``said``; ``describe`` gives the text for data that came without one."""
+    corrections: list[str] = []
+    data = _data(said, corrections)
+    text = said.get("text")
+    if not isinstance(text, str) or not text.strip():
+        text = describe(data)
+        corrections.append("Its envelope has no text; one was made from its data.")
+    error = _error(said, status, text, data, corrections)
+    if status is Status.SUCCESS and is_partial(data):
+        status = Status.PARTIAL
+        corrections.append(
+            "Its envelope says success although its data are truncated, a fallback, not applied or have failed items;"
+            " it was taken as partial."
+        )
+    stats, context = _stats(said.get("stats"), corrections), _context(said.get("context"), corrections)
+    envelope = Envelope(status=status, data=data, text=text, error=error, stats=stats, context={**_KNOWN, **context})
+    return PluginEnvelope(envelope, context, tuple(corrections))
+
+
+def _data(said: Mapping[str, Json], corrections: list[str]) -> JsonObject:
+    given = said.get("data")
+    data: JsonObject = dict(given) if isinstance(given, dict) else {} if given is None else {"result": given}
+    if not isinstance(given, dict):
+        corrections.append(f"data of its envelope is no object{'' if given is None else '; it is in data.result now'}.")
+    for key in (key for key in said if key not in KEYS):
+        place = key if key not in data else f"envelope_{key}"
+        data[place] = said[key]
+        corrections.append(f"'{key}' is no key of an envelope; it is in data.{place} now.")
+    return _fitting(data, corrections)
+
+
+def _fitting(data: JsonObject, corrections: list[str]) -> JsonObject:
+    """``data``, or one level deeper if it uses a word of the envelope in another sense."""
+    if fits_envelope(data):
+        return data
+    corrections.append("data uses truncated, applied or failed_items in another sense; it is in data.result now.")
+    return {"result": data}
+
+
+def fits_envelope(data: JsonObject) -> bool:
+    """Whether ``data`` means by its words what an envelope means by them."""
+    if not data.keys() & {"truncated", "applied", "failed_items"}:
+        return True
+    try:
+        Envelope(status=Status.PARTIAL, data=data, text="-", stats=_MEASURED, context=_KNOWN)
+    except InvalidEnvelope:
+        return False
+    return True
+
+
+def _error(
+    said: Mapping[str, Json], status: Status, text: str, data: JsonObject, corrections: list[str]
+) -> Fault | None:
+    given = said.get("error")
+    if status is not Status.ERROR:
+        if given is not None:
+            data.setdefault("error", given)
+            corrections.append(f"Its envelope has an error although its status is {status}; it is in data.error now.")
+        return None
+    told = given if isinstance(given, dict) else {"message": given}
+    message, code = told.get("message"), told.get("code")
+    if not isinstance(message, str) or not message.strip():
+        message = text
+        corrections.append("error of its envelope has no message; its text was taken.")
+    if code not in list(ErrorCode):
+        corrections.append(f"error.code of its envelope is none of {', '.join(ErrorCode)}; EXECUTION_ERROR was taken.")
+        if code is not None:
+            data.setdefault("error", given)
+        code = ErrorCode.EXECUTION_ERROR
+    return Fault(ErrorCode(str(code)), message)
+
+
+def _stats(given: Json, corrections: list[str]) -> dict[str, int | float | str]:
+    stats: dict[str, int | float | str] = {**_MEASURED}
+    if given is not None and not isinstance(given, dict):
+        corrections.append("stats of its envelope is no object; it was left out.")
+    for key, value in given.items() if isinstance(given, dict) else ():
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            corrections.append(f"stats.{key} of its envelope is no number or text; it was left out.")
+        elif key not in _MEASURED:
+            stats[key] = value
+    return stats
+
+
+def _context(given: Json, corrections: list[str]) -> JsonObject:
+    if given is not None and not isinstance(given, dict):
+        corrections.append("context of its envelope is no object; it was left out.")
+    context = dict(given) if isinstance(given, dict) else {}
+    for key in (key for key in HOST_CONTEXT if key in context):
+        del context[key]
+        if key not in _EVERY_ENVELOPE:
+            corrections.append(f"context.{key} is the host's to tell; that of its envelope was left out.")
+    for key in (key for key in ("cwd", "path_resolved", "truncation_skip") if key in context):
+        if not _is_context(key, context[key]):
+            del context[key]
+            corrections.append(f"context.{key} of its envelope is {_WRONG[key]}; it was left out.")
+    return context
+
+
+_WRONG = {
+    "cwd": "no POSIX path relative to the project root",
+    "path_resolved": "no POSIX path relative to the project root",
+    "truncation_skip": "neither true nor false",
+}
+
+
+def _is_context(key: str, value: Json) -> bool:
+    if key == "truncation_skip":
+        return isinstance(value, bool)
+    return isinstance(value, str) and bool(value) and not value.startswith("/") and ".." not in value.split("/")

@@ -1,0 +1,65 @@
+"""The forms in which plugins answered before VCP v2 (000 §1.1, 001 §3.3, 002 §3.3), brought to the one with a status.
+
+- ``ok``, ``fail`` and ``failed`` are read as the statuses they mean.
+- ``{"success": true, "data": ...}``, ``{"success": false, "error": ...}`` and ``{"error": ...}`` have no status at all,
+  as log lines have none: they count only where nothing else was printed.
+
+Every reading is told in a warning, for the plugin's author.
+"""
+
+from collections.abc import Mapping
+
+from toolyard.protocol.json import Json, JsonObject
+
+STATUSES = ("success", "partial", "error")
+_WORDS: Mapping[str, str] = {"ok": "success", "fail": "error", "failed": "error"}
+_BESIDE = ("_specialAction", "payload")
+
+
+def has_status(value: object) -> bool:
+    """Whether it is an object with one of the three statuses."""
+    status = value.get("status") if isinstance(value, dict) else None
+    return isinstance(status, str) and status in STATUSES
+
+
+def read_status_word(value: JsonObject) -> tuple[JsonObject, tuple[str, ...]]:
+    """An object with any other status: the same with the status that its word means, and a warning.
+
+    A word that means none is left as it is, for whoever reads the answer to name it.
+    """
+    word = value["status"]
+    status = _WORDS.get(word) if isinstance(word, str) else None
+    if status is None:
+        return value, ()
+    warning = f'Its status "{word}" was read as "{status}": the statuses are {", ".join(STATUSES)}.'
+    return {**value, "status": status}, (warning,)
+
+
+def read_form_without_status(value: JsonObject) -> tuple[JsonObject, tuple[str, ...]] | None:
+    """The only object that was printed, in one of the older forms: with a status, and a warning. None: it is none."""
+    success = value.get("success")
+    if isinstance(success, bool):
+        status, form = ("success", '"success": true') if success else ("error", '"success": false')
+    elif _is_error(value.get("error")):
+        status, form = "error", '"error" alone'
+    else:
+        return None
+    rest = {key: inner for key, inner in value.items() if key != "success"}
+    said: JsonObject = {"status": status, **(_with_result(rest) if status == "success" else rest)}
+    return said, (f'It answered with {form}, an older form: print "status": "{status}" instead.',)
+
+
+def _is_error(error: Json) -> bool:
+    return isinstance(error, str | dict) and bool(error)
+
+
+def _with_result(rest: JsonObject) -> JsonObject:
+    """``data`` is what is called ``result`` today; the special action stands beside it."""
+    data = rest.get("data")
+    if "data" not in rest or "result" in rest:
+        return rest
+    others = {key: value for key, value in rest.items() if key != "data"}
+    if not isinstance(data, dict):
+        return {**others, "result": data}
+    beside = {key: data[key] for key in _BESIDE if key in data}
+    return {**others, "result": {key: value for key, value in data.items() if key not in beside}, **beside}

@@ -1,0 +1,62 @@
+"""An outcome as a model reads it: nothing twice, and nothing that only programs understand."""
+
+import json
+from dataclasses import replace
+
+from toolyard.protocol.content import Blob, Link, Part, Text
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.outcome import Outcome
+
+
+def to_shown(outcome: Outcome) -> Outcome:
+    """The same without what its text says already, and with plain parts; of a batch, every item too."""
+    envelope, extras = outcome.envelope, outcome.extras
+    parts = tuple(_plain(part) for part in extras.parts)
+    if envelope.error and parts:  # the parts are the plugin's own; what to do next stands in the text
+        rest = (part for part in parts if not isinstance(part, Text) or part.text not in envelope.text)
+        parts = (Text(envelope.text), *rest)
+    return replace(
+        outcome,
+        envelope=replace(envelope, data=without_repeats(outcome)),
+        extras=replace(extras, parts=parts, details=None),
+        batch=tuple(replace(item, outcome=to_shown(item.outcome)) for item in outcome.batch),
+    )
+
+
+def without_repeats(outcome: Outcome) -> JsonObject:
+    """``data`` without what the envelope's text says already: a result that is the text, the texts of the parts."""
+    data, text = outcome.envelope.data, outcome.envelope.text
+    key = outcome.extras.content_key
+    if is_repeated(data, text):
+        return {}
+    kept = {name: value for name, value in data.items() if not is_repeated(value, text)}
+    if isinstance(result := kept.get("result"), str) and text.startswith(result):
+        del kept["result"]
+    content = kept.get(key)
+    if key and isinstance(content, list):
+        others: list[Json] = [item for item in content if not _is_text_in(item, text)]
+        kept = {**kept, key: others} if others else {name: value for name, value in kept.items() if name != key}
+    return kept
+
+
+def is_repeated(value: Json, text: str) -> bool:
+    """Whether ``text`` is this value: the same text, or the value as indented JSON."""
+    if isinstance(value, str):
+        return value == text and bool(value)
+    return (
+        isinstance(value, dict | list)
+        and text[:1] in ("{", "[")
+        and json.dumps(value, ensure_ascii=False, indent=2) == text
+    )
+
+
+def _is_text_in(item: Json, text: str) -> bool:
+    own = item.get("text") if isinstance(item, dict) and item.get("type") == "text" else None
+    return isinstance(own, str) and own in text
+
+
+def _plain(part: Part) -> Part:
+    """A part without the item it was read from: a model gets texts, and media whose type is known."""
+    if isinstance(part, Link | Blob):
+        return Text(part.text)
+    return replace(part, original=None) if part.original is not None else part
