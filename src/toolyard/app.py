@@ -29,7 +29,7 @@ from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
 from toolyard.plugins.runs import Runs
-from toolyard.protocol.call import Origin, ToolCall, signer_of
+from toolyard.protocol.call import Origin, ToolCall, find_signer
 from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.envelope import Envelope, ErrorCode
 from toolyard.protocol.failure import Failure
@@ -156,7 +156,7 @@ class Yard:
             id=f"call_{uuid4().hex}",
             tool=tool,
             arguments=dict(arguments),
-            maid=signer_of(arguments),
+            maid=find_signer(arguments),
             caller=caller or self._caller,
             origin=origin,
             force=force,

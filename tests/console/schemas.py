@@ -28,13 +28,13 @@ SHAPES: Final[dict[str, Any]] = {
 
 ECHO: Final = """
 import json, sys
-given = json.loads(sys.stdin.buffer.read())
+given = json.loads(sys.stdin.buffer.read() or b"{}")
 print(json.dumps({"status": "success", "result": {"message": "It came.", "given": given}}))
 """
 
 ENDINGS: Final = """
 import json, sys, time
-act = json.loads(sys.stdin.buffer.read()).get("act")
+act = json.loads(sys.stdin.buffer.read() or b"{}").get("act")
 if act == "sleep":
     time.sleep(300)
 if act == "noise":

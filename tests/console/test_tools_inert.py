@@ -20,7 +20,7 @@ SAMPLE = (_WRITABLE[0], *_WRITABLE[4::11])
 ALL = "\n\n".join(SAMPLE)
 SCRIPT = f"""
 import json, sys
-texts, act = json.loads({json.dumps(json.dumps(SAMPLE))}), json.loads(sys.stdin.buffer.read()).get("act")
+texts, act = json.loads({json.dumps(json.dumps(SAMPLE))}), json.loads(sys.stdin.buffer.read() or b"{{}}").get("act")
 sys.stdout.reconfigure(encoding="utf-8")
 for text in texts:
     print(text, file=sys.stderr)

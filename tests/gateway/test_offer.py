@@ -86,6 +86,14 @@ def test_no_offer_has_more_tools_than_allowed_and_the_first_ones_are_in_it(caplo
     assert "and 52 more" in caplog.messages[0]
 
 
+@pytest.mark.requirement("offer:limits", "offer:own-tools")
+@pytest.mark.parametrize(("theirs", "ours"), [(100, 28), (128, 0), (200, 0)])
+def test_the_tools_of_the_client_count_too(theirs: int, ours: int) -> None:
+    made = offers(*(spec(f"Tool{number:03}") for number in range(200)))
+    offer = made.native(Selection(taken=frozenset(f"theirs{number}" for number in range(theirs))))
+    assert (len(offer.tools), len(offer.left_out)) == (ours, 200 - ours)
+
+
 @pytest.mark.requirement("offer:limits")
 @pytest.mark.parametrize("mode", [OfferMode.NATIVE, OfferMode.TEXT])
 def test_no_offer_has_more_tokens_than_allowed_and_a_giant_keeps_nobody_out(mode: OfferMode) -> None:

@@ -11,6 +11,7 @@ from tests.gateway.upstream import DONE, Script, chunk, completion, replies, say
 from tests.plugins.folders import make_plugin
 from toolyard.gateway.faults import refused
 from toolyard.gateway.tool_refusals import is_tool_refusal
+from toolyard.protocol.approval import Mode
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 
@@ -181,7 +182,9 @@ async def test_a_request_with_functions_of_the_old_form_gets_a_listing(tmp_path:
 async def test_a_tool_is_called_by_the_name_under_which_it_was_offered(tmp_path: Path, stream: bool) -> None:
     folder = make_plugin(tmp_path / "given", "My.Plugin", risk="read")
     (folder / "main.py").write_text('import json; print(json.dumps({"status": "success", "result": "done"}))')
-    async with gateway(tmp_path, lambda body: asks_once(body, stream), plugins=(folder.parent,)) as one:
+    async with gateway(
+        tmp_path, lambda body: asks_once(body, stream), plugins=(folder.parent,), settings={"approval_mode": Mode.AUTO}
+    ) as one:
         await (one.streamed() if stream else one.whole())
         first, second = one.upstream.bodies
         plain = next(name for name in names(first) if name.startswith("My_"))

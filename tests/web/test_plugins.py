@@ -61,7 +61,7 @@ async def test_the_list_of_tools_says_what_stands_behind_each(tmp_path: Path, ad
 async def test_every_plugin_is_listed_also_one_that_is_broken(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     add_plugin("Noisy", NOISY)
     add_plugin("Poor", NOISY, configSchema=SCHEMA)
-    add_plugin("Needy", 'print(\'{"status": "error", "error": "no"}\')', configSchema=SCHEMA)
+    add_plugin("Needy", 'print(\'{"status": "error", "error": "API_KEY is not set"}\')', configSchema=SCHEMA)
     add_plugin("Fixed", NOISY, pluginType="static")
     (tmp_path / "given" / "Broken").mkdir()
     (tmp_path / "given" / "Broken" / "plugin-manifest.json").write_text('{"name": "Broken",\n  "version" 1}')
@@ -70,7 +70,9 @@ async def test_every_plugin_is_listed_also_one_that_is_broken(tmp_path: Path, ad
         rows = {row["name"]: row for row in (await running.get("/v1/plugins")).json["data"]}
         called = (await running.post("/v1/tools/Needy", {})).json
     assert called["status"] == "error"
-    assert "API_KEY" in called["text"], "a call that fails says what is missing too"
+    assert called["text"].endswith("It needs settings that its owner has not set: API_KEY."), (
+        "a call that fails because of it says so too"
+    )
     assert (rows["Noisy"]["state"], rows["Noisy"]["tools"], rows["Noisy"]["kind"]) == ("ready", ["Noisy"], "sync")
     assert (rows["Poor"]["state"], rows["Poor"]["reason"]) == ("missing_config", "it needs settings: API_KEY")
     assert (rows["Fixed"]["state"], rows["Fixed"]["tools"], rows["Fixed"]["kind"]) == ("ready", [], "static")

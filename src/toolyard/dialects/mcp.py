@@ -12,7 +12,7 @@ from urllib.parse import quote
 from toolyard.dialects.content import content_of
 from toolyard.protocol.content import Part, Text
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.shown import without_repeats
+from toolyard.protocol.shown import drop_repeats
 
 
 def encode(outcome: Outcome) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def _untold(outcome: Outcome) -> Iterator[Part]:
     envelope = outcome.envelope
     if envelope.error or content_of(outcome) != (Text(envelope.text),):
         return
-    data = without_repeats(outcome)
+    data = drop_repeats(outcome)
     content = data.get("content")
     if isinstance(content, str):
         yield Text(content)

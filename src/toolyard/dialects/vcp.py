@@ -8,7 +8,7 @@ from toolyard.protocol.content import Part
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.plugin_content import written_part
+from toolyard.protocol.plugin_content import to_vcp_item
 from toolyard.protocol.shown import is_repeated
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
@@ -37,7 +37,7 @@ def _details(outcome: Outcome) -> JsonObject:
 
 
 def _part(part: Part) -> Json:
-    return written_part(part) if part.original is None else part.original
+    return to_vcp_item(part) if part.original is None else part.original
 
 
 def _message(envelope: Envelope) -> str:

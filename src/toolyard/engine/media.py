@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from toolyard.protocol.content import Blob, Media
-from toolyard.protocol.content_reference import content_key, is_stored_path, to_reference, without_path
+from toolyard.protocol.content_reference import content_key, drop_path, is_stored_path, to_reference
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.json import JsonObject
 
@@ -26,7 +26,7 @@ class MediaKeeper:
         warnings: list[str] = []
         for one in (*media, *extras.attached):
             if is_stored_path(one.source) and (problem := await self._problem(one)):
-                data = {key: without_path(value, one.source) for key, value in data.items()}
+                data = {key: drop_path(value, one.source) for key, value in data.items()}
                 warnings.append(f"{one.name or 'A medium'} could not be stored: {problem}.")
         if not media or extras.content_key:
             return data, extras, warnings

@@ -159,11 +159,11 @@ class Runner:
                 return await self._batch(call, tool, items, watch, stop)
             result = await run(tool, replace(call, arguments=arguments), stop)
             data, extras, warnings = await self._media.keep(result.data, result.extras)
-            context = _with_warnings(result.context, warnings)
+            context = _add_warnings(result.context, warnings)
             return self._done(call, arguments, replace(result, data=data, extras=extras, context=context), watch)
         except Failure as failure:
             failure.data, failure.extras, warnings = await self._media.keep(failure.data, failure.extras)
-            failure.context = _with_warnings(failure.context, warnings)
+            failure.context = _add_warnings(failure.context, warnings)
             return replace(self._failed(call, failure, watch), arguments=arguments)
         except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
             _log.exception("%s failed on call %s", call.tool, call.id)
@@ -242,7 +242,7 @@ class Runner:
         return {"cwd": ".", "params_input": self._mask.json(echo), **extra}
 
 
-def _with_warnings(context: JsonObject, warnings: list[str]) -> JsonObject:
+def _add_warnings(context: JsonObject, warnings: list[str]) -> JsonObject:
     if not warnings:
         return context
     earlier = context.get("warnings")

@@ -112,7 +112,8 @@ class Offers:
 
     def _make_native(self, selection: Selection) -> Offer:
         specs = {spec.name: spec for spec in self._select(selection) if plain_name(spec.name) not in selection.taken}
-        chosen, tokens, left_out = _choose_fitting(specs, lambda name: self._native(specs[name]).tokens)
+        room = MAX_TOOLS - len(selection.taken)
+        chosen, tokens, left_out = _choose_fitting(specs, lambda name: self._native(specs[name]).tokens, room)
         if not chosen:
             return Offer(left_out=left_out)
         natives = [self._native(specs[name]) for name in chosen]
@@ -175,14 +176,16 @@ class _Native:
     tokens: int
 
 
-def _choose_fitting(names: Iterable[str], cost: Callable[[str], int]) -> tuple[list[str], int, tuple[str, ...]]:
+def _choose_fitting(
+    names: Iterable[str], cost: Callable[[str], int], room: int = MAX_TOOLS
+) -> tuple[list[str], int, tuple[str, ...]]:
     """Return the names that fit, their tokens, and the names that do not; ``cost`` is only asked while there is room.
 
     A tool that is too large by itself makes room for the next one, until the offer is nearly full.
     """
     chosen: list[str] = []
     left_out: list[str] = []
-    total, is_full = 0, False
+    total, is_full = 0, room <= 0
     for name in names:
         tokens = 0 if is_full else cost(name)
         if is_full or total + tokens > MAX_TOKENS:
@@ -191,5 +194,5 @@ def _choose_fitting(names: Iterable[str], cost: Callable[[str], int]) -> tuple[l
             continue
         chosen.append(name)
         total += tokens
-        is_full = len(chosen) == MAX_TOOLS
+        is_full = len(chosen) == room
     return chosen, total, tuple(left_out)

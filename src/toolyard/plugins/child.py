@@ -136,14 +136,14 @@ async def _exit_or_answer(child: Spawned, talk: Talk, limit_s: float | None, sil
     try:
         while True:
             left = end - loop.time()
-            wait_s = min(left, math.inf if silence_s is None else talk.silent_in(silence_s) or silence_s)
+            wait_s = min(left, math.inf if silence_s is None else talk.seconds_until_silent(silence_s) or silence_s)
             await asyncio.wait(
                 (exit_, flood), timeout=wait_s if wait_s < math.inf else None, return_when=asyncio.FIRST_COMPLETED
             )
             if exit_.done():
                 return exit_.result()
             over = loop.time() >= end
-            silent = silence_s is not None and not talk.silent_in(silence_s)
+            silent = silence_s is not None and not talk.seconds_until_silent(silence_s)
             if flood.done() or ((over or silent) and await talk.has_answer()):
                 return None
             if over:

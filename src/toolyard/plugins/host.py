@@ -17,7 +17,7 @@ from toolyard.plugins.plugin_settings import PluginSetting, settings_of
 from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN, Queue
 from toolyard.plugins.runs import Runs, Started
 from toolyard.plugins.stderr import StderrLog, StderrRing
-from toolyard.plugins.timeout import run_limit, take_over
+from toolyard.plugins.timeout import run_limit, take_over_limit
 from toolyard.plugins.tree import Children
 from toolyard.plugins.verdict import verdict
 from toolyard.protocol.arguments import accept
@@ -203,7 +203,7 @@ class PluginTool:
                     stderr=ring,
                     first=process.heard,
                     detached=manifest.detached,
-                    limit_s=take_over(limit),
+                    limit_s=take_over_limit(limit),
                     silence_s=SILENCE_S,
                 )
         finally:

@@ -56,7 +56,7 @@ class Talk:
     def receipt(self) -> Said | None:
         return self._decoder.receipt()
 
-    def silent_in(self, seconds: float) -> float:
+    def seconds_until_silent(self, seconds: float) -> float:
         """How long until stdout has been silent for so many seconds, if nothing more comes; 0 when it has been."""
         return max(0.0, self._heard_at + seconds - self._loop.time())
 

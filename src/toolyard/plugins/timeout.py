@@ -22,7 +22,7 @@ async def run_limit(plugin: str, seconds: float, what: str = "did not finish") -
         ) from error
 
 
-def take_over(limit: asyncio.Timeout) -> float:
+def take_over_limit(limit: asyncio.Timeout) -> float:
     """The seconds that are left, for whoever keeps the limit from now on and raises TimeoutError by itself."""
     when, now = limit.when(), asyncio.get_running_loop().time()
     limit.reschedule(None)

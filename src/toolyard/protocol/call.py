@@ -76,7 +76,7 @@ def too_large(arguments: Mapping[str, Json]) -> str:
     return f"its arguments are {size:,} bytes, and {MAX_ARGUMENTS:,} are allowed" if size > MAX_ARGUMENTS else ""
 
 
-def signer_of(arguments: Mapping[str, Json]) -> str | None:
+def find_signer(arguments: Mapping[str, Json]) -> str | None:
     """How the agent signs the call that has these arguments, or None."""
     return next((value for name in SIGNERS if isinstance(value := arguments.get(name), str) and value.strip()), None)
 

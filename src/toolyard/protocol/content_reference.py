@@ -69,13 +69,13 @@ def to_reference(part: Part) -> JsonObject:
     return {"type": "text", "text": part.text}
 
 
-def without_path(value: Json, path: str) -> Json:
+def drop_path(value: Json, path: str) -> Json:
     """``value`` without the references to ``path``, because nothing is there."""
     if isinstance(value, list):
-        return [without_path(inner, path) for inner in value]
+        return [drop_path(inner, path) for inner in value]
     if not isinstance(value, dict):
         return value
-    return {key: without_path(inner, path) for key, inner in value.items() if (key, inner) != ("path", path)}
+    return {key: drop_path(inner, path) for key, inner in value.items() if (key, inner) != ("path", path)}
 
 
 def _place(source: str) -> JsonObject:

@@ -51,7 +51,7 @@ def take_media(value: Json, taken: list[Media | Blob]) -> Json:
     return {key: take_media(inner, taken) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def written_part(part: Part) -> Json:
+def to_vcp_item(part: Part) -> Json:
     """A part as VCP v2 writes it; audio and video are ``image_url`` too (000 §3)."""
     if isinstance(part, Media):
         return {"type": "image_url", "image_url": {"url": part.data_uri()}}
@@ -60,7 +60,7 @@ def written_part(part: Part) -> Json:
 
 def _part(item: Json) -> Part:
     part = _read(item)
-    if written_part(part) == item or (isinstance(part, Media) and _declared_kind(item) != part.kind):
+    if to_vcp_item(part) == item or (isinstance(part, Media) and _declared_kind(item) != part.kind):
         return part
     return replace(part, original=item)
 

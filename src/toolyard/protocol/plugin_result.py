@@ -13,7 +13,7 @@ author, not for a model: only a partial result ends with them, to say why it is 
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from toolyard.protocol.content import Blob, Media, Part, Text
@@ -22,17 +22,21 @@ from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.listing import find_listing
 from toolyard.protocol.next_step import after_partial, has_next_step
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_content import parts_of, take_media
 from toolyard.protocol.plugin_envelope import fits_envelope, is_envelope, read_envelope
 from toolyard.protocol.plugin_forms import STATUSES
+from toolyard.protocol.plugin_text import (
+    describe_data,
+    find_message,
+    format_warning,
+    join_texts,
+    text_or_empty,
+    to_pretty_json,
+)
 
 _ACTION, _PAYLOAD, _CONTENT, _DETAILS = "_specialAction", "payload", "content", "details"
-_FOR_MODELS = ("messageForAI", "message", "text")
-_MAX_NOTE = 300  # characters of a warning that stand in the text
-_SINGULAR = {"items": "item", "results": "result", "entries": "entry", "matches": "match", "paths": "path"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,10 +53,10 @@ class _Answer:
 
     def note(self, text: str) -> str:
         """What ends a partial text: why it is not whole, and what to do next unless it says so itself."""
-        why = _warning(self.warnings)
+        why = format_warning(self.warnings)
         return why if has_next_step(text) else f"{why}\n\n{after_partial(self.plugin)}"
 
-    def warned(self, *more: str) -> "_Answer":
+    def add_warnings(self, *more: str) -> "_Answer":
         return replace(self, warnings=(*self.warnings, *more))
 
 
@@ -65,9 +69,9 @@ class _Body:
     parts: tuple[Part, ...] = ()
     details: JsonObject | None = None  # of VCP v2, as they came
 
-    def described(self, beside: Extras, note: str = "") -> tuple[JsonObject, Extras]:
+    def to_data(self, beside: Extras, note: str = "") -> tuple[JsonObject, Extras]:
         """The data with references in place of media, and what travels beside them."""
-        data, extras = _without_media(self.data, replace(beside, details=self.details))
+        data, extras = _take_all_media(self.data, replace(beside, details=self.details))
         if not self.parts:
             return data, extras
         key = content_key(data)
@@ -77,8 +81,8 @@ class _Body:
 
 def result_of(plugin: str, said: JsonObject, *, warnings: Sequence[str] = ()) -> Result:
     """The result in ``said``, an object with a ``status``. Raises Failure when it is an error, or no result at all."""
-    said = _opened(_readable(plugin, said))
-    extras, rest = _beside(said)
+    said = _open_nested(_repair_surrogates(plugin, said))
+    extras, rest = _split_special_action(said)
     answer = _Answer(plugin=plugin, warnings=tuple(warnings), extras=extras)
     status = rest.get("status")
     if status not in STATUSES:
@@ -87,11 +91,11 @@ def result_of(plugin: str, said: JsonObject, *, warnings: Sequence[str] = ()) ->
         message = f"{plugin} answered with the status {word}."
         raise Failure(Reason.INVALID_OUTPUT, message, hint=hint, data={"answer": rest}, context=answer.context)
     if is_envelope(rest):
-        return _enveloped(answer, rest, Status(str(status)))
-    return _legacy(answer, rest, Status(str(status)))
+        return _from_envelope(answer, rest, Status(str(status)))
+    return _from_answer(answer, rest, Status(str(status)))
 
 
-def _readable(plugin: str, said: JsonObject) -> JsonObject:
+def _repair_surrogates(plugin: str, said: JsonObject) -> JsonObject:
     """``said`` as JSON that can be written again: half an emoji, which JavaScript lets pass, becomes U+FFFD."""
     if json_problem(said, "its answer") is None:
         return said
@@ -106,7 +110,7 @@ def _readable(plugin: str, said: JsonObject) -> JsonObject:
     return mended
 
 
-def _opened(said: JsonObject) -> JsonObject:
+def _open_nested(said: JsonObject) -> JsonObject:
     """Old plugins put their whole answer into ``result``; what it says of itself counts."""
     inner = said.get("result")
     if not isinstance(inner, dict) or said.get("status") == Status.ERROR or inner.get("status") not in STATUSES:
@@ -116,21 +120,21 @@ def _opened(said: JsonObject) -> JsonObject:
     return said
 
 
-def _beside(said: JsonObject) -> tuple[Extras, JsonObject]:
+def _split_special_action(said: JsonObject) -> tuple[Extras, JsonObject]:
     """The special action with its payload, and the rest of the answer."""
-    action, payload = _text(said.get(_ACTION)) or None, said.get(_PAYLOAD)
+    action, payload = text_or_empty(said.get(_ACTION)) or None, said.get(_PAYLOAD)
     theirs = action is not None or isinstance(payload, dict)
     mine = (_ACTION, _PAYLOAD) if theirs else (_ACTION,)
     rest = {key: value for key, value in said.items() if key not in mine}
     return Extras(action=action, payload=payload if theirs else None), rest
 
 
-def _enveloped(answer: _Answer, said: JsonObject, status: Status) -> Result:
-    read = read_envelope(said, status, lambda data: _described(answer.plugin, data, _CONTENT))
-    answer, envelope = answer.warned(*read.corrections), read.envelope
+def _from_envelope(answer: _Answer, said: JsonObject, status: Status) -> Result:
+    read = read_envelope(said, status, lambda data: describe_data(answer.plugin, data, _CONTENT))
+    answer, envelope = answer.add_warnings(*read.corrections), read.envelope
     context = {**read.context, **answer.context}
     stats = {key: value for key, value in envelope.stats.items() if key != "time_ms"}
-    data, extras = _without_media(envelope.data, answer.extras)
+    data, extras = _take_all_media(envelope.data, answer.extras)
     text, fault = envelope.text, envelope.error
     if fault:
         raise Failure(fault.code, fault.message, text=text, data=data, stats=stats, context=context, extras=extras)
@@ -139,24 +143,24 @@ def _enveloped(answer: _Answer, said: JsonObject, status: Status) -> Result:
     return Result(data=data, text=text, partial=partial, stats=stats, context=context, extras=extras)
 
 
-def _legacy(answer: _Answer, said: JsonObject, status: Status) -> Result:
+def _from_answer(answer: _Answer, said: JsonObject, status: Status) -> Result:
     named = "result" if "result" in said or "data" not in said else "data"
     others = {key: value for key, value in said.items() if key not in ("status", "error", named)}
     if status is Status.ERROR:
-        raise _failure(answer, said, others, said.get(named))
+        raise _to_failure(answer, said, others, said.get(named))
     if said.get("error") is not None:
         others["error"] = said["error"]
-    body = _body(answer.plugin, said.get(named), others)
+    body = _read_result(answer.plugin, said.get(named), others)
     if not fits_envelope(body.data):
         deeper = "The result uses truncated, applied or failed_items in another sense; it is in data.result now."
-        body, answer = replace(body, data={"result": body.data}), answer.warned(deeper)
+        body, answer = replace(body, data={"result": body.data}), answer.add_warnings(deeper)
     partial = status is Status.PARTIAL
     note = answer.note(body.text) if partial else ""
-    data, extras = body.described(answer.extras, note)
+    data, extras = body.to_data(answer.extras, note)
     return Result(data=data, text=body.text + note, partial=partial, context=answer.context, extras=extras)
 
 
-def _body(plugin: str, result: Json, others: JsonObject) -> _Body:
+def _read_result(plugin: str, result: Json, others: JsonObject) -> _Body:
     """Data, text and parts of a good result."""
     if isinstance(result, str):
         text = result if result.strip() else f"{plugin} finished with an empty text."
@@ -165,25 +169,25 @@ def _body(plugin: str, result: Json, others: JsonObject) -> _Body:
         content = result.get(_CONTENT)
         if isinstance(content, list) or (result.keys() == {_DETAILS} and isinstance(result[_DETAILS], dict)):
             rest = {key: value for key, value in result.items() if key != _CONTENT}
-            return _content(plugin, content if isinstance(content, list) else [], rest, others)
-        data = _merged(others, result)
-        return _Body(data=data, text=_described(plugin, data, _CONTENT, shown=result))
+            return _read_content(plugin, content if isinstance(content, list) else [], rest, others)
+        data = _merge(others, result)
+        return _Body(data=data, text=describe_data(plugin, data, _CONTENT, shown=result))
     if result is None:
         text = f"{plugin} finished without a result."
-        return _Body(data=others, text=_described(plugin, others) if others else text)
-    return _Body(data={**others, "result": result}, text=_message(others) or _pretty(result))
+        return _Body(data=others, text=describe_data(plugin, others) if others else text)
+    return _Body(data={**others, "result": result}, text=find_message(others) or to_pretty_json(result))
 
 
-def _content(plugin: str, content: list[Json], rest: JsonObject, others: JsonObject) -> _Body:
+def _read_content(plugin: str, content: list[Json], rest: JsonObject, others: JsonObject) -> _Body:
     """A result with ``content``; with ``details`` and nothing else it is VCP v2."""
     details = _object(rest.get(_DETAILS))
     if details is not None:
         own = {key: value for key, value in details.items() if key != _CONTENT or not _is_repeated(value, content)}
-        rest = _merged({key: value for key, value in rest.items() if key != _DETAILS}, own)
-    data, parts = _merged(others, rest), parts_of(content)
+        rest = _merge({key: value for key, value in rest.items() if key != _DETAILS}, own)
+    data, parts = _merge(others, rest), parts_of(content)
     if parts:
-        return _Body(data=data, text=_joined(plugin, parts), parts=parts, details=details)
-    text = _described(plugin, data) if data else f"{plugin} returned nothing."
+        return _Body(data=data, text=join_texts(plugin, parts), parts=parts, details=details)
+    text = describe_data(plugin, data) if data else f"{plugin} returned nothing."
     return _Body(data=data, text=text, details=details)
 
 
@@ -192,83 +196,49 @@ def _is_repeated(value: Json, content: list[Json]) -> bool:
     return isinstance(value, list) and content[len(content) - len(value) :] == value
 
 
-def _without_media(data: JsonObject, extras: Extras) -> tuple[JsonObject, Extras]:
+def _take_all_media(data: JsonObject, extras: Extras) -> tuple[JsonObject, Extras]:
     taken: list[Media | Blob] = []
     plain = {key: take_media(value, taken) for key, value in data.items()}
     return plain, replace(extras, attached=tuple(taken))
 
 
-def _merged(first: JsonObject, then: JsonObject) -> JsonObject:
+def _merge(first: JsonObject, then: JsonObject) -> JsonObject:
     """Both; what is named in both and differs is kept twice."""
     twice = {f"{key}_2": first[key] for key in first.keys() & then.keys() if first[key] != then[key]}
     return {**first, **then, **{key: value for key, value in twice.items() if key not in then}}
 
 
-def _described(plugin: str, data: JsonObject, *more: str, shown: Json = None) -> str:
-    """The text of structured data: its own message, else what was listed, else ``shown`` as JSON."""
-    if message := _message(data, *more):
-        return message
-    listing = find_listing(data)
-    if listing is None:
-        return _pretty(data if shown is None else shown)
-    name, listed = listing
-    if not isinstance(listed, list):
-        return f"{plugin} returned {name}."
-    return f"{plugin} returned {len(listed)} {_SINGULAR.get(name, name) if len(listed) == 1 else name}."
-
-
-def _joined(plugin: str, parts: tuple[Part, ...]) -> str:
-    text = "\n".join(part.text for part in parts if isinstance(part, Text))
-    kinds = [part.kind for part in parts if isinstance(part, Media)]
-    counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-    return text if text.strip() else f"{plugin} returned {counted or 'nothing'}."
-
-
-def _failure(answer: _Answer, said: JsonObject, others: JsonObject, result: Json) -> Failure:
-    error, body = said.get("error"), _reported(answer.plugin, result)
-    data = _merged(others, body.data)
+def _to_failure(answer: _Answer, said: JsonObject, others: JsonObject, result: Json) -> Failure:
+    error, body = said.get("error"), _read_error_result(answer.plugin, result)
+    data = _merge(others, body.data)
     code = ErrorCode.EXECUTION_ERROR
     if isinstance(error, dict):
         data["error"] = error
         if error.get("code") in list(ErrorCode):
             code = ErrorCode(str(error["code"]))
-    told = _text(error) or _message(_object(error) or {}, "msg", "error", "detail", "reason", "description")
-    told = told or _message(others) or _text(result) or _message(_object(result) or {}, "error") or body.text
+    told = text_or_empty(error) or find_message(_object(error) or {}, "msg", "error", "detail", "reason", "description")
+    told = (
+        told
+        or find_message(others)
+        or text_or_empty(result)
+        or find_message(_object(result) or {}, "error")
+        or body.text
+    )
     message = told or f"{answer.plugin} reported an error but did not say which."
-    data, extras = replace(body, data=data if fits_envelope(data) else {"result": data}).described(answer.extras)
+    data, extras = replace(body, data=data if fits_envelope(data) else {"result": data}).to_data(answer.extras)
     return Failure(code, message, data=data, context=answer.context, extras=extras)
 
 
-def _reported(plugin: str, result: Json) -> _Body:
+def _read_error_result(plugin: str, result: Json) -> _Body:
     """What an error brought along."""
     if result is None:
         return _Body(data={}, text="")
     content = result.get(_CONTENT) if isinstance(result, dict) else None
     if isinstance(result, dict) and result.keys() == {_CONTENT, _DETAILS} and isinstance(content, list) and content:
-        body = _content(plugin, content, {_DETAILS: result[_DETAILS]}, {})
+        body = _read_content(plugin, content, {_DETAILS: result[_DETAILS]}, {})
         return body if any(isinstance(part, Text) for part in body.parts) else replace(body, text="")
     return _Body(data={"result": result}, text="")
 
 
-def _message(fields: Mapping[str, Json], *more: str) -> str:
-    return next((text for name in (*_FOR_MODELS, *more) if (text := _text(fields.get(name)))), "")
-
-
-def _text(value: Json) -> str:
-    return value if isinstance(value, str) and value.strip() else ""
-
-
 def _object(value: Json) -> JsonObject | None:
     return value if isinstance(value, dict) else None
-
-
-def _pretty(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
-
-
-def _warning(warnings: Sequence[str]) -> str:
-    if not warnings:
-        return ""
-    first = warnings[0] if len(warnings[0]) <= _MAX_NOTE else warnings[0][: _MAX_NOTE - 3] + "..."
-    more = f" ({len(warnings) - 1} more in context.warnings)" if len(warnings) > 1 else ""
-    return f"\n\nWarning: {first}{more}"

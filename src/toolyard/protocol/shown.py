@@ -17,13 +17,13 @@ def to_shown(outcome: Outcome) -> Outcome:
         parts = (Text(envelope.text), *rest)
     return replace(
         outcome,
-        envelope=replace(envelope, data=without_repeats(outcome)),
+        envelope=replace(envelope, data=drop_repeats(outcome)),
         extras=replace(extras, parts=parts, details=None),
         batch=tuple(replace(item, outcome=to_shown(item.outcome)) for item in outcome.batch),
     )
 
 
-def without_repeats(outcome: Outcome) -> JsonObject:
+def drop_repeats(outcome: Outcome) -> JsonObject:
     """``data`` without what the envelope's text says already: a result that is the text, the texts of the parts."""
     data, text = outcome.envelope.data, outcome.envelope.text
     key = outcome.extras.content_key

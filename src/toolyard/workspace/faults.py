@@ -52,7 +52,7 @@ def mapped(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def located(place: Callable[[], str]) -> Iterator[None]:
+def locate_failures(place: Callable[[], str]) -> Iterator[None]:
     """Failures of the block concern ``place``, a path relative to the root, and say so; an empty one is not told."""
     try:
         yield

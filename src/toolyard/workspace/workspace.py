@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.faults import located, mapped
+from toolyard.workspace.faults import locate_failures, mapped
 from toolyard.workspace.names import to_text
 from toolyard.workspace.opening import FILE, FOLDER, require_regular
 from toolyard.workspace.path_walk import PathWalk, steps_of
@@ -114,7 +114,7 @@ class Workspace:
         walk = PathWalk(self._open_root(path), self._names, path)
         target: Target | None = None
         try:
-            with located(lambda: target.path if target else walk.place), mapped(path):
+            with locate_failures(lambda: target.path if target else walk.place), mapped(path):
                 name, mode = walk.to_the_place()
                 if mode is None and b".." in walk.ahead:
                     raise walk.missing(name)
@@ -166,7 +166,7 @@ class Workspace:
         walk = PathWalk(self._open_root(path), self._names, path)
         where = ""
         try:
-            with located(lambda: where or walk.place), mapped(path):
+            with locate_failures(lambda: where or walk.place), mapped(path):
                 name, mode = walk.to_the_place(follow=follow)
                 if mode is None:
                     raise walk.missing(name)
@@ -186,7 +186,7 @@ class Workspace:
         """The open folder that holds ``path``, the name in it, what that is, and the real path as text."""
         walk = PathWalk(self._open_root(path), self._names, path)
         try:
-            with located(lambda: walk.place):
+            with locate_failures(lambda: walk.place):
                 with mapped(path):
                     name, mode = walk.to_the_end()
                 yield walk.fd, name, mode, "/".join(map(to_text, steps_of(b"/".join([*walk.steps, name])))) or "."

@@ -1,0 +1,55 @@
+"""The texts of what plugins answer: for a model to read where the plugin itself gave only data."""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from toolyard.protocol.content import Media, Part, Text
+from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.listing import find_listing
+
+_FOR_MODELS = ("messageForAI", "message", "text")
+_MAX_NOTE = 300  # characters of a warning that stand in the text
+_SINGULAR = {"items": "item", "results": "result", "entries": "entry", "matches": "match", "paths": "path"}
+
+
+def describe_data(plugin: str, data: JsonObject, *more: str, shown: Json = None) -> str:
+    """The text of structured data: its own message, else what was listed, else ``shown`` as JSON."""
+    if message := find_message(data, *more):
+        return message
+    listing = find_listing(data)
+    if listing is None:
+        return to_pretty_json(data if shown is None else shown)
+    name, listed = listing
+    if not isinstance(listed, list):
+        return f"{plugin} returned {name}."
+    return f"{plugin} returned {len(listed)} {_SINGULAR.get(name, name) if len(listed) == 1 else name}."
+
+
+def join_texts(plugin: str, parts: tuple[Part, ...]) -> str:
+    """The texts of the parts, else how many media there are of each kind."""
+    text = "\n".join(part.text for part in parts if isinstance(part, Text))
+    kinds = [part.kind for part in parts if isinstance(part, Media)]
+    counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
+    return text if text.strip() else f"{plugin} returned {counted or 'nothing'}."
+
+
+def find_message(fields: Mapping[str, Json], *more: str) -> str:
+    """The text under the first name that models are told by; ``more`` are tried after the usual ones."""
+    return next((text for name in (*_FOR_MODELS, *more) if (text := text_or_empty(fields.get(name)))), "")
+
+
+def text_or_empty(value: Json) -> str:
+    return value if isinstance(value, str) and value.strip() else ""
+
+
+def to_pretty_json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def format_warning(warnings: Sequence[str]) -> str:
+    """The end of a text that says what was odd: the first warning, and how many more there are."""
+    if not warnings:
+        return ""
+    first = warnings[0] if len(warnings[0]) <= _MAX_NOTE else warnings[0][: _MAX_NOTE - 3] + "..."
+    more = f" ({len(warnings) - 1} more in context.warnings)" if len(warnings) > 1 else ""
+    return f"\n\nWarning: {first}{more}"
