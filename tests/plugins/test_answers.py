@@ -85,6 +85,15 @@ async def test_a_model_reads_a_text_once(host: PluginYard) -> None:
     assert partial["content"].count("half") == 2  # in the text, and in params_input
 
 
+@pytest.mark.requirement("plugin:data:once")
+async def test_a_text_is_measured_once(host: PluginYard) -> None:
+    text = "a line\n" * 6000
+    shown = json.loads((await say(host, "openai", result(text[: 1900 * 7])))["content"])
+    assert (shown["status"], shown["data"]) == ("success", {})
+    cut = json.loads((await say(host, "openai", result(text)))["content"])
+    assert (cut["status"], cut["data"]["truncation"]["original_lines"]) == ("partial", 6000)
+
+
 @pytest.mark.requirement("plugin:data", "media:stored")
 async def test_media_are_references_that_can_be_fetched(host: PluginYard) -> None:
     text = {"type": "text", "text": "图片已成功生成！\n- 提示词: 一只猫..."}

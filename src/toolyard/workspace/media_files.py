@@ -11,6 +11,7 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from secrets import token_hex
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.content_reference import is_stored_path
 from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER
@@ -60,6 +61,7 @@ def _publish(folder: int, name: str, content: bytes) -> bool:
         while view:
             view = view[os.write(file, view) :]
         os.fsync(file)
+        crashpoint("media.draft-written")
         with suppress(FileExistsError):
             os.link(draft, name, src_dir_fd=folder, dst_dir_fd=folder)
             return True
