@@ -19,6 +19,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from toolyard.crashpoint import crashpoint
 from toolyard.protocol.content import Media
 
 FOLDER: Final = "media"
@@ -157,6 +158,7 @@ class MediaStore:
                 file.flush()
                 os.fsync(file.fileno())
             os.utime(draft, (self._timestamp(), self._timestamp()))
+            crashpoint("chat-media.draft-written")
             draft.rename(self._folder / name)
         except OSError:
             draft.unlink(missing_ok=True)
