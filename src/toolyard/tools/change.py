@@ -31,11 +31,11 @@ from toolyard.workspace.target import Target
 from toolyard.workspace.undo import Content, Undo
 from toolyard.workspace.workspace import Workspace
 
-DRY_RUN: JsonObject = {"type": "boolean", "default": False, "description": "Show the change, write nothing."}
+DRY_RUN: JsonObject = {"type": "boolean", "default": False, "description": "Show what would change; write nothing."}
 EXPECTED_HASH: JsonObject = {
     "type": "string",
     "minLength": 1,
-    "description": "Only if the file still has this hash, as Read reported it.",
+    "description": "Write only if the file still has this sha256, as Read reported it.",
 }
 
 Compute = Callable[[Document | None, str], bytes]

@@ -16,9 +16,9 @@ from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.text import load_words
 from toolyard.workspace.document import Document
 
-OLD_STRING: JsonObject = {"type": "string", "description": "Text to replace, exactly as in the file."}
-NEW_STRING: JsonObject = {"type": "string", "description": "Text to put in its place."}
-REPLACE_ALL: JsonObject = {"type": "boolean", "default": False, "description": "Replace every occurrence."}
+OLD_STRING: JsonObject = {"type": "string", "description": "The text to replace, exactly as it stands in the file."}
+NEW_STRING: JsonObject = {"type": "string", "description": "The text to put in its place."}
+REPLACE_ALL: JsonObject = {"type": "boolean", "default": False, "description": "Replace every place, not just one."}
 
 SPEC = ToolSpec(
     name="Edit",
@@ -26,7 +26,7 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
             "old_string": OLD_STRING,
             "new_string": NEW_STRING,
             "replace_all": REPLACE_ALL,

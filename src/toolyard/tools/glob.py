@@ -41,36 +41,36 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "pattern": {"type": "string", "minLength": 1, "description": "Such as **/*.py."},
+            "pattern": {"type": "string", "minLength": 1, "description": "The files to find, such as **/*.py."},
             "path": {
                 "type": "string",
                 "minLength": 1,
                 "default": ".",
-                "description": "Folder to search, relative to the project root.",
+                "description": "The folder to look in, relative to the root.",
             },
             "sort": {
                 "type": "string",
                 "enum": ["path", "modified"],
                 "default": "path",
-                "description": "By path, or last changed first.",
+                "description": "The order: by path, or the last changed first.",
             },
             "offset": {
                 "type": "integer",
                 "minimum": 0,
                 "default": 0,
-                "description": "Paths to skip.",
+                "description": "How many paths to leave out first.",
             },
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_LINES,
                 "default": DEFAULT_LIMIT,
-                "description": "Paths to return.",
+                "description": "How many paths to return.",
             },
             "include_hidden": {
                 "type": "boolean",
                 "default": False,
-                "description": "Also find names that begin with a dot.",
+                "description": "Also find names that begin with a dot, without one in the pattern.",
             },
             "include_ignored": {
                 "type": "boolean",

@@ -23,11 +23,12 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
             "edits": {
                 "type": "array",
                 "minItems": 1,
-                "description": "Edits in order, each {old_string, new_string, replace_all}.",
+                "description": "The edits, in the order in which they are made. "
+                "Each has old_string, new_string and maybe replace_all.",
                 "items": {
                     "type": "object",
                     "properties": {"old_string": OLD_STRING, "new_string": NEW_STRING, "replace_all": REPLACE_ALL},

@@ -20,13 +20,13 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "Notebook, relative to the project root."},
-            "cell_number": {"type": "integer", "minimum": 0, "description": "Counted from 0."},
-            "cell_id": {"type": "string", "minLength": 1, "description": "Instead of the number."},
-            "new_source": {"type": "string", "description": "New content; not needed to delete."},
+            "path": {"type": "string", "minLength": 1, "description": "The notebook, relative to the root."},
+            "cell_number": {"type": "integer", "minimum": 0, "description": "The cell, counted from 0."},
+            "cell_id": {"type": "string", "minLength": 1, "description": "The cell's id, instead of its number."},
+            "new_source": {"type": "string", "description": "The cell's new content; not needed to delete."},
             "cell_type": {
                 "enum": [kind.value for kind in CellType],
-                "description": "Kept if left out; a new cell is code.",
+                "description": "What the cell is to be.",
             },
             "edit_mode": {
                 "enum": [mode.value for mode in EditMode],

@@ -29,16 +29,16 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
-            "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "First line to return."},
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
+            "start_line": {"type": "integer", "minimum": 1, "default": 1, "description": "The first line to return."},
             "limit": {
                 "type": "integer",
                 "minimum": 1,
                 "maximum": MAX_LINES,
                 "default": MAX_LINES,
-                "description": "Lines to return.",
+                "description": "How many lines to return.",
             },
-            "encoding": {"type": "string", "minLength": 1, "description": "If the detected one is wrong."},
+            "encoding": {"type": "string", "minLength": 1, "description": "The encoding, when the one found is wrong."},
         },
         "required": ["path"],
         "additionalProperties": False,

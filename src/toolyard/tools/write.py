@@ -17,13 +17,13 @@ SPEC = ToolSpec(
     parameters={
         "type": "object",
         "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "File, relative to the project root."},
+            "path": {"type": "string", "minLength": 1, "description": "The file, relative to the root."},
             "content": {"type": "string", "description": "The whole new text."},
             "dry_run": DRY_RUN,
             "create_only": {
                 "type": "boolean",
                 "default": False,
-                "description": "Never replace a file that exists.",
+                "description": "Refuse to replace a file that exists.",
             },
             "expected_hash": EXPECTED_HASH,
         },
