@@ -129,7 +129,8 @@ def test_camel_case_keys_stand_in_dialects_only() -> None:
     theirs |= {"filePath", "oldStart", "oldLines", "newStart", "newLines"}  # a synonym, and the keys of a hunk
     theirs |= {"anyOf", "allOf", "oneOf", "requestBody", "securitySchemes"}  # of JSON Schema and OpenAPI
     others_words = (  # made to speak as others do
-        "dialects/", "tools/file_operator.py", "tools/operations/", "protocol/manifests/", "protocol/plugin_result.py", "protocol/plugin_text.py",
+        "dialects/", "tools/file_operator.py", "tools/operations/", "protocol/manifests/", "protocol/plugin_result.py",
+        "protocol/plugin_text.py",
         "plugins/examples.py", "plugins/lint.py", "gateway/vcp.py",
     )  # fmt: skip
     found = {

@@ -228,7 +228,7 @@ def _unseen_keys(name: str, keys: frozenset[str]) -> Iterator[Problem]:
     """Yield what to do about keys that it names, but that stood in no review."""
     if keys:
         message = f"its code names {', '.join(sorted(keys))}, which it gets after a review that shows it"
-        yield Problem(message=message, fix=f"toolyard plugin allow {name}", warning=True)
+        yield Problem(message=message, fix=f"review it: toolyard plugin allow {name}", warning=True)
 
 
 def _claim(state: State) -> int:
