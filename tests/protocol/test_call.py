@@ -29,6 +29,7 @@ def test_a_call_carries_its_id_tool_arguments_signer_and_caller() -> None:
         "origin": Origin.PYTHON,
         "timeout_s": None,
         "force": False,
+        "avoids_protected": False,
         "auto_safe": False,
         "approved": "",
         "chat": "",
