@@ -78,10 +78,15 @@ async def chatting(folder: Path) -> AsyncIterator[Talking]:
     """One that also has a tool, Slow, which takes minutes."""
     long = {"protocol": "stdio", "timeout": 300_000}
     async with talking(folder, *write_plugin(folder / "given", "Slow", SLOW, communication=long, risk="read")) as one:
-        review = (await one.host.api("GET", "/v1/plugins/Slow"))["review"]
-        confirmed = {"fingerprint": review["fingerprint"], "confirm_read": True}
-        await one.host.api("POST", "/v1/plugins/Slow/allow", confirmed)
+        await confirm_read(one, "Slow")
         yield one
+
+
+async def confirm_read(one: Talking, plugin: str) -> None:
+    """Say as the owner that a plugin only reads, so that the model need not ask."""
+    review = (await one.host.api("GET", f"/v1/plugins/{plugin}"))["review"]
+    confirmed = {"fingerprint": review["fingerprint"], "confirm_read": True}
+    await one.host.api("POST", f"/v1/plugins/{plugin}/allow", confirmed)
 
 
 class Held(Sequence[bytes]):

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.console.hosting import Host
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import write_plugin
-from tests.console.talking import ended, reloaded, say, talking
+from tests.console.talking import confirm_read, ended, reloaded, say, talking
 from tests.console.visit import PHONE, visiting
 from tests.shipped.test_image import PNG
 from toolyard.protocol.request_text import format_request
@@ -86,6 +86,7 @@ async def test_sounds_and_films_of_a_tool_play_in_the_chat_and_are_there_again(
 ) -> None:
     given = tmp_path / "given"
     async with talking(tmp_path, *write_plugin(given, "Player", PLAYER, risk="read")) as chat:
+        await confirm_read(chat, "Player")
         film = await recorded(browser, chat.host)
         answer_with(given / "Player", ("image/png", PNG), ("audio/wav", sound(1)), ("video/webm", film))
         chat.answers("Play it.", format_request("Player", {"command": "Go"}), "It plays.")
@@ -114,6 +115,7 @@ async def test_sounds_and_films_of_a_tool_play_in_the_chat_and_are_there_again(
 async def test_a_sound_too_large_to_keep_plays_while_the_window_is_open(browser: Browser, tmp_path: Path) -> None:
     given = tmp_path / "given"
     async with talking(tmp_path, *write_plugin(given, "Player", PLAYER, risk="read")) as chat:
+        await confirm_read(chat, "Player")
         answer_with(given / "Player", ("audio/wav", sound(100)), ("audio/wav", sound(1)), ("video/mp4", FILM))
         chat.answers("Play it.", format_request("Player", {"command": "Go"}), "It plays.")
         async with visiting(browser, chat.host) as visit:

@@ -74,7 +74,7 @@ async def test_no_exact_secret_of_the_host_goes_out_over_http_in_any_part_of_an_
     (running_server.project / "a.env").write_text(f"KEY={secret}\nNAME=x\n")
     calls: list[tuple[str, dict[str, Any]]] = [
         ("Read", {"path": "a.env"}),
-        ("Grep", {"pattern": "KEY", "output_mode": "content"}),
+        ("Grep", {"pattern": "KEY"}),
         ("Edit", {"path": "a.env", "old_string": "NAME=x", "new_string": "NAME=y"}),
         ("FileOperator", {"command1": "ReadFile", "filePath1": "a.env", "command2": "ReadFile", "filePath2": "a.env"}),
         ("Read", {"path": f"{secret}.txt"}),
