@@ -46,9 +46,10 @@ class Showing:
         data = self._mask.known(outcome.envelope.data)
         if data is outcome.envelope.data:  # no secret is known
             return outcome
+        context = self._known(outcome.envelope.context) or {}
         return replace(
             outcome,
-            envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}),
+            envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}, context=context),
             arguments=self._known(outcome.arguments) or {},
             extras=self._mask_extras(outcome.extras),
             batch=tuple(replace(item, outcome=self.mask(item.outcome)) for item in outcome.batch),
