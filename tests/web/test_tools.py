@@ -12,8 +12,11 @@ from tests.fakes import Endless, FakeTool
 from tests.web.conftest import Answer, RunningServer
 from toolyard.dialects import DIALECTS
 from toolyard.engine.approvals import KIND as APPROVAL
-from toolyard.protocol.call import MAX_ARGUMENTS
+from toolyard.protocol.call import MAX_ARGUMENTS, ToolCall
+from toolyard.protocol.outcome import Result
+from toolyard.protocol.plugin_result import result_of
 from toolyard.protocol.store import Query
+from toolyard.protocol.tool import Checkpoint
 from toolyard.web.routes.tools import Dialect
 
 BLOCK = """<<<[TOOL_REQUEST]>>>
@@ -50,6 +53,28 @@ async def test_a_call_answers_200_with_any_envelope_and_is_journalled(running_se
         ("Read", "key:owner", "http"),
         ("Read", "key:owner", "http"),
     ]
+
+
+@pytest.mark.requirement("plugin:vcp-v2")
+async def test_vcp_v2_passes_unchanged_over_http_where_secrets_are_masked(running_server: RunningServer) -> None:
+    said: dict[str, Any] = {
+        "status": "success",
+        "result": {
+            "content": [
+                {"type": "text", "text": "Done.", "cache": True},
+                {"type": "image_url", "image_url": {"url": "https://a.example/x.png", "detail": "high"}},
+                {"type": "image_url", "image_url": {"url": "data:image/svg+xml;base64,PHN2Zy8+"}},
+            ],
+            "details": {"a": 1},
+        },
+    }
+
+    async def says(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return result_of("Say", said)
+
+    running_server.yard.mask.add(["a-secret-of-the-host"])
+    running_server.yard.tools.add(FakeTool(says, name="Say"))
+    assert (await running_server.post("/v1/tools/Say?dialect=vcp", {})).json == said
 
 
 @pytest.mark.requirement("http:call:dialect")

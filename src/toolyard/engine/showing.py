@@ -57,10 +57,17 @@ class Showing:
 
     def _mask_extras(self, extras: Extras) -> Extras:
         before, after = (text if text is None else self._mask.text(text) for text in (extras.before, extras.after))
-        parts = tuple(Text(self._mask.text(p.text)) if isinstance(p, Text) else p for p in extras.parts)
+        parts = tuple(self._mask_part(part) for part in extras.parts)
         note = self._mask.text(extras.note)
         payload, details = self._mask.known(extras.payload), self._known(extras.details)
         return replace(extras, parts=parts, note=note, before=before, after=after, payload=payload, details=details)
+
+    def _mask_part(self, part: Part) -> Part:
+        """A part of the same kind, so that a dialect can still write it as its plugin did."""
+        original = self._mask.known(part.original)
+        if isinstance(part, Text):
+            return replace(part, text=self._mask.text(part.text), original=original)
+        return replace(part, original=original)
 
     def _known(self, value: JsonObject | None) -> JsonObject | None:
         masked = self._mask.known(value)
