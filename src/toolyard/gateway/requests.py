@@ -12,12 +12,12 @@ from typing import Final
 from toolyard.gateway.host import Tools
 from toolyard.gateway.vcp import MARK_HISTORY, PAYLOAD
 from toolyard.gateway.work import Job, Ran
+from toolyard.protocol.call import SIGNERS
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.markers import Call, Malformed
 
 _LAST = re.compile(r"last(?::(\d{1,4}))?")
 _FEW = 10  # messages, when ``last`` has no number
-_SIGNERS = ("maid", "valet")
 _MAX_SEEN = 2000  # characters of a block that cannot be read
 MAX_KEPT: Final = 32
 
@@ -64,7 +64,7 @@ def _job(request: Call, tools: Tools, caller: str, messages: list[Json]) -> Job:
     spec = tools.spec(request.tool)
     arguments: JsonObject = dict(request.args)
     if spec is not None and not spec.verbatim:  # a plugin gets who signed, a built-in tool has no use for it
-        arguments = {name: value for name, value in arguments.items() if name not in _SIGNERS}
+        arguments = {name: value for name, value in arguments.items() if name not in SIGNERS}
     flows = river(request.river, messages) if request.river else None
     metadata: JsonObject = {} if flows is None else {"river_context": flows}
     return Job(

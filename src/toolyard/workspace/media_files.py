@@ -15,6 +15,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.content_reference import is_stored_path
 from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER
+from toolyard.workspace.outputs import open_output_folder
 from toolyard.workspace.workspace import Workspace
 
 KEPT = timedelta(days=7)
@@ -31,7 +32,7 @@ class MediaFiles:
         if not is_stored_path(media.source):
             raise ValueError(f"{media.source} is no place for media")
         name = media.source.removeprefix(f"{OUTPUT_FOLDER}/")
-        folder = self._open_folder()
+        folder = open_output_folder(self._root)
         try:
             _sweep(folder, now)
             _publish(folder, FILE_NAME, b"*\n")
@@ -39,15 +40,6 @@ class MediaFiles:
                 os.utime(name, dir_fd=folder, follow_symlinks=False)
         finally:
             os.close(folder)
-
-    def _open_folder(self) -> int:
-        root = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            with suppress(FileExistsError):
-                os.mkdir(OUTPUT_FOLDER, 0o700, dir_fd=root)
-            return os.open(OUTPUT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
-        finally:
-            os.close(root)
 
 
 def _publish(folder: int, name: str, content: bytes) -> bool:

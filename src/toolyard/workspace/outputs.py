@@ -29,7 +29,7 @@ class Outputs:
 
     def save(self, tool: str, envelope: str, text: str, now: datetime) -> StoredOutput:
         """Store a result, its envelope as JSON and its text. Raises OSError when it cannot be stored."""
-        folder = self._open_folder()
+        folder = open_output_folder(self._root)
         try:
             _sweep(folder, now)
             if not os.access(FILE_NAME, os.F_OK, dir_fd=folder, follow_symlinks=False):
@@ -42,14 +42,16 @@ class Outputs:
         finally:
             os.close(folder)
 
-    def _open_folder(self) -> int:
-        root = os.open(self._root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            with suppress(FileExistsError):
-                os.mkdir(OUTPUT_FOLDER, 0o700, dir_fd=root)
-            return os.open(OUTPUT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=root)
-        finally:
-            os.close(root)
+
+def open_output_folder(root: str | os.PathLike[str]) -> int:
+    """Open the folder of stored outputs below ``root``, made if it is missing; never through a link."""
+    project = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(OUTPUT_FOLDER, 0o700, dir_fd=project)
+        return os.open(OUTPUT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=project)
+    finally:
+        os.close(project)
 
 
 def _stems(tool: str, now: datetime) -> Iterator[str]:

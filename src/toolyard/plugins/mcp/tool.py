@@ -5,7 +5,7 @@ from typing import Final
 from toolyard.plugins.mcp.definition import Definition
 from toolyard.plugins.mcp.servers import Servers
 from toolyard.protocol.arguments import coerce
-from toolyard.protocol.call import ToolCall
+from toolyard.protocol.call import SIGNERS, ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
@@ -13,7 +13,6 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 
 TIMEOUT_S: Final = 120.0  # the start of the server included
-_SIGNERS = ("maid", "valet")  # any call of a text block may be signed
 
 
 class McpTool:
@@ -55,5 +54,5 @@ class McpTool:
         return {
             name: coerce(value, schema) if isinstance(schema := known.get(name), dict) else value
             for name, value in call.arguments.items()
-            if name in known or name not in _SIGNERS
+            if name in known or name not in SIGNERS
         }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from toolyard.protocol.call import fold, split_batch
+from toolyard.protocol.call import SIGNERS, fold, split_batch
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded
@@ -12,7 +12,6 @@ from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_text import plugin_text
 
 SELECTOR = "command"
-_SIGNERS = ("maid", "valet")  # any call may be signed
 
 
 def tool_spec(manifest: Manifest) -> ToolSpec:
@@ -46,12 +45,12 @@ def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec 
     if command is None or command.parameters is None:
         return None
     properties = command.properties
-    known = {fold(name) for name in (*properties, SELECTOR, *_SIGNERS)}
+    known = {fold(name) for name in (*properties, SELECTOR, *SIGNERS)}
     if _is_batch(arguments, (*properties, SELECTOR)):
         return None
     if command.derived and any(fold(name) not in known for name in arguments):
         return None
-    allowed: JsonObject = {name: {} for name in (SELECTOR, *_SIGNERS)}
+    allowed: JsonObject = {name: {} for name in (SELECTOR, *SIGNERS)}
     return replace(tool_spec(manifest), parameters={**command.parameters, "properties": allowed | properties})
 
 
