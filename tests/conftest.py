@@ -1,5 +1,6 @@
 """Fixtures every test may use."""
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +37,15 @@ def home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("TOOLYARD_HOME", str(tmp_path_factory.mktemp("home")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def keep_log_level() -> Iterator[None]:
+    """A command that runs inside a test sets the level of the log: the next test finds the one it had before."""
+    log = logging.getLogger("toolyard")
+    level = log.level
+    yield
+    log.setLevel(level)
 
 
 @pytest.fixture

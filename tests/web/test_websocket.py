@@ -510,7 +510,7 @@ async def test_plain_clients_of_the_official_library_can_follow(running_server: 
 async def test_a_websocket_where_there_is_none_is_refused_with_a_reason(
     running_server: RunningServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", "toolyard")
     secret = running_server.make_key(Scope.ADMIN)
     paths = ("/nowhere", "/v1/tools", f"/vcplog/VCP_Key={secret}", f"/VCPlog/VCP_Key={secret}")
     for path in paths:
