@@ -795,6 +795,9 @@ PLACEHOLDERS: Final = _now(
     ("placeholder:async", "001 §5.2, contract §5",
      ("The async result placeholder is filled with 2, 3 or 4 braces, in system and assistant messages, and only for "
       "tasks of this caller.")),
+    ("placeholder:file-operator", "001 §2.1, 001 §4.2",
+     ("{{VCPFileOperator}} describes each command with its parameters and an example that runs, and shows a call with "
+      "several commands.")),
     ("placeholder:plugin", "001 §2.1, contract §5",
      "In a system message {{VCPName}} becomes the text of the plugin Name, and {{VCPAllTools}} those of all tools."),
     ("placeholder:once", "clients, contract §5",

@@ -87,7 +87,7 @@ def answer(said: str) -> dict[str, str]:
 
 
 def _success(text: str) -> dict[str, str]:
-    return {"status": "success", "result": f"###计算结果：{text}###，请将结果转告用户"}
+    return {"status": "success", "result": f"###计算结果：{text}###，请将结果转告用户###"}
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_pa
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
 from toolyard.protocol.outcome_json import call_from, call_text, outcome_from, outcome_text
-from toolyard.protocol.tool import Risk, ToolSpec
+from toolyard.protocol.tool import Risk, ToolCommand, ToolSpec
 from toolyard.protocol.tool_json import spec_from, spec_text
 
 pytestmark = pytest.mark.requirement("hosts:shared")
@@ -74,11 +74,17 @@ outcomes = st.builds(
     Outcome, envelope=envelopes(), root=texts, arguments=objects, extras=extras,
     batch=st.lists(items, max_size=2).map(tuple), course=courses,
 )  # fmt: skip
+by_language = st.dictionaries(texts, texts, max_size=2)
+commands = st.builds(
+    ToolCommand, name=texts, description=by_language, parameters=st.dictionaries(texts, by_language, max_size=2),
+    required=st.lists(texts, max_size=2).map(tuple), example=texts,
+)  # fmt: skip
 specs = st.builds(
     ToolSpec, name=texts, description=texts, parameters=objects, synonyms=st.dictionaries(texts, texts, max_size=2),
     aliases=st.lists(texts, max_size=2).map(tuple), risk=st.sampled_from(Risk),
     reading_commands=st.lists(texts, max_size=2).map(tuple), fingerprint=texts, timeout_s=st.floats(0, 1e6),
-    splits_batches=st.booleans(), verbatim=st.booleans(), idempotent=st.booleans(), at_once=st.integers(0, 100),
+    splits_batches=st.booleans(), verbatim=st.booleans(), idempotent=st.booleans(),
+    commands=st.lists(commands, max_size=2).map(tuple), batch_example=texts, at_once=st.integers(0, 100),
 )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_text import example_request, tool_text
+from toolyard.tools.file_operator import FileOperator
 
 pytestmark = pytest.mark.requirement("offer:text")
 LANGUAGES = ("en", "zh")
@@ -23,6 +24,7 @@ NOTEBOOK = {
     "cells": [{"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": [], "source": ["1"]}],
     "metadata": {}, "nbformat": 4, "nbformat_minor": 4,
 }  # fmt: skip
+WEB = {"WebReadFile", "DownloadFile"}  # commands that reach the web: their calls are only checked
 ABROAD = {"ImageGen", "Wan2.1VideoGen"}  # they need a provider: their calls are only checked
 SCHEMA: JsonObject = {
     "type": "object",
@@ -40,10 +42,14 @@ WEATHER = ToolSpec(name="weather", description="Tells the weather.\n", parameter
 def prepare(project: Path) -> None:
     (project / "README.md").write_text(README)
     (project / "analysis.ipynb").write_text(json.dumps(NOTEBOOK))
+    (project / "history.json").write_text(json.dumps([{"role": "assistant", "content": "teh end"}]))
+    for path, text in {"notes/todo.md": "Buy milk", "docs/report.txt": "All is well."}.items():
+        (project / path).parent.mkdir(exist_ok=True)
+        (project / path).write_text(text)
 
 
 def examples_in(text: str) -> list[tuple[str, dict[str, Any]]]:
-    found = parse_requests(text)
+    found = [one for block in text.split("\n\n- ") for one in parse_requests(block)]
     assert [one["problem"] for one in found if not one["ok"]] == []
     return [(str(one["tool"]), dict(one["args"])) for one in found if isinstance(one["args"], dict)]
 
@@ -58,9 +64,10 @@ def test_every_example_of_the_listing_runs_as_it_is(project: Path, tmp_path: Pat
         listing = offers.text(Selection(names), language).listing
         ran: set[str] = set()
         for tool, arguments in examples_in(listing):
-            accept(yard.tools.get(tool).spec, arguments)
             ran.add(tool)
-            if tool not in ABROAD and arguments.get("command") != "query":  # of a task that nobody has begun
+            if tool in ABROAD or arguments.get("command") in WEB:
+                accept(yard.tools.get(tool).spec, arguments)
+            elif arguments.get("command") != "query":  # of a task that nobody has begun
                 prepare(project)
                 if tool == "Write":
                     (project / arguments["path"]).unlink(missing_ok=True)
@@ -77,7 +84,7 @@ def test_the_listing_shows_every_parameter_of_the_built_in_tools_in_its_language
 ) -> None:
     built_in = [tool.spec for tool in yard.tools if yard.tools.built_in(tool.spec.name)]
     assert len(built_in) == 10
-    for spec in built_in:
+    for spec in (spec for spec in built_in if not spec.commands):
         text = tool_text(spec, language)
         described = text.split("<<<[TOOL_REQUEST]>>>")[0]
         lines = {line.strip().split(" ")[0]: line for line in described.splitlines() if line.startswith("  ")}
@@ -88,6 +95,65 @@ def test_the_listing_shows_every_parameter_of_the_built_in_tools_in_its_language
         assert "N/A" not in text
         assert "(What to do.)" not in text
         assert text.startswith(f"- {spec.name}")
+
+
+def file_operator(yard: BlockingYard) -> FileOperator:
+    tool = yard.tools.get("FileOperator")
+    assert isinstance(tool, FileOperator)
+    return tool
+
+
+@pytest.mark.requirement("placeholder:file-operator")
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_file_operator_is_shown_command_by_command_each_with_its_parameters(yard: BlockingYard, language: str) -> None:
+    tool = file_operator(yard)
+    sections = tool_text(tool.spec, language).split("\n\n")
+    assert len(sections) == len(tool.commands) + 1  # the last shows several commands in one call
+    for command, section in zip(tool.spec.commands, sections[:-1], strict=True):
+        described, example = section.split("<<<[TOOL_REQUEST]>>>")
+        head, *lines = described.splitlines()
+        assert head == f"- FileOperator - {'命令' if language == 'zh' else 'command'}: {command.name}:"
+        assert f"command:「始」{command.name}「末」" in example
+        shown = [line for line in lines if line.startswith("    - ")]
+        assert [line.split()[1] for line in shown] == list(command.parameters)
+        assert [
+            name for line, name in zip(shown, command.parameters, strict=True) if ("required" in line or "必需" in line)
+        ] == list(command.required)
+        assert all(
+            bool(HAN.search(line)) is (language == "zh")
+            for line in [lines[0].replace("「始", "").replace("「末", ""), *shown]
+        )
+    known = {*tool.spec.parameter_names, *tool.spec.synonyms}
+    assert {name for command in tool.spec.commands for name in command.parameters} <= known
+
+
+@pytest.mark.requirement("placeholder:file-operator")
+def test_the_commands_that_file_operator_shows_are_those_it_has_and_need_what_it_says(yard: BlockingYard) -> None:
+    tool = file_operator(yard)
+    assert [command.name for command in tool.spec.commands] == list(tool.commands)
+    for command in tool.spec.commands:
+        for missing in command.required:
+            arguments = {name: value for name, value in examples_in(command.example)[0][1].items() if name != missing}
+            envelope = yard.call("FileOperator", arguments)
+            assert envelope.status.value == "error", (command.name, missing)
+            assert f"'{missing}'" in envelope.text, (command.name, envelope.text)
+
+
+@pytest.mark.requirement("placeholder:file-operator")
+def test_every_example_of_file_operator_runs_as_it_is(yard: BlockingYard, project: Path) -> None:
+    spec = file_operator(yard).spec
+    examples = examples_in(tool_text(spec, "zh"))
+    assert len(examples) == len(spec.commands) + 1
+    for name, arguments in examples:
+        command = arguments.get("command")
+        prepare(project)
+        if command in WEB:
+            accept(spec, arguments)
+            continue
+        envelope = yard.call(name, arguments)
+        assert envelope.status.value == "success", (arguments, envelope.text)
+        if command == "WriteEscapedFile":
+            assert (project / "notes/example.md").read_text() == "A value stands between 「始」 and 「末」."
 
 
 def test_a_tool_without_texts_of_its_own_is_written_from_its_schema() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.shipped.children import run
 
 pytestmark = pytest.mark.requirement("shipped:calculator")
-ANSWER = re.compile(r"###计算结果：(.*)###，请将结果转告用户", re.DOTALL)
+ANSWER = re.compile(r"###计算结果：(.*)###，请将结果转告用户###", re.DOTALL)
 
 
 def results(expressions: list[str], home: Path) -> list[str]:
@@ -43,7 +43,7 @@ def error(expression: str, home: Path) -> str:
 )
 def test_an_expression_is_answered_in_the_wording_of_the_handbook(stdin: object, tmp_path: Path) -> None:
     said = run("SciCalculator", stdin, tmp_path)
-    assert said.answer == {"status": "success", "result": "###计算结果：14###，请将结果转告用户"}
+    assert said.answer == {"status": "success", "result": "###计算结果：14###，请将结果转告用户###"}
     assert said.code == 0
 
 

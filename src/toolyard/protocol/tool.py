@@ -29,6 +29,17 @@ class Translation:
     parameters: Mapping[str, str] = field(default_factory=dict)  # help by name; "edits.text": inside edits
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCommand:
+    """One command of a tool that has several, as a prompt shows it. Texts are by language: "en", "zh"."""
+
+    name: str
+    description: Mapping[str, str]
+    parameters: Mapping[str, Mapping[str, str]]  # help by the name that callers write
+    required: tuple[str, ...]
+    example: str  # a request that can run as it is
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ToolSpec:
     """Each is one of its own: it has a hash, so that what is made from it can be kept."""
@@ -38,6 +49,10 @@ class ToolSpec:
     parameters: JsonObject  # a JSON Schema of type object
     translations: Mapping[str, Translation] = field(default_factory=dict, repr=False)  # by language: "zh"
     examples: tuple[JsonObject, ...] = ()  # arguments of calls that can run as they are
+    commands: tuple[ToolCommand, ...] = field(
+        default=(), repr=False
+    )  # of a tool that a prompt shows command by command
+    batch_example: str = ""  # a request for several commands that can run as it is
     prompt_text: str | None = None  # a plugin's own text for prompts, as VCPToolBox lays it out; None: made from these
     on_request: bool = False  # it repeats other tools under other names: offered only to a chat that names it
     synonyms: Mapping[str, str] = field(default_factory=dict)  # another name -> the parameter it means

@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.tool import Risk, ToolSpec, Translation
+from toolyard.protocol.tool import Risk, ToolCommand, ToolSpec, Translation
 
 
 def shown_spec(spec: ToolSpec) -> JsonObject:
@@ -25,7 +25,8 @@ def spec_text(spec: ToolSpec) -> str:
         {
             "name": spec.name, "description": spec.description, "parameters": spec.parameters,
             "translations": {language: asdict(one) for language, one in spec.translations.items()},
-            "examples": spec.examples, "prompt_text": spec.prompt_text, "on_request": spec.on_request,
+            "examples": spec.examples, "commands": [asdict(command) for command in spec.commands],
+            "batch_example": spec.batch_example, "prompt_text": spec.prompt_text, "on_request": spec.on_request,
             "synonyms": dict(spec.synonyms), "aliases": spec.aliases, "risk": spec.risk.value,
             "reading_commands": spec.reading_commands, "fingerprint": spec.fingerprint,
             "plugin_id": spec.plugin_id, "hides_plugins": spec.hides_plugins, "timeout_s": spec.timeout_s,
@@ -42,4 +43,6 @@ def spec_from(text: str) -> ToolSpec:
     known = {key: value[key] for key in ToolSpec.__dataclass_fields__ if key in value}
     lists = {key: tuple(value.get(key, ())) for key in ("aliases", "reading_commands", "examples")}
     translations = {language: Translation(**one) for language, one in value.get("translations", {}).items()}
-    return ToolSpec(**{**known, **lists, "translations": translations, "risk": Risk(value["risk"])})
+    commands = tuple(ToolCommand(**{**one, "required": tuple(one["required"])}) for one in value.get("commands", ()))
+    read = {"translations": translations, "commands": commands, "risk": Risk(value["risk"])}
+    return ToolSpec(**{**known, **lists, **read})

@@ -1,7 +1,8 @@
 """The one writer of what a prompt says about a tool.
 
 A plugin keeps the layout and the language of VCPToolBox (contract §5). Any other tool is written in the language of the
-conversation: what it does, every parameter with its type and default, and an example that can run as it is.
+conversation: what it does, every parameter with its type and default, and an example that can run as it is. A tool with
+several commands is written command by command, in the layout of a plugin.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Final
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.values import Command, Manifest
 from toolyard.protocol.request_text import format_request
-from toolyard.protocol.tool import ToolSpec, Translation
+from toolyard.protocol.tool import ToolCommand, ToolSpec, Translation
 
 ENGLISH: Final = "en"
 CHINESE: Final = "zh"
@@ -26,15 +27,18 @@ class _Words:
     default: str
     choices: str
     colon: str
+    command: str
+    batch: str
 
 
 _WORDS: Final = {
     ENGLISH: _Words(
         parameters="Parameters:", example="Example:", required="required", default="default", choices="one of",
-        colon=": ",
+        colon=": ", command="command", batch="Several commands in one call are numbered and run in order",
     ),
     CHINESE: _Words(
         parameters="参数:", example="调用示例:", required="必需", default="默认", choices="可选值", colon="：",
+        command="命令", batch="一次执行多个命令：命令和参数加上相同的数字后缀，按顺序执行",
     ),
 }  # fmt: skip
 _TYPES: Final = {
@@ -52,6 +56,8 @@ def tool_text(spec: ToolSpec, language: str = ENGLISH) -> str:
     """A tool as a prompt shows it; empty for a plugin that tells models nothing."""
     if spec.prompt_text is not None:
         return spec.prompt_text
+    if spec.commands:
+        return "\n\n".join(_list_command_texts(spec, language))
     words, translation = _WORDS[language], spec.translations.get(language, Translation())
     lines = [f"- {spec.name}{words.colon}{translation.description or spec.description.strip()}"]
     parameters = list(_parameters(spec, translation, language))
@@ -81,6 +87,32 @@ def example_request(spec: ToolSpec) -> str:
         return format_request(spec.name, {name: _written(value) for name, value in arguments.items()})
     except ValueError:
         return ""  # a name that no block can carry
+
+
+def _list_command_texts(spec: ToolSpec, language: str) -> Iterator[str]:
+    words = _WORDS[language]
+    for command in spec.commands:
+        described = "\n".join([command.description[language], *_command_parameters(spec, command, language)])
+        yield "\n".join(
+            [
+                f"- {spec.name} - {words.command}: {command.name}:",
+                _indented(described),
+                f"  {words.example}",
+                _indented(command.example),
+            ]
+        )
+    if spec.batch_example:
+        yield f"- {spec.name} - {words.batch}:\n{_indented(spec.batch_example)}"
+
+
+def _command_parameters(spec: ToolSpec, command: ToolCommand, language: str) -> list[str]:
+    words, properties = _WORDS[language], _properties(spec)
+    lines = []
+    for name, texts in command.parameters.items():
+        kind = _type(properties[spec.synonyms.get(name, name)], language)
+        facts = ", ".join([kind, words.required] if name in command.required else [kind])
+        lines.append(f"- {name} ({facts}){words.colon}{texts[language]}")
+    return [words.parameters, *lines] if lines else []
 
 
 def _command_text(manifest: Manifest, command: Command) -> str:

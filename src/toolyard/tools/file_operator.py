@@ -20,7 +20,7 @@ from toolyard.tools.operations.request import CANONICAL, Command, Request, threa
 from toolyard.tools.operations.searching import MAX_RESULTS, Searching
 from toolyard.tools.operations.special import Special
 from toolyard.tools.operations.writing import Writing
-from toolyard.tools.text import load_words
+from toolyard.tools.text import load_commands, load_words
 from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.reads import Reads
 from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, SafeFetch
@@ -35,11 +35,16 @@ def _text(about: str, *, empty: bool = True) -> JsonObject:
     return {"type": "string", "description": about} | ({} if empty else {"minLength": 1})
 
 
-_COMMANDS: list[Json] = [
-    "ListAllowedDirectories", "ReadFile", "WebReadFile", "WriteFile", "WriteEscapedFile", "AppendFile", "EditFile",
-    "ApplyDiff", "ListDirectory", "FileInfo", "SearchFiles", "CopyFile", "MoveFile", "RenameFile", "DeleteFile",
-    "CreateDirectory", "DownloadFile", "UpdateHistory", "CreateCanvas",
-]  # fmt: skip
+_LIMITS = {
+    "max_lines": MAX_LINES,
+    "max_bytes": MAX_BYTES,
+    "max_items": MAX_ITEMS,
+    "max_results": MAX_RESULTS,
+    "kept_days": KEPT.days,
+    "max_fetch_mib": MAX_FETCH_BYTES // 1024**2,
+}
+_TEXTS = load_commands(__file__, **_LIMITS)
+_COMMANDS: list[Json] = [command.name for command in _TEXTS["commands"]]
 _PROPERTIES: dict[str, Json] = {
     # Any other text comes through: the tool answers it as VCP does, and says what there is.
     "command": _text("The command to run.", empty=False) | {"anyOf": [{"enum": _COMMANDS}, {"type": "string"}]},
@@ -63,16 +68,8 @@ _PROPERTIES: dict[str, Json] = {
 SPEC = ToolSpec(
     name="FileOperator",
     aliases=("ServerFileOperator",),
-    **load_words(
-        "FileOperator",
-        __file__,
-        max_lines=MAX_LINES,
-        max_bytes=MAX_BYTES,
-        max_items=MAX_ITEMS,
-        max_results=MAX_RESULTS,
-        kept_days=KEPT.days,
-        max_fetch_mib=MAX_FETCH_BYTES // 1024**2,
-    ),
+    **load_words("FileOperator", __file__, **_LIMITS),
+    **_TEXTS,
     parameters={
         "type": "object",
         "properties": _PROPERTIES,

@@ -1,6 +1,7 @@
 """The words a model reads about a tool, with the code's own limits filled in.
 
-English stands in a Markdown file beside the code, Chinese in ``chinese.json``.
+English stands in a Markdown file beside the code, Chinese in ``chinese.json``. The commands of a tool that has several
+stand in ``NAME_commands.json``, each in both languages.
 """
 
 import json
@@ -9,12 +10,38 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypedDict
 
-from toolyard.protocol.tool import Translation
+from toolyard.protocol.tool import ToolCommand, Translation
 
 
 class Words(TypedDict):
     description: str
     translations: Mapping[str, Translation]
+
+
+class Commands(TypedDict):
+    commands: tuple[ToolCommand, ...]
+    batch_example: str
+
+
+def load_commands(module_file: str, **limits: int) -> Commands:
+    """The commands of a ToolSpec, and a call with several of them."""
+    path = Path(module_file)
+    data = json.loads(path.with_name(f"{path.stem}_commands.json").read_text(encoding="utf-8"))
+
+    def fill(texts: Mapping[str, str]) -> Mapping[str, str]:
+        return {language: text.format(**limits) for language, text in texts.items()}
+
+    commands = tuple(
+        ToolCommand(
+            name=one["name"],
+            description=fill(one["description"]),
+            parameters={name: fill(texts) for name, texts in one["parameters"].items()},
+            required=tuple(one["required"]),
+            example=one["example"],
+        )
+        for one in data["commands"]
+    )
+    return Commands(commands=commands, batch_example=data["batch_example"])
 
 
 def load_words(name: str, module_file: str, **limits: int) -> Words:
