@@ -52,6 +52,17 @@ const wait = setInterval(() => {
   console.log(JSON.stringify({ status: "success", result: "started" }));
 }, 10);
 """
+# It answers and does not exit: a thread of its own works until it is let go on.
+LATE_THREAD = """
+import json, os, sys, threading, time
+said = json.load(sys.stdin)
+def work():
+    while not os.path.exists(said["go"]):
+        time.sleep(0.01)
+    open(said["out"], "w").write("done")
+threading.Thread(target=work).start()
+print(json.dumps({"status": "success", "result": "started"}), flush=True)
+"""
 LONG = "100000"  # ticks: more than an hour
 
 
@@ -132,6 +143,22 @@ async def test_a_detached_plugin_works_on_after_its_answer_as_a_task(tmp_path: P
         ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
         assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "its processes have ended")
         assert out.read_text().endswith("done\n")
+
+
+@pytest.mark.requirement("plugin:detached")
+async def test_a_thread_of_a_detached_plugin_works_on_after_the_answer_as_a_task(tmp_path: Path) -> None:
+    async with PluginYard(tmp_path) as yards:
+        yards.add("Late", LATE_THREAD, detached=True)
+        go, out = tmp_path / "go", tmp_path / "out"
+        outcome = await yards.call("Late", go=str(go), out=str(out))
+        assert outcome.envelope.text.startswith("started")
+        task = await background_task(yards, outcome)
+        assert (task.state, task.plugin) == (TaskState.WAITING, "Late")
+        assert not out.exists()
+        go.touch()
+        ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
+        assert (ended.state, ended.message) == (TaskState.SUCCEEDED, "its processes have ended")
+        assert out.read_text() == "done"
 
 
 @pytest.mark.requirement("plugin:detached")
