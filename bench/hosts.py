@@ -111,7 +111,7 @@ async def _host(url: str, *, tools: bool) -> AsyncIterator[Host]:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "project").mkdir()
         config = load(Path(folder) / "project", Path(folder) / "home")
-        config = replace(config, values={**config.values, "plugins_at_once": AT_ONCE})
+        config = replace(config, settings=replace(config.settings, plugins_at_once=AT_ONCE))
         clock = SystemClock()
         yard = Yard(config, clock=clock, store=await PostgresStore.open(url))
         if tools:

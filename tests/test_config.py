@@ -44,15 +44,21 @@ def test_a_home_that_is_a_file_is_refused_in_words(project: Path, tmp_path: Path
 def test_the_environment_beats_the_file_and_the_file_beats_the_default(
     project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert load(project, tmp_path)["truncation_direction"] is Direction.HEAD
+    assert load(project, tmp_path).settings.truncation_direction is Direction.HEAD
     file = tmp_path / "config.toml"
     file.write_text('truncation_direction = "tail"\nfallback_encodings = ["shift_jis", "gb18030"]\n')
     config = load(project, tmp_path)
-    assert (config["truncation_direction"], config["fallback_encodings"]) == (Direction.TAIL, ("shift_jis", "gb18030"))
+    assert (config.settings.truncation_direction, config.settings.fallback_encodings) == (
+        Direction.TAIL,
+        ("shift_jis", "gb18030"),
+    )
     monkeypatch.setenv("TOOLYARD_TRUNCATION_DIRECTION", "head")
     monkeypatch.setenv("TOOLYARD_FALLBACK_ENCODINGS", "big5, gb18030")
     config = load(project, tmp_path)
-    assert (config["truncation_direction"], config["fallback_encodings"]) == (Direction.HEAD, ("big5", "gb18030"))
+    assert (config.settings.truncation_direction, config.settings.fallback_encodings) == (
+        Direction.HEAD,
+        ("big5", "gb18030"),
+    )
     assert config.sources["truncation_direction"] == "TOOLYARD_TRUNCATION_DIRECTION"
 
 
@@ -124,9 +130,9 @@ def test_every_problem_is_said_at_once(project: Path, tmp_path: Path, monkeypatc
 def test_the_public_address_is_kept_as_browsers_write_an_origin(
     project: Path, tmp_path: Path, written: str, meant: str
 ) -> None:
-    assert load(project, tmp_path)["public_url"] is None
+    assert load(project, tmp_path).settings.public_url is None
     (tmp_path / "config.toml").write_text(f'public_url = "{written}"\n')
-    assert load(project, tmp_path)["public_url"] == meant
+    assert load(project, tmp_path).settings.public_url == meant
 
 
 @pytest.mark.requirement("config:public-url")

@@ -89,7 +89,9 @@ class Yard:
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, required=outside.outlives)
         self.idempotency = Idempotency(self.store, clock, owner=self.boot.name)
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
-        self.approvals = Approvals(self.store, clock, mode=config["approval_mode"], owner=self.boot.name, mask=mask)
+        self.approvals = Approvals(
+            self.store, clock, mode=config.settings.approval_mode, owner=self.boot.name, mask=mask
+        )
         built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
         self._unseen = Unseen()
         self._unattended = Unattended(workspace, [tool.spec for tool in built_in], config.home, clock.now)
@@ -118,7 +120,7 @@ class Yard:
             save_media=self._save_media,
         )
         self._media_files = MediaFiles(workspace)
-        self._showing = Showing(Outputs(workspace), clock, mask=mask, direction=config["truncation_direction"])
+        self._showing = Showing(Outputs(workspace), clock, mask=mask, direction=config.settings.truncation_direction)
         self._caller = f"yard:{uuid4().hex}"
         self._closed = False
 
@@ -205,8 +207,8 @@ class Yard:
             self.store,
             self._clock,
             used=used if embedded else None,
-            kept_s=self.config["history_days"] * 86_400.0,
-            max_bytes=self.config["history_mib"] * 2**20,
+            kept_s=self.config.settings.history_days * 86_400.0,
+            max_bytes=self.config.settings.history_mib * 2**20,
         ).sweep()
 
     def cancel(self, call_id: str) -> bool:
@@ -237,7 +239,7 @@ class Yard:
 
     async def files_of(self, call_id: str) -> list[WholeFile]:
         """The files that a call wrote, before and after it, as far as they are kept."""
-        return await in_thread(lambda: self._undo.files(call_id, self.config["fallback_encodings"]))
+        return await in_thread(lambda: self._undo.files(call_id, self.config.settings.fallback_encodings))
 
     async def can_undo(self, call_id: str) -> bool:
         return await in_thread(lambda: self._undo.is_possible(call_id))

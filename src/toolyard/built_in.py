@@ -28,7 +28,7 @@ from toolyard.workspace.workspace import Workspace
 def built_in_tools(
     config: Config, workspace: Workspace, transactions: Transactions, now: Callable[[], datetime]
 ) -> tuple[list[Tool], Undo]:
-    encodings = config["fallback_encodings"]
+    encodings = config.settings.fallback_encodings
     reads = Reads(config.home / "reads")
     arranger = Arranger(workspace, transactions)
     trash = Trash(config.home / "trash", workspace, transactions, now)

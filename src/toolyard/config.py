@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toolyard.errors import ConfigError, UsageError
-from toolyard.settings import SETTINGS, Setting
+from toolyard.settings import SETTINGS, Setting, Settings
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -27,21 +27,18 @@ HOST_FILE = "host.env"  # variables that plugins may be given beside those of th
 class Config:
     project: Path
     home: Path
-    values: Mapping[str, Any]
+    settings: Settings
     sources: Mapping[str, str]  # where each value comes from: "default", the file, or an environment variable
 
     environ: Mapping[str, str] = field(default_factory=dict)  # as it was when the settings were read
     plugin_folders: tuple[Path, ...] = ()  # given for this run
     trusts_given: bool = False  # whether their plugins run without a review
 
-    def __getitem__(self, setting: str) -> Any:
-        return self.values[setting]
-
     @property
     def zone(self) -> "ZoneInfo":
         from zoneinfo import ZoneInfo
 
-        return ZoneInfo(self.values["time_zone"] or _system_zone(self.environ))
+        return ZoneInfo(self.settings.time_zone or _system_zone(self.environ))
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
@@ -49,10 +46,10 @@ class Config:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        values = [self.values[setting.name] for setting in SETTINGS if setting.secret]
+        values = [getattr(self.settings, setting.name) for setting in SETTINGS if setting.secret]
         own = [value for value in values if value and isinstance(value, str)]
-        providers = (self.values["upstream_options"], *self.values["upstreams"].values())
-        return (*own, *(secret for one in providers for secret in one.secrets))
+        options, upstreams = self.settings.upstream_options, self.settings.upstreams.values()
+        return (*own, *options.secrets, *(secret for provider in upstreams for secret in provider.secrets))
 
 
 def load(
@@ -97,7 +94,7 @@ def load(
     if missing is not None:
         raise UsageError(f"the plugin folder '{missing}' is not a folder: name one with --plugins")
     environ = {**_host_variables(place / HOST_FILE), **os.environ}
-    return Config(folder, place, values, sources, environ, given, trusts_given)
+    return Config(folder, place, Settings(**values), sources, environ, given, trusts_given)
 
 
 def _host_variables(file: Path) -> Mapping[str, str]:

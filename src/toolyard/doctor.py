@@ -50,7 +50,7 @@ def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = N
     used = [source for source in config.sources.values() if source != "default"]
     yield Check("settings", Health.OK, f"{len(used)} set, the others have their defaults")
     yield _home(config.home)
-    yield _shared_state(config["database"]) if config["database"] else _state(config.home / STATE)
+    yield _shared_state(config.settings.database) if config.settings.database else _state(config.home / STATE)
     yield _project(config.project)
     try:
         specs = _tools(config) if tools is None else tools

@@ -150,7 +150,7 @@ class PluginSource:
             self._config = config
             return
         self.trust.trust_folders(_trusted(config))
-        self._host.around = replace(self._host.around, shared=config["shared_keys"], environ=config.environ)
+        self._host.around = replace(self._host.around, shared=config.settings.shared_keys, environ=config.environ)
         self._host.plugins.refresh()
 
     async def adopt(self, left: Sequence[Task]) -> int:
@@ -202,20 +202,22 @@ class PluginSource:
             self._surroundings(),
             self._tasks,
             children=children,
-            starter=WarmStarter(children, ColdStarter(children), enabled=config["warm_starts"] and self._outside.warm),
+            starter=WarmStarter(
+                children, ColdStarter(children), enabled=config.settings.warm_starts and self._outside.warm
+            ),
             callback_base=self._outside.callback_base or self._listen,
             keep_secret=self._keep_secret,
             keep_from_logs=self._keep_from_logs,
             now=self._now,
             runs=self._runs,
-            at_once=config["plugins_at_once"],
+            at_once=config.settings.plugins_at_once,
             outlives=self._outside.outlives,
         )
 
     def _programs(self) -> "Programs":
         from toolyard.plugins.command_line import Programs
 
-        return Programs(self._config.environ.get("PATH", ""), python=self._config["plugin_python"])
+        return Programs(self._config.environ.get("PATH", ""), python=self._config.settings.plugin_python)
 
     def _surroundings(self) -> "Surroundings":
         from toolyard.plugins.environment import Surroundings
@@ -226,10 +228,10 @@ class PluginSource:
             environ=config.environ,
             project=config.project.resolve(),
             home=config.home,
-            port=int(port or config["port"]),
+            port=int(port or config.settings.port),
             address=address or "http://127.0.0.1",
             secret_keys=config.secret_variables,
-            shared=config["shared_keys"],
+            shared=config.settings.shared_keys,
         )
 
     async def _listen(self) -> str:
@@ -249,7 +251,7 @@ class PluginSource:
 
 
 def _trusted(config: Config) -> tuple[Path, ...]:
-    return (*config["trusted_folders"], *(config.plugin_folders if config.trusts_given else ()))
+    return (*config.settings.trusted_folders, *(config.plugin_folders if config.trusts_given else ()))
 
 
 def answered(answer: "Answer") -> "Answered":

@@ -1,20 +1,31 @@
-"""The settings there are: name, meaning, default, and how each is written."""
+"""The settings: the name, type, meaning and default of each, and how it is written."""
 
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.offer import OfferMode
 from toolyard.protocol.truncation import Direction
-from toolyard.provider_settings import ProviderOptions, parse_fallbacks, parse_options, parse_providers, parse_url
+from toolyard.provider_settings import (
+    Provider,
+    ProviderOptions,
+    parse_fallbacks,
+    parse_options,
+    parse_providers,
+    parse_url,
+)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
+    """What there is to know about a setting, beside its value."""
+
     name: str
     about: str
     default: Any
@@ -23,15 +34,15 @@ class Setting:
     secret: bool = False
 
 
-def _texts(value: object, separator: str, what: str) -> list[str]:
+def _parse_texts(value: object, separator: str, what: str) -> list[str]:
     names = [name.strip() for name in value.split(separator)] if isinstance(value, str) else value
     if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
         raise ValueError(f"expected a list of {what}")
     return names
 
 
-def _encodings(value: object) -> tuple[str, ...]:
-    names = _texts(value, ",", 'encodings, such as ["gb18030", "shift_jis"]')
+def _parse_encodings(value: object) -> tuple[str, ...]:
+    names = _parse_texts(value, ",", 'encodings, such as ["gb18030", "shift_jis"]')
     for name in names:
         try:
             "".encode(name)
@@ -40,41 +51,43 @@ def _encodings(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _direction(value: object) -> Direction:
+def _parse_direction(value: object) -> Direction:
     if value not in list(Direction):
         raise ValueError('expected "head" or "tail"')
     return Direction(str(value))
 
 
-def _text(value: object) -> str:
+def _parse_text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("expected a text")
     return value
 
 
-def _folders(value: object) -> tuple[Path, ...]:
-    folders = tuple(Path(name).expanduser() for name in _texts(value, os.pathsep, 'folders, such as ["/srv/plugins"]'))
+def _parse_folders(value: object) -> tuple[Path, ...]:
+    folders = tuple(
+        Path(name).expanduser() for name in _parse_texts(value, os.pathsep, 'folders, such as ["/srv/plugins"]')
+    )
     relative = next((folder for folder in folders if not folder.is_absolute()), None)
     if relative is not None:
         raise ValueError(f"'{relative}' is not an absolute path")
     return folders
 
 
-def _program(value: object) -> str:
-    place = Path(_text(value)).expanduser()
+def _parse_program(value: object) -> str:
+    place = Path(_parse_text(value)).expanduser()
     if not place.is_absolute() or not os.access(place, os.X_OK):
         raise ValueError(f"'{value}' is not the absolute path of a program")
     return str(place)
 
 
-def _yes(value: object) -> bool:
+def _parse_switch(value: object) -> bool:
     said = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(str(value).lower())
     if said is None:
         raise ValueError("expected true or false")
     return said
 
 
-def _number(least: int, most: int) -> Callable[[object], int]:
+def _number_parser(least: int, most: int) -> Callable[[object], int]:
     def parse(value: object) -> int:
         digits = str(value)
         if isinstance(value, bool) or not digits.isdecimal() or not least <= int(digits) <= most:
@@ -84,17 +97,17 @@ def _number(least: int, most: int) -> Callable[[object], int]:
     return parse
 
 
-def _zone(value: object) -> str:
+def _parse_zone(value: object) -> str:
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:
-        return ZoneInfo(_text(value)).key
+        return ZoneInfo(_parse_text(value)).key
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise ValueError(f"'{value}' is not a time zone: use a name such as Asia/Shanghai") from error
 
 
-def _hosts(value: object) -> tuple[str, ...]:
-    names = _texts(value, ",", 'hosts, such as ["yard.example.org:6005"]')
+def _parse_hosts(value: object) -> tuple[str, ...]:
+    names = _parse_texts(value, ",", 'hosts, such as ["yard.example.org:6005"]')
     wrong = next(
         (name for name in names if not re.fullmatch(r"[A-Za-z0-9._-]+(:\d{1,5})?|\[[0-9A-Fa-f:]+\](:\d{1,5})?", name)),
         None,
@@ -104,18 +117,18 @@ def _hosts(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _origins(value: object) -> tuple[str, ...]:
-    names = _texts(value, ",", 'origins, such as ["https://chat.example.org"]')
+def _parse_origins(value: object) -> tuple[str, ...]:
+    names = _parse_texts(value, ",", 'origins, such as ["https://chat.example.org"]')
     wrong = next((name for name in names if not re.fullmatch(r"https?://[^/\s*]+", name)), None)
     if wrong is not None:
         raise ValueError(f"'{wrong}' is not an origin: write it as browsers do, such as https://chat.example.org")
     return tuple(names)
 
 
-def _networks(value: object) -> tuple[str, ...]:
+def _parse_networks(value: object) -> tuple[str, ...]:
     from ipaddress import ip_network
 
-    names = _texts(value, ",", 'addresses or networks, such as ["10.0.0.0/8"]')
+    names = _parse_texts(value, ",", 'addresses or networks, such as ["10.0.0.0/8"]')
     for name in names:
         try:
             ip_network(name, strict=False)
@@ -124,9 +137,11 @@ def _networks(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _public_url(value: object) -> str:
+def _parse_public_url(value: object) -> str:
     """An origin: the server has its pages at the root of its address."""
-    found = re.fullmatch(r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _text(value).strip().lower())
+    found = re.fullmatch(
+        r"(https?)://([a-z0-9.-]+|\[[0-9a-f:]+\])(?::([0-9]{1,5}))?/?", _parse_text(value).strip().lower()
+    )
     if found is None or not 0 < int(found[3] or 1) <= 65535:
         raise ValueError(
             f"'{value}' is not the address of a server: write it like https://yard.example.org, with no path"
@@ -135,238 +150,230 @@ def _public_url(value: object) -> str:
     return f"{found[1]}://{found[2]}{port}"
 
 
-def _show(value: object) -> str:
+def _parse_show(value: object) -> str:
     if value not in ("summary", "raw", "hidden", "events"):
         raise ValueError('expected "summary", "raw", "hidden" or "events"')
     return str(value)
 
 
-def _offer(value: object) -> OfferMode:
+def _parse_offer(value: object) -> OfferMode:
     if value not in list(OfferMode):
         raise ValueError(f"expected one of {', '.join(OfferMode)}")
     return OfferMode(str(value))
 
 
-def _database(value: object) -> str:
+def _parse_database(value: object) -> str:
     if not isinstance(value, str) or not value.startswith(("postgresql://", "postgres://")):
         raise ValueError("expected the address of a PostgreSQL database, such as postgresql://user@host:5432/name")
     return value
 
 
-def _mode(value: object) -> Mode:
+def _parse_mode(value: object) -> Mode:
     if value not in list(Mode):
         raise ValueError(f"expected one of {', '.join(Mode)}")
     return Mode(str(value))
 
 
-def _shared(value: object) -> Mapping[str, tuple[str, ...]]:
+def _parse_shared_keys(value: object) -> Mapping[str, tuple[str, ...]]:
     if not isinstance(value, dict):
         raise ValueError('expected a table of plugins, such as { TarotDivination = ["VarHttpUrl"] }')
-    return {plugin: tuple(_texts(keys, ",", 'variables, such as ["VarHttpUrl"]')) for plugin, keys in value.items()}
+    return {
+        plugin: tuple(_parse_texts(keys, ",", 'variables, such as ["VarHttpUrl"]')) for plugin, keys in value.items()
+    }
 
 
-SETTINGS = (
-    Setting(
-        "allowed_hosts",
+def _setting(about: str, default: T, parse: Callable[[object], T], *environment: str, secret: bool = False) -> T:
+    """A field of Settings. Of the environment variables the first that is set counts; none: only the file sets it."""
+    described = {"about": about, "default": default, "parse": parse, "environment": environment, "secret": secret}
+    return field(default_factory=lambda: default, metadata=described)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The effective settings."""
+
+    allowed_hosts: tuple[str, ...] = _setting(
         "Further names, with their port, under which the server is reached.",
         (),
-        _hosts,
-        ("TOOLYARD_ALLOWED_HOSTS",),
-    ),
-    Setting(
-        "allowed_origins",
+        _parse_hosts,
+        "TOOLYARD_ALLOWED_HOSTS",
+    )
+    allowed_origins: tuple[str, ...] = _setting(
         "Origins of other servers whose pages may use this one.",
         (),
-        _origins,
-        ("TOOLYARD_ALLOWED_ORIGINS",),
-    ),
-    Setting(
-        "approval_mode",
+        _parse_origins,
+        "TOOLYARD_ALLOWED_ORIGINS",
+    )
+    approval_mode: Mode = _setting(
         "What a chat, an MCP client or a schedule may do without asking: ask, auto, read-only or deny.",
         Mode.ASK,
-        _mode,
-        ("TOOLYARD_APPROVAL_MODE",),
-    ),
-    Setting(
-        "chat_show",
+        _parse_mode,
+        "TOOLYARD_APPROVAL_MODE",
+    )
+    chat_show: str = _setting(
         "What a client of the chat sees of tool work if it does not say so itself: summary, raw, hidden or events.",
         "summary",
-        _show,
-        ("TOOLYARD_CHAT_SHOW",),
-    ),
-    Setting(
-        "chat_unfollowed_minutes",
+        _parse_show,
+        "TOOLYARD_CHAT_SHOW",
+    )
+    chat_unfollowed_minutes: int = _setting(
         "After how many minutes a named chat ends that nobody follows any more.",
         30,
-        _number(1, 10_080),
-        ("TOOLYARD_CHAT_UNFOLLOWED_MINUTES",),
-    ),
-    Setting(
-        "database",
+        _number_parser(1, 10_080),
+        "TOOLYARD_CHAT_UNFOLLOWED_MINUTES",
+    )
+    database: str | None = _setting(
         "The PostgreSQL database that several hosts share, such as postgresql://user@host/name; none: a file at home.",
         None,
-        _database,
-        ("TOOLYARD_DATABASE",),
+        _parse_database,
+        "TOOLYARD_DATABASE",
         secret=True,  # it may hold a password
-    ),
-    Setting(
-        "fallback_encodings",
+    )
+    fallback_encodings: tuple[str, ...] = _setting(
         "Encodings tried, in this order, for a file that is not valid UTF-8, before a statistical guess.",
         ("gb18030",),
-        _encodings,
-        ("TOOLYARD_FALLBACK_ENCODINGS",),
-    ),
-    Setting(
-        "fallbacks",
+        _parse_encodings,
+        "TOOLYARD_FALLBACK_ENCODINGS",
+    )
+    fallbacks: Mapping[str, tuple[str, ...]] = _setting(
         "Models that stand in, in this order, for one whose provider does not answer.",
         {},
         parse_fallbacks,
-    ),
-    Setting(
-        "history_days",
+    )
+    history_days: int = _setting(
         "How many days calls, results, tasks, schedules and approvals that have ended are kept.",
         30,
-        _number(1, 3650),
-        ("TOOLYARD_HISTORY_DAYS",),
-    ),
-    Setting(
-        "history_mib",
+        _number_parser(1, 3650),
+        "TOOLYARD_HISTORY_DAYS",
+    )
+    history_mib: int = _setting(
         "How many MiB the state may take before the oldest of them go earlier.",
         2048,
-        _number(64, 1_048_576),
-        ("TOOLYARD_HISTORY_MIB",),
-    ),
-    Setting(
-        "model_aliases",
+        _number_parser(64, 1_048_576),
+        "TOOLYARD_HISTORY_MIB",
+    )
+    model_aliases: bool = _setting(
         "Whether the list of models has each one also as NAME+tools and NAME+plain, with and without tools.",
         False,
-        _yes,
-        ("TOOLYARD_MODEL_ALIASES",),
-    ),
-    Setting(
-        "offer",
+        _parse_switch,
+        "TOOLYARD_MODEL_ALIASES",
+    )
+    offer: OfferMode = _setting(
         "How a chat is offered the tools if it does not say so itself: auto, native, text or none.",
         OfferMode.AUTO,
-        _offer,
-        ("TOOLYARD_OFFER",),
-    ),
-    Setting(
-        "plugin_python",
+        _parse_offer,
+        "TOOLYARD_OFFER",
+    )
+    plugin_python: str | None = _setting(
         "The Python that runs plugins whose command says python and that have no .venv of their own.",
         None,
-        _program,
-        ("TOOLYARD_PLUGIN_PYTHON",),
-    ),
-    Setting(
-        "plugins_at_once",
+        _parse_program,
+        "TOOLYARD_PLUGIN_PYTHON",
+    )
+    plugins_at_once: int = _setting(
         "How many calls of plugins run at the same time; further ones wait their turn.",
         8,
-        _number(1, 1000),
-        ("TOOLYARD_PLUGINS_AT_ONCE",),
-    ),
-    Setting(
-        "port",
+        _number_parser(1, 1000),
+        "TOOLYARD_PLUGINS_AT_ONCE",
+    )
+    port: int = _setting(
         "The port of the server.",
         6005,
-        _number(1, 65535),
-        ("TOOLYARD_PORT", "PORT"),
-    ),
-    Setting(
-        "public_url",
+        _number_parser(1, 65535),
+        "TOOLYARD_PORT",
+        "PORT",
+    )
+    public_url: str | None = _setting(
         "The address under which people reach this server, for links in answers; none: the one it listens on.",
         None,
-        _public_url,
-        ("TOOLYARD_PUBLIC_URL",),
-    ),
-    Setting(
-        "remember_tool_results",
+        _parse_public_url,
+        "TOOLYARD_PUBLIC_URL",
+    )
+    remember_tool_results: bool = _setting(
         "Whether what tools said is remembered for the next request of a conversation whose client sends only text.",
         True,
-        _yes,
-        ("TOOLYARD_REMEMBER_TOOL_RESULTS",),
-    ),
-    Setting(
-        "request_nonce",
+        _parse_switch,
+        "TOOLYARD_REMEMBER_TOOL_RESULTS",
+    )
+    request_nonce: bool = _setting(
         "Whether only tool requests count that carry a number which is told to the model anew for each chat request.",
         False,
-        _yes,
-        ("TOOLYARD_REQUEST_NONCE",),
-    ),
-    Setting(
-        "shared_keys",
+        _parse_switch,
+        "TOOLYARD_REQUEST_NONCE",
+    )
+    shared_keys: Mapping[str, tuple[str, ...]] = _setting(
         "Variables of the host that a plugin may see, by the name of the plugin.",
         {},
-        _shared,
-    ),
-    Setting(
-        "time_zone",
+        _parse_shared_keys,
+    )
+    time_zone: str | None = _setting(
         "The zone in which times without an offset are meant.",
         None,
-        _zone,
-        ("TOOLYARD_TIME_ZONE", "DEFAULT_TIMEZONE"),
-    ),
-    Setting(
-        "truncation_direction",
+        _parse_zone,
+        "TOOLYARD_TIME_ZONE",
+        "DEFAULT_TIMEZONE",
+    )
+    truncation_direction: Direction = _setting(
         "Which end of a result too long for a model is shown: head or tail.",
         Direction.HEAD,
-        _direction,
-        ("TOOLYARD_TRUNCATION_DIRECTION",),
-    ),
-    Setting(
-        "trusted_folders",
+        _parse_direction,
+        "TOOLYARD_TRUNCATION_DIRECTION",
+    )
+    trusted_folders: tuple[Path, ...] = _setting(
         "Folders whose plugins run without a review.",
         (),
-        _folders,
-        ("TOOLYARD_TRUSTED_FOLDERS",),
-    ),
-    Setting(
-        "trusted_proxies",
+        _parse_folders,
+        "TOOLYARD_TRUSTED_FOLDERS",
+    )
+    trusted_proxies: tuple[str, ...] = _setting(
         "Addresses or networks of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed.",
         (),
-        _networks,
-        ("TOOLYARD_TRUSTED_PROXIES",),
-    ),
-    Setting(
-        "upstream_key",
+        _parse_networks,
+        "TOOLYARD_TRUSTED_PROXIES",
+    )
+    upstream_key: str | None = _setting(
         "The key of the model provider. It is masked where arguments, texts and errors would repeat it.",
         None,
-        _text,
-        ("OPENAI_API_KEY", "API_Key"),
+        _parse_text,
+        "OPENAI_API_KEY",
+        "API_Key",
         secret=True,
-    ),
-    Setting(
-        "upstream_options",
+    )
+    upstream_options: ProviderOptions = _setting(
         "How the model provider is asked: further keys, headers, query parameters, a proxy, time limits, tool rounds.",
         ProviderOptions(),
         parse_options,
         secret=True,
-    ),
-    Setting(
-        "upstream_url",
+    )
+    upstream_url: str | None = _setting(
         "The address of the model provider, with or without /v1. Without any, the built-in guide answers.",
         None,
         parse_url,
-        ("OPENAI_BASE_URL", "API_URL"),
-    ),
-    Setting(
-        "upstreams",
+        "OPENAI_BASE_URL",
+        "API_URL",
+    )
+    upstreams: Mapping[str, Provider] = _setting(
         "Further model providers by name, each with its url, and its key, models and options if it has them.",
         {},
         parse_providers,
         secret=True,
-    ),
-    Setting(
-        "vcp_channels",
+    )
+    vcp_channels: bool = _setting(
         "Whether the WebSocket channels of VCPToolBox, which carry the key in their address, are open.",
         False,
-        _yes,
-        ("TOOLYARD_VCP_CHANNELS",),
-    ),
-    Setting(
-        "warm_starts",
+        _parse_switch,
+        "TOOLYARD_VCP_CHANNELS",
+    )
+    warm_starts: bool = _setting(
         "Whether plugins are started ahead of their calls, or forked from a process that has loaded them.",
         True,
-        _yes,
-        ("TOOLYARD_WARM_STARTS",),
-    ),
-)
+        _parse_switch,
+        "TOOLYARD_WARM_STARTS",
+    )
+
+    def list_differences(self, other: "Settings") -> list[str]:
+        """Return the names of the settings that ``other`` has otherwise."""
+        return [setting.name for setting in SETTINGS if getattr(self, setting.name) != getattr(other, setting.name)]
+
+
+SETTINGS = tuple(Setting(name=one.name, **one.metadata) for one in fields(Settings))

@@ -24,8 +24,12 @@ def test_settings_may_begin_with_a_mark_and_have_the_line_ends_of_windows(projec
     (tmp_path / "config.toml").write_bytes(MARK + b'port = 7001\r\ntime_zone = "Asia/Shanghai"\r\n')
     (tmp_path / "host.env").write_bytes(MARK + "VarUser=张三\r\n".encode())
     config = load(project, tmp_path)
-    assert (config["port"], config["time_zone"], config.environ["VarUser"]) == (7001, "Asia/Shanghai", "张三")
-    assert load(project, tmp_path, text="\ufeffport = 7002")["port"] == 7002
+    assert (config.settings.port, config.settings.time_zone, config.environ["VarUser"]) == (
+        7001,
+        "Asia/Shanghai",
+        "张三",
+    )
+    assert load(project, tmp_path, text="\ufeffport = 7002").settings.port == 7002
 
 
 @pytest.mark.requirement("cli:config:check")

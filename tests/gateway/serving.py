@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -120,16 +120,8 @@ async def gateway(
     (place / "project").mkdir(parents=True, exist_ok=True)
     config = load(place / "project", place / "home", plugin_folders=plugins, trusts_given=True)
     async with provider(answers) as upstream, contextlib.AsyncExitStack() as stack:
-        values = {**config.values, "upstream_url": upstream.url, "upstream_key": "sk-the-key", **(settings or {})}
-        config = type(config)(
-            config.project,
-            config.home,
-            values,
-            config.sources,
-            config.environ,
-            config.plugin_folders,
-            trusts_given=True,
-        )
+        values = {"upstream_url": upstream.url, "upstream_key": "sk-the-key", **(settings or {})}
+        config = replace(config, settings=replace(config.settings, **values))
         yard = await stack.enter_async_context(Yard(config))
         links = MediaLinks(yard.media, PUBLIC_URL, SystemClock().now)
         chat = make_chat(yard, limits=limits, tour_pause_s=0, mask=Mask(config.secrets), links=links)

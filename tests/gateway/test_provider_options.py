@@ -61,12 +61,12 @@ def test_the_options_of_providers_come_from_the_file(tmp_path: Path) -> None:
         tool_rounds=4,
     )
     url = "https://x.openai.azure.com/openai/deployments/gpt"
-    assert config["upstreams"] == {"azure": Provider(url, KEY, ("gpt",), options)}
-    assert config["upstream_options"] == ProviderOptions(keys=(SECOND,), idle_seconds=45)
-    assert config["fallbacks"] == {"gpt": ("azure/gpt-mini", "tour")}
+    assert config.settings.upstreams == {"azure": Provider(url, KEY, ("gpt",), options)}
+    assert config.settings.upstream_options == ProviderOptions(keys=(SECOND,), idle_seconds=45)
+    assert config.settings.fallbacks == {"gpt": ("azure/gpt-mini", "tour")}
     assert {KEY, SECOND, THIRD, "my-password"} <= set(config.secrets)
     assert not {"{key}", "Yard", "2024-10-21"} & set(config.secrets)
-    assert not any(secret in repr(config["upstreams"]) for secret in (KEY, SECOND, "my-password"))
+    assert not any(secret in repr(config.settings.upstreams) for secret in (KEY, SECOND, "my-password"))
 
 
 @pytest.mark.requirement("clients:provider-options", "cli:config:check")

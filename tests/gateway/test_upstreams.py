@@ -46,15 +46,15 @@ def test_the_provider_comes_from_either_pair_of_variables(
     monkeypatch.setenv(names[0], "http://127.0.0.1:1/v1")
     monkeypatch.setenv(names[1], "sk-something")
     config = load(tmp_path, tmp_path)
-    assert (config["upstream_url"], config["upstream_key"]) == ("http://127.0.0.1:1/v1", "sk-something")
+    assert (config.settings.upstream_url, config.settings.upstream_key) == ("http://127.0.0.1:1/v1", "sk-something")
 
 
 def test_named_providers_come_from_the_file_and_mistakes_are_told(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('[upstreams.local]\nurl = "http://127.0.0.1:11434"\nmodels = ["qwen3:8b"]\nkey = "sk-local"\n')
     config = load(tmp_path, tmp_path)
-    assert config["upstreams"] == {"local": Setting("http://127.0.0.1:11434", "sk-local", ("qwen3:8b",))}
-    assert "sk-local" not in repr(config["upstreams"])
+    assert config.settings.upstreams == {"local": Setting("http://127.0.0.1:11434", "sk-local", ("qwen3:8b",))}
+    assert "sk-local" not in repr(config.settings.upstreams)
     for wrong in (
         'upstream_url = "ftp://x"',
         "upstreams = 1",

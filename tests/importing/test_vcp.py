@@ -200,7 +200,7 @@ def test_the_hosts_file_gives_variables_to_plugins_and_no_settings(home: Home, m
     monkeypatch.setenv("VarUser", "environment")
     config = load(home.project, home.home)
     assert (config.environ["VarHttpUrl"], config.environ["VarUser"]) == ("http://a.example", "environment")
-    assert config["port"] == 6005
+    assert config.settings.port == 6005
     (home.home / HOST_FILE).write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigError, match=r"host\.env, line 1: this is not UTF-8"):
         load(home.project, home.home)

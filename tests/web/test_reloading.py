@@ -108,12 +108,13 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
 
     def slowly(*args: Any, **more: Any) -> Config:
         found = load(*args, **more)
-        if found["approval_mode"] is Mode.AUTO:
+        if found.settings.approval_mode is Mode.AUTO:
             loop.call_soon_threadsafe(begun.set)
             goes_on.wait(60)
         return found
 
-    settings = Reloading(load(tmp_path, tmp_path), {"approval_mode": lambda new: taken.append(new["approval_mode"])})
+    takes = {"approval_mode": lambda new: taken.append(new.settings.approval_mode)}
+    settings = Reloading(load(tmp_path, tmp_path), takes)
     monkeypatch.setattr(reloading, "load", slowly)
     save(file, GOOD)
     first = asyncio.create_task(settings.at_once())

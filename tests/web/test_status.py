@@ -186,7 +186,7 @@ async def test_a_backup_is_looked_at_confirmed_and_put_in_place_by_the_next_star
     assert "toolyard serve --home" in waits.json["command"]
     assert (unchanged, left) == ('truncation_direction = "head"\n', [])
     async with serving(tmp_path) as running:
-        assert running.server.config["truncation_direction"] == "tail"
+        assert running.server.config.settings.truncation_direction == "tail"
         assert len((await running.get("/v1/calls")).json["data"]) == 1
         assert (await running.get(restore)).json["waiting"] is None
         (aside,) = running.home.glob("before-restore-*")

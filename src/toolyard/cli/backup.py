@@ -19,7 +19,7 @@ def command(common: Common, file: Path) -> None:
     """
     config = common.config()
     home = config.home
-    if config["database"] and not common.quiet:
+    if config.settings.database and not common.quiet:
         click.echo("The state is in PostgreSQL, and not in this backup: back it up with its own tools.", err=True)
     names = back_up(home, file.absolute())
     if common.json:

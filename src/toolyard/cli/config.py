@@ -75,7 +75,7 @@ def _print_key(common: Common, config: Config) -> None:
 
 
 def _value(config: Config, setting: Setting) -> object:
-    value = config.values[setting.name]
+    value = getattr(config.settings, setting.name)
     if isinstance(value, ProviderOptions):
         return value.to_json()
     if isinstance(value, Mapping):

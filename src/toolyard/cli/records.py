@@ -57,7 +57,7 @@ class Wanted:
 
     async def page(self, yard: Yard, kind: str) -> list[Record]:
         """The newest of them, after what processes that are gone left behind was settled."""
-        if not yard.config["database"]:  # where many hosts share it they settle that themselves
+        if not yard.config.settings.database:  # where many hosts share it they settle that themselves
             await yard.recover()
         after = None
         if self.before:

@@ -104,7 +104,9 @@ def run(common: Common, id_: str | None) -> None:
 
 async def _page(yard: Yard, wanted: Wanted) -> list[tuple[JsonObject, Row]]:
     records = await wanted.page(yard, KIND)
-    told = await yard.schedules.told(records, is_served=is_owned(yard.config.home) or bool(yard.config["database"]))
+    told = await yard.schedules.told(
+        records, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
+    )
     return [(one, _row(one)) for one in told]
 
 

@@ -31,7 +31,7 @@ def command(common: Common, database: str | None) -> None:
     toolyard worker --database postgresql://toolyard@db.example/toolyard
     """
     config = common.config()
-    url = database or config["database"]
+    url = database or config.settings.database
     if not url:
         raise UsageError("a worker needs a database: name it with --database postgresql://user@host/name")
     import uvloop

@@ -81,12 +81,12 @@ def make_chat(
         _upstreams(config, clock, limits, tour_pause_s),
         _tools(yard, mask, links),
         texts,
-        Offering(texts, clock.monotonic, config["offer"], lists_aliases=config["model_aliases"]),
+        Offering(texts, clock.monotonic, config.settings.offer, lists_aliases=config.settings.model_aliases),
         now=clock.now,
-        show=Show(config["chat_show"]),
-        nonce=config["request_nonce"],
-        followed_s=60.0 * config["chat_unfollowed_minutes"],
-        memory=TurnMemory(clock.monotonic, mask.text) if config["remember_tool_results"] else None,
+        show=Show(config.settings.chat_show),
+        nonce=config.settings.request_nonce,
+        followed_s=60.0 * config.settings.chat_unfollowed_minutes,
+        memory=TurnMemory(clock.monotonic, mask.text) if config.settings.remember_tool_results else None,
         refusals=MediaRefusals(clock.monotonic),
     )
 
@@ -99,16 +99,16 @@ def change_upstreams(chat: Chat, config: Config, *, clock: Clock, mask: Mask) ->
 
 def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float) -> Upstreams:
     zone = config.zone
-    url, key, options = config["upstream_url"], config["upstream_key"], config["upstream_options"]
+    url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
     if url is None and (key or options.keys):
         url = DEFAULT_URL
     default = Watched(HttpUpstream("upstream", url, key, limits, options), clock.now) if url else None
     named = {
         name: Provider(Watched(HttpUpstream(name, one.url, one.key, limits, one.options), clock.now), one.models)
-        for name, one in config["upstreams"].items()
+        for name, one in config.settings.upstreams.items()
     }
     tour = Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s)
-    return Upstreams(tour, named, default, config["fallbacks"])
+    return Upstreams(tour, named, default, config.settings.fallbacks)
 
 
 def _tools(yard: Yard, mask: Mask, links: MediaLinks | None) -> Tools:

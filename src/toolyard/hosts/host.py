@@ -47,7 +47,7 @@ class Host:
         self._moved = asyncio.Event()
         self._mail = Mail(yard.store, stop=self._worker.cancel, moved=self._moved.set)
         self._keeper = Keeper(yard, clock, self.directory, calls, queue)
-        at_once = yard.config["plugins_at_once"]
+        at_once = yard.config.settings.plugins_at_once
         self._lane = Lane(queue, self._worker.run, at_once=at_once, batch=max(1, min(_BATCH, at_once // 2)))
         # PgQueuer frees the place of a finished call with its batch: with a batch of one, at once.
         self._limited = Lane(queue, self._worker.run, at_once=at_once, batch=1)

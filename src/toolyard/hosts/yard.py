@@ -22,7 +22,7 @@ async def open_yard(
 
     Without ``serves`` it only sends calls: what a command needs that ends soon.
     """
-    url = database or config["database"]
+    url = database or config.settings.database
     if not url:
         async with Yard(config, clock=clock, outside=outside) as yard:
             yield yard

@@ -161,7 +161,7 @@ class VcpImport:
                 report.take(What.RULE, rule.text, "denied, as it was there")
 
     def _asks_anyway(self) -> str:
-        mode = self.yard.config["approval_mode"]
+        mode = self.yard.config.settings.approval_mode
         if mode is Mode.AUTO:
             return "approval_mode is 'auto': set it to 'ask', and whatever does more than read asks first"
         return f"approval_mode is '{mode.value}': whatever does more than read asks first or is refused, without a rule"

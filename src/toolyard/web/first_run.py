@@ -6,12 +6,13 @@ from toolyard.config import Config
 from toolyard.plugins.state_file import StateFile
 
 FILE_NAME: Final = "setup.json"
-_PROVIDERS = ("upstream_url", "upstream_key", "upstreams")
 
 
 def is_first_run(config: Config) -> bool:
     """Reads a small file of the home."""
-    return not any(config[name] for name in _PROVIDERS) and "done" not in StateFile(config.home / FILE_NAME).read()
+    settings = config.settings
+    has_provider = settings.upstream_url or settings.upstream_key or settings.upstreams
+    return not has_provider and "done" not in StateFile(config.home / FILE_NAME).read()
 
 
 def finish(config: Config, at: float) -> None:

@@ -27,15 +27,15 @@ class Place:
 
     def public_url(self, config: Config) -> str:
         """The address for links: as the settings have it, else the one that this machine reaches."""
-        return config["public_url"] or url_of(self.host, self.port)
+        return config.settings.public_url or url_of(self.host, self.port)
 
     def near(self, config: Config) -> Neighbourhood:
         return neighbourhood(
             self.host,
             self.port,
-            hosts=(*config["allowed_hosts"], urlsplit(self.public_url(config)).netloc),
-            origins=config["allowed_origins"],
-            proxies=config["trusted_proxies"],
+            hosts=(*config.settings.allowed_hosts, urlsplit(self.public_url(config)).netloc),
+            origins=config.settings.allowed_origins,
+            proxies=config.settings.trusted_proxies,
         )
 
 
@@ -55,7 +55,7 @@ def live(
     """
 
     def approvals(config: Config) -> None:
-        yard.approvals.mode = config["approval_mode"]
+        yard.approvals.mode = config.settings.approval_mode
 
     def edge(config: Config) -> None:
         move(place.near(config))
@@ -68,7 +68,7 @@ def live(
         change_upstreams(chat, config, clock=clock, mask=yard.mask)
 
     def offer(config: Config) -> None:
-        chat.offering.usual, chat.offering.lists_aliases = config["offer"], config["model_aliases"]
+        chat.offering.usual, chat.offering.lists_aliases = config.settings.offer, config.settings.model_aliases
 
     def plugins(config: Config) -> None:
         yard.plugins.take(config)

@@ -73,7 +73,7 @@ class Reloading:
             _log.warning("the settings have a mistake, so the last good ones stay: %s", error)
             return
         self.config = new
-        changed = [name for name in new.values if new[name] != old[name]]
+        changed = new.settings.list_differences(old.settings)
         for take in dict.fromkeys(self._takes[name] for name in changed if name in self._takes):
             take(new)
         held = [name for name in changed if name in self._takes]

@@ -90,7 +90,7 @@ class Server:
         options = self.options
         make_room()
         try:
-            listening = listen(options.host, self.config["port"] if options.port is None else options.port)
+            listening = listen(options.host, self.config.settings.port if options.port is None else options.port)
         except BaseException:
             self._lock.release()
             raise
@@ -123,7 +123,7 @@ class Server:
 
     @property
     def _is_one_of_many(self) -> bool:
-        return bool(self.options.database or self.config["database"])
+        return bool(self.options.database or self.config.settings.database)
 
     @property
     def is_remote(self) -> bool:
@@ -165,7 +165,7 @@ class Server:
         self.access = Access(Keys(self.config.home, self.key, clock.monotonic), self.config.home, clock)
         self.runs = IdempotentRuns(self.yard.idempotency, self.drain)
         self.feed = Feed(self.yard.store, clock)
-        self.pushes = Pushes(self.yard, self.feed, is_open=self.config["vcp_channels"])
+        self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
         self.links = MediaLinks(self.yard.media, place.public_url(self.config), clock.now)
         self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask, links=self.links)
         self._mcp = McpMount(self.yard, mcp.caller_of, mcp.may_rule, self._is_ending)

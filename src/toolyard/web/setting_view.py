@@ -54,17 +54,18 @@ def _row(setting: Setting, config: Config, running: Config, live: frozenset[str]
     name, source = setting.name, config.sources[setting.name]
     by_file = source == str(config.home / FILE_NAME)
     kind, choices = _kind(setting)
+    value = getattr(config.settings, name)
     return {
         "name": name,
-        "value": _value(setting, config[name]),
+        "value": _value(setting, value),
         "default": _value(setting, setting.default),
         "source": "default" if source == "default" else "file" if by_file else "env",
         "variable": "" if by_file or source == "default" else source,
         "variables": list(setting.environment),
-        "set": bool(config[name]) or config[name] is False,
+        "set": bool(value) or value is False,
         "secret": setting.secret,
         "live": name in live,
-        "holds": config[name] == running[name],
+        "holds": value == getattr(running.settings, name),
         "description": setting.about,
         "kind": kind,
         "choices": list(choices),

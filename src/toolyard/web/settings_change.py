@@ -75,7 +75,7 @@ def change(
         except ConfigError:
             old = config
         new = read_again(config, text)
-        names = tuple(name for name in new.values if new[name] != old[name])
+        names = tuple(new.settings.list_differences(old.settings))
         problems = [*_astray(old, new, typed)]
         if problems:
             raise ConfigError("\n".join(problems))
@@ -111,8 +111,8 @@ def stored_options(config: Config, url: str) -> ProviderOptions:
 
 def upstream_url(config: Config) -> str:
     """The address of the default model provider; empty when there is none."""
-    has_key = config["upstream_key"] or config["upstream_options"].keys
-    return str(config["upstream_url"] or (DEFAULT_URL if has_key else ""))
+    has_key = config.settings.upstream_key or config.settings.upstream_options.keys
+    return str(config.settings.upstream_url or (DEFAULT_URL if has_key else ""))
 
 
 def origin(url: str) -> str:
@@ -169,6 +169,8 @@ class _Stored:
 
 def _providers(config: Config) -> Iterator[_Stored]:
     if url := upstream_url(config):
-        yield _Stored(url, config["upstream_key"], config["upstream_options"], "upstream_key", "upstream_options")
-    for name, one in config["upstreams"].items():
+        yield _Stored(
+            url, config.settings.upstream_key, config.settings.upstream_options, "upstream_key", "upstream_options"
+        )
+    for name, one in config.settings.upstreams.items():
         yield _Stored(one.url, one.key, one.options, f"upstreams.{name}.key", f"upstreams.{name}")

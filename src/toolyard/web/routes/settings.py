@@ -6,6 +6,7 @@ still says so.
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -122,5 +123,5 @@ def _shown(yard: Yard, reloading: Reloading) -> dict[str, Any]:
 def _running(yard: Yard, reloading: Reloading) -> Config:
     """What the server really runs with: what it has started with, and what it has taken over since."""
     start, now = yard.config, reloading.config
-    values = {name: now[name] if name in reloading.live else start[name] for name in start.values}
-    return Config(start.project, start.home, values, now.sources, now.environ, start.plugin_folders, start.trusts_given)
+    taken_over = {name: getattr(now.settings, name) for name in reloading.live}
+    return replace(start, settings=replace(start.settings, **taken_over), sources=now.sources, environ=now.environ)

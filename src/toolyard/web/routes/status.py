@@ -102,7 +102,7 @@ def _upstream(yard: Yard, config: Config, chat: Chat | None) -> dict[str, Any]:
     """A provider's error may repeat the key that it refuses."""
     contacts = {name: asdict(one) for name, one in chat.contacts().items()} if chat else {}
     contacts = {name: {**one, "error": yard.mask.text(one["error"])} for name, one in contacts.items()}
-    return {"url": upstream_url(config) or None, "others": list(config["upstreams"]), "contacts": contacts}
+    return {"url": upstream_url(config) or None, "others": list(config.settings.upstreams), "contacts": contacts}
 
 
 def _kind(yard: Yard) -> str:
