@@ -15,8 +15,8 @@ import pytest
 
 import toolyard
 from toolyard.errors import ToolyardError
+from toolyard.gateway.request_filter import RequestFilter
 from toolyard.gateway.sse import Events
-from toolyard.gateway.view import View
 from toolyard.plugins import config_env
 from toolyard.protocol import apply_patch
 from toolyard.protocol.failure import Failure
@@ -41,9 +41,9 @@ def _reply(to: str) -> Callable[[str], object]:
     return lambda text: toolyard.render_reply(json.dumps({"content": f"x{text}"}), to=to)
 
 
-def _view(text: str) -> object:
-    view = View(hides=True)
-    return [view.feed(text[at : at + 7]) for at in range(0, len(text), 7)], view.finish()
+def _filter_requests(text: str) -> object:
+    request_filter = RequestFilter(hides=True)
+    return [request_filter.feed(text[at : at + 7]) for at in range(0, len(text), 7)], request_filter.finish()
 
 
 def _output(text: str) -> object:
@@ -54,7 +54,7 @@ def _output(text: str) -> object:
 
 PARSERS: Final[dict[str, Callable[[str], object]]] = {
     "requests": toolyard.parse_requests,
-    "view": _view,
+    "request filter": _filter_requests,
     "reply": toolyard.parse_reply,
     "terminal": _reply("terminal"),
     "html": _reply("html"),

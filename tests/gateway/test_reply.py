@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from toolyard.gateway.chunks import Chunk, Head, add_usage, as_events
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.native import Ownership, client_tools, name_of
+from toolyard.gateway.request_filter import RequestFilter
 from toolyard.gateway.sse import Events, event_of
 from toolyard.gateway.streamed_reply import StreamedReply
-from toolyard.gateway.view import View
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=5),
@@ -43,8 +43,8 @@ def written(chunks: list[Chunk]) -> bytes:
 @pytest.mark.requirement("r:R74")
 @given(st.lists(CHUNK, max_size=6), st.booleans(), st.integers(1, 2))
 def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hides: bool, number: int) -> None:
-    view = View(hides=hides)
-    reply = StreamedReply(Head("x", 1, "m"), view, "p", number, Ownership(frozenset({"theirs"})), looks=True)
+    request_filter = RequestFilter(hides=hides)
+    reply = StreamedReply(Head("x", 1, "m"), request_filter, "p", number, Ownership(frozenset({"theirs"})), looks=True)
     sent = [chunk for chunk in chunks for chunk in reply.take([b"data: " + orjson.dumps(chunk)])]
     raw = written([*sent, *reply.end(), *reply.closing()])
     assert all(event.startswith(b"data: {") for event in Events().feed(raw))
@@ -76,14 +76,14 @@ def _event(**choice: Any) -> bytes:
 
 @pytest.mark.requirement("r:R70")
 def test_a_last_chunk_that_does_not_say_which_answer_it_ends_ends_the_first() -> None:
-    reply = StreamedReply(Head("x", 1, "m"), View(hides=True), "p", 1, Ownership(), looks=False)
+    reply = StreamedReply(Head("x", 1, "m"), RequestFilter(hides=True), "p", 1, Ownership(), looks=False)
     reply.take([_event(index=0, delta={"content": "a"}), _event(delta={}, finish_reason="stop")])
     assert (reply.failure, reply.finish) == (None, "stop")
 
 
 @pytest.mark.requirement("chat:completions")
 def test_what_is_no_text_in_the_last_chunk_goes_on_with_it() -> None:
-    reply = StreamedReply(Head("x", 1, "m"), View(hides=True), "p", 1, Ownership(), looks=True)
+    reply = StreamedReply(Head("x", 1, "m"), RequestFilter(hides=True), "p", 1, Ownership(), looks=True)
     parts = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": {"url": "data:x"}}]
     sent = reply.take([_event(index=0, delta={"content": parts}, finish_reason="stop")])
     assert orjson.loads(written(sent).removeprefix(b"data: "))["choices"][0]["delta"]["content"] == parts

@@ -10,12 +10,12 @@ from typing import Protocol
 from toolyard.gateway.faults import ChatFailed, ChatFault, unreadable
 from toolyard.gateway.native import Ownership
 from toolyard.gateway.provider_json import MAX_PARTS, parse_provider_json
-from toolyard.gateway.view import View
+from toolyard.gateway.request_filter import RequestFilter
 from toolyard.protocol.json import JsonObject
 
 
 class Reply(Protocol):
-    view: View
+    request_filter: RequestFilter
     finish: str | None  # why it ended, as the provider says
     seen: str  # the last characters that the client saw
 
@@ -61,6 +61,6 @@ def parse_object(name: str, data: bytes, what: str, *, most: int = MAX_PARTS) ->
     return body
 
 
-def is_client_first(names: list[str], view: View, owners: Ownership) -> bool:
+def is_client_first(names: list[str], request_filter: RequestFilter, owners: Ownership) -> bool:
     """Whether the first thing that a reply asks for is a call of the client's tools."""
-    return bool(names) and not view.expects and owners.is_client(names[0])
+    return bool(names) and not request_filter.has_request and owners.is_client(names[0])

@@ -9,8 +9,8 @@ from toolyard.gateway.chunks import Chunk, Head, add_usage, text_of
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.native import NativeCalls, Ownership
 from toolyard.gateway.reply import is_client_first, parse_object
+from toolyard.gateway.request_filter import RequestFilter
 from toolyard.gateway.sse import data_of
-from toolyard.gateway.view import View
 from toolyard.protocol.json import Json, JsonObject
 
 _SEPARATE = ("role", "content", "tool_calls")
@@ -19,8 +19,10 @@ _SEPARATE = ("role", "content", "tool_calls")
 class StreamedReply:
     """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, whatever it asks for."""
 
-    def __init__(self, head: Head, view: View, name: str, number: int, owners: Ownership, *, looks: bool) -> None:
-        self._head, self.view, self._name, self._looks = head, view, name, looks
+    def __init__(
+        self, head: Head, request_filter: RequestFilter, name: str, number: int, owners: Ownership, *, looks: bool
+    ) -> None:
+        self._head, self.request_filter, self._name, self._looks = head, request_filter, name, looks
         self._is_first = number == 1
         self._owners = owners
         self._held: list[Chunk] = []  # the end of the reply
@@ -98,7 +100,7 @@ class StreamedReply:
 
     def end(self) -> list[Chunk]:
         """Return the text that was held back because it might have been a request."""
-        text = self.view.finish() if self._looks else ""
+        text = self.request_filter.finish() if self._looks else ""
         self._note_seen(text)
         return self._text_chunks(text)
 
@@ -153,7 +155,7 @@ class StreamedReply:
     def _feed(self, text: str) -> str:
         """Return what may be seen by now."""
         self._texts.append(text)
-        self._visible = self.view.feed(text)
+        self._visible = self.request_filter.feed(text)
         self._note_seen(self._visible)
         return self._visible
 
@@ -188,7 +190,7 @@ class StreamedReply:
         """Return those of these pieces of native calls that the client gets now."""
         names = self._calls.merge(deltas)
         if not self._passes_calls and not self._holds_calls:
-            self._passes_calls = is_client_first(names, self.view, self._owners)
+            self._passes_calls = is_client_first(names, self.request_filter, self._owners)
             self._holds_calls = not self._passes_calls
         if self._holds_calls:
             return []

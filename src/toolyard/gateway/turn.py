@@ -29,12 +29,12 @@ from toolyard.gateway.memory import FinishedTurn, TurnMemory
 from toolyard.gateway.offering import TextForm
 from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.reply import Reply
+from toolyard.gateway.request_filter import RequestFilter
 from toolyard.gateway.rounds import Rounds
 from toolyard.gateway.shown import Show, call_event, limit_note, waiting_event, waiting_text, work_text
 from toolyard.gateway.streamed_reply import StreamedReply
 from toolyard.gateway.tool_refusals import is_tool_refusal
 from toolyard.gateway.upstream import Upstream
-from toolyard.gateway.view import View
 from toolyard.gateway.whole_reply import WholeReply
 from toolyard.gateway.work import Job, Ran, Work
 from toolyard.protocol.json import json_bytes, json_value
@@ -176,11 +176,11 @@ class Turn:
 
     def _new_reply(self) -> StreamedReply:
         return StreamedReply(
-            self.head, self._view(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
+            self.head, self._make_filter(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
         )
 
-    def _view(self) -> View:
-        return View(hides=self.ask.show.hides_requests, nonce=self.ask.nonce)
+    def _make_filter(self) -> RequestFilter:
+        return RequestFilter(hides=self.ask.show.hides_requests, nonce=self.ask.nonce)
 
     async def _read(self) -> list[Chunk]:
         """Return what the client sees next of the reply at hand; nothing at its end. Raises ChatFailed."""
@@ -214,7 +214,7 @@ class Turn:
         with self.interruption.stops():
             raw = await self._open_answer.whole()
         self._reply = WholeReply(
-            raw, self.head, self._view(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
+            raw, self.head, self._make_filter(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
         )
         return []
 
@@ -288,7 +288,7 @@ class Turn:
         """Return what a reply asks of us; nothing when it hands over to the client."""
         if reply.is_handed_over or reply.finish == _FILTERED:
             return []
-        found = reply.view.requests
+        found = reply.request_filter.requests
         written = requests.jobs_of(found, self._tools, self.ask.caller, self._messages, reply.text if found else "")
         calls = [call for call in reply.calls if not self.ask.owners.is_client(native.name_of(call))]
         ours = native.jobs_of(

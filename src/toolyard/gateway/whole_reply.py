@@ -5,7 +5,7 @@ from toolyard.gateway.faults import unreadable
 from toolyard.gateway.native import Ownership, name_of
 from toolyard.gateway.provider_json import MAX_WHOLE_PARTS
 from toolyard.gateway.reply import is_client_first, parse_object
-from toolyard.gateway.view import View
+from toolyard.gateway.request_filter import RequestFilter
 from toolyard.protocol.json import Json, JsonObject
 
 _WHAT = "an answer"
@@ -15,9 +15,17 @@ class WholeReply:
     """Parse ``raw``. Raises ChatFailed when it is no chat completion."""
 
     def __init__(
-        self, raw: bytes, head: Head, view: View, name: str, number: int, owners: Ownership, *, looks: bool
+        self,
+        raw: bytes,
+        head: Head,
+        request_filter: RequestFilter,
+        name: str,
+        number: int,
+        owners: Ownership,
+        *,
+        looks: bool,
     ) -> None:
-        self.raw, self.view, self._head, self._owners = raw, view, head, owners
+        self.raw, self.request_filter, self._head, self._owners = raw, request_filter, head, owners
         self.is_first = number == 1
         self.body = parse_object(name, raw, _WHAT, most=MAX_WHOLE_PARTS)
         if "choices" not in self.body:
@@ -28,7 +36,7 @@ class WholeReply:
         self._usage: JsonObject = usage if isinstance(usage, dict) else {}
         self.looks = looks and message is not None
         self.text = text_of(self._message.get("content"))
-        self.shown = view.whole(self.text) if self.looks else self.text
+        self.shown = request_filter.filter_whole(self.text) if self.looks else self.text
         self.seen = self.shown
         finish = self.choice.get("finish_reason")
         self.finish = finish if isinstance(finish, str) else None
@@ -40,7 +48,9 @@ class WholeReply:
 
     @property
     def is_handed_over(self) -> bool:
-        return not self.looks or is_client_first([name_of(call) for call in self.calls], self.view, self._owners)
+        return not self.looks or is_client_first(
+            [name_of(call) for call in self.calls], self.request_filter, self._owners
+        )
 
     @property
     def is_unchanged(self) -> bool:

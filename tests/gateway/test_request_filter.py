@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.gateway.serving import request
-from toolyard.gateway.view import View
+from toolyard.gateway.request_filter import RequestFilter
 from toolyard.protocol.markers import Call, Malformed, parse_requests
 
 BLOCK = request(text="hello", more="two\nlines")
@@ -29,9 +29,9 @@ TEXTS = [
 
 
 def seen(text: str, size: int, *, hides: bool) -> tuple[str, list[Call | Malformed]]:
-    view = View(hides=hides)
-    shown = [view.feed(text[at : at + size]) for at in range(0, len(text), size)]
-    return "".join([*shown, view.finish()]), view.requests
+    request_filter = RequestFilter(hides=hides)
+    shown = [request_filter.feed(text[at : at + size]) for at in range(0, len(text), size)]
+    return "".join([*shown, request_filter.finish()]), request_filter.requests
 
 
 @pytest.mark.requirement("r:R73")
@@ -55,14 +55,17 @@ def test_hidden_text_is_the_text_without_its_requests() -> None:
 
 @pytest.mark.requirement("chat:completions")
 def test_prose_is_passed_on_at_once() -> None:
-    view = View(hides=True)
-    assert view.feed("A word") == "A word"
-    assert view.feed(" and another <<<[TOOL_REQUEST]>>> in the line") == " and another <<<[TOOL_REQUEST]>>> in the line"
-    assert view.feed("\n<b>") == "\n<b>"
-    assert view.feed("\n<<<[TOOL") == "\n"
-    assert view.feed(" and so on") == "<<<[TOOL and so on"
-    assert view.feed(" -> ") == " ->"
-    assert view.feed("x <b> y") == " x <b> y"
+    request_filter = RequestFilter(hides=True)
+    assert request_filter.feed("A word") == "A word"
+    assert (
+        request_filter.feed(" and another <<<[TOOL_REQUEST]>>> in the line")
+        == " and another <<<[TOOL_REQUEST]>>> in the line"
+    )
+    assert request_filter.feed("\n<b>") == "\n<b>"
+    assert request_filter.feed("\n<<<[TOOL") == "\n"
+    assert request_filter.feed(" and so on") == "<<<[TOOL and so on"
+    assert request_filter.feed(" -> ") == " ->"
+    assert request_filter.feed("x <b> y") == " x <b> y"
 
 
 @pytest.mark.requirement("r:R73")
