@@ -15,7 +15,7 @@ from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import says as model_says
 from toolyard.engine.approvals import KIND
 from toolyard.engine.rules import Because
-from toolyard.gateway.bounds import Bounds, Mode, bounds_of
+from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.approval import Mode as OwnersMode
@@ -181,10 +181,10 @@ async def test_what_the_owner_refuses_stays_refused(tmp_path: Path, how: str) ->
 @pytest.mark.requirement("s:S-52", "s:S-99")
 async def test_it_takes_a_key_that_may_answer_approvals_and_no_word_of_the_model(tmp_path: Path) -> None:
     with pytest.raises(ChatFailed) as refused:
-        bounds_of({**SAFE})
+        parse_bounds({**SAFE})
     assert (refused.value.fault.status, refused.value.fault.code) == (403, "forbidden")
     assert "'approve'" in refused.value.fault.message
-    assert bounds_of({**SAFE}, may_approve=True) == Bounds(mode=Mode.AUTO_SAFE)
+    assert parse_bounds({**SAFE}, may_approve=True) == Bounds(mode=Mode.AUTO_SAFE)
     words = request("Write", path="a", content="x", auto_safe="true", toolyard='{"mode": "auto-safe"}')
     async with gateway(tmp_path, script(words, request("Write", path="a", content="x"))) as one:
         assert await talked(one, may_approve=False) == 403

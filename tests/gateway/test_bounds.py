@@ -8,7 +8,7 @@ import pytest
 from tests.gateway.serving import gateway, request
 from tests.gateway.test_native import calls
 from tests.gateway.upstream import says
-from toolyard.gateway.bounds import Bounds, Mode, bounds_of
+from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed
 from toolyard.protocol.json import Json, JsonObject
 
@@ -51,13 +51,13 @@ async def test_a_command_that_only_looks_runs_in_a_chat_that_may_only_look(tmp_p
 
 
 def test_what_a_client_may_say_is_checked() -> None:
-    assert bounds_of({}) == Bounds()
-    assert bounds_of({"tools": ["LS"], "mode": "read-only"}) == Bounds(frozenset({"LS"}), Mode.READ_ONLY)
+    assert parse_bounds({}) == Bounds()
+    assert parse_bounds({"tools": ["LS"], "mode": "read-only"}) == Bounds(frozenset({"LS"}), Mode.READ_ONLY)
     names: list[Json] = ["x"] * 1001
     wrongs: list[JsonObject] = [{"mode": "auto"}, {"mode": None}, {"tools": "LS"}, {"tools": [1]}, {"tools": names}]
     for wrong in wrongs:
         with pytest.raises(ChatFailed):
-            bounds_of(wrong)
+            parse_bounds(wrong)
 
 
 @pytest.mark.parametrize("said", [5, "x", [], {"tool": ["LS"]}, {"Mode": "read-only"}])

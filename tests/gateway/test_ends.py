@@ -11,8 +11,8 @@ from starlette.types import Message
 from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, QUICK, Gateway, Heard, asked, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
-from toolyard.gateway.fair import AT_ONCE
 from toolyard.gateway.faults import ChatFailed
+from toolyard.gateway.step_limiter import AT_ONCE
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.turn import Turn
 from toolyard.gateway.upstream import HttpUpstream
@@ -131,7 +131,7 @@ async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may
             entry = chats.get(ME, "c")
             assert entry is not None
             assert chats._kept == entry.size
-            entry.record.worked("Say", "success", "late")
+            entry.record.add_work("Say", "success", "late")
 
 
 @pytest.mark.requirement("chat:upstream")

@@ -11,7 +11,7 @@ from tests.fakes import FakeClock
 from tests.gateway.drawing import SMALL, SOUND, add_draw, asks_natively, refuses
 from tests.gateway.serving import gateway, request
 from tests.gateway.upstream import Script, says
-from toolyard.gateway.faults import ChatFault, bad_request, refused
+from toolyard.gateway.faults import ChatFault, bad_request, refused_request
 from toolyard.gateway.media_refusals import KEPT_S, MAX_MODELS, MediaRefusals, may_refuse_media
 
 pytestmark = pytest.mark.requirement("media:refused")
@@ -94,7 +94,7 @@ async def test_pictures_of_the_client_are_its_own_business(tmp_path: Path) -> No
 
 
 def fault(status: int, message: str = "no") -> ChatFault:
-    return refused("upstream", status, json.dumps({"error": {"message": message}}).encode()).fault
+    return refused_request("upstream", status, json.dumps({"error": {"message": message}}).encode()).fault
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says
 from tests.plugins.folders import make_plugin
-from toolyard.gateway.faults import refused
+from toolyard.gateway.faults import refused_request
 from toolyard.gateway.tool_refusals import is_tool_refusal
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.json import JsonObject
@@ -346,9 +346,11 @@ async def test_the_official_client_streams_an_answer_that_used_an_offered_tool(t
 @pytest.mark.requirement("offer:fallback")
 def test_only_errors_about_tools_are_refusals_of_them() -> None:
     for status, said in REFUSED.values():
-        assert is_tool_refusal(refused("p", status, said.encode()).fault)
+        assert is_tool_refusal(refused_request("p", status, said.encode()).fault)
     for status, text in ((400, "context too long"), (429, "too many tools"), (401, "no tools for you")):
-        assert not is_tool_refusal(refused("p", status, json.dumps({"error": {"message": text}}).encode()).fault)
+        assert not is_tool_refusal(
+            refused_request("p", status, json.dumps({"error": {"message": text}}).encode()).fault
+        )
 
 
 @pytest.mark.requirement("offer:fallback", "memory:text-form")

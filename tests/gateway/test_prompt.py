@@ -13,7 +13,7 @@ from tests.gateway.serving import ME, asked, gateway
 from tests.gateway.upstream import replies
 from tests.plugins.folders import manifest_text
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.host import Texts
+from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.prompt import MAX_GROWTH, filled
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import plugin_text, read_manifest, tool_spec
@@ -35,13 +35,15 @@ TASK = Task(
 )  # fmt: skip
 
 
-def texts(static: Mapping[str, str] | None = None, *tasks: Task) -> Texts:
+def texts(static: Mapping[str, str] | None = None, *tasks: Task) -> PromptSources:
     async def task(plugin: str, task_id: str, caller: str) -> Task | None:
         return next((one for one in tasks if (one.plugin, one.task_id, one.caller) == (plugin, task_id, caller)), None)
 
     assert PLUGIN is not None
     specs = [tool_spec(PLUGIN), BUILT_IN]
-    return Texts(specs=lambda: specs, version=lambda: 0, static=lambda: static or {}, task=task, now=lambda: NOW)
+    return PromptSources(
+        specs=lambda: specs, version=lambda: 0, static=lambda: static or {}, task=task, now=lambda: NOW
+    )
 
 
 async def system(text: str, static: Mapping[str, str] | None = None, *tasks: Task) -> str:

@@ -13,7 +13,7 @@ from tests.gateway.serving import ME, QUICK, asked, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
 from toolyard.config import load
 from toolyard.errors import ConfigError
-from toolyard.gateway.faults import refused
+from toolyard.gateway.faults import refused_request
 from toolyard.gateway.key_ring import BUSY_S, MAX_REST_S, REFUSED_S, KeyRing
 from toolyard.gateway.upstream import HttpUpstream
 from toolyard.provider_settings import Provider, ProviderOptions
@@ -227,12 +227,12 @@ def test_a_key_rests_as_long_as_the_provider_says_within_a_bound() -> None:
     ring = KeyRing([KEY, SECOND, KEY], lambda: now)
     assert ring.all() == (KEY, SECOND)
     for after, seconds in (("7", 7), ("999999", MAX_REST_S), ("", BUSY_S), ("soon", BUSY_S)):
-        ring.rest(KEY, refused("x", 429, b"", after).fault)
+        ring.rest(KEY, refused_request("x", 429, b"", after).fault)
         for passed, first in ((seconds - 0.1, {SECOND}), (0.2, {KEY, SECOND})):
             now += passed
             assert {ring.in_order()[0] for _ in range(2)} == first
-    ring.rest(KEY, refused("x", 401, b"").fault)
-    ring.rest(SECOND, refused("x", 429, b"", "9").fault)
+    ring.rest(KEY, refused_request("x", 401, b"").fault)
+    ring.rest(SECOND, refused_request("x", 429, b"", "9").fault)
     assert ring.in_order() == ring.in_order() == [SECOND, KEY]  # none is free: the one that wakes first
     now += REFUSED_S
     assert {ring.in_order()[0] for _ in range(2)} == {KEY, SECOND}

@@ -94,7 +94,7 @@ async def test_a_bug_after_a_tool_has_run_is_no_answer_that_clients_repeat(
         def broken(*_: object) -> list[JsonObject]:
             raise ZeroDivisionError
 
-        monkeypatch.setattr("toolyard.gateway.turn.answered", broken)
+        monkeypatch.setattr("toolyard.gateway.turn.build_round_messages", broken)
         run = await send(one, asked("Hi."))
         error = json.loads(run.body)["error"]
         assert (run.status, error["code"], run.headers["x-should-retry"]) == (400, "tools_have_run", "false")

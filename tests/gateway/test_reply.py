@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.gateway.chunks import Chunk, Head, add_usage, as_events
+from toolyard.gateway.chunks import Chunk, Head, add_usage, to_events
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.native import Ownership, client_tools, name_of
+from toolyard.gateway.native_calls import Ownership, call_name, list_client_tools
 from toolyard.gateway.request_filter import RequestFilter
 from toolyard.gateway.sse import Events, event_of
 from toolyard.gateway.streamed_reply import StreamedReply
@@ -48,7 +48,7 @@ def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hi
     sent = [chunk for chunk in chunks for chunk in reply.take([b"data: " + orjson.dumps(chunk)])]
     raw = written([*sent, *reply.end(), *reply.closing()])
     assert all(event.startswith(b"data: {") for event in Events().feed(raw))
-    assert all(isinstance(name_of(call), str) for call in reply.calls)
+    assert all(isinstance(call_name(call), str) for call in reply.calls)
     assert isinstance(reply.spent(), dict)
 
 
@@ -56,8 +56,8 @@ def test_whatever_a_provider_sends_is_passed_on_or_a_fault(chunks: list[Any], hi
 @given(CHUNK)
 def test_whatever_comes_whole_is_events_or_a_fault(whole: Any) -> None:
     with contextlib.suppress(ChatFailed):
-        assert all(event.startswith(b"data: ") for event in as_events("p", orjson.dumps(whole)))
-    client_tools({"tools": whole, "functions": whole})
+        assert all(event.startswith(b"data: ") for event in to_events("p", orjson.dumps(whole)))
+    list_client_tools({"tools": whole, "functions": whole})
 
 
 @pytest.mark.requirement("chat:completions")

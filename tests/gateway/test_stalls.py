@@ -15,7 +15,7 @@ import pytest
 
 from tests.gateway.serving import Heard, asked, request
 from tests.gateway.upstream import Script, provider, says
-from toolyard.gateway.fair import AT_ONCE, Fair
+from toolyard.gateway.step_limiter import AT_ONCE, StepLimiter
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 CHATS, WITH_TOOLS, ROUNDS = (1000, 200, 9) if SOAK else (300, 60, 3)
@@ -97,7 +97,7 @@ async def test_no_chat_makes_the_others_wait_and_neither_does_loading_mcp(tmp_pa
 
 @pytest.mark.requirement("chat:completions")
 async def test_steps_are_taken_in_order_and_only_so_many_in_one_round_of_the_loop() -> None:
-    fair, taken = Fair(), []
+    fair, taken = StepLimiter(), []
 
     async def step(number: int) -> None:
         await fair.step()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.gateway.serving import ME, Gateway, Heard, gateway
 from tests.gateway.upstream import replies
-from toolyard.gateway.fair import AT_ONCE
+from toolyard.gateway.step_limiter import AT_ONCE
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.tour_script import script
 from toolyard.protocol.approval import Mode, State

@@ -7,12 +7,12 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from toolyard.gateway.chunks import as_events
-from toolyard.gateway.fair import Fair
-from toolyard.gateway.faults import unreadable
+from toolyard.gateway.chunks import to_events
+from toolyard.gateway.faults import unreadable_answer
 from toolyard.gateway.provider_json import StreamRepair, may_be_odd, repair_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.sse import Events, data_of
+from toolyard.gateway.step_limiter import StepLimiter
 
 if TYPE_CHECKING:
     import aiohttp
@@ -55,7 +55,7 @@ class HttpAnswer:
     __slots__ = ("_begun", "_body", "_events", "_fair", "_is_whole", "_junk", "_limits", "_name", "_patience", "_ready",
                  "_repair", "_response", "_seen")  # fmt: skip
 
-    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: Fair) -> None:
+    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: StepLimiter) -> None:
         self._name, self._response, self._limits, self._fair = name, response, limits, fair
         self._body = ResponseBody(name, response)
         self._events, self._repair = Events(), StreamRepair()
@@ -81,10 +81,10 @@ class HttpAnswer:
                 self._patience = self._limits.idle_s
                 return found
         if self._events.problem:
-            raise unreadable(self._name, f"sent nonsense: {self._events.problem}")
+            raise unreadable_answer(self._name, f"sent nonsense: {self._events.problem}")
         rest = self._take(self._events.finish())
         if self._junk and not self._seen:
-            raise unreadable(self._name, "sent something that is no chat completion", self._junk)
+            raise unreadable_answer(self._name, "sent something that is no chat completion", self._junk)
         return rest
 
     async def whole(self) -> bytes:
@@ -108,7 +108,7 @@ class HttpAnswer:
             silence = f"did not end within {self._limits.whole_s:g} s"
             data = await self._body.read_all(MAX_WHOLE, deadline, silence, begun=begun)
         if len(data) > MAX_WHOLE:
-            raise unreadable(self._name, f"sent more than {MAX_WHOLE} bytes")
+            raise unreadable_answer(self._name, f"sent more than {MAX_WHOLE} bytes")
         return data
 
     async def _read(self, deadline: float) -> bytes:
@@ -131,7 +131,7 @@ class HttpAnswer:
     async def _as_events(self) -> list[bytes]:
         """A whole answer, once; none afterwards."""
         data = await self.whole()
-        return as_events(self._name, data) if data else []
+        return to_events(self._name, data) if data else []
 
     def _take(self, found: list[bytes]) -> list[bytes]:
         if not self._seen:

@@ -12,13 +12,13 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.tasks import Tasks
 from toolyard.gateway.answer import Limits
 from toolyard.gateway.chat import Chat
-from toolyard.gateway.contact import Watched
-from toolyard.gateway.host import Texts, Tools, Waiting
+from toolyard.gateway.contact import WatchedUpstream
+from toolyard.gateway.display import Show
 from toolyard.gateway.media_link import MediaLinks
 from toolyard.gateway.media_refusals import MediaRefusals
 from toolyard.gateway.memory import TurnMemory
 from toolyard.gateway.offering import Offering
-from toolyard.gateway.shown import Show
+from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.upstream import HttpUpstream
 from toolyard.gateway.upstreams import Provider, Upstreams
@@ -70,7 +70,7 @@ def make_chat(
     mask = mask or Mask()
     mask.add(config.secrets)
     zone = config.zone
-    texts = Texts(
+    texts = PromptSources(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
         version=yard.tools.version,
         static=static,
@@ -102,27 +102,29 @@ def _upstreams(config: Config, clock: Clock, limits: Limits, tour_pause_s: float
     url, key, options = config.settings.upstream_url, config.settings.upstream_key, config.settings.upstream_options
     if url is None and (key or options.keys):
         url = DEFAULT_URL
-    default = Watched(HttpUpstream("upstream", url, key, limits, options), clock.now) if url else None
+    default = WatchedUpstream(HttpUpstream("upstream", url, key, limits, options), clock.now) if url else None
     named = {
-        name: Provider(Watched(HttpUpstream(name, one.url, one.key, limits, one.options), clock.now), one.models)
+        name: Provider(
+            WatchedUpstream(HttpUpstream(name, one.url, one.key, limits, one.options), clock.now), one.models
+        )
         for name, one in config.settings.upstreams.items()
     }
     tour = Tour(lambda: clock.now().astimezone(zone), pause_s=tour_pause_s)
     return Upstreams(tour, named, default, config.settings.fallbacks)
 
 
-def _tools(yard: Yard, mask: Mask, links: MediaLinks | None) -> Tools:
+def _tools(yard: Yard, mask: Mask, links: MediaLinks | None) -> ToolPort:
     def request(tool: str, arguments: JsonObject, *, caller: str, maid: str | None, metadata: JsonObject) -> ToolCall:
         call = yard.request(tool, arguments, caller=caller, origin=Origin.CHAT)
         return replace(call, maid=maid, metadata=metadata)
 
-    return Tools(
+    return ToolPort(
         spec=lambda name: _spec(yard.tools, name),
         request=request,
         settle=yard.settle,
         express=lambda call, outcome, dialect: yard.express(call, outcome, dialect, shown=True),
         schedule=lambda call, at: yard.submit(call, at=at),
-        waiting=lambda calls: _waiting(yard.approvals, calls, links.public_url if links else ""),
+        list_pending=lambda calls: _waiting(yard.approvals, calls, links.public_url if links else ""),
         mask=mask.text,
         publish=links.publish if links else _publish_nothing,
     )
@@ -132,11 +134,13 @@ async def _publish_nothing(_: Media) -> str:
     return ""
 
 
-async def _waiting(approvals: Approvals, calls: Collection[str], address: str) -> list[Waiting]:
+async def _waiting(approvals: Approvals, calls: Collection[str], address: str) -> list[PendingApproval]:
     found = await approvals.page((State.PENDING,), limit=_MOST_WAITING)
     asked = ((one, str(one.body["call_id"])) for one in reversed(found))
     return [
-        Waiting(approval=one.id, call_id=call, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else "")
+        PendingApproval(
+            approval=one.id, call_id=call, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else ""
+        )
         for one, call in asked
         if call in calls
     ]

@@ -11,7 +11,7 @@ from http import HTTPStatus
 
 from toolyard.engine.ask import Ask
 from toolyard.gateway.faults import bad_request
-from toolyard.gateway.work import Job
+from toolyard.gateway.jobs import Job
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
 
@@ -29,7 +29,7 @@ class Bounds:
     tools: frozenset[str] | None = None  # their names; None: all
     mode: Mode = Mode.ASK
 
-    def within(self, job: Job, spec_of: Callable[[str], ToolSpec | None]) -> Job:
+    def apply(self, job: Job, spec_of: Callable[[str], ToolSpec | None]) -> Job:
         """The job, or one that tells the model why it is not done."""
         if job.call is None or job.call.unreadable:
             return job
@@ -48,7 +48,7 @@ class Bounds:
         return job
 
 
-def bounds_of(said: JsonObject, *, may_approve: bool = False) -> Bounds:
+def parse_bounds(said: JsonObject, *, may_approve: bool = False) -> Bounds:
     """From what a request says to the host; raises ChatFailed. ``may_approve``: whoever asks may answer approvals."""
     tools, mode = said.get("tools"), said.get("mode", Mode.ASK)
     if mode not in list(Mode):

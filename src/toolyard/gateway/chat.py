@@ -19,28 +19,28 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Final
 
-from toolyard.gateway.ask import Ask
+from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.chats import Chats, Entry, Recorded
 from toolyard.gateway.contact import Contact
-from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, written
-from toolyard.gateway.host import Texts, Tools, Waiting
+from toolyard.gateway.display import Show, approvals_extension, write_approvals
+from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, encode_request
 from toolyard.gateway.interruption import Interrupted
 from toolyard.gateway.media import without_published
 from toolyard.gateway.media_refusals import MediaRefusals
 from toolyard.gateway.memory import Recalled, TurnMemory, last_question
-from toolyard.gateway.native import Ownership
+from toolyard.gateway.model_request import ModelRequest
+from toolyard.gateway.native_calls import Ownership
 from toolyard.gateway.offering import Offering, first_wish, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
+from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.prompt import filled
-from toolyard.gateway.records import ChatRecord
 from toolyard.gateway.rounds import write_as_text
 from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
-from toolyard.gateway.shown import Show, waiting_extension, waiting_text
-from toolyard.gateway.stream import SseWriter
+from toolyard.gateway.sse_writer import SseWriter
 from toolyard.gateway.turn import Turn
 from toolyard.gateway.upstreams import TOUR, Upstreams
 from toolyard.gateway.vcp import EXTRAS
-from toolyard.gateway.whole import WholeAnswer
+from toolyard.gateway.whole_answer import WholeAnswer
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.offer import OfferMode
 
@@ -66,8 +66,8 @@ class Chat:
     def __init__(
         self,
         upstreams: Upstreams,
-        tools: Tools,
-        texts: Texts,
+        tools: ToolPort,
+        texts: PromptSources,
         offering: Offering,
         *,
         now: Callable[[], datetime],
@@ -123,10 +123,10 @@ class Chat:
         except ChatFailed as failed:
             return self._failed("", failed)
         try:
-            if run_id and not turn.ask.streams:
+            if run_id and not turn.request.streams:
                 entry.answer = WholeAnswer(turn.head)
                 return await self._finish(entry, turn, entry.answer)
-            if not turn.ask.streams:
+            if not turn.request.streams:
                 return await self._whole(entry, turn, raw, options)
             if entry.recorded is not None:
                 return await self._surviving(entry, turn, entry.recorded)
@@ -228,18 +228,18 @@ class Chat:
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
         if changes or ours or not raw:
             body = {key: value for key, value in body.items() if key not in ours} | changes
-            raw = written(body)
+            raw = encode_request(body)
         several = body.get("n") not in (None, 1)
-        ask = Ask(
+        ask = ModelRequest(
             caller=caller,
             body=body,
             raw=raw,
             show=options.show,
-            looks=not prompt.forbids_tools and not several,
+            runs_tools=not prompt.forbids_tools and not several,
             nonce=nonce,
             question=last_question(sent),
             shows_media=options.show in (Show.SUMMARY, Show.HIDDEN) and not wants_json(body),
-            owners=Ownership.of(body),
+            owners=Ownership.from_body(body),
         )
         text_form = None
         if name != TOUR:  # the guide knows its tools by heart
@@ -264,12 +264,12 @@ class Chat:
 
     def _begin(self, turn: Turn, raw: bytes, options: ChatOptions) -> Entry:
         """Enter the turn in the books. Raises ChatFailed while another one of its chat runs."""
-        before = self._chats.get(turn.ask.caller, options.chat)
+        before = self._chats.get(turn.request.caller, options.chat)
         if before is not None and before.turn is not None:
             raise bad_request(f"the chat '{options.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
         entry = Entry(turn.record, options.handle, turn, request=raw)
         entry.recorded = before.recorded if before else None
-        if options.chat and turn.ask.streams:
+        if options.chat and turn.request.streams:
             entry.recorded = entry.recorded or Recorded()
             entry.begun = entry.recorded.begin()
         self._chats.begin(entry)
@@ -304,7 +304,7 @@ class Chat:
         except ChatFailed as failed:
             return self._failed(turn.record.id, failed, turn.record)
         except asyncio.CancelledError:
-            turn.record.failed("the client left")
+            turn.record.mark_failed("the client left")
             raise
         finally:
             self._chats.end(entry)
@@ -353,7 +353,7 @@ class Chat:
                     if piece := writer.write(event):
                         yield piece
         except (asyncio.CancelledError, GeneratorExit):
-            turn.record.failed("the client left")
+            turn.record.mark_failed("the client left")
             raise
         finally:
             self._chats.end(entry)
@@ -372,11 +372,11 @@ class Chat:
             recorded.when_left(self._followed_s, turn.interrupt)
             return
         if isinstance(failed, ChatFailed):
-            fault = failed.fault.masked(self._tools.mask)
-            turn.record.failed(fault.message)
-            recorded.put(fault.event())
+            fault = failed.fault.mask_secrets(self._tools.mask)
+            turn.record.mark_failed(fault.message)
+            recorded.put(fault.to_event())
         else:
-            turn.record.failed(str(failed) or "It was stopped before the model was asked.")
+            turn.record.mark_failed(str(failed) or "It was stopped before the model was asked.")
             if not opening.cancelled():
                 _log.error("the turn %s could not begin", turn.record.id, exc_info=failed)
         self._chats.end(entry)
@@ -387,18 +387,18 @@ class Chat:
             async with aclosing(turn.events()) as events:
                 async for event in events:
                     recorded.put(writer.write(event))
-                    with suppress(Interrupted), turn.interruption.stops():
+                    with suppress(Interrupted), turn.interruption.guard():
                         await recorded.room()
         finally:
             self._chats.end(entry)
 
     def _failed(self, chat: str, failed: ChatFailed, record: ChatRecord | None = None) -> ChatRun:
-        fault = failed.fault.masked(self._tools.mask)
+        fault = failed.fault.mask_secrets(self._tools.mask)
         if record is not None:
-            record.failed(fault.message)
+            record.mark_failed(fault.message)
         headers = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         return ChatRun(
-            id=chat, status=fault.status, body=fault.body(), headers=headers | (_NO_RETRY if fault.is_final else {})
+            id=chat, status=fault.status, body=fault.to_bytes(), headers=headers | (_NO_RETRY if fault.is_final else {})
         )
 
 
@@ -410,10 +410,10 @@ def _bug() -> ChatFault:
     return ChatFault(status=HTTPStatus.INTERNAL_SERVER_ERROR, message=message, code="internal_error")
 
 
-def _early_answer(turn: Turn, answer: WholeAnswer, waiting: list[Waiting]) -> ChatRun:
+def _early_answer(turn: Turn, answer: WholeAnswer, waiting: list[PendingApproval]) -> ChatRun:
     """Build the answer of a turn that goes on: its text so far, and what waits for a person."""
-    note = waiting_text(waiting, answer.text) + _COME_BACK
-    return ChatRun(id=turn.record.id, body=answer.close_early(note, waiting_extension(waiting)))
+    note = write_approvals(waiting, answer.text) + _COME_BACK
+    return ChatRun(id=turn.record.id, body=answer.close_early(note, approvals_extension(waiting)))
 
 
 def _follow(entry: Entry, recorded: Recorded) -> ChatRun:

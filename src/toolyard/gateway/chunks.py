@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from toolyard.gateway.faults import unreadable
+from toolyard.gateway.faults import unreadable_answer
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 
@@ -22,7 +22,7 @@ class Head:
     id: str
     created: int
     model: str
-    known: bool = False
+    is_known: bool = False
     usage: JsonObject = field(default_factory=dict)  # of the rounds before
 
     def learn(self, chunk: JsonObject) -> None:
@@ -30,7 +30,7 @@ class Head:
         self.id = id_ if isinstance(id_, str) and id_ else self.id
         self.created = created if isinstance(created, int) else self.created
         self.model = model if isinstance(model, str) and model else self.model
-        self.known = True
+        self.is_known = True
 
     def chunk(self, delta: JsonObject, finish: str | None = None) -> JsonObject:
         return self.stamp({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
@@ -58,7 +58,7 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def text_of(content: Json) -> str:
+def read_text(content: Json) -> str:
     """The text of a message or of a piece of one; some providers send it as parts."""
     if isinstance(content, list):
         parts = (part for part in content if isinstance(part, dict) and part.get("type") == "text")
@@ -66,7 +66,7 @@ def text_of(content: Json) -> str:
     return content if isinstance(content, str) else ""
 
 
-def as_events(name: str, body: bytes) -> list[bytes]:
+def to_events(name: str, body: bytes) -> list[bytes]:
     """An answer that was asked for as a stream and came whole."""
     try:
         whole = parse_provider_json(body)
@@ -76,10 +76,10 @@ def as_events(name: str, body: bytes) -> list[bytes]:
     if isinstance(whole, dict) and whole.get("error"):
         return [b"data: " + json_bytes(whole)]
     if not isinstance(whole, dict) or not isinstance(choices, list):
-        raise unreadable(name, "sent something that is no chat completion", body)
+        raise unreadable_answer(name, "sent something that is no chat completion", body)
     made: list[Json] = [
         {"index": 0, **{key: value for key, value in choice.items() if key != "message"}}
-        | {"delta": _as_delta(choice.get("message")), "finish_reason": choice.get("finish_reason")}
+        | {"delta": _to_delta(choice.get("message")), "finish_reason": choice.get("finish_reason")}
         for choice in choices
         if isinstance(choice, dict)
     ]
@@ -87,7 +87,7 @@ def as_events(name: str, body: bytes) -> list[bytes]:
     return [b"data: " + json_bytes(chunk), b"data: [DONE]"]
 
 
-def _as_delta(message: Json) -> Json:
+def _to_delta(message: Json) -> Json:
     """In pieces, calls are told apart by their index."""
     calls = message.get("tool_calls") if isinstance(message, dict) else None
     if not isinstance(message, dict) or not isinstance(calls, list):

@@ -20,7 +20,7 @@ class Contact:
     error: str = ""  # of the last failure
 
 
-class Watched:
+class WatchedUpstream:
     """A provider whose contact is noted: an answer that has begun counts, and so does a list of its models.
 
     An answer that breaks off later is a failure as well.
@@ -40,7 +40,7 @@ class Watched:
         except ChatFailed as failed:
             self.failed(failed)
             raise
-        self._answered()
+        self._note_answer()
         return answer
 
     async def forward(self, request: Outgoing) -> Forwarded:
@@ -50,7 +50,7 @@ class Watched:
             self.failed(failed)
             raise
         forwarded.when_failed = self.failed
-        self._answered()
+        self._note_answer()
         return forwarded
 
     async def models(self) -> list[JsonObject]:
@@ -59,7 +59,7 @@ class Watched:
         except ChatFailed as failed:
             self.failed(failed)
             raise
-        self._answered()
+        self._note_answer()
         return found
 
     def failed(self, failed: ChatFailed) -> None:
@@ -69,6 +69,6 @@ class Watched:
     async def close(self) -> None:
         await self._upstream.close()
 
-    def _answered(self) -> None:
+    def _note_answer(self) -> None:
         last = self.contact
         self.contact = Contact(answered=self._now().timestamp(), failed=last.failed, error=last.error)

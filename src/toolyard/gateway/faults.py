@@ -53,19 +53,19 @@ class ChatFault:
             is_final=True,
         )
 
-    def to_dict(self) -> JsonObject:
+    def to_json(self) -> JsonObject:
         return {"error": self.own or {"message": self.message, "type": self.type, "param": None, "code": self.code}}
 
-    def masked(self, mask: Callable[[str], str]) -> "ChatFault":
+    def mask_secrets(self, mask: Callable[[str], str]) -> "ChatFault":
         """The same without secrets: a provider may repeat the key that it refuses."""
         own = json_value(mask(json_bytes(self.own).decode())) if self.own else {}
         return replace(self, message=mask(self.message), own=own)
 
-    def body(self) -> bytes:
-        return json_bytes(self.to_dict())
+    def to_bytes(self) -> bytes:
+        return json_bytes(self.to_json())
 
-    def event(self) -> bytes:
-        return b"data: " + self.body() + b"\n\n"
+    def to_event(self) -> bytes:
+        return b"data: " + self.to_bytes() + b"\n\n"
 
 
 class ChatFailed(Exception):
@@ -80,7 +80,7 @@ def bad_request(message: str, code: str = "invalid_request", status: int = HTTPS
     return ChatFailed(ChatFault(status=status, message=message, code=code, type="invalid_request_error"))
 
 
-def written(body: JsonObject) -> bytes:
+def encode_request(body: JsonObject) -> bytes:
     """A request as JSON; integers of any length are written as they are. Raises ChatFailed."""
     try:
         return orjson.dumps(body)
@@ -90,28 +90,28 @@ def written(body: JsonObject) -> bytes:
         return json_bytes(body)
 
 
-def unreachable(name: str, why: str) -> ChatFailed:
+def unreachable_provider(name: str, why: str) -> ChatFailed:
     message = f"The model provider '{name}' cannot be reached: {why}"
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_unreachable"))
 
 
-def too_slow(name: str, what: str) -> ChatFailed:
+def slow_provider(name: str, what: str) -> ChatFailed:
     message = f"The model provider '{name}' {what}"
     return ChatFailed(ChatFault(status=HTTPStatus.GATEWAY_TIMEOUT, message=message, code="upstream_timeout"))
 
 
-def cut_off(name: str, why: str = "") -> ChatFailed:
+def broken_answer(name: str, why: str = "") -> ChatFailed:
     message = f"The model provider '{name}' broke off in the middle of its answer{': ' + why if why else ''}"
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_cut_off"))
 
 
-def unreadable(name: str, what: str, body: bytes = b"") -> ChatFailed:
+def unreadable_answer(name: str, what: str, body: bytes = b"") -> ChatFailed:
     said = " ".join(body[: 4 * _EXCERPT].decode("utf-8", "replace").split())[:_EXCERPT]
     message = f"The model provider '{name}' {what}{': ' + said if said else ''}"
     return ChatFailed(ChatFault(status=HTTPStatus.BAD_GATEWAY, message=message, code="upstream_invalid_answer"))
 
 
-def refused(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
+def refused_request(name: str, status: int, body: bytes, retry_after: str = "") -> ChatFailed:
     """An answer other than 200. A provider that refuses our key is our fault, not the client's: that is a 502."""
     try:
         said = parse_provider_json(body)

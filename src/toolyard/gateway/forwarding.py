@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from toolyard.gateway.answer import Limits
-from toolyard.gateway.fair import Fair
-from toolyard.gateway.faults import ChatFailed, unreadable
+from toolyard.gateway.faults import ChatFailed, unreadable_answer
 from toolyard.gateway.response_body import ResponseBody
+from toolyard.gateway.step_limiter import StepLimiter
 
 if TYPE_CHECKING:
     import aiohttp
@@ -39,7 +39,7 @@ class Outgoing:
 class Forwarded:
     """The answer to such a request, which has begun. Whoever has it closes it."""
 
-    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: Fair) -> None:
+    def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: StepLimiter) -> None:
         self._name, self._response, self._limits, self._fair = name, response, limits, fair
         self._body = ResponseBody(name, response)
         self.status = response.status
@@ -58,7 +58,7 @@ class Forwarded:
                     return
                 size += len(data)
                 if size > MAX_ANSWER:
-                    raise unreadable(self._name, f"sent more than {MAX_ANSWER} bytes")
+                    raise unreadable_answer(self._name, f"sent more than {MAX_ANSWER} bytes")
                 await self._fair.step()
                 yield data
         except ChatFailed as failed:

@@ -9,27 +9,27 @@ class Interrupted(Exception):
 
 
 class Interruption:
-    __slots__ = ("_waiting", "asked")
+    __slots__ = ("_waiting", "is_requested")
 
     def __init__(self) -> None:
-        self.asked = False
+        self.is_requested = False
         self._waiting: asyncio.Task[object] | None = None
 
-    def ask(self) -> bool:
+    def request(self) -> bool:
         """Whether there was a wait to end; the second time there is nothing more to do."""
-        if self.asked:
+        if self.is_requested:
             return True
-        self.asked = True
+        self.is_requested = True
         if self._waiting is None:
             return False
         return self._waiting.cancel()
 
-    def stops(self) -> "Interruption":
+    def guard(self) -> "Interruption":
         """Around each wait that may be stopped. Raises Interrupted; a cancellation by others stays one."""
         return self
 
     def __enter__(self) -> None:
-        if self.asked:
+        if self.is_requested:
             raise Interrupted
         self._waiting = asyncio.current_task()
 
@@ -37,5 +37,10 @@ class Interruption:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         task, self._waiting = self._waiting, None
-        if isinstance(error, asyncio.CancelledError) and self.asked and task is not None and task.uncancel() == 0:
+        if (
+            isinstance(error, asyncio.CancelledError)
+            and self.is_requested
+            and task is not None
+            and task.uncancel() == 0
+        ):
             raise Interrupted from None

@@ -21,7 +21,7 @@ from typing import Final
 
 import orjson
 
-from toolyard.gateway.chunks import text_of
+from toolyard.gateway.chunks import read_text
 from toolyard.gateway.rounds import CallKeys, Rounds, call_keys, fit_rounds
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.requests.marks import START
@@ -109,7 +109,7 @@ class TurnMemory:
             message = messages[index]
             if not isinstance(message, dict) or message.get("role") != "assistant":
                 continue
-            key = _key(caller, questions[index], text_of(message.get("content")))
+            key = _key(caller, questions[index], read_text(message.get("content")))
             kept = self._turns.get(key)
             if kept is None or key in seen or kept.calls & carried:
                 continue
@@ -140,7 +140,7 @@ class TurnMemory:
 def last_question(messages: list[Json]) -> str:
     """Return what the person said last."""
     said = (one for one in reversed(messages) if isinstance(one, dict) and one.get("role") == "user")
-    return next((text_of(one.get("content")) for one in said), "")
+    return next((read_text(one.get("content")) for one in said), "")
 
 
 def _questions(messages: list[Json]) -> list[str]:
@@ -149,7 +149,7 @@ def _questions(messages: list[Json]) -> list[str]:
     for message in messages:
         found.append(question)
         if isinstance(message, dict) and message.get("role") == "user":
-            question = text_of(message.get("content"))
+            question = read_text(message.get("content"))
     return found
 
 

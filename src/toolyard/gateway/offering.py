@@ -9,13 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from toolyard.gateway.ask import Ask
 from toolyard.gateway.bounds import Bounds
-from toolyard.gateway.faults import written
-from toolyard.gateway.host import Texts
+from toolyard.gateway.faults import encode_request
 from toolyard.gateway.language import detect_language
+from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offer import Offer, Offers, Selection
 from toolyard.gateway.options import wants_json
+from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.prompt import SYSTEM, Filled, add_nonce
 from toolyard.gateway.tool_refusals import ToolRefusals
 from toolyard.gateway.upstream import Upstream
@@ -56,14 +56,16 @@ def first_wish(asked: OfferMode | None, alias: Wish | None, key: OfferMode | Non
 class TextForm:
     """A request with its tools as text, for a model that refuses native ones; ``remember`` notes that it does."""
 
-    make: Callable[[], Ask]
+    make: Callable[[], ModelRequest]
     remember: Callable[[], None]
 
 
 class Offering:
     """The offers of all chats. ``usual`` and ``lists_aliases`` are settings, and may change while it is used."""
 
-    def __init__(self, texts: Texts, now: Callable[[], float], usual: OfferMode, *, lists_aliases: bool) -> None:
+    def __init__(
+        self, texts: PromptSources, now: Callable[[], float], usual: OfferMode, *, lists_aliases: bool
+    ) -> None:
         """``now`` gives seconds that never jump."""
         self._offers = Offers(texts.specs, texts.version)
         self._refusals = ToolRefusals(now)
@@ -75,8 +77,8 @@ class Offering:
         return [*models, *({**model, "id": f"{model['id']}{suffix}"} for model in real for suffix in ALIASES)]
 
     def offer(
-        self, ask: Ask, prompt: Filled, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
-    ) -> tuple[Ask, TextForm | None]:
+        self, ask: ModelRequest, prompt: Filled, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
+    ) -> tuple[ModelRequest, TextForm | None]:
         """Return the request with what it is offered, and what to ask if the model refuses that."""
         if wish.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
             return ask, None
@@ -94,11 +96,11 @@ class Offering:
             remember=lambda: self._refusals.add(upstream.name, model),
         )
 
-    def _add_listing(self, ask: Ask, selection: Selection) -> Ask:
+    def _add_listing(self, ask: ModelRequest, selection: Selection) -> ModelRequest:
         return add_listing(ask, self._offers.text(selection, detect_language(ask.messages)))
 
 
-def add_tools(ask: Ask, offer: Offer, messages: list[Json]) -> Ask:
+def add_tools(ask: ModelRequest, offer: Offer, messages: list[Json]) -> ModelRequest:
     """Return the request with native tools, behind those of the client.
 
     ``messages``: the same as the request has, with the calls of earlier turns as native ones.
@@ -110,17 +112,17 @@ def add_tools(ask: Ask, offer: Offer, messages: list[Json]) -> Ask:
     body: JsonObject = {**ask.body, "messages": messages, "tools": tools}
     raw = ask.raw.rstrip()
     is_plain = messages is ask.messages and "tools" not in ask.body and raw.endswith(b"}")  # all but the end stays
-    raw = raw[:-1] + b',"tools":' + offer.tools_json + b"}" if is_plain else written(body)
+    raw = raw[:-1] + b',"tools":' + offer.tools_json + b"}" if is_plain else encode_request(body)
     return replace(ask, body=body, raw=raw, offer=offer, owners=replace(ask.owners, is_offered=True))
 
 
-def add_listing(ask: Ask, offer: Offer) -> Ask:
+def add_listing(ask: ModelRequest, offer: Offer) -> ModelRequest:
     """Return the request with the text listing at the end of its first system message, or as one of its own."""
     if offer.mode is not OfferMode.TEXT:
         return replace(ask, offer=offer)
     text = offer.listing if ask.nonce is None else add_nonce(offer.listing, ask.nonce)
     body: JsonObject = {**ask.body, "messages": _with_text(ask.messages, text)}
-    return replace(ask, body=body, raw=written(body), offer=offer)
+    return replace(ask, body=body, raw=encode_request(body), offer=offer)
 
 
 def _with_text(messages: list[Json], text: str) -> list[Json]:

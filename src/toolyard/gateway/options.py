@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from toolyard.gateway.bounds import Bounds, bounds_of
+from toolyard.gateway.bounds import Bounds, parse_bounds
+from toolyard.gateway.display import Show
 from toolyard.gateway.faults import bad_request
-from toolyard.gateway.shown import Show
-from toolyard.gateway.vcp import handle_of
+from toolyard.gateway.vcp import find_handle
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.offer import OfferMode
 
@@ -56,8 +56,8 @@ def parse_options(
     return ChatOptions(
         chat=chat,
         show=Show(form) if form else usual,
-        handle=handle_of(body),
-        bounds=bounds_of(fields, may_approve=may_approve),
+        handle=find_handle(body),
+        bounds=parse_bounds(fields, may_approve=may_approve),
         offer=_offer(fields.get("offer") or headers.get(OFFER_HEADER.lower(), "").lower()),
         is_retry=_number(headers.get(RETRY_HEADER, "")) not in (None, 0),
         timeout_s=next((found for name in TIMEOUT_HEADERS if (found := _number(headers.get(name, "")))), None),

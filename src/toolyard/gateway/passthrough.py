@@ -11,7 +11,7 @@ from typing import Final
 
 import orjson
 
-from toolyard.gateway.faults import ChatFailed, bad_request, written
+from toolyard.gateway.faults import ChatFailed, bad_request, encode_request
 from toolyard.gateway.form_model import FormModel, boundary_of
 from toolyard.gateway.forwarding import Forwarded, Outgoing
 from toolyard.gateway.offering import split_alias
@@ -57,7 +57,7 @@ class PassThrough:
             raise bad_request("'model' must be a text")
 
         def outgoing(name: str) -> Outgoing:
-            data = raw if not model or name == model else written({**json_value(raw), "model": name})
+            data = raw if not model or name == model else encode_request({**json_value(raw), "model": name})
             text = data.decode("utf-8", "replace")
             masked = self.mask(text)
             data = data if masked is text else masked.encode()

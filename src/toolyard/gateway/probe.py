@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolyard.gateway.endpoint import Endpoint
-from toolyard.gateway.faults import ChatFailed, ChatFault, refused
+from toolyard.gateway.faults import ChatFailed, ChatFault, refused_request
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
 from toolyard.gateway.upstream import MAX_LIST, is_answer
@@ -64,7 +64,7 @@ def _own_words(fault: ChatFault) -> str:
 
 
 def _words(status: int, body: bytes) -> str:
-    fault = refused("", status, body).fault
+    fault = refused_request("", status, body).fault
     said = fault.own.get("message")
     return f"it answered {status}: {said}" if isinstance(said, str) and said else _own_words(fault)
 

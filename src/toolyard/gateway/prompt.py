@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from toolyard.gateway.faults import ChatFailed, bad_request
-from toolyard.gateway.host import Texts
 from toolyard.gateway.language import detect_language
 from toolyard.gateway.listing import write_tools
+from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.vcp import FORBIDDEN
 from toolyard.gateway.vcp_media import remove_media
 from toolyard.protocol.json import Json, JsonObject
@@ -39,7 +39,7 @@ class Filled:
     lists_tools: bool = False  # a placeholder has told the model about tools
 
 
-async def filled(messages: list[Json], texts: Texts, caller: str, nonce: str | None = None) -> Filled:
+async def filled(messages: list[Json], texts: PromptSources, caller: str, nonce: str | None = None) -> Filled:
     """Return the messages as the model gets them. Raises ChatFailed when they would become too long."""
     made: list[Json] = []
     forbids = False
@@ -90,7 +90,7 @@ async def _text(text: str, expansion: "_Expansion", *, is_system: bool, nonce: s
 class _Expansion:
     """The placeholders of one request: what each becomes, which listings stand in it, and how much it has grown."""
 
-    def __init__(self, messages: list[Json], texts: Texts, caller: str) -> None:
+    def __init__(self, messages: list[Json], texts: PromptSources, caller: str) -> None:
         self._messages, self._texts, self._caller = messages, texts, caller
         self._values: dict[str, _Value | None] = {}  # by what stands between the braces
         self._static: Mapping[str, str] | None = None
@@ -167,7 +167,7 @@ def _too_long() -> ChatFailed:
     )
 
 
-def _clock(name: str, texts: Texts) -> str:
+def _clock(name: str, texts: PromptSources) -> str:
     now = texts.now()
     if name == "Date":
         return f"{now.year}/{now.month}/{now.day}"

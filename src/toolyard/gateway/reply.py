@@ -7,8 +7,8 @@ calls run, and the model is asked again for those of the client.
 
 from typing import Protocol
 
-from toolyard.gateway.faults import ChatFailed, ChatFault, unreadable
-from toolyard.gateway.native import Ownership
+from toolyard.gateway.faults import ChatFailed, ChatFault, unreadable_answer
+from toolyard.gateway.native_calls import Ownership
 from toolyard.gateway.provider_json import MAX_PARTS, parse_provider_json
 from toolyard.gateway.request_filter import RequestFilter
 from toolyard.protocol.json import JsonObject
@@ -51,9 +51,9 @@ def parse_object(name: str, data: bytes, what: str, *, most: int = MAX_PARTS) ->
     try:
         body = parse_provider_json(data, most=most)
     except ValueError as error:
-        raise unreadable(name, f"sent {what} that cannot be read: {error}", data) from error
+        raise unreadable_answer(name, f"sent {what} that cannot be read: {error}", data) from error
     if not isinstance(body, dict):
-        raise unreadable(name, f"sent {what} that is not an object", data)
+        raise unreadable_answer(name, f"sent {what} that is not an object", data)
     if fault := body.get("error"):
         own = fault if isinstance(fault, dict) else {}
         said = own.get("message") or fault

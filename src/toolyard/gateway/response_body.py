@@ -9,7 +9,7 @@ import asyncio
 import zlib
 from typing import TYPE_CHECKING, Final
 
-from toolyard.gateway.faults import cut_off, too_slow, unreadable
+from toolyard.gateway.faults import broken_answer, slow_provider, unreadable_answer
 
 if TYPE_CHECKING:
     import aiohttp
@@ -32,7 +32,9 @@ class ResponseBody:
         self._inflation: Inflation | None = None
         if encoding not in ("", "identity"):
             if encoding not in _ENCODINGS:
-                raise unreadable(name, f"sent its answer compressed as '{encoding[:50]}', which nobody asked for")
+                raise unreadable_answer(
+                    name, f"sent its answer compressed as '{encoding[:50]}', which nobody asked for"
+                )
             self._inflation = Inflation(_ENCODINGS[encoding])
 
     @property
@@ -58,9 +60,9 @@ class ResponseBody:
                     return b""
                 self._inflation.feed(more)
         except zlib.error as error:
-            raise unreadable(self._name, f"sent a compressed answer that cannot be read: {error}") from error
+            raise unreadable_answer(self._name, f"sent a compressed answer that cannot be read: {error}") from error
         except EOFError as error:
-            raise cut_off(self._name, "its compressed answer is not complete") from error
+            raise broken_answer(self._name, "its compressed answer is not complete") from error
         return data
 
     async def read_all(self, most: int, deadline: float, silence: str, *, begun: bytes = b"") -> bytes:
@@ -82,11 +84,11 @@ class ResponseBody:
             async with asyncio.timeout_at(deadline):
                 return await content.readany()
         except TimeoutError as error:
-            raise too_slow(self._name, silence) from error
+            raise slow_provider(self._name, silence) from error
         except (aiohttp.ClientError, OSError) as error:
             if data := content._read_nowait(-1):  # the public ways forget what came before a connection broke
                 return data
-            raise cut_off(self._name, str(error)) from error
+            raise broken_answer(self._name, str(error)) from error
 
 
 class Inflation:

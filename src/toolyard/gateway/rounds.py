@@ -10,9 +10,9 @@ from typing import Final
 
 import orjson
 
-from toolyard.gateway.chunks import text_of
+from toolyard.gateway.chunks import read_text
 from toolyard.gateway.media import ALL_KINDS, replace_parts
-from toolyard.gateway.native import name_of
+from toolyard.gateway.native_calls import call_name
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.request_text import format_request
@@ -56,12 +56,12 @@ def write_as_text(messages: list[Json], calls: CallKeys, nonce: str | None = Non
         elif ours := [call for call in _calls(message) if _key(call) in calls]:
             names |= dict(map(_key, ours))
             blocks = "\n".join(_block(call, nonce) for call in ours)
-            text = text_of(message.get("content"))
+            text = read_text(message.get("content"))
             made.append({"role": "assistant", "content": f"{text}\n{blocks}" if text else blocks})
         elif message.get("role") == "tool" and (name := names.get(str(message.get("tool_call_id")))) is not None:
-            _add_result(made, f"{name}:\n{text_of(message.get('content'))}")
+            _add_result(made, f"{name}:\n{read_text(message.get('content'))}")
         elif names and _is_payload(message) and _is_payload(made[-1]):
-            _add_result(made, text_of(message.get("content")).removeprefix(PAYLOAD).strip())
+            _add_result(made, read_text(message.get("content")).removeprefix(PAYLOAD).strip())
         else:
             made.append(message)
     return made
@@ -81,7 +81,7 @@ def _calls(message: Json) -> list[JsonObject]:
 
 
 def _key(call: JsonObject) -> tuple[str, str]:
-    return str(call.get("id")), name_of(call)
+    return str(call.get("id")), call_name(call)
 
 
 def _cut(message: Json, most: int) -> Json:
@@ -127,9 +127,9 @@ def _block(call: JsonObject, nonce: str | None) -> str:
     try:
         arguments = json.loads(written) if isinstance(written, str) and written.strip() else {}
         texts = {name: _written(value) for name, value in arguments.items()}
-        return format_request(name_of(call), texts, nonce=nonce)
+        return format_request(call_name(call), texts, nonce=nonce)
     except (ValueError, AttributeError, RecursionError):  # no object, or a name that no block can carry
-        return f"{name_of(call)} {written}"
+        return f"{call_name(call)} {written}"
 
 
 def _written(value: Json) -> str:
@@ -138,13 +138,13 @@ def _written(value: Json) -> str:
 
 def _is_payload(message: Json) -> bool:
     is_user = isinstance(message, dict) and message.get("role") == "user"
-    return is_user and isinstance(message, dict) and text_of(message.get("content")).startswith(PAYLOAD)
+    return is_user and isinstance(message, dict) and read_text(message.get("content")).startswith(PAYLOAD)
 
 
 def _add_result(messages: list[Json], text: str) -> None:
     """Add a result to the message with results that is the last, or to a new one: roles have to alternate."""
     last = messages[-1] if messages else None
     if isinstance(last, dict) and _is_payload(last):
-        messages[-1] = {**last, "content": f"{text_of(last.get('content'))}\n\n{text}"}
+        messages[-1] = {**last, "content": f"{read_text(last.get('content'))}\n\n{text}"}
     else:
         messages.append({"role": "user", "content": f"{PAYLOAD}\n\n{text}"})

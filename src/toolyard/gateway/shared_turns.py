@@ -12,7 +12,7 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from toolyard.gateway.whole import WholeAnswer
+from toolyard.gateway.whole_answer import WholeAnswer
 
 if TYPE_CHECKING:
     from toolyard.gateway.chat import ChatRun
@@ -51,7 +51,7 @@ class SharedTurns:
         """Return the newest turn that this request repeats."""
         self._forget_old()
         pools = (self._running, self._ended) if is_retry else (self._answered_early,)
-        candidates = (shared for pool in pools for shared in reversed(pool) if shared.turn.ask.caller == caller)
+        candidates = (shared for pool in pools for shared in reversed(pool) if shared.turn.request.caller == caller)
         return next((shared for shared in candidates if shared.request == request), None)
 
     def add(self, shared: SharedTurn) -> None:

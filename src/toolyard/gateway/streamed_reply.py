@@ -5,9 +5,9 @@ reason, its usage, what follows them) is held back until it is known whether the
 and never looked at.
 """
 
-from toolyard.gateway.chunks import Chunk, Head, add_usage, text_of
+from toolyard.gateway.chunks import Chunk, Head, add_usage, read_text
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.native import NativeCalls, Ownership
+from toolyard.gateway.native_calls import NativeCalls, Ownership
 from toolyard.gateway.reply import is_client_first, parse_object
 from toolyard.gateway.request_filter import RequestFilter
 from toolyard.gateway.sse import data_of
@@ -51,7 +51,7 @@ class StreamedReply:
 
     @property
     def calls(self) -> list[JsonObject]:
-        return self._calls.all()
+        return self._calls.to_list()
 
     @property
     def is_handed_over(self) -> bool:
@@ -78,7 +78,7 @@ class StreamedReply:
             except ChatFailed as failed:
                 self.fail(failed)
                 break
-            if not self._head.known:
+            if not self._head.is_known:
                 self._head.learn(chunk)
             content = _only_text(chunk) if self._looks else None
             if content is not None:
@@ -163,7 +163,7 @@ class StreamedReply:
         self, chunk: JsonObject, event: bytes, choice: JsonObject, delta: JsonObject, finish: Json
     ) -> list[Chunk]:
         content = delta.get("content")
-        said = text_of(content)
+        said = read_text(content)
         self._note_more(delta)
         shown = self._feed(said) if said else ""
         calls = delta.get("tool_calls")
@@ -188,7 +188,7 @@ class StreamedReply:
 
     def _take_calls(self, deltas: list[Json]) -> list[Json]:
         """Return those of these pieces of native calls that the client gets now."""
-        names = self._calls.merge(deltas)
+        names = self._calls.merge_deltas(deltas)
         if not self._passes_calls and not self._holds_calls:
             self._passes_calls = is_client_first(names, self.request_filter, self._owners)
             self._holds_calls = not self._passes_calls
@@ -210,7 +210,7 @@ class StreamedReply:
 
     def _pass_changed(self, chunk: JsonObject, choice: JsonObject, delta: JsonObject, shown: str) -> list[Chunk]:
         made: JsonObject = {key: value for key, value in delta.items() if self._is_first or key != "role"}
-        if shown != text_of(delta.get("content")):
+        if shown != read_text(delta.get("content")):
             made["content"] = shown
         if not any(made.values()) and not (self._is_first and "role" in made):
             return []

@@ -14,10 +14,10 @@ from typing import Final
 import orjson
 
 from toolyard.gateway.answer import Answer
-from toolyard.gateway.fair import Fair
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.forwarding import Forwarded, Outgoing
 from toolyard.gateway.sse import DONE
+from toolyard.gateway.step_limiter import StepLimiter
 from toolyard.gateway.tour_script import Said, script
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.json import Json, JsonObject
@@ -32,7 +32,7 @@ class Tour:
 
     def __init__(self, now: Callable[[], datetime], *, pause_s: float = 0.0) -> None:
         self._now, self._pause_s = now, pause_s
-        self._fair = Fair()
+        self._fair = StepLimiter()
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:  # noqa: ARG002 it can do both, and never fails
         request = orjson.loads(body)
@@ -63,7 +63,7 @@ class Tour:
 
 
 class _Spoken:
-    def __init__(self, said: Said, usage: JsonObject, fair: Fair, *, counts: bool, pause_s: float) -> None:
+    def __init__(self, said: Said, usage: JsonObject, fair: StepLimiter, *, counts: bool, pause_s: float) -> None:
         self._said, self._usage, self._fair, self._counts, self._pause_s = said, usage, fair, counts, pause_s
         self._told = self._batches()
         self._begun = False

@@ -12,31 +12,31 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
 from typing import Final
 
-from toolyard.gateway import native, requests
+from toolyard.gateway import native_calls, text_calls
 from toolyard.gateway.answer import Answer
-from toolyard.gateway.ask import Ask
 from toolyard.gateway.bounds import Bounds
+from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.chunks import Chunk, Head
+from toolyard.gateway.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
 from toolyard.gateway.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
-from toolyard.gateway.faults import ChatFailed, ChatFault, cut_off, written
-from toolyard.gateway.feedback import answered
-from toolyard.gateway.host import Tools, Waiting
+from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request
 from toolyard.gateway.interruption import Interrupted, Interruption
+from toolyard.gateway.jobs import Job, JobResult, JobRunner
 from toolyard.gateway.media import part_kinds, replace_parts
 from toolyard.gateway.media_link import publish_all
 from toolyard.gateway.media_refusals import NOTE, MediaRefusals, Model, may_refuse_media
 from toolyard.gateway.memory import FinishedTurn, TurnMemory
+from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offering import TextForm
-from toolyard.gateway.records import ChatRecord
+from toolyard.gateway.ports import PendingApproval, ToolPort
 from toolyard.gateway.reply import Reply
 from toolyard.gateway.request_filter import RequestFilter
+from toolyard.gateway.round_messages import build_round_messages
 from toolyard.gateway.rounds import Rounds
-from toolyard.gateway.shown import Show, call_event, limit_note, waiting_event, waiting_text, work_text
 from toolyard.gateway.streamed_reply import StreamedReply
 from toolyard.gateway.tool_refusals import is_tool_refusal
 from toolyard.gateway.upstream import Upstream
 from toolyard.gateway.whole_reply import WholeReply
-from toolyard.gateway.work import Job, Ran, Work
 from toolyard.protocol.json import json_bytes, json_value
 
 MAX_ROUNDS: Final = 10
@@ -48,9 +48,9 @@ _LOOK_S = 1.0  # how often running work is looked at for approvals that it waits
 class Turn:
     def __init__(
         self,
-        ask: Ask,
+        ask: ModelRequest,
         upstream: Upstream,
-        tools: Tools,
+        tools: ToolPort,
         record: ChatRecord,
         created: int,
         refusals: MediaRefusals,
@@ -60,7 +60,7 @@ class Turn:
         text_form: TextForm | None = None,
     ) -> None:
         """``text_form``: the same request for a model that refuses native tools."""
-        self.ask, self._upstream, self._tools, self.record = ask, upstream, tools, record
+        self.request, self._upstream, self._tools, self.record = ask, upstream, tools, record
         self._bounds = bounds
         self.head = Head(f"chatcmpl-{record.id}", created, str(ask.body.get("model", "")))
         self._text_form = text_form
@@ -70,13 +70,13 @@ class Turn:
         self._shown: list[str] = []  # the text that the client sees, up to the reply at hand
         self._round = 0
         self._breaks = 0  # of the round at hand
-        self._request = ask.raw  # of the round at hand
+        self._request_bytes = ask.raw  # of the round at hand
         self._answer: Answer | None = None
         self._streamed = self._new_reply()
         self._reply: Reply = self._streamed  # the reply at hand
         self._updates: asyncio.Queue[CallUpdate | None] | None = None  # for a client that draws the work
-        self._work = Work(tools)
-        self._results: list[Ran] = []
+        self._work = JobRunner(tools)
+        self._results: list[JobResult] = []
         self._running: set[str] = set()  # ids of calls
         self.interruption = Interruption()
         self.calls_run: list[str] = []  # ids of the calls that were started
@@ -85,27 +85,27 @@ class Turn:
         """Ask the model for the first time. Raises ChatFailed, and then nothing has happened."""
         with suppress(Interrupted):  # the answer will say so
             try:
-                await self._send(self._request)
+                await self._send(self._request_bytes)
             except ChatFailed as failed:
                 if self._text_form is None or not is_tool_refusal(failed.fault):
                     raise
-                self._take(self._text_form.make())
-                await self._send(self._request)
+                self._use_request(self._text_form.make())
+                await self._send(self._request_bytes)
                 self._text_form.remember()
 
-    def _take(self, ask: Ask) -> None:
+    def _use_request(self, ask: ModelRequest) -> None:
         """Ask in another form from now on; nothing was answered yet."""
-        self.ask, self._request, self._messages = ask, ask.raw, ask.messages
+        self.request, self._request_bytes, self._messages = ask, ask.raw, ask.messages
         self.record.offer = ask.offer.to_json()
         self._streamed = self._new_reply()
 
     def interrupt(self) -> None:
-        if not self.interruption.ask():
+        if not self.interruption.request():
             self.close()  # nobody waits for it, because the client is slow
 
-    async def pending_approvals(self) -> list[Waiting]:
+    async def pending_approvals(self) -> list[PendingApproval]:
         """Return those of its running calls that wait for a person."""
-        return await self._tools.waiting(frozenset(self._running)) if self._running else []
+        return await self._tools.list_pending(frozenset(self._running)) if self._running else []
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
         """Run the turn: what happens in it, in order, until it has finished or failed."""
@@ -118,21 +118,21 @@ class Turn:
                 reply = self._reply
                 self._shown.append(reply.shown)
                 yield ReplyEnded(reply)
-                jobs = self._jobs(reply)
+                jobs = self._list_jobs(reply)
                 if not jobs:
                     yield self._finish(reply)
                     return
                 most = MAX_ROUNDS if self._upstream.max_rounds is None else self._upstream.max_rounds
                 if self._round > most:
-                    yield self._note(limit_note(most))
+                    yield self._make_note(limit_note(most))
                     yield self._finish(reply, Ending.ROUND_LIMIT)
                     return
-                async with aclosing(self._do(jobs, reply)) as updates:
+                async with aclosing(self._run_jobs(jobs, reply)) as updates:
                     async for update in updates:
                         yield update
-                if text := work_text(self.ask.show, self._results, reply.seen, await self._publish()):
-                    yield self._note(text)
-                if all(job.forgets for job in jobs):
+                if text := write_results(self.request.show, self._results, reply.seen, await self._publish()):
+                    yield self._make_note(text)
+                if all(job.is_detached for job in jobs):
                     yield self._finish(reply)  # with calls of the client's own tools, if it has any
                     return
                 self.head.usage = reply.spent()
@@ -140,10 +140,10 @@ class Turn:
         except ChatFailed as failed:
             if rest := self._streamed.end():
                 yield Delta(rest)  # what was said is not lost, although it might have become a request
-            yield Failed(self._fault_of(failed))
+            yield Failed(self._record_fault(failed))
         except Interrupted:
             await self._work.stop()  # also what nobody waits for
-            self.record.failed("interrupted")
+            self.record.mark_failed("interrupted")
             yield Finished(Ending.INTERRUPTED)
         finally:
             self.close()
@@ -154,7 +154,7 @@ class Turn:
             self._answer.close()
             self._answer = None
 
-    def _note(self, text: str) -> Note:
+    def _make_note(self, text: str) -> Note:
         self._shown.append(text)
         return Note(text)
 
@@ -163,47 +163,52 @@ class Turn:
         if self._memory is not None and self._rounds:
             last_words = reply.text if ending is Ending.DONE else "".join(self._shown[-2:])  # with why it ended
             turn = FinishedTurn(
-                question=self.ask.question,
+                question=self.request.question,
                 answer="".join(self._shown),
                 rounds=self._rounds,
                 last_words=last_words,
-                nonce=self.ask.nonce,
+                nonce=self.request.nonce,
             )
-            self._memory.remember(self.ask.caller, turn)
+            self._memory.remember(self.request.caller, turn)
         return Finished(ending, reply)
 
     # --- asking and reading
 
     def _new_reply(self) -> StreamedReply:
         return StreamedReply(
-            self.head, self._make_filter(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
+            self.head,
+            self._make_filter(),
+            self._upstream.name,
+            self._round,
+            self.request.owners,
+            looks=self.request.runs_tools,
         )
 
     def _make_filter(self) -> RequestFilter:
-        return RequestFilter(hides=self.ask.show.hides_requests, nonce=self.ask.nonce)
+        return RequestFilter(hides=self.request.show.hides_requests, nonce=self.request.nonce)
 
     async def _read(self) -> list[Chunk]:
         """Return what the client sees next of the reply at hand; nothing at its end. Raises ChatFailed."""
         while True:
             try:
-                return await (self._read_streamed(self._streamed) if self.ask.streams else self._read_whole())
+                return await (self._read_streamed(self._streamed) if self.request.streams else self._read_whole())
             except ChatFailed as failed:
                 if self._streamed.is_passed or not self._may_repeat(failed):
                     raise
-            await self._send(self._request)
+            await self._send(self._request_bytes)
             self._streamed = self._new_reply()
 
     async def _read_streamed(self, reply: StreamedReply) -> list[Chunk]:
         self._reply = reply
         while not reply.is_complete:
             try:
-                with self.interruption.stops():
+                with self.interruption.guard():
                     events = await self._open_answer.events()
             except ChatFailed as failed:
                 reply.fail(failed)
                 break
             if not events:
-                reply.fail(cut_off(self._upstream.name))
+                reply.fail(broken_answer(self._upstream.name))
             if chunks := reply.take(events):
                 return chunks
         if reply.failure is not None:
@@ -211,10 +216,16 @@ class Turn:
         return reply.end()
 
     async def _read_whole(self) -> list[Chunk]:
-        with self.interruption.stops():
+        with self.interruption.guard():
             raw = await self._open_answer.whole()
         self._reply = WholeReply(
-            raw, self.head, self._make_filter(), self._upstream.name, self._round, self.ask.owners, looks=self.ask.looks
+            raw,
+            self.head,
+            self._make_filter(),
+            self._upstream.name,
+            self._round,
+            self.request.owners,
+            looks=self.request.runs_tools,
         )
         return []
 
@@ -225,10 +236,10 @@ class Turn:
 
     async def _ask_next(self, reply: Reply) -> None:
         """Ask the model once more, with what its requests came to."""
-        ours = [call for call in reply.calls if not self.ask.owners.is_client(native.name_of(call))]
-        added = answered(reply.message(), ours, self._results)
+        ours = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
+        added = build_round_messages(reply.message(), ours, self._results)
         self._rounds.append(added)
-        added = replace_parts(added, self._refusals.find(self._model), NOTE)
+        added = replace_parts(added, self._refusals.find(self._model_key), NOTE)
         self._messages = [*self._messages, *added]
         try:
             await self._send_messages()
@@ -239,41 +250,41 @@ class Turn:
 
     async def _send_without_media(self, failed: ChatFailed) -> None:
         """Ask the same once more with a marker for each piece of media of ours. Raises ChatFailed."""
-        theirs, ours = self.ask.messages, self._messages[len(self.ask.messages) :]
+        theirs, ours = self.request.messages, self._messages[len(self.request.messages) :]
         kinds = part_kinds(ours)
         if not kinds:
             raise failed
         self._messages = [*theirs, *replace_parts(ours, kinds, NOTE)]
         await self._send_messages()
-        self._refusals.note(self._model, kinds, failed.fault)
+        self._refusals.note(self._model_key, kinds, failed.fault)
 
     async def _send_messages(self) -> None:
-        await self._send(written({**self.ask.body, "messages": self._messages}))
+        await self._send(encode_request({**self.request.body, "messages": self._messages}))
 
     @property
-    def _model(self) -> Model:
+    def _model_key(self) -> Model:
         return self._upstream.name, self.record.model
 
     async def _send(self, body: bytes) -> None:
         """Ask the provider; it asks again by itself while there is no answer. Raises ChatFailed."""
         self.close()
-        self._request = body
+        self._request_bytes = body
         body = self._mask(body)
-        self.record.sent(body)
-        with self.interruption.stops():
-            self._answer = await self._upstream.ask(body, stream=self.ask.streams, retry=True)
+        self.record.add_round(body)
+        with self.interruption.guard():
+            self._answer = await self._upstream.ask(body, stream=self.request.streams, retry=True)
 
     def _mask(self, body: bytes) -> bytes:
         text = body.decode("utf-8", "replace")
         masked = self._tools.mask(text)
         return body if masked is text else masked.encode()
 
-    def _fault_of(self, failed: ChatFailed) -> ChatFault:
+    def _record_fault(self, failed: ChatFailed) -> ChatFault:
         """Note the failure; return what the client is told of it."""
         self._upstream.failed(failed)
         fault = failed.fault.after_tools(self.calls_run) if self.calls_run else failed.fault
-        fault = fault.masked(self._tools.mask)
-        self.record.failed(fault.message)
+        fault = fault.mask_secrets(self._tools.mask)
+        self.record.mark_failed(fault.message)
         return fault
 
     @property
@@ -284,36 +295,42 @@ class Turn:
 
     # --- tool work
 
-    def _jobs(self, reply: Reply) -> list[Job]:
+    def _list_jobs(self, reply: Reply) -> list[Job]:
         """Return what a reply asks of us; nothing when it hands over to the client."""
         if reply.is_handed_over or reply.finish == _FILTERED:
             return []
         found = reply.request_filter.requests
-        written = requests.jobs_of(found, self._tools, self.ask.caller, self._messages, reply.text if found else "")
-        calls = [call for call in reply.calls if not self.ask.owners.is_client(native.name_of(call))]
-        ours = native.jobs_of(
-            calls, self._tools, self.ask.caller, names=self.ask.offer.names, cut=reply.finish == native.CUT
+        written = text_calls.make_jobs(
+            found, self._tools, self.request.caller, self._messages, reply.text if found else ""
         )
-        return [self._bounds.within(job, self._tools.spec).of_chat(self.record.id) for job in (*ours, *written)]
+        calls = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
+        ours = native_calls.make_jobs(
+            calls,
+            self._tools,
+            self.request.caller,
+            names=self.request.offer.names,
+            cut=reply.finish == native_calls.CUT,
+        )
+        return [self._bounds.apply(job, self._tools.spec).with_chat(self.record.id) for job in (*ours, *written)]
 
-    async def _do(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:
+    async def _run_jobs(self, jobs: list[Job], reply: Reply) -> AsyncGenerator[Note | CallUpdate, None]:
         """Do the work; meanwhile what the client is told of it. Its results are ``_results``."""
-        if not (self.ask.streams and self.ask.show.tells):
-            with self.interruption.stops():
-                self._results = await self._work.do(jobs, self._note_work)
+        if not (self.request.streams and self.request.show.shows_progress):
+            with self.interruption.guard():
+                self._results = await self._work.run_all(jobs, self._note_work)
             return
         updates = self._updates = asyncio.Queue()
-        task = asyncio.create_task(self._work.do(jobs, self._note_work))
+        task = asyncio.create_task(self._work.run_all(jobs, self._note_work))
         task.add_done_callback(lambda _: updates.put_nowait(None))
         announced: set[str] = set()
         try:
             while not (task.done() and updates.empty()):
-                with self.interruption.stops():
+                with self.interruption.guard():
                     update = await _next_update(updates)
                     waiting = [] if update or task.done() else await self.pending_approvals()
                 if update is not None:
                     yield update
-                for event in self._announce([one for one in waiting if one.call_id not in announced], reply):
+                for event in self._announce_approvals([one for one in waiting if one.call_id not in announced], reply):
                     yield event
                 announced |= {one.call_id for one in waiting}
             self._results = await task
@@ -323,23 +340,23 @@ class Turn:
 
     async def _publish(self) -> list[str]:
         """Return the media of the results as Markdown, for a client that shows no more than text."""
-        if not self.ask.shows_media:
+        if not self.request.shows_media:
             return []
         media = [(ran.job.tool, one) for ran in self._results for one in ran.media]
-        with self.interruption.stops():
+        with self.interruption.guard():
             return await publish_all(media, self._tools.publish)
 
-    def _announce(self, waiting: list[Waiting], reply: Reply) -> list[Note | CallUpdate]:
+    def _announce_approvals(self, waiting: list[PendingApproval], reply: Reply) -> list[Note | CallUpdate]:
         """Return what the client is told of calls that wait until somebody allows them."""
-        if self.ask.show is Show.EVENTS:
-            return [CallUpdate(waiting_event(one)) for one in waiting]
+        if self.request.show is Show.EVENTS:
+            return [CallUpdate(approval_event(one)) for one in waiting]
         if not waiting:
             return []
-        text = waiting_text(waiting, reply.seen)
+        text = write_approvals(waiting, reply.seen)
         reply.seen = text[-2:]
-        return [self._note(text)]
+        return [self._make_note(text)]
 
-    def _note_work(self, job: Job, ran: Ran | None) -> None:
+    def _note_work(self, job: Job, ran: JobResult | None) -> None:
         """Note that a job has begun, or what came of it."""
         if job.call is not None and ran is None:
             self.calls_run.append(job.call.id)
@@ -347,8 +364,8 @@ class Turn:
         elif job.call is not None:
             self._running.discard(job.call.id)
         if ran is not None:
-            self.record.worked(job.tool, ran.state.value, ran.text)
-        if self._updates is not None and self.ask.show is Show.EVENTS:
+            self.record.add_work(job.tool, ran.state.value, ran.text)
+        if self._updates is not None and self.request.show is Show.EVENTS:
             update = json_bytes(call_event(job, ran)).decode()
             self._updates.put_nowait(CallUpdate(json_value(self._tools.mask(update))))
 

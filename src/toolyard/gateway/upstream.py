@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from toolyard.gateway.answer import Answer, HttpAnswer, Limits
 from toolyard.gateway.endpoint import Endpoint
-from toolyard.gateway.fair import Fair
-from toolyard.gateway.faults import ChatFailed, refused, too_slow, unreachable, unreadable
+from toolyard.gateway.faults import ChatFailed, refused_request, slow_provider, unreachable_provider, unreadable_answer
 from toolyard.gateway.forwarding import Forwarded, Outgoing
 from toolyard.gateway.key_ring import KeyRing, is_about_key
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
+from toolyard.gateway.step_limiter import StepLimiter
 from toolyard.protocol.json import JsonObject
 from toolyard.provider_settings import ProviderOptions
 
@@ -86,11 +86,11 @@ def is_answer(status: int) -> bool:
 def parse_models(name: str, raw: bytes) -> list[JsonObject]:
     """The models of a provider's list, without what is none. Raises ChatFailed."""
     if len(raw) > MAX_LIST:
-        raise unreadable(name, f"sent a list of models of more than {MAX_LIST} bytes")
+        raise unreadable_answer(name, f"sent a list of models of more than {MAX_LIST} bytes")
     try:
         said = parse_provider_json(raw)
     except ValueError as error:
-        raise unreadable(name, "sent something that is no list of models", raw) from error
+        raise unreadable_answer(name, "sent something that is no list of models", raw) from error
     listed = said.get("data") if isinstance(said, dict) else None
     listed = listed if isinstance(listed, list) else []
     return [model for model in listed if isinstance(model, dict) and isinstance(model.get("id"), str)]
@@ -109,7 +109,7 @@ class HttpUpstream:
         self._endpoint, self._limits = Endpoint(url, options), _apply_limits(limits, options)
         self._keys = KeyRing([*([key] if key else []), *options.keys], time.monotonic)
         self._headers = {key: self._endpoint.headers(key) for key in self._keys.all()}
-        self._fair = Fair()
+        self._fair = StepLimiter()
         self._session: aiohttp.ClientSession | None = None
         self._chat: URL | None = None
         self._closed = False
@@ -160,11 +160,11 @@ class HttpUpstream:
             ):
                 raw = await ResponseBody(self.name, got).read_all(MAX_LIST, deadline, "did not end its list of models")
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise unreachable(self.name, str(error) or type(error).__name__) from error
+            raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
         if got.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
             return []  # not every provider has a list
         if not is_answer(got.status):
-            failed = refused(self.name, got.status, raw)
+            failed = refused_request(self.name, got.status, raw)
             self._passes_on(key, failed, [])
             raise failed
         return parse_models(self.name, raw)
@@ -224,11 +224,13 @@ class HttpUpstream:
                     allow_redirects=False,
                 )
         except aiohttp.ServerTimeoutError as error:  # it is a TimeoutError too
-            raise too_slow(self.name, f"did not take the connection within {self._limits.connect_s:g} s") from error
+            raise slow_provider(
+                self.name, f"did not take the connection within {self._limits.connect_s:g} s"
+            ) from error
         except TimeoutError as error:
-            raise too_slow(self.name, f"sent nothing within {patience:g} s") from error
+            raise slow_provider(self.name, f"sent nothing within {patience:g} s") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise unreachable(self.name, str(error) or type(error).__name__) from error
+            raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
         if not is_answer(response.status):
             raise await self._refused(response)
         return response
@@ -238,7 +240,9 @@ class HttpUpstream:
         with contextlib.closing(response), contextlib.suppress(ChatFailed):
             said = await ResponseBody(self.name, response).read_all(_MAX_REFUSAL, deadline, "did not end its refusal")
         after = response.headers.get("Retry-After", "")
-        return refused(self.name, response.status, said, after if after.isascii() else "")  # it is sent on as a header
+        return refused_request(
+            self.name, response.status, said, after if after.isascii() else ""
+        )  # it is sent on as a header
 
     def _pause(self, failed: ChatFailed, number: int) -> float | None:
         """How long to wait before the next try; None when there is none."""
@@ -257,7 +261,9 @@ class HttpUpstream:
             if is_new:
                 gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
         if self._closed:  # by now: whoever asked may have waited
-            raise unreachable(self.name, "its connections are closed, as the server ends or has other settings now")
+            raise unreachable_provider(
+                self.name, "its connections are closed, as the server ends or has other settings now"
+            )
         self._session = self._session or self._new()
         return self._session
 

@@ -13,7 +13,7 @@ from http import HTTPStatus
 from types import MappingProxyType
 from typing import Final
 
-from toolyard.gateway.contact import Contact, Watched
+from toolyard.gateway.contact import Contact, WatchedUpstream
 from toolyard.gateway.fallback import Fallback
 from toolyard.gateway.faults import ChatFailed, bad_request
 from toolyard.gateway.forwarding import Forwarded, Outgoing
@@ -136,7 +136,7 @@ class Upstreams:
         """When each provider last answered or failed; the default one has no name."""
         named = {name: one.upstream for name, one in self._providers.items()}
         all_ = {**({"": self._default} if self._default else {}), **named}
-        return {name: one.contact for name, one in all_.items() if isinstance(one, Watched)}
+        return {name: one.contact for name, one in all_.items() if isinstance(one, WatchedUpstream)}
 
     async def close(self) -> None:
         default = [self._default] if self._default else []

@@ -11,19 +11,19 @@ HANDLES: Final = ("requestId", "messageId")  # how a client names a request that
 EXTRAS: Final = (*HANDLES, "contextTokenLimit", "vcpchatExtensions")  # for the host, never for a model provider
 
 
-def handle_of(body: JsonObject) -> str:
+def find_handle(body: JsonObject) -> str:
     """The name under which a request can be interrupted; empty without one."""
     named = (body.get(key) for key in HANDLES)
     return next((name for name in named if isinstance(name, str) and name), "")
 
 
-def information(tool: str, text: str, *, failed: bool) -> str:
+def write_information_block(tool: str, text: str, *, failed: bool) -> str:
     """What a client sees of one call."""
     state = "❌ ERROR" if failed else "✅ SUCCESS"
     return f"\n[[VCP调用结果信息汇总:\n- 工具名称: {tool}\n- 执行状态: {state}\n- 返回内容: {text}\nVCP调用结果结束]]\n"
 
 
-def digest(calls: list[tuple[str, bool]]) -> str:
+def write_summary_block(calls: list[tuple[str, bool]]) -> str:
     """One line for the calls of a round: their names, and whether each failed."""
     told = "；".join(f"{tool} {'调用失败' if failed else '调用成功'}" for tool, failed in calls)
     return f"\n[本轮工具调用摘要:]\n{told}。\n[本轮工具调用摘要结束]\n"

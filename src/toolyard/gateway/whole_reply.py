@@ -1,8 +1,8 @@
 """A reply that came in one piece."""
 
-from toolyard.gateway.chunks import Head, add_usage, text_of
-from toolyard.gateway.faults import unreadable
-from toolyard.gateway.native import Ownership, name_of
+from toolyard.gateway.chunks import Head, add_usage, read_text
+from toolyard.gateway.faults import unreadable_answer
+from toolyard.gateway.native_calls import Ownership, call_name
 from toolyard.gateway.provider_json import MAX_WHOLE_PARTS
 from toolyard.gateway.reply import is_client_first, parse_object
 from toolyard.gateway.request_filter import RequestFilter
@@ -29,13 +29,13 @@ class WholeReply:
         self.is_first = number == 1
         self.body = parse_object(name, raw, _WHAT, most=MAX_WHOLE_PARTS)
         if "choices" not in self.body:
-            raise unreadable(name, "sent something that is no chat completion", raw)
+            raise unreadable_answer(name, "sent something that is no chat completion", raw)
         self.choice, message = _first_choice(self.body)
         self._message = message or {}
         usage = self.body.get("usage")
         self._usage: JsonObject = usage if isinstance(usage, dict) else {}
         self.looks = looks and message is not None
-        self.text = text_of(self._message.get("content"))
+        self.text = read_text(self._message.get("content"))
         self.shown = request_filter.filter_whole(self.text) if self.looks else self.text
         self.seen = self.shown
         finish = self.choice.get("finish_reason")
@@ -49,7 +49,7 @@ class WholeReply:
     @property
     def is_handed_over(self) -> bool:
         return not self.looks or is_client_first(
-            [name_of(call) for call in self.calls], self.request_filter, self._owners
+            [call_name(call) for call in self.calls], self.request_filter, self._owners
         )
 
     @property
@@ -72,7 +72,7 @@ class WholeReply:
         return add_usage(self._head.usage, self._usage)
 
     def _client_calls(self) -> list[JsonObject]:
-        return [call for call in self.calls if not self.looks or self._owners.is_client(name_of(call))]
+        return [call for call in self.calls if not self.looks or self._owners.is_client(call_name(call))]
 
 
 def _first_choice(body: JsonObject) -> tuple[JsonObject, JsonObject | None]:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Send
 from starlette.types import Scope as AsgiScope
 
 from toolyard.engine.clock import Clock
-from toolyard.gateway.fair import Fair
+from toolyard.gateway.step_limiter import StepLimiter
 from toolyard.web.access import Access, Visitor, same
 from toolyard.web.bodies import BODY_S, Bounded, limit_of, patience_of, require_sound_body
 from toolyard.web.cors import answer_headers, is_own_page, is_preflight, preflight_headers, require_origin
@@ -66,7 +66,7 @@ class Edge:
         nowhere: Callable[[], Awaitable[ASGIApp]],
         body_s: float = BODY_S,
     ) -> None:
-        self._app, self._access, self._drain, self._fair = app, access, drain, Fair()
+        self._app, self._access, self._drain, self._fair = app, access, drain, StepLimiter()
         self.near = near  # the owner may change it while the server runs
         self._metrics, self._clock, self._cookie, self._body_s = metrics, clock, cookie, body_s
         self._nowhere = nowhere  # the page of every address that there is not

@@ -35,7 +35,7 @@ class ForwardedResponse(Running):
         try:
             forwarded = await self._making
         except ChatFailed as failed:
-            await self._refuse(send, failed.fault.masked(self._mask))
+            await self._refuse(send, failed.fault.mask_secrets(self._mask))
             return
         with closing(forwarded):
             kind = safe_kind(forwarded.content_type)
@@ -46,16 +46,16 @@ class ForwardedResponse(Running):
                     async for piece in pieces:
                         await send({"type": "http.response.body", "body": piece, "more_body": True})
             except ChatFailed as failed:
-                fault = failed.fault.masked(self._mask)
+                fault = failed.fault.mask_secrets(self._mask)
                 if not kind.startswith(EVENTS):
                     _log.warning("%s, so the connection of its client is closed", fault.message)
                     return  # without an end: the server closes it
-                await send({"type": "http.response.body", "body": fault.event(), "more_body": True})
+                await send({"type": "http.response.body", "body": fault.to_event(), "more_body": True})
         self._ending = True
         await send({"type": "http.response.body", "body": b""})
 
     async def _refuse(self, send: Send, fault: ChatFault) -> None:
-        body = fault.body()
+        body = fault.to_bytes()
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if fault.retry_after:
             headers.append((b"retry-after", fault.retry_after.encode("latin-1")))

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from toolyard.gateway.chat import Chat, ChatRun
 from toolyard.gateway.options import name_of_chat
-from toolyard.gateway.vcp import HANDLES, handle_of
+from toolyard.gateway.vcp import HANDLES, find_handle
 from toolyard.protocol.json import JsonObject
 from toolyard.web.access import Visitor
 from toolyard.web.answers import Who, answer
@@ -86,7 +86,7 @@ def router(chat: Chat, runs: IdempotentRuns) -> APIRouter:
     async def interrupt(request: Request, who: Who) -> Response:
         """Stop a running turn, its model and its tools; by `requestId` (or `messageId`) or by `chat`."""
         said = _object(await request.body())
-        handle, id_ = handle_of(said), said.get("chat")
+        handle, id_ = find_handle(said), said.get("chat")
         if not handle and not isinstance(id_, str):
             raise bad_request(f"say what to stop: {HANDLES[0]} or chat")
         if not chat.interrupt(caller=who.caller, request_id=handle, chat=id_ if isinstance(id_, str) else ""):

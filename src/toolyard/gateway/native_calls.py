@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import orjson
 
-from toolyard.gateway.host import Tools
-from toolyard.gateway.work import Job
+from toolyard.gateway.jobs import Job
+from toolyard.gateway.ports import ToolPort
 from toolyard.protocol.json import Json, JsonObject, json_value
 
 MAX_CALLS: Final = 32
@@ -22,11 +22,11 @@ _WRITTEN = {"function": "arguments", "custom": "input"}  # the kinds of call, an
 CUT: Final = "length"  # the finish reason of a reply that was not allowed to go on
 
 
-def client_tools(body: JsonObject) -> frozenset[str]:
+def list_client_tools(body: JsonObject) -> frozenset[str]:
     """The names of the tools that the client brought along."""
     names = []
     for listed, key in (("tools", "function"), ("tools", "custom"), ("functions", "")):
-        for tool in _list(body.get(listed)):
+        for tool in _as_list(body.get(listed)):
             inner = tool.get(key) if key and isinstance(tool, dict) else tool
             if isinstance(inner, dict) and isinstance(inner.get("name"), str):
                 names.append(str(inner["name"]))
@@ -46,15 +46,15 @@ class Ownership:
     is_offered: bool = False  # whether ours were offered natively
 
     @classmethod
-    def of(cls, body: JsonObject) -> "Ownership":
+    def from_body(cls, body: JsonObject) -> "Ownership":
         """Return whose tools a request knows as it came."""
-        return cls(client_tools(body), bool(body.get("tools") or body.get("functions")))
+        return cls(list_client_tools(body), bool(body.get("tools") or body.get("functions")))
 
     def is_client(self, name: str) -> bool:
         return name in self.client or (self.brings_tools and not self.is_offered)
 
 
-def name_of(call: JsonObject) -> str:
+def call_name(call: JsonObject) -> str:
     named = next((inner for key in _WRITTEN if isinstance(inner := call.get(key), dict)), {})
     return str(named.get("name") or "")
 
@@ -66,16 +66,16 @@ class NativeCalls:
     """
 
     def __init__(self) -> None:
-        self._calls: list[tuple[int, _Call]] = []
-        self._at: dict[int, _Call] = {}  # the newest call of each index
+        self._calls: list[tuple[int, _CallBuilder]] = []
+        self._at: dict[int, _CallBuilder] = {}  # the newest call of each index
 
     def __bool__(self) -> bool:
         return bool(self._calls)
 
-    def merge(self, deltas: Json) -> list[str]:
+    def merge_deltas(self, deltas: Json) -> list[str]:
         """Add the next pieces; return the name of the call to which each of them belongs."""
         names = []
-        for position, delta in enumerate(_list(deltas)):
+        for position, delta in enumerate(_as_list(deltas)):
             if isinstance(delta, dict):
                 index = delta.get("index")
                 place = index if isinstance(index, int) else position
@@ -84,48 +84,48 @@ class NativeCalls:
                     if len(self._calls) >= 2 * MAX_CALLS:
                         names.append("")
                         continue
-                    call = self._at[place] = _Call()
+                    call = self._at[place] = _CallBuilder()
                     self._calls.append((place, call))
-                call.merge(delta)
-                names.append(name_of(call.told))
+                call.merge_delta(delta)
+                names.append(call_name(call.fields))
             else:
                 names.append("")
         return names
 
-    def all(self) -> list[JsonObject]:
-        return [call.whole() for _, call in sorted(self._calls, key=itemgetter(0))]
+    def to_list(self) -> list[JsonObject]:
+        return [call.to_json() for _, call in sorted(self._calls, key=itemgetter(0))]
 
 
-class _Call:
+class _CallBuilder:
     """One of them; its text is put together when it is wanted."""
 
     def __init__(self) -> None:
-        self.told: JsonObject = {}  # all but the text
+        self.fields: JsonObject = {}  # all but the text
         self._pieces: dict[str, list[str]] = {}  # of the text of each kind
 
     def is_other_than(self, delta: JsonObject) -> bool:
-        before, now = self.told.get("id"), delta.get("id")
+        before, now = self.fields.get("id"), delta.get("id")
         return bool(before and now) and before != now
 
-    def merge(self, delta: JsonObject) -> None:
+    def merge_delta(self, delta: JsonObject) -> None:
         for key, value in delta.items():
             if key in _WRITTEN and isinstance(value, dict):
-                self._merge(key, value)
-            elif key != "index" and value is not None and not (key in ("id", "type") and self.told.get(key)):
-                self.told[key] = value
+                self._merge_text(key, value)
+            elif key != "index" and value is not None and not (key in ("id", "type") and self.fields.get(key)):
+                self.fields[key] = value
 
-    def _merge(self, kind: str, delta: JsonObject) -> None:
-        before = self.told.get(kind)
+    def _merge_text(self, kind: str, delta: JsonObject) -> None:
+        before = self.fields.get(kind)
         before = before if isinstance(before, dict) else {}
         text, pieces = delta.get(_WRITTEN[kind]), self._pieces.setdefault(kind, [])
-        self.told[kind] = {**before, **delta, "name": before.get("name") or delta.get("name") or ""}
+        self.fields[kind] = {**before, **delta, "name": before.get("name") or delta.get("name") or ""}
         if isinstance(text, dict):
             pieces[:] = [orjson.dumps(text).decode()]
         elif isinstance(text, str):
             pieces.append(text)
 
-    def whole(self) -> JsonObject:
-        made = dict(self.told)
+    def to_json(self) -> JsonObject:
+        made = dict(self.fields)
         for kind, pieces in self._pieces.items():
             inner = made[kind]
             if isinstance(inner, dict):
@@ -133,8 +133,8 @@ class _Call:
         return made
 
 
-def jobs_of(
-    calls: list[JsonObject], tools: Tools, caller: str, *, names: Mapping[str, str], cut: bool = False
+def make_jobs(
+    calls: list[JsonObject], tools: ToolPort, caller: str, *, names: Mapping[str, str], cut: bool = False
 ) -> list[Job]:
     """The work; the last call of a reply that was ``cut`` is not run unless it is whole.
 
@@ -142,9 +142,9 @@ def jobs_of(
     """
     made = []
     for number, call in enumerate(calls, 1):
-        name, use_id = names.get(name_of(call), name_of(call)), str(call.get("id") or "")
+        name, use_id = names.get(call_name(call), call_name(call)), str(call.get("id") or "")
         id_ = use_id or f"call_{uuid4().hex}"  # not every provider gives one, and the result has to name it
-        arguments, problem = _arguments(call, cut=cut and number == len(calls))
+        arguments, problem = _parse_arguments(call, cut=cut and number == len(calls))
         if number > MAX_CALLS:
             problem = f"Only the first {MAX_CALLS} calls of a reply are run: send it again."
         request = tools.request(name, arguments, caller=caller, maid=None, metadata={})
@@ -152,7 +152,7 @@ def jobs_of(
     return made
 
 
-def _arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
+def _parse_arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
     """The arguments; or as much of what was written as tells what it was, and why it is none."""
     function = call.get("function")
     written = function.get("arguments") if isinstance(function, dict) else None
@@ -168,5 +168,5 @@ def _arguments(call: JsonObject, *, cut: bool) -> tuple[JsonObject, str]:
     return (value, "") if isinstance(value, dict) else (seen, "The arguments of a call must be a JSON object.")
 
 
-def _list(value: Json) -> list[Json]:
+def _as_list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from toolyard.gateway.host import Tools
+from toolyard.gateway.ports import ToolPort
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope, Status
@@ -24,7 +24,7 @@ AT_ONCE: Final = 8
 _STOP_S = 1.0
 
 
-class State(StrEnum):
+class JobState(StrEnum):
     SUCCESS = "success"
     PARTIAL = "partial"
     ERROR = "error"
@@ -40,18 +40,18 @@ class Job:
     call: ToolCall | None = None  # none: it cannot be run, for ``problem``
     problem: str = ""
     at: str = ""  # when it is to run, if not now
-    forgets: bool = False
-    marked: bool = False  # its whole result is shown to the client
+    is_detached: bool = False
+    shows_result: bool = False  # its whole result is shown to the client
     native_id: str = ""  # of a native tool call
 
-    def of_chat(self, chat: str) -> "Job":
+    def with_chat(self, chat: str) -> "Job":
         return replace(self, call=replace(self.call, chat=chat)) if self.call else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class JobResult:
     job: Job
-    state: State
+    state: JobState
     text: str  # what happened, for people
     brief: str = ""  # why it failed, without what to do about it
     content: list[Json] = field(default_factory=list)  # parts for the model, inert
@@ -60,75 +60,75 @@ class Ran:
     time_ms: float = 0.0
 
     @property
-    def failed(self) -> bool:
-        return self.state is State.ERROR
+    def is_failure(self) -> bool:
+        return self.state is JobState.ERROR
 
 
-Listener = Callable[[Job, "Ran | None"], None]  # told when a job begins, and when it has ended
+Listener = Callable[[Job, "JobResult | None"], None]  # told when a job begins, and when it has ended
 
 
-class Work:
-    def __init__(self, tools: Tools) -> None:
+class JobRunner:
+    def __init__(self, tools: ToolPort) -> None:
         self._tools = tools
         self._room: asyncio.Semaphore | None = None
-        self._background: list[asyncio.Task[Ran]] = []
+        self._background: list[asyncio.Task[JobResult]] = []
 
-    async def do(self, jobs: list[Job], listen: Listener) -> list[Ran]:
-        tasks = [asyncio.create_task(self._one(job, listen)) for job in jobs if not job.forgets]
+    async def run_all(self, jobs: list[Job], listen: Listener) -> list[JobResult]:
+        tasks = [asyncio.create_task(self._run_limited(job, listen)) for job in jobs if not job.is_detached]
         for job in jobs:
-            if job.forgets:
-                self._background.append(task := asyncio.create_task(self._one(job, listen)))
+            if job.is_detached:
+                self._background.append(task := asyncio.create_task(self._run_limited(job, listen)))
                 task.add_done_callback(self._background.remove)
         waited = iter(tasks)
         try:
-            return [_started(job) if job.forgets else await next(waited) for job in jobs]
+            return [_detached_result(job) if job.is_detached else await next(waited) for job in jobs]
         except BaseException:
-            await _end(tasks)
+            await _cancel_all(tasks)
             raise
 
     async def stop(self) -> None:
         """Also end what was started and not waited for."""
-        await _end([*self._background])
+        await _cancel_all([*self._background])
 
-    async def _one(self, job: Job, listen: Listener) -> Ran:
+    async def _run_limited(self, job: Job, listen: Listener) -> JobResult:
         self._room = self._room or asyncio.Semaphore(AT_ONCE)
-        async with contextlib.nullcontext() if job.forgets else self._room:
+        async with contextlib.nullcontext() if job.is_detached else self._room:
             listen(job, None)
-            ran = await self._ran(job)
+            ran = await self._run(job)
             listen(job, ran)
             return ran
 
-    async def _ran(self, job: Job) -> Ran:
+    async def _run(self, job: Job) -> JobResult:
         if job.call is None:
-            return _told(job, State.ERROR, job.problem)
+            return _host_result(job, JobState.ERROR, job.problem)
         if job.at:
             receipt = await self._tools.schedule(job.call, job.at)
-            ran = self._expressed(job, job.call, receipt)
-            return ran if ran.failed else replace(ran, state=State.SCHEDULED)
-        return self._expressed(job, job.call, await self._tools.settle(job.call))
+            ran = self._to_result(job, job.call, receipt)
+            return ran if ran.is_failure else replace(ran, state=JobState.SCHEDULED)
+        return self._to_result(job, job.call, await self._tools.settle(job.call))
 
-    def _expressed(self, job: Job, call: ToolCall, outcome: Outcome) -> Ran:
+    def _to_result(self, job: Job, call: ToolCall, outcome: Outcome) -> JobResult:
         envelope = outcome.envelope
-        state = State(envelope.status.value if envelope.status is not Status.ERROR else "error")
-        inert = _Inert(self._tools.mask, envelope)
+        state = JobState(envelope.status.value if envelope.status is not Status.ERROR else "error")
+        inert = _OutputCleaner(self._tools.mask, envelope)
         native: JsonObject = {}
         content: list[Json] = []
         if job.native_id:
             native = self._tools.express(call, outcome, "openai") | {"tool_call_id": job.native_id}
-            native["content"], content = _split(inert.json(native.get("content")))
+            native["content"], content = _split_content(inert.clean_json(native.get("content")))
         else:
             result = self._tools.express(call, outcome, "vcp").get("result")
             parts = result.get("content") if isinstance(result, dict) else None
-            content = [inert.json(part) for part in parts] if isinstance(parts, list) else []
+            content = [inert.clean_json(part) for part in parts] if isinstance(parts, list) else []
         time_ms = envelope.stats["time_ms"]
-        brief = inert.text(envelope.error.message) if envelope.error else ""
-        return Ran(
-            job=job, state=state, text=inert.text(envelope.text), brief=brief, content=content, native=native,
-            media=_media_of(outcome), time_ms=float(time_ms),
+        brief = inert.clean_text(envelope.error.message) if envelope.error else ""
+        return JobResult(
+            job=job, state=state, text=inert.clean_text(envelope.text), brief=brief, content=content, native=native,
+            media=_list_media(outcome), time_ms=float(time_ms),
         )  # fmt: skip
 
 
-class _Inert:
+class _OutputCleaner:
     """What a tool said, unable to act when a model repeats it; the placeholders of its own tasks stay alive."""
 
     def __init__(self, mask: Callable[[str], str], envelope: Envelope) -> None:
@@ -140,7 +140,7 @@ class _Inert:
             if isinstance(task, dict)
         ]
 
-    def text(self, text: str) -> str:
+    def clean_text(self, text: str) -> str:
         made = neutralise(self._mask(text))
         for live in self._live:
             for more in (2, 1, 0):  # it may be written with up to four braces
@@ -148,15 +148,15 @@ class _Inert:
                 made = made.replace(neutralise(written), live)
         return made
 
-    def json(self, value: Json) -> Json:
+    def clean_json(self, value: Json) -> Json:
         if isinstance(value, str):
-            return value if value.startswith("data:") else self.text(value)
+            return value if value.startswith("data:") else self.clean_text(value)
         if isinstance(value, list):
-            return [self.json(item) for item in value]
-        return {key: self.json(inner) for key, inner in value.items()} if isinstance(value, dict) else value
+            return [self.clean_json(item) for item in value]
+        return {key: self.clean_json(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _split(content: Json) -> tuple[Json, list[Json]]:
+def _split_content(content: Json) -> tuple[Json, list[Json]]:
     """A tool message carries text; media go with a message of their own, where every provider takes them."""
     if not isinstance(content, list):
         return content, []
@@ -164,24 +164,24 @@ def _split(content: Json) -> tuple[Json, list[Json]]:
     return "\n".join(texts), [part for part in content if isinstance(part, dict) and part.get("type") != "text"]
 
 
-def _media_of(outcome: Outcome) -> tuple[Media, ...]:
+def _list_media(outcome: Outcome) -> tuple[Media, ...]:
     outcomes = [item.outcome for item in outcome.batch] or [outcome]
     return tuple(part for one in outcomes for part in one.extras.parts if isinstance(part, Media))
 
 
-def _told(job: Job, state: State, text: str) -> Ran:
+def _host_result(job: Job, state: JobState, text: str) -> JobResult:
     """What the host itself has to say about a job."""
     safe = neutralise(text)
     native: JsonObject = {"role": "tool", "tool_call_id": job.native_id, "content": safe} if job.native_id else {}
     content: list[Json] = [] if job.native_id else [{"type": "text", "text": safe}]
-    return Ran(job=job, state=state, text=safe, content=content, native=native)
+    return JobResult(job=job, state=state, text=safe, content=content, native=native)
 
 
-def _started(job: Job) -> Ran:
-    return _told(job, State.BACKGROUND, "Started; nobody waits for its result.")
+def _detached_result(job: Job) -> JobResult:
+    return _host_result(job, JobState.BACKGROUND, "Started; nobody waits for its result.")
 
 
-async def _end(tasks: "list[asyncio.Task[Ran]]") -> None:
+async def _cancel_all(tasks: "list[asyncio.Task[JobResult]]") -> None:
     for task in tasks:
         task.cancel()
     if tasks:

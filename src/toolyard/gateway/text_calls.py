@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from toolyard.gateway.host import Tools
+from toolyard.gateway.jobs import Job, JobResult
+from toolyard.gateway.ports import ToolPort
 from toolyard.gateway.vcp import MARK_HISTORY, PAYLOAD
-from toolyard.gateway.work import Job, Ran
 from toolyard.protocol.call import SIGNERS
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.markers import Call, Malformed
@@ -22,22 +22,22 @@ _MAX_SEEN = 2000  # characters of a block that cannot be read
 MAX_KEPT: Final = 32
 
 
-def jobs_of(
-    requests: Iterable[Call | Malformed], tools: Tools, caller: str, messages: list[Json], text: str
+def make_jobs(
+    requests: Iterable[Call | Malformed], tools: ToolPort, caller: str, messages: list[Json], text: str
 ) -> list[Job]:
     """``text`` is the whole reply, in which the requests stand."""
     jobs, broken = list[Job](), 0
     for request in requests:
         if isinstance(request, Call):
-            jobs.append(_job(request, tools, caller, messages))
+            jobs.append(_make_job(request, tools, caller, messages))
             continue
         broken += 1
         job = Job(tool=request.tool or "?", problem=request.problem)
-        jobs.append(_kept(job, request, tools, caller, text) if broken <= MAX_KEPT else job)
+        jobs.append(_make_failed_job(job, request, tools, caller, text) if broken <= MAX_KEPT else job)
     return jobs
 
 
-def payload(results: list[Ran]) -> JsonObject:
+def build_result_message(results: list[JobResult]) -> JsonObject:
     """One user message with the results in order; a list of parts as soon as there are media."""
     texts, media = [], []
     for number, ran in enumerate(results, 1):
@@ -50,44 +50,44 @@ def payload(results: list[Ran]) -> JsonObject:
     return {"role": "user", "content": [{"type": "text", "text": text}, *media]}
 
 
-def river(wanted: str, messages: list[Json]) -> list[Json] | None:
+def select_context(wanted: str, messages: list[Json]) -> list[Json] | None:
     """The part of the conversation that a call asks for; None when it asks for nothing known."""
     if wanted == "full":
         return messages
     if wanted == "text":
-        return [{"role": message.get("role"), "content": _text(message)} for message in _objects(messages)]
+        return [{"role": message.get("role"), "content": _message_text(message)} for message in _list_objects(messages)]
     found = _LAST.fullmatch(wanted)
     return messages[-(int(found[1] or _FEW) or len(messages)) :] if found else None
 
 
-def _job(request: Call, tools: Tools, caller: str, messages: list[Json]) -> Job:
+def _make_job(request: Call, tools: ToolPort, caller: str, messages: list[Json]) -> Job:
     spec = tools.spec(request.tool)
     arguments: JsonObject = dict(request.args)
     if spec is not None and not spec.verbatim:  # a plugin gets who signed, a built-in tool has no use for it
         arguments = {name: value for name, value in arguments.items() if name not in SIGNERS}
-    flows = river(request.river, messages) if request.river else None
+    flows = select_context(request.river, messages) if request.river else None
     metadata: JsonObject = {} if flows is None else {"river_context": flows}
     return Job(
         tool=request.tool,
         call=tools.request(request.tool, arguments, caller=caller, maid=request.maid, metadata=metadata),
         at=request.timely_contact or "",
-        forgets=request.fire_and_forget and not request.timely_contact,
-        marked=request.ink == MARK_HISTORY,
+        is_detached=request.fire_and_forget and not request.timely_contact,
+        shows_result=request.ink == MARK_HISTORY,
     )
 
 
-def _kept(job: Job, request: Malformed, tools: Tools, caller: str, text: str) -> Job:
+def _make_failed_job(job: Job, request: Malformed, tools: ToolPort, caller: str, text: str) -> Job:
     start, end = request.span
     written: JsonObject = {"written": text[start : min(end, start + _MAX_SEEN)]}
     call = tools.request(job.tool, written, caller=caller, maid=None, metadata={})
     return replace(job, call=replace(call, unreadable=request.problem))
 
 
-def _objects(messages: list[Json]) -> list[JsonObject]:
+def _list_objects(messages: list[Json]) -> list[JsonObject]:
     return [message for message in messages if isinstance(message, dict)]
 
 
-def _text(message: JsonObject) -> str:
+def _message_text(message: JsonObject) -> str:
     content = message.get("content")
     if isinstance(content, list):
         return "\n".join(str(part["text"]) for part in content if isinstance(part, dict) and "text" in part)

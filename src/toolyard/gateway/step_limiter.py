@@ -10,7 +10,7 @@ from typing import Final
 AT_ONCE: Final = 32
 
 
-class Fair:
+class StepLimiter:
     """Belongs to one event loop."""
 
     def __init__(self) -> None:
@@ -22,7 +22,7 @@ class Fair:
         """Return when the next step may be taken: nearly always at once."""
         if not self._counting:
             self._counting = True
-            asyncio.get_running_loop().call_soon(self._again)
+            asyncio.get_running_loop().call_soon(self._begin_round)
         if self._left > 0 and not self._waiting:
             self._left -= 1
             return
@@ -30,7 +30,7 @@ class Fair:
         self._waiting.append(turn)
         await turn
 
-    def _again(self) -> None:
+    def _begin_round(self) -> None:
         """Another round of the loop."""
         self._left = AT_ONCE
         while self._waiting and self._left > 0:
@@ -40,4 +40,4 @@ class Fair:
                 self._left -= 1
         self._counting = bool(self._waiting)
         if self._counting:
-            asyncio.get_running_loop().call_soon(self._again)
+            asyncio.get_running_loop().call_soon(self._begin_round)

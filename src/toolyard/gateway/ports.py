@@ -1,4 +1,4 @@
-"""What a chat needs of the program around it, as values and callables: the gateway knows no more of a Yard."""
+"""The ports of a chat: what it needs of the program around it, as values and callables."""
 
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from toolyard.protocol.task import Task
 from toolyard.protocol.tool import ToolSpec
 
 
-class Request(Protocol):
+class CallFactory(Protocol):
     def __call__(
         self, tool: str, arguments: JsonObject, *, caller: str, maid: str | None, metadata: JsonObject
     ) -> ToolCall:
-        """A call that comes from a chat."""
+        """Make a call that comes from a chat."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Waiting:
+class PendingApproval:
     """A call that runs only when somebody allows it."""
 
     approval: str  # its id
@@ -32,21 +32,21 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class ToolPort:
     spec: Callable[[str], ToolSpec | None]  # of a tool of ours, by its exact name
-    request: Request
+    request: CallFactory
     settle: Callable[[ToolCall], Awaitable[Outcome]]
     express: Callable[[ToolCall, Outcome, str], JsonObject]  # the shown outcome in a dialect
     schedule: Callable[[ToolCall, str], Awaitable[Outcome]]  # keeps a call for later; the receipt, or why not
-    waiting: Callable[[Collection[str]], Awaitable[list[Waiting]]]  # those of these calls that wait for an approval
+    # Returns those of these calls that wait for an approval.
+    list_pending: Callable[[Collection[str]], Awaitable[list[PendingApproval]]]
     mask: Callable[[str], str]
-    publish: Callable[
-        [Media], Awaitable[str]
-    ]  # keeps media for people to look at; the link to it, empty: there is none
+    # Stores media for people to look at and returns the link to it; empty: there is none.
+    publish: Callable[[Media], Awaitable[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Texts:
+class PromptSources:
     """What is told to a model: the tools, and what placeholders become."""
 
     specs: Callable[[], Iterable[ToolSpec]]  # of all tools: the built-in ones first, then the others, each by name

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
-from toolyard.gateway.host import Waiting
-from toolyard.gateway.vcp import digest, information
+from toolyard.gateway.jobs import Job, JobResult, JobState
+from toolyard.gateway.ports import PendingApproval
+from toolyard.gateway.vcp import write_information_block, write_summary_block
 from toolyard.gateway.vcp_media import fitting_media, to_html
-from toolyard.gateway.work import Job, Ran, State
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.request_text import neutralise
 
@@ -30,17 +30,17 @@ class Show(StrEnum):
         return self is not Show.RAW
 
     @property
-    def tells(self) -> bool:
+    def shows_progress(self) -> bool:
         """Whether something is told of work that has not ended."""
         return self is not Show.HIDDEN
 
 
 _MARKS = {
-    State.SUCCESS: "✓",
-    State.PARTIAL: "◐",
-    State.ERROR: "✗",
-    State.SCHEDULED: "⏲",
-    State.BACKGROUND: "↗",
+    JobState.SUCCESS: "✓",
+    JobState.PARTIAL: "◐",
+    JobState.ERROR: "✗",
+    JobState.SCHEDULED: "⏲",
+    JobState.BACKGROUND: "↗",
 }
 _LINE = 160
 _FAULT = 400  # a person who refuses a call may say why at some length
@@ -49,47 +49,47 @@ _SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？]|$)")
 _NO_MARKUP = str.maketrans("[]<>`", "()‹›'")
 
 
-def work_text(show: Show, results: Iterable[Ran], before: str, media: Sequence[str] = ()) -> str:
+def write_results(show: Show, results: Iterable[JobResult], before: str, media: Sequence[str] = ()) -> str:
     """What stands between the text of two rounds; ``before`` is what the client has seen so far, ``media`` Markdown."""
-    text = _calls_text(show, list(results), before)
-    return "".join([text, _gap(before + text), *(f"{one}\n\n" for one in media)]) if media else text
+    text = _write_calls(show, list(results), before)
+    return "".join([text, _paragraph_break(before + text), *(f"{one}\n\n" for one in media)]) if media else text
 
 
-def _calls_text(show: Show, told: list[Ran], before: str) -> str:
-    blocks = [_block(ran) for ran in told if show is Show.RAW or ran.job.marked]
+def _write_calls(show: Show, told: list[JobResult], before: str) -> str:
+    blocks = [_write_block(ran) for ran in told if show is Show.RAW or ran.job.shows_result]
     if show is Show.RAW:
-        return "".join([*blocks, digest([(ran.job.tool, ran.failed) for ran in told]), "\n"])
-    lines = [_line(ran) for ran in told if show is Show.SUMMARY and not ran.job.marked]
+        return "".join([*blocks, write_summary_block([(ran.job.tool, ran.is_failure) for ran in told]), "\n"])
+    lines = [_write_line(ran) for ran in told if show is Show.SUMMARY and not ran.job.shows_result]
     if not lines and not blocks:
         return "" if not before or before.endswith("\n") else "\n"
-    return "".join([_gap(before), "\n".join(lines), "\n" if lines else "", *blocks, "\n"])
+    return "".join([_paragraph_break(before), "\n".join(lines), "\n" if lines else "", *blocks, "\n"])
 
 
-def waiting_text(asked: Iterable[Waiting], before: str) -> str:
+def write_approvals(asked: Iterable[PendingApproval], before: str) -> str:
     """What is seen of calls that wait for a person."""
-    return _gap(before) + "".join(map(_waiting_line, asked))
+    return _paragraph_break(before) + "".join(map(_write_approval, asked))
 
 
-def _waiting_line(one: Waiting) -> str:
+def _write_approval(one: PendingApproval) -> str:
     page = f"[allow it here]({one.url}) or run " if one.url else ""
-    return f"> ⏸ {_plain(one.tool)} waits for approval: {page}`toolyard approval allow {one.approval}`\n"
+    return f"> ⏸ {_strip_markup(one.tool)} waits for approval: {page}`toolyard approval allow {one.approval}`\n"
 
 
-def waiting_event(one: Waiting) -> JsonObject:
+def approval_event(one: PendingApproval) -> JsonObject:
     told: JsonObject = {"type": "approval.requested", "id": one.approval, "call_id": one.call_id, "tool": one.tool}
     return told | {"command": f"toolyard approval allow {one.approval}"} | ({"url": one.url} if one.url else {})
 
 
-def waiting_extension(asked: Iterable[Waiting]) -> JsonObject:
+def approvals_extension(asked: Iterable[PendingApproval]) -> JsonObject:
     """What a program is told that cannot wait for them."""
-    return {"type": "approval_required", "approvals": [waiting_event(one) for one in asked]}
+    return {"type": "approval_required", "approvals": [approval_event(one) for one in asked]}
 
 
 def limit_note(rounds: int) -> str:
     return f"\n\n[Toolyard stopped here: the model asked for tools in more than {rounds} rounds.]\n"
 
 
-def call_event(job: Job, ran: Ran | None) -> JsonObject:
+def call_event(job: Job, ran: JobResult | None) -> JsonObject:
     """A call as clients that draw it see it: when it begins, and when it has ended."""
     told: JsonObject = {
         "type": "call.started" if ran is None else "call.finished",
@@ -103,26 +103,26 @@ def call_event(job: Job, ran: Ran | None) -> JsonObject:
     return told | {"state": ran.state.value, "text": ran.text[:_BLOCK], "time_ms": ran.time_ms} | more
 
 
-def _line(ran: Ran) -> str:
+def _write_line(ran: JobResult) -> str:
     flat, most = " ".join((ran.brief or ran.text).split()), _FAULT if ran.brief else _LINE
     sentence = None if ran.brief else _SENTENCE.match(flat)
     said = (sentence[0] if sentence else flat).translate(_NO_MARKUP)
     cut = said if len(said) <= most else said[: most - 1] + "…"
-    return f"> {_MARKS[ran.state]} {_plain(ran.job.tool)}: {neutralise(cut)}"
+    return f"> {_MARKS[ran.state]} {_strip_markup(ran.job.tool)}: {neutralise(cut)}"
 
 
-def _gap(before: str) -> str:
+def _paragraph_break(before: str) -> str:
     """What makes a new paragraph of what follows."""
     return "" if not before or before.endswith("\n\n") else "\n" if before.endswith("\n") else "\n\n"
 
 
-def _plain(tool: str) -> str:
+def _strip_markup(tool: str) -> str:
     return tool.translate(_NO_MARKUP)[:80]
 
 
-def _block(ran: Ran) -> str:
+def _write_block(ran: JobResult) -> str:
     texts = [str(part["text"]) for part in ran.content if isinstance(part, dict) and part.get("type") == "text"]
     text = "\n".join(texts) or ran.text
     cut = text if len(text) <= _BLOCK else text[:_BLOCK] + "…"
     media = to_html(ran.content)
-    return information(neutralise(ran.job.tool), f"{cut}\n{media}" if media else cut, failed=ran.failed)
+    return write_information_block(neutralise(ran.job.tool), f"{cut}\n{media}" if media else cut, failed=ran.is_failure)

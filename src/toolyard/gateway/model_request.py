@@ -2,21 +2,21 @@
 
 from dataclasses import dataclass
 
-from toolyard.gateway.native import Ownership
+from toolyard.gateway.display import Show
+from toolyard.gateway.native_calls import Ownership
 from toolyard.gateway.offer import NO_OFFER, Offer
-from toolyard.gateway.shown import Show
 from toolyard.protocol.json import Json, JsonObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class ModelRequest:
     """A chat request as it goes to the model: filled, and without what is for the host."""
 
     caller: str
     body: JsonObject
     raw: bytes  # the same as JSON
     show: Show
-    looks: bool = True  # whether its replies may ask for tools
+    runs_tools: bool = True  # whether its replies may ask for tools
     nonce: str | None = None
     question: str = ""  # what the person said last
     shows_media: bool = False  # whether the text of the answer has the pictures of tools in it

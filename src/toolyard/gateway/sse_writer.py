@@ -25,7 +25,7 @@ class SseWriter:
             case Finished():
                 return self._finish(event) + DONE
             case Failed(fault):
-                return fault.event()
+                return fault.to_event()
             case ReplyEnded():
                 return b""
 

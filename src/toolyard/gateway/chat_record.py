@@ -24,14 +24,14 @@ class ChatRecord:
     rounds: list[bytes] = field(default_factory=list)  # secrets are masked already
     work: list[JsonObject] = field(default_factory=list)
 
-    def sent(self, body: bytes) -> None:
+    def add_round(self, body: bytes) -> None:
         self.rounds.append(body if len(body) <= MAX_SENT else body[:MAX_SENT])
 
-    def worked(self, tool: str, state: str, text: str) -> None:
+    def add_work(self, tool: str, state: str, text: str) -> None:
         if len(self.work) < _MAX_WORK:
             self.work.append({"round": len(self.rounds), "tool": tool, "state": state, "text": text[:500]})
 
-    def failed(self, why: str) -> None:
+    def mark_failed(self, why: str) -> None:
         self.state, self.error = "failed", why
 
     @property
@@ -46,12 +46,12 @@ class ChatRecord:
             "state": self.state,
             "error": self.error or None,
             "offer": self.offer,
-            "rounds": [{"sent": _json(body)} for body in self.rounds],
+            "rounds": [{"sent": _parse_round(body)} for body in self.rounds],
             "work": list(self.work),
         }
 
 
-def _json(body: bytes) -> Json:
+def _parse_round(body: bytes) -> Json:
     """What was sent; as a text when it is too long to be kept whole."""
     try:
         value: Json = orjson.loads(body)

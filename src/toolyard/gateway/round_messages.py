@@ -4,16 +4,16 @@ Native calls are answered one by one by their ids; requests in text by one messa
 calls go with a message of their own, where every provider takes them.
 """
 
-from toolyard.gateway import requests
+from toolyard.gateway import text_calls
+from toolyard.gateway.jobs import JobResult
 from toolyard.gateway.vcp import PAYLOAD
-from toolyard.gateway.work import Ran
 from toolyard.protocol.json import Json, JsonObject
 
 
-def answered(message: JsonObject, calls: list[JsonObject], results: list[Ran]) -> list[Json]:
+def build_round_messages(message: JsonObject, calls: list[JsonObject], results: list[JobResult]) -> list[Json]:
     """The messages that follow; ``calls`` are the native ones that are answered, in the order of their results."""
     natives = [ran for ran in results if ran.job.native_id]
-    written = [ran for ran in results if not ran.job.native_id and not ran.job.forgets]
+    written = [ran for ran in results if not ran.job.native_id and not ran.job.is_detached]
     kept = {key: value for key, value in message.items() if key != "tool_calls"}
     if calls:
         named = zip(calls, natives, strict=True)
@@ -23,5 +23,5 @@ def answered(message: JsonObject, calls: list[JsonObject], results: list[Ran]) -
         title: JsonObject = {"type": "text", "text": f"{PAYLOAD}\nMedia of the results above:"}
         made.append({"role": "user", "content": [title, *media]})
     if written:
-        made.append(requests.payload(written))
+        made.append(text_calls.build_result_message(written))
     return made
