@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.gateway.serving import gateway, request
-from tests.gateway.test_native import calls
+from tests.gateway.test_native_calls import calls
 from tests.gateway.upstream import says
 from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed

@@ -6,7 +6,7 @@ import pytest
 
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import ProblemCode, Reply, ReplyError, parse_reply
-from toolyard.render.failure import FailureTexts, failure_texts
+from toolyard.render.failure import FailureTexts, build_failure_texts
 from toolyard.render.html import to_html
 from toolyard.render.markdown import to_markdown
 from toolyard.render.terminal import to_terminal
@@ -22,10 +22,10 @@ def error_of(text: str) -> ReplyError:
 
 def test_the_failure_is_said_in_the_words_of_the_format_with_line_and_column() -> None:
     error = ReplyError("It broke.", 3, 7, "raw")
-    assert failure_texts(error, Language.CHINESE) == FailureTexts(
+    assert build_failure_texts(error, Language.CHINESE) == FailureTexts(
         "⚠️ JSON 解析失败", "错误: It broke. (第 3 行第 7 列)", "原始内容:", "raw"
     )
-    assert failure_texts(error, Language.ENGLISH) == FailureTexts(
+    assert build_failure_texts(error, Language.ENGLISH) == FailureTexts(
         "⚠️ The JSON could not be read", "Error: It broke. (line 3, column 7)", "Original text:", "raw"
     )
 
@@ -44,10 +44,10 @@ def test_a_syntax_error_is_told_in_the_words_of_the_seed() -> None:
     raw = raw.replace("再附说明", "。" * (45 - raw.index("今") + 4))
     error = error_of(raw)
     assert raw[45] == "今"
-    assert failure_texts(error, Language.CHINESE).error == (
+    assert build_failure_texts(error, Language.CHINESE).error == (
         "错误: JSON 格式错误: Unexpected character at position 45 (第 1 行第 46 列)"
     )
-    assert failure_texts(error, Language.ENGLISH).error == (
+    assert build_failure_texts(error, Language.ENGLISH).error == (
         "Error: Invalid JSON: Unexpected character at position 45 (line 1, column 46)"
     )
     assert to_markdown(error, Language.CHINESE).startswith(
@@ -58,7 +58,7 @@ def test_a_syntax_error_is_told_in_the_words_of_the_seed() -> None:
 @pytest.mark.parametrize("text", ["x", '{"a": 1}', '{"content": 1}', '{"content": ""}', "x" * (3 << 20), '{"a":' * 300])
 def test_every_reason_is_said_in_chinese_to_who_asks_for_it(text: str) -> None:
     assert re.fullmatch(
-        r"错误: .*[\u4e00-\u9fff]。 \(第 1 行第 \d+ 列\)", failure_texts(error_of(text), Language.CHINESE).error
+        r"错误: .*[\u4e00-\u9fff]。 \(第 1 行第 \d+ 列\)", build_failure_texts(error_of(text), Language.CHINESE).error
     )
 
 

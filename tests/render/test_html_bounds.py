@@ -9,7 +9,7 @@ from tests.render.elements import Element, faults, root
 from toolyard.protocol.replies.values import MAX_BYTES
 from toolyard.protocol.reply import Attachment, Reply, ReplyError
 from toolyard.render.html import to_html
-from toolyard.render.html.bracket import FEW, openings
+from toolyard.render.html.bracket import FEW, find_openings
 
 pytestmark = pytest.mark.requirement("reply:inert")
 
@@ -40,14 +40,14 @@ def test_two_megabytes_of_one_sign_are_drawn(text: str, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("text", ["[", "![", "[a ", "[" * 2000 + "]" * 2000, "![[["])
 def test_brackets_that_are_no_links_are_known_without_looking_ahead(text: str) -> None:
     signs = text * (MAX_TEXT // len(text))
-    assert len(openings(signs) or ()) <= len(signs) // 500
+    assert len(find_openings(signs) or ()) <= len(signs) // 500
     assert drawn(Reply(signs)).text.count("[") == signs.count("[")
 
 
 def test_links_among_many_brackets_are_still_links() -> None:
     page = drawn(Reply("[ [a](https://a.b) ![c](https://d.e) [[x](https://x.y)] " * 500))
     assert len(page.all("a")) == 1000
-    assert openings("[" * FEW) is None
+    assert find_openings("[" * FEW) is None
 
 
 @pytest.mark.parametrize(

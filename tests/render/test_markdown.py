@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import Attachment, Reply, parse_reply
 from toolyard.render.markdown import to_markdown
-from toolyard.render.markdown_inert import inert
+from toolyard.render.markdown_inert import make_inert
 
 PIECES = [
     *("<script>", "<b>", "</b>", "<!--", "-->", "<?x", "<details>\n", "<img src=x onerror=1>", '<a href="`">', "`<i>`"),
@@ -267,7 +267,7 @@ def test_no_mixture_of_markup_acts_in_any_viewer(seed: int) -> None:
     content, think = ("".join(mix.choices(PIECES, k=count)) for count in (mix.randint(1, 30), mix.randint(0, 10)))
     shown = to_markdown(Reply(content, think, HOSTILE))
     assert (active(shown), "\x1b" in shown) == ([], False)
-    assert inert(shown) == shown
+    assert make_inert(shown) == shown
 
 
 @pytest.mark.requirement("reply:inert", "s:S-65")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.render.elements import faults, root
-from toolyard.render.spoken import Kind, draw, kind_of, without_thinking
+from toolyard.render.draft import Kind, detect_kind, draw, split_thinking
 
 REPLY = json.dumps(
     {
@@ -34,15 +34,15 @@ REPLY = json.dumps(
     ],
 )
 def test_a_text_is_a_reply_by_how_it_begins(text: str, kind: Kind) -> None:
-    assert kind_of(text) is kind
+    assert detect_kind(text) is kind
 
 
 @pytest.mark.requirement("http:reply-render")
 def test_a_fence_that_may_still_become_a_reply_shows_no_code_before_it_is_known() -> None:
     fenced = f"```json\n{REPLY}\n```"
-    assert {kind_of(fenced[:end], partial=True) for end in range(1, len(fenced) + 1)} == {Kind.REPLY}
-    assert kind_of('```json\n{"name"', partial=True) is Kind.MARKDOWN
-    assert kind_of("```python\nx", partial=True) is Kind.MARKDOWN
+    assert {detect_kind(fenced[:end], partial=True) for end in range(1, len(fenced) + 1)} == {Kind.REPLY}
+    assert detect_kind('```json\n{"name"', partial=True) is Kind.MARKDOWN
+    assert detect_kind("```python\nx", partial=True) is Kind.MARKDOWN
 
 
 @pytest.mark.requirement("http:reply-render")
@@ -102,13 +102,13 @@ def test_thinking_is_apart_when_the_kind_is_found_out_and_folded_when_it_is_give
     ],
 )
 def test_thinking_is_what_stands_in_tags_outside_code(text: str, content: str, think: str) -> None:
-    assert without_thinking(text) == (content, think)
+    assert split_thinking(text) == (content, think)
 
 
 @pytest.mark.requirement("http:reply-render")
 def test_a_tag_that_is_being_written_does_not_flash() -> None:
     text = "<think>hm</think>Hello"
-    seen = [without_thinking(text[:end], partial=True) for end in range(1, len(text) + 1)]
+    seen = [split_thinking(text[:end], partial=True) for end in range(1, len(text) + 1)]
     assert all("hm".startswith(think) and "Hello".startswith(content) for content, think in seen)
 
 

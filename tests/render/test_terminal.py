@@ -13,7 +13,7 @@ from tests.render.test_markdown import HOSTILE, PIECES
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import Attachment, Reply, parse_reply
 from toolyard.render.terminal import to_terminal
-from toolyard.render.terminal_formula import readable
+from toolyard.render.terminal_formula import make_readable
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 OBEYED = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -188,7 +188,7 @@ def test_the_examples_of_the_format_are_shown_whole(example: dict[str, Any]) -> 
     ],
 )
 def test_formulas_become_signs_and_what_is_not_known_stays(tex: str, text: str) -> None:
-    assert readable(tex) == text
+    assert make_readable(tex) == text
 
 
 @pytest.mark.requirement("reply:shown")

@@ -27,7 +27,7 @@ class FailureTexts:
     raw: str
 
 
-def failure_texts(error: ReplyError, language: Language) -> FailureTexts:
+def build_failure_texts(error: ReplyError, language: Language) -> FailureTexts:
     if language is Language.CHINESE:
         place = f"第 {error.line} 行第 {error.column} 列"
         message = error.message if error.fault is None else _CHINESE[error.fault]

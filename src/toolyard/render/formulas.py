@@ -29,17 +29,19 @@ _INLINE = compile_pattern(
 def find_formulas(parser: MarkdownIt) -> None:
     """From now on ``parser`` gives ``math_inline``, ``math_inline_double`` and ``math_block``."""
     parser.use(dollarmath_plugin, allow_labels=False)
-    parser.inline.ruler.at("math_inline", _inline)
-    parser.block.ruler.at("math_block", _block)
+    parser.inline.ruler.at("math_inline", _parse_inline)
+    parser.block.ruler.at("math_block", _parse_block)
 
 
 def find_bracketed_formulas(parser: MarkdownIt) -> None:
     """The same for ``\\(`` and ``\\[``."""
-    parser.inline.ruler.before("escape", "math_parentheses", _parenthesised)
-    parser.block.ruler.before("math_block", "math_brackets", _bracketed, {"alt": ["paragraph", "blockquote", "list"]})
+    parser.inline.ruler.before("escape", "math_parentheses", _parse_parenthesised)
+    parser.block.ruler.before(
+        "math_block", "math_brackets", _parse_bracketed, {"alt": ["paragraph", "blockquote", "list"]}
+    )
 
 
-def _parenthesised(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
+def _parse_parenthesised(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
     found = _PARENTHESES.match(state.src, state.pos, state.posMax)
     tex = found["tex"].strip() if found else ""
     if found is None or not tex:
@@ -51,7 +53,7 @@ def _parenthesised(state: StateInline, silent: bool) -> bool:  # noqa: FBT001
     return True
 
 
-def _bracketed(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+def _parse_bracketed(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     lines: list[str] = []
     for number in range(start, min(end, start + _MAX_LINES)):
         line = state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]].strip()
@@ -70,7 +72,7 @@ def _bracketed(state: StateBlock, start: int, end: int, silent: bool) -> bool:  
     return True
 
 
-def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser calls it so
+def _parse_inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the parser calls it so
     found = _INLINE.match(state.src, state.pos, state.posMax)
     tex = found["double"] or found["single"] if found else None
     if found is None or not tex:
@@ -82,6 +84,6 @@ def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the par
     return True
 
 
-def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
+def _parse_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:  # noqa: FBT001
     """The plug-in's own rule, for each beginning, looks for the end of a formula to the end of the text."""
     return _BLOCK(state, start, min(end, start + _MAX_LINES), silent)

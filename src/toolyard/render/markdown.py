@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from toolyard.protocol.json import Json
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import Attachment, ProblemCode, Reply, ReplyError
-from toolyard.render.failure import failure_texts
-from toolyard.render.markdown_blocks import Style, block, fence, name_of
-from toolyard.render.markdown_fill import filled
-from toolyard.render.markdown_inert import escaped, inert, visible
-from toolyard.render.problem import problem_text
+from toolyard.render.failure import build_failure_texts
+from toolyard.render.markdown_blocks import Style, attachment_name, write_block, write_fence
+from toolyard.render.markdown_fill import fill_placeholders
+from toolyard.render.markdown_inert import escape_markdown, make_inert, make_visible
+from toolyard.render.problem import write_problem
 
 _MAX_PARSED = 256 * 1024
 _MAX_NOTES = 100
@@ -49,58 +49,66 @@ _WORDS = {
 
 def to_markdown(reply: Reply | ReplyError, language: Language = Language.ENGLISH) -> str:
     if isinstance(reply, ReplyError):
-        return _failure(reply, language)
-    reply = visible_reply(reply)
+        return _write_failure(reply, language)
+    reply = make_reply_visible(reply)
     think = f"**{_WORDS[language].think}**\n\n{reply.think}" if reply.think and reply.think.strip() else ""
-    return inert("\n\n".join(filter(None, [_quoted(think), _document(reply, Style(language))]))) + "\n"
+    return make_inert("\n\n".join(filter(None, [_quote_lines(think), _write_document(reply, Style(language))]))) + "\n"
 
 
-def body(reply: Reply, language: Language) -> str:
-    """All but the thinking, of a reply that went through ``visible_reply``, for a terminal."""
-    return inert(_document(reply, Style(language, is_for_terminal=True)))
+def write_body(reply: Reply, language: Language) -> str:
+    """All but the thinking, of a reply that went through ``make_reply_visible``, for a terminal."""
+    return make_inert(_write_document(reply, Style(language, is_for_terminal=True)))
 
 
-def visible_reply(reply: Reply) -> Reply:
-    """The same with every character to be seen, in ids, titles and data as well."""
+def make_reply_visible(reply: Reply) -> Reply:
+    """Return the same with every character to be seen, in ids, titles and data as well."""
     shown = [
         Attachment(
-            visible(id_), visible(item.type), _seen(item.content), *(map(_seen_text, (item.language, item.title)))
+            make_visible(id_),
+            make_visible(item.type),
+            _make_value_visible(item.content),
+            *(map(_make_text_visible, (item.language, item.title))),
         )
         for id_, item in reply.attachments.items()
     ]
     problems = tuple(
-        replace(problem, message=visible(problem.message), id=_seen_text(problem.id)) for problem in reply.problems
+        replace(problem, message=make_visible(problem.message), id=_make_text_visible(problem.id))
+        for problem in reply.problems
     )
     attachments = {item.id: item for item in shown}
-    return Reply(visible(reply.content), _seen_text(reply.think), attachments, problems, reply.repairs)
+    return Reply(make_visible(reply.content), _make_text_visible(reply.think), attachments, problems, reply.repairs)
 
 
-def _seen_text(text: str | None) -> str | None:
-    return None if text is None else visible(text)
+def _make_text_visible(text: str | None) -> str | None:
+    return None if text is None else make_visible(text)
 
 
-def _seen(value: Json) -> Json:
+def _make_value_visible(value: Json) -> Json:
     if isinstance(value, str):
-        return visible(value)
+        return make_visible(value)
     if isinstance(value, list):
-        return [_seen(item) for item in value]
-    return {visible(key): _seen(item) for key, item in value.items()} if isinstance(value, dict) else value
+        return [_make_value_visible(item) for item in value]
+    return (
+        {make_visible(key): _make_value_visible(item) for key, item in value.items()}
+        if isinstance(value, dict)
+        else value
+    )
 
 
-def _failure(error: ReplyError, language: Language) -> str:
-    texts = failure_texts(error, language)
-    lines = [escaped(visible(line)) for line in (texts.title, texts.error, texts.raw_label)]
-    return "\n\n".join([*lines, fence(visible(texts.raw))]) + "\n"
+def _write_failure(error: ReplyError, language: Language) -> str:
+    texts = build_failure_texts(error, language)
+    lines = [escape_markdown(make_visible(line)) for line in (texts.title, texts.error, texts.raw_label)]
+    return "\n\n".join([*lines, write_fence(make_visible(texts.raw))]) + "\n"
 
 
-def _quoted(text: str) -> str:
+def _quote_lines(text: str) -> str:
     return "\n".join(f"> {line}".rstrip() for line in text.strip().split("\n")) if text else ""
 
 
-def _document(reply: Reply, style: Style) -> str:
+def _write_document(reply: Reply, style: Style) -> str:
     words = _WORDS[style.language]
     is_large = len(reply.content) > _MAX_PARSED
-    content, written = (fence(reply.content), frozenset[str]()) if is_large else filled(reply, style)
+    content, written = (write_fence(reply.content), frozenset[str]()) if is_large else fill_placeholders(reply, style)
     parts = [content]
     if reply.is_truncated:
         parts.append(f"⚠️ {words.truncated}")
@@ -108,16 +116,16 @@ def _document(reply: Reply, style: Style) -> str:
     if unused:
         parts.append(f"⚠️ {words.unused}:")
     for item in unused:
-        heading = [] if item.title else [name_of(item)]
-        parts += [*heading, block(item, style)]
-    return "\n\n".join([*parts, *_notes(reply, style.language)])
+        heading = [] if item.title else [attachment_name(item)]
+        parts += [*heading, write_block(item, style)]
+    return "\n\n".join([*parts, *_write_notes(reply, style.language)])
 
 
-def _notes(reply: Reply, language: Language) -> list[str]:
+def _write_notes(reply: Reply, language: Language) -> list[str]:
     """What is wrong and does not show in its place."""
     found = [problem for problem in reply.problems if problem.code not in _SHOWN_IN_PLACE]
     unknown = {item.id for item in reply.attachments.values() if item.kind is None}
     left = [one for one in found if one.code is not ProblemCode.UNKNOWN_TYPE or one.id not in unknown]
-    notes = [problem_text(one, language) for one in left]
+    notes = [write_problem(one, language) for one in left]
     more = [f"… (+{len(notes) - _MAX_NOTES})"] if len(notes) > _MAX_NOTES else []
-    return [*(f"⚠️ {escaped(note)}" for note in notes[:_MAX_NOTES]), *more]
+    return [*(f"⚠️ {escape_markdown(note)}" for note in notes[:_MAX_NOTES]), *more]

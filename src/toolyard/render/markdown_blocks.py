@@ -12,9 +12,9 @@ from urllib.parse import quote
 from toolyard.protocol.json import Json
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import Attachment, AttachmentType
-from toolyard.render.markdown_data import Table, chart_of, media_of, table_of
-from toolyard.render.markdown_inert import escaped
-from toolyard.render.terminal_formula import readable
+from toolyard.render.markdown_data import Table, read_chart, read_media, read_table
+from toolyard.render.markdown_inert import escape_markdown
+from toolyard.render.terminal_formula import make_readable
 
 _TICKS = re.compile("`+")
 _LANGUAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9+#._-]{0,39}")
@@ -53,105 +53,109 @@ class Style:
         return _WORDS[self.language]
 
 
-def fence(text: str, language: str = "") -> str:
+def write_fence(text: str, language: str = "") -> str:
     ticks = "`" * max(3, 1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     body = text if not text or text.endswith("\n") else text + "\n"
     return f"{ticks}{language}\n{body}{ticks}"
 
 
-def code_span(text: str) -> str:
+def write_code_span(text: str) -> str:
     text = " ".join(text.split())
     ticks = "`" * (1 + max((len(run) for run in _TICKS.findall(text)), default=0))
     return f"{ticks} {text} {ticks}" if "`" in text else f"{ticks}{text or ' '}{ticks}"
 
 
-def name_of(attachment: Attachment) -> str:
+def attachment_name(attachment: Attachment) -> str:
     name = (attachment.title or "").strip() or attachment.id.strip() or attachment.type
-    return f"**{escaped(name[:MAX_NAME])}**"
+    return f"**{escape_markdown(name[:MAX_NAME])}**"
 
 
-def block(attachment: Attachment, style: Style) -> str:
+def write_block(attachment: Attachment, style: Style) -> str:
     """The attachment on lines of its own, with its title."""
-    in_line = inline(attachment, style) if attachment.kind in _MEDIA else None
+    in_line = write_inline(attachment, style) if attachment.kind in _MEDIA else None
     if in_line is not None:
         return in_line
-    title = f"{name_of(attachment)}\n\n" if attachment.title and attachment.title.strip() else ""
-    return title + _body(attachment, style)
+    title = f"{attachment_name(attachment)}\n\n" if attachment.title and attachment.title.strip() else ""
+    return title + _write_body(attachment, style)
 
 
-def inline(attachment: Attachment, style: Style) -> str | None:
+def write_inline(attachment: Attachment, style: Style) -> str | None:
     """The attachment inside a sentence, or None for one that needs lines of its own."""
     if attachment.kind in _MEDIA:
-        return _media(attachment, style)
-    formula = formula_of(attachment.content)
+        return _write_media(attachment, style)
+    formula = strip_formula(attachment.content)
     simple = len(formula) <= _MAX_IN_LINE and not re.search(r"[$`<\n]", formula)
     if attachment.kind is AttachmentType.LATEX and simple and formula:
-        return escaped(readable(formula)) if style.is_for_terminal else f"${formula}$"
+        return escape_markdown(make_readable(formula)) if style.is_for_terminal else f"${formula}$"
     return None
 
 
-def formula_of(content: Json) -> str:
+def strip_formula(content: Json) -> str:
     """TeX without the signs around it that say that it is TeX."""
-    text = _text(content)
+    text = _content_text(content)
     found = _DELIMITERS.match(text)
     return (next((inner for inner in found.groups() if inner is not None), "") if found else text).strip()
 
 
-def _body(attachment: Attachment, style: Style) -> str:
+def _write_body(attachment: Attachment, style: Style) -> str:
     content = attachment.content
     match attachment.kind:
         case AttachmentType.MERMAID:
-            return fence(_text(content), "mermaid")
+            return write_fence(_content_text(content), "mermaid")
         case AttachmentType.CODE:
-            return fence(_text(content), _language(attachment.language))
+            return write_fence(_content_text(content), _clean_language(attachment.language))
         case AttachmentType.LATEX:
-            return _formula(formula_of(content), style)
+            return _write_formula(strip_formula(content), style)
         case AttachmentType.TABLE:
-            table = table_of(content)
-            return _table(table) if table else _source(content)
+            table = read_table(content)
+            return _write_table(table) if table else _write_source(content)
         case AttachmentType.CHART:
-            numbers = chart_of(content)
-            parts = [*([_table(numbers)] if numbers else []), *([] if numbers and style.is_for_terminal else [""])]
-            return "\n\n".join(part or _source(content) for part in parts)
+            numbers = read_chart(content)
+            parts = [
+                *([_write_table(numbers)] if numbers else []),
+                *([] if numbers and style.is_for_terminal else [""]),
+            ]
+            return "\n\n".join(part or _write_source(content) for part in parts)
         case _:
-            return f"⚠️ {style.words.unknown.format(escaped(attachment.type))}\n\n{fence(_text(content))}"
+            warning = style.words.unknown.format(escape_markdown(attachment.type))
+            return f"⚠️ {warning}\n\n{write_fence(_content_text(content))}"
 
 
-def _media(attachment: Attachment, style: Style) -> str:
+def _write_media(attachment: Attachment, style: Style) -> str:
     words = style.words
     kinds = {AttachmentType.IMAGE: words.image, AttachmentType.AUDIO: words.audio, AttachmentType.VIDEO: words.video}
     kind = kinds[AttachmentType(attachment.type)]
-    media, title = media_of(attachment.content), escaped(attachment.title or "")
+    media, title = read_media(attachment.content), escape_markdown(attachment.title or "")
     if media.url:
-        return f"{kind}: [{title or escaped(media.url)}]({quote(media.url, safe=_URL_SAFE)})"
-    name = title or escaped(attachment.id)
+        return f"{kind}: [{title or escape_markdown(media.url)}]({quote(media.url, safe=_URL_SAFE)})"
+    name = title or escape_markdown(attachment.id)
     if media.mime:
-        return f"{kind}: {name} ({words.embedded.format(escaped(media.mime), media.size)})"
-    return f"{kind}: {name} ({words.no_link}: {code_span(media.text[:MAX_NAME])})"
+        return f"{kind}: {name} ({words.embedded.format(escape_markdown(media.mime), media.size)})"
+    return f"{kind}: {name} ({words.no_link}: {write_code_span(media.text[:MAX_NAME])})"
 
 
-def _formula(formula: str, style: Style) -> str:
+def _write_formula(formula: str, style: Style) -> str:
     is_plain = formula and not re.search(r"\$|`|<|\n\s*\n|^\s*(?:[-+*>#=]|\d+[.)])", formula, re.MULTILINE)
     if style.is_for_terminal or not is_plain:
-        return fence(formula, "latex")
+        return write_fence(formula, "latex")
     return f"$$\n{formula}\n$$"
 
 
-def _table(table: Table) -> str:
+def _write_table(table: Table) -> str:
     rows = [table.columns, ("---",) * len(table.columns)]
-    lines = [f"| {' | '.join(map(escaped, rows[0]))} |", f"| {' | '.join(rows[1])} |"]
-    return "\n".join([*lines, *(f"| {' | '.join(map(escaped, row))} |" for row in table.rows)])
+    lines = [f"| {' | '.join(map(escape_markdown, rows[0]))} |", f"| {' | '.join(rows[1])} |"]
+    return "\n".join([*lines, *(f"| {' | '.join(map(escape_markdown, row))} |" for row in table.rows)])
 
 
-def _source(content: Json) -> str:
+def _write_source(content: Json) -> str:
     is_json = not isinstance(content, str) or content.lstrip().startswith(("{", "["))
-    return fence(_text(content), "json" if is_json else "")
+    return write_fence(_content_text(content), "json" if is_json else "")
 
 
-def _language(name: str | None) -> str:
+def _clean_language(name: str | None) -> str:
     word = (name or "").strip()
     return word if _LANGUAGE.fullmatch(word) else ""
 
 
-def _text(content: Json) -> str:
+def _content_text(content: Json) -> str:
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, indent=2)

@@ -37,20 +37,20 @@ class Media:
     text: str = ""
 
 
-def table_of(content: Json) -> Table | None:
+def read_table(content: Json) -> Table | None:
     if isinstance(content, str):
-        parsed = _parsed(content)
-        return _text_table(content) if parsed is None else table_of(parsed)
+        parsed = _parse_text(content)
+        return _parse_table(content) if parsed is None else read_table(parsed)
     if isinstance(content, dict):
         rows = content.get("rows")
         columns = content.get("columns")
-        return _table(columns if isinstance(columns, list) else [], rows) if isinstance(rows, list) else None
-    return _table([], content) if isinstance(content, list) else None
+        return _make_table(columns if isinstance(columns, list) else [], rows) if isinstance(rows, list) else None
+    return _make_table([], content) if isinstance(content, list) else None
 
 
-def chart_of(content: Json) -> Table | None:
+def read_chart(content: Json) -> Table | None:
     """The numbers of a Chart.js configuration: a row for each label, a column for each dataset."""
-    config = _parsed(content) if isinstance(content, str) else content
+    config = _parse_text(content) if isinstance(content, str) else content
     data = config.get("data") if isinstance(config, dict) else None
     labels = data.get("labels") if isinstance(data, dict) else None
     given = data.get("datasets") if isinstance(data, dict) else None
@@ -66,11 +66,11 @@ def chart_of(content: Json) -> Table | None:
         [names[at] if at < len(names) else "", *(values[at] if at < len(values) else "" for values in series)]
         for at in range(max(count, len(names)))
     ]
-    return _table(["", *(cell(item.get("label")) for item in datasets)], rows)
+    return _make_table(["", *(write_cell(item.get("label")) for item in datasets)], rows)
 
 
-def media_of(content: Json) -> Media:
-    text = content.strip() if isinstance(content, str) else cell(content)
+def read_media(content: Json) -> Media:
+    text = content.strip() if isinstance(content, str) else write_cell(content)
     data = _DATA_URI.match(text)
     if data:
         body = len(text) - data.end()
@@ -78,7 +78,7 @@ def media_of(content: Json) -> Media:
     return Media(url=text) if _WEB.match(text) else Media(text=text)
 
 
-def cell(value: Json) -> str:
+def write_cell(value: Json) -> str:
     """A value as one line of a table."""
     if value is None:
         return ""
@@ -86,38 +86,40 @@ def cell(value: Json) -> str:
     return " ".join(text.split())
 
 
-def _table(columns: Sequence[Json], rows: list[Json]) -> Table | None:
+def _make_table(columns: Sequence[Json], rows: list[Json]) -> Table | None:
     if not columns and rows and isinstance(rows[0], dict):
         columns = list(rows[0])
     width = max([len(columns), *(len(row) if isinstance(row, list) else 1 for row in rows)])
     if not 0 < width <= _MAX_COLUMNS or width * len(rows) > _MAX_CELLS:
         return None
-    keys = [_named(column, ("key", "field", "name", "id", "title")) for column in columns]
-    heads = [_named(column, ("title", "label", "name", "header", "key")) for column in columns]
-    return Table(_padded(heads, width), tuple(_padded(list(_cells(row, keys)), width) for row in rows))
+    keys = [_column_name(column, ("key", "field", "name", "id", "title")) for column in columns]
+    heads = [_column_name(column, ("title", "label", "name", "header", "key")) for column in columns]
+    return Table(_pad_cells(heads, width), tuple(_pad_cells(list(_read_cells(row, keys)), width) for row in rows))
 
 
-def _named(column: Json, names: Sequence[str]) -> str:
-    return cell(next((column[name] for name in names if name in column), "") if isinstance(column, dict) else column)
+def _column_name(column: Json, names: Sequence[str]) -> str:
+    return write_cell(
+        next((column[name] for name in names if name in column), "") if isinstance(column, dict) else column
+    )
 
 
-def _cells(row: Json, keys: list[str]) -> Iterator[str]:
+def _read_cells(row: Json, keys: list[str]) -> Iterator[str]:
     if isinstance(row, dict):
-        yield from (cell(row.get(key)) for key in keys)
+        yield from (write_cell(row.get(key)) for key in keys)
     else:
-        yield from map(cell, row if isinstance(row, list) else [row])
+        yield from map(write_cell, row if isinstance(row, list) else [row])
 
 
-def _padded(cells: Sequence[str], width: int) -> tuple[str, ...]:
+def _pad_cells(cells: Sequence[str], width: int) -> tuple[str, ...]:
     return (*cells, *[""] * (width - len(cells)))
 
 
-def _text_table(text: str) -> Table | None:
+def _parse_table(text: str) -> Table | None:
     lines = text.strip().splitlines(keepends=True)
     if not lines or len(lines) > _MAX_CELLS:
         return None
     if len(lines) > 1 and "|" in lines[0] and _RULE.fullmatch(lines[1].rstrip()):
-        table = [_markdown_row(line) for line in (lines[0], *lines[2:]) if line.strip()]
+        table = [_split_row(line) for line in (lines[0], *lines[2:]) if line.strip()]
     else:
         mark = max(",\t;|", key=lines[0].count)
         if mark not in lines[0]:
@@ -126,16 +128,16 @@ def _text_table(text: str) -> Table | None:
             table = [row for row in csv.reader(lines, delimiter=mark, skipinitialspace=True) if row]
         except csv.Error:
             return None
-    return _table(table[0], [list[Json](row) for row in table[1:]]) if table else None
+    return _make_table(table[0], [list[Json](row) for row in table[1:]]) if table else None
 
 
-def _markdown_row(line: str) -> list[str]:
+def _split_row(line: str) -> list[str]:
     body = line.strip().removeprefix("|")
     body = body[:-1] if body.endswith("|") and not body.endswith("\\|") else body
     return [part.strip().replace("\\|", "|") for part in _PIPE.split(body)]
 
 
-def _parsed(text: str) -> Json:
+def _parse_text(text: str) -> Json:
     if not text.lstrip().startswith(("{", "[")):
         return None
     try:

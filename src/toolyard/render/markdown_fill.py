@@ -12,8 +12,8 @@ from toolyard.protocol.replies.placeholders import Placeholder, placeholders
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.replies.values import TYPES
 from toolyard.protocol.reply import Attachment, Reply
-from toolyard.render.markdown_blocks import MAX_NAME, Style, block, code_span, inline, name_of
-from toolyard.render.markdown_inert import Span, escaped, layout
+from toolyard.render.markdown_blocks import MAX_NAME, Style, attachment_name, write_block, write_code_span, write_inline
+from toolyard.render.markdown_inert import Span, escape_markdown, read_layout
 
 _CONTAINER = compile_pattern(r"(?:[ \t]{0,20}(?:>|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t])))*+[ \t]*")
 _MARKER = re.compile(r"[^>\s]")
@@ -23,30 +23,30 @@ _WORDS = {  # a placeholder without attachment, and one with another
 }
 
 
-def filled(reply: Reply, style: Style) -> tuple[str, frozenset[str]]:
+def fill_placeholders(reply: Reply, style: Style) -> tuple[str, frozenset[str]]:
     """The content, and the ids of the attachments that stand in it."""
     choice, page = _Choice(reply, style), _Page()
-    found = layout(reply.content)
+    found = read_layout(reply.content)
     ends = {end for _, end in found.blocks}
-    fenced, indented = _numbers(found.fences), _numbers(found.indented)
+    fenced, indented = _line_numbers(found.fences), _line_numbers(found.indented)
     places = list(placeholders(reply.content))
     waiting: list[str] = []
     at = number = 0
     for line_number, line in enumerate(reply.content.split("\n")):
         if waiting and line_number in ends:
-            page.apart(waiting)
+            page.add_apart(waiting)
             waiting = []
         here: list[Placeholder] = []
         while number < len(places) and places[number].start < at + len(line):
             here += [places[number]] if line_number not in fenced else []
             number += 1
-        if _stand_alone(line, at, here):
-            lead = "" if line_number in indented else _lead(line)
-            page.apart([part for place in here for part in choice.in_place(place)], lead)
+        if _is_line_of_placeholders(line, at, here):
+            lead = "" if line_number in indented else _read_lead(line)
+            page.add_apart([part for place in here for part in choice.choose_block(place)], lead)
         else:
-            page.add("".join(_in_line(choice, line, at, here, waiting)))
+            page.add("".join(_fill_line(choice, line, at, here, waiting)))
         at += len(line) + 1
-    page.apart(waiting)
+    page.add_apart(waiting)
     return "\n".join(page.lines).strip("\n"), frozenset(choice.written)
 
 
@@ -63,7 +63,7 @@ class _Page:
         self.gap = None
         self.lines.append(line)
 
-    def apart(self, parts: Sequence[str], lead: str = "") -> None:
+    def add_apart(self, parts: Sequence[str], lead: str = "") -> None:
         """``parts`` inside the list items and quotes that ``lead`` begins or goes on with."""
         if not parts:
             return
@@ -84,64 +84,64 @@ class _Choice:
     written: set[str] = field(default_factory=set)
     short: dict[str, str | None] = field(default_factory=dict)  # what may stand in a sentence, by id
 
-    def in_line(self, found: Placeholder, later: list[str]) -> str:
+    def choose_inline(self, found: Placeholder, later: list[str]) -> str:
         """In a sentence; what needs lines of its own comes ``later``."""
         item = self.reply.attachments.get(found.id)
         if item is None:
-            return self._fault(found, None)
+            return self._write_fault(found, None)
         if item.id not in self.short:
-            self.short[item.id] = inline(item, self.style)
+            self.short[item.id] = write_inline(item, self.style)
         short = self.short[item.id]
         if short is None or (item.id in self.written and len(short) > MAX_NAME):
-            later += self._once(item)
-            short = name_of(item)
+            later += self._write_once(item)
+            short = attachment_name(item)
         self.written.add(item.id)
-        return short + (f" ({self._fault(found, item)})" if item.type != found.type else "")
+        return short + (f" ({self._write_fault(found, item)})" if item.type != found.type else "")
 
-    def in_place(self, found: Placeholder) -> Iterator[str]:
+    def choose_block(self, found: Placeholder) -> Iterator[str]:
         item = self.reply.attachments.get(found.id)
         if item is None or item.type != found.type:
-            yield self._fault(found, item)
+            yield self._write_fault(found, item)
         if item is not None:
-            yield from self._once(item) or [name_of(item)]
+            yield from self._write_once(item) or [attachment_name(item)]
 
-    def _once(self, item: Attachment) -> list[str]:
+    def _write_once(self, item: Attachment) -> list[str]:
         if item.id in self.written:
             return []
         self.written.add(item.id)
-        return [block(item, self.style)]
+        return [write_block(item, self.style)]
 
-    def _fault(self, found: Placeholder, item: Attachment | None) -> str:
+    def _write_fault(self, found: Placeholder, item: Attachment | None) -> str:
         missing, mismatched = _WORDS[self.style.language]
         shown = f"{{{{{found.type}:{found.id}}}}}"
         if item is None:
-            return f"⚠️ {code_span(shown)}: {missing}" if found.type in TYPES else escaped(shown)
-        return f"⚠️ {code_span(shown)}: {mismatched.format(escaped(item.type[:MAX_NAME]))}"
+            return f"⚠️ {write_code_span(shown)}: {missing}" if found.type in TYPES else escape_markdown(shown)
+        return f"⚠️ {write_code_span(shown)}: {mismatched.format(escape_markdown(item.type[:MAX_NAME]))}"
 
 
-def _stand_alone(line: str, at: int, here: Sequence[Placeholder]) -> bool:
+def _is_line_of_placeholders(line: str, at: int, here: Sequence[Placeholder]) -> bool:
     """Whether there is nothing on the line, which begins ``at``, but placeholders."""
-    texts, end = [], len(_lead(line))
+    texts, end = [], len(_read_lead(line))
     for place in here:
         texts.append(line[end : place.start - at])
         end = place.end - at
     return bool(here) and not "".join([*texts, line[end:]]).strip()
 
 
-def _in_line(choice: _Choice, line: str, at: int, here: Sequence[Placeholder], later: list[str]) -> Iterator[str]:
+def _fill_line(choice: _Choice, line: str, at: int, here: Sequence[Placeholder], later: list[str]) -> Iterator[str]:
     end = 0
     for place in here:
         yield line[end : place.start - at]
-        yield choice.in_line(place, later)
+        yield choice.choose_inline(place, later)
         end = place.end - at
     yield line[end:]
 
 
-def _lead(line: str) -> str:
+def _read_lead(line: str) -> str:
     """The signs of quotes and list items that a line begins with, and its indentation."""
     match = _CONTAINER.match(line)
     return match[0] if match else ""
 
 
-def _numbers(spans: Sequence[Span]) -> set[int]:
+def _line_numbers(spans: Sequence[Span]) -> set[int]:
     return {number for start, end in spans for number in range(start, end)}

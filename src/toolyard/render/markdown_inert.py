@@ -1,7 +1,7 @@
 """Markdown that does nothing but be read, and text in which every character can be seen.
 
-``inert`` changes a document as little as it can: outside code a tag becomes text, a picture becomes a link to it, and
-a link that leads elsewhere than http, https, mailto or the document itself becomes text. It holds for every viewer
+``make_inert`` changes a document as little as it can: outside code a tag becomes text, a picture becomes a link to it,
+and a link that leads elsewhere than http, https, mailto or the document itself becomes text. It holds for every viewer
 that follows CommonMark or GFM, with or without HTML: what such a viewer takes for code is found with a parser, and
 where viewers may differ (indented code, tables, deep nesting) nothing is. Time in proportion to the text.
 """
@@ -43,31 +43,31 @@ class Layout:
     blocks: tuple[Span, ...]
 
 
-def visible(text: str) -> str:
+def make_visible(text: str) -> str:
     """``text`` with line feeds as its only line ends, and each control or direction character by its name or sign."""
-    return _CONTROL.sub(_sign, text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _CONTROL.sub(_name_character, text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """``text`` as one line of Markdown that means nothing but itself."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def inert(document: str) -> str:
+def make_inert(document: str) -> str:
     for _ in range(_MAX_PASSES):
-        found = layout(document)
-        once = _pass(document, found)
+        found = read_layout(document)
+        once = _make_inert_once(document, found)
         if once == document:
             return document
         document = once
-    return _guarded(document, is_code_known=False)  # what changes the layout with every pass is all text
+    return _guard_text(document, is_code_known=False)  # what changes the layout with every pass is all text
 
 
-def layout(document: str) -> Layout:
+def read_layout(document: str) -> Layout:
     found: dict[str, list[Span]] = {"fence": [], "code_block": [], "inline": []}
     blocks: list[Span] = []
     tables = 0
-    for token in _parser().parse(document):
+    for token in _make_parser().parse(document):
         tables += {"table_open": 1, "table_close": -1}.get(token.type, 0)
         if token.map is None:
             continue
@@ -80,7 +80,7 @@ def layout(document: str) -> Layout:
 
 
 @cache
-def _parser() -> "MarkdownIt":
+def _make_parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
@@ -88,19 +88,19 @@ def _parser() -> "MarkdownIt":
     return parser
 
 
-def _pass(document: str, found: Layout) -> str:
+def _make_inert_once(document: str, found: Layout) -> str:
     lines = document.split("\n")
     pieces: list[str] = []
     at = 0
-    for start, end, is_text in _regions(found):
-        pieces += [_guarded("\n".join(lines[at:start]), is_code_known=False)] if start > at else []
+    for start, end, is_text in _list_regions(found):
+        pieces += [_guard_text("\n".join(lines[at:start]), is_code_known=False)] if start > at else []
         region = "\n".join(lines[start:end])
-        pieces += [_guarded(region, is_code_known=True) if is_text else region] if end > start else []
+        pieces += [_guard_text(region, is_code_known=True) if is_text else region] if end > start else []
         at = max(at, end)
-    return "\n".join([*pieces, *([_guarded("\n".join(lines[at:]), is_code_known=False)] if at < len(lines) else [])])
+    return "\n".join([*pieces, *([_guard_text("\n".join(lines[at:]), is_code_known=False)] if at < len(lines) else [])])
 
 
-def _regions(found: Layout) -> Iterator[tuple[int, int, bool]]:
+def _list_regions(found: Layout) -> Iterator[tuple[int, int, bool]]:
     """Code and running text in order; nothing twice."""
     last = 0
     spans = [(*span, False) for span in found.fences] + [(*span, True) for span in found.texts]
@@ -110,18 +110,18 @@ def _regions(found: Layout) -> Iterator[tuple[int, int, bool]]:
             last = end
 
 
-def _guarded(text: str, *, is_code_known: bool) -> str:
+def _guard_text(text: str, *, is_code_known: bool) -> str:
     """``text`` without anything active; when it is one paragraph, code in it stays as it is."""
     if not is_code_known:
-        text = _SHORT_CODE.sub(lambda match: escaped(match[1]) if "<" in match[1] else match[0], text)
-    ticks = _ticks(text) if is_code_known else {}
+        text = _SHORT_CODE.sub(lambda match: escape_markdown(match[1]) if "<" in match[1] else match[0], text)
+    ticks = _find_backticks(text) if is_code_known else {}
     pieces: list[str] = []
     at = 0
     while match := _ACTIVE.search(text, at):
         pieces.append(text[at : match.start()])
         found, at = match[0], match.end()
         if found[0] == "`":
-            end = _closing(ticks, match) if is_code_known else None
+            end = _find_closing(ticks, match) if is_code_known else None
             at = end or at
             pieces.append(_LINE_WITH_TAG.sub(r"\1&lt;", text[match.start() : at]))
         elif found == "<" and (link := _AUTOLINK.match(text, match.start())):
@@ -133,11 +133,11 @@ def _guarded(text: str, *, is_code_known: bool) -> str:
             pieces.append("[" + (picture[1] if picture[1].strip() else "image"))
             at = picture.end()
         else:
-            pieces.append(_harmless(text, match))
+            pieces.append(_make_harmless(text, match))
     return "".join([*pieces, text[at:]])
 
 
-def _harmless(text: str, match: re.Match[str]) -> str:
+def _make_harmless(text: str, match: re.Match[str]) -> str:
     found = match[0]
     if found in {"<", "\\<"}:
         return "&lt;"
@@ -157,7 +157,7 @@ def _leads_elsewhere(destination: str) -> bool:
     return scheme is not None and scheme[1] not in _SAFE_SCHEMES
 
 
-def _ticks(text: str) -> dict[int, list[int]]:
+def _find_backticks(text: str) -> dict[int, list[int]]:
     """Where the runs of backticks begin, by their length."""
     runs: dict[int, list[int]] = {}
     for match in re.finditer("`+", text):
@@ -165,7 +165,7 @@ def _ticks(text: str) -> dict[int, list[int]]:
     return runs
 
 
-def _closing(ticks: dict[int, list[int]], opening: re.Match[str]) -> int | None:
+def _find_closing(ticks: dict[int, list[int]], opening: re.Match[str]) -> int | None:
     """Where the code ends that these backticks begin."""
     length = len(opening[0])
     same = ticks.get(length, [])
@@ -173,7 +173,7 @@ def _closing(ticks: dict[int, list[int]], opening: re.Match[str]) -> int | None:
     return same[number] + length if number < len(same) else None
 
 
-def _sign(match: re.Match[str]) -> str:
+def _name_character(match: re.Match[str]) -> str:
     code = ord(match[0])
     if code < 0x20:
         return chr(0x2400 + code)

@@ -21,6 +21,6 @@ _OF_AN_ATTACHMENT = {
 }
 
 
-def problem_text(problem: Problem, language: Language) -> str:
+def write_problem(problem: Problem, language: Language) -> str:
     chinese = (_OF_THE_REPLY if problem.id is None else _OF_AN_ATTACHMENT).get(problem.code)
     return problem.message if chinese is None or language is not Language.CHINESE else chinese.format(problem.id)

@@ -13,9 +13,9 @@ from rich.text import Text
 
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.reply import Reply, ReplyError
-from toolyard.render.failure import failure_texts
-from toolyard.render.markdown import body, visible_reply
-from toolyard.render.markdown_inert import visible
+from toolyard.render.failure import build_failure_texts
+from toolyard.render.markdown import make_reply_visible, write_body
+from toolyard.render.markdown_inert import make_visible
 from toolyard.render.terminal_markdown import ReplyMarkdown
 
 MIN_WIDTH = 20
@@ -44,22 +44,22 @@ _WORDS = {
 
 
 def to_terminal(reply: Reply | ReplyError, language: Language = Language.ENGLISH, *, width: int, colour: bool) -> str:
-    console = _console(max(MIN_WIDTH, width), colour=colour)
+    console = _make_console(max(MIN_WIDTH, width), colour=colour)
     if isinstance(reply, ReplyError):
-        _print(console, *_failure(reply, language))
+        _print_all(console, *_write_failure(reply, language))
     else:
-        reply = visible_reply(reply)
+        reply = make_reply_visible(reply)
         words = _WORDS[language]
         if reply.think and reply.think.strip():
-            _print(console, _think(reply.think.strip(), language, console), Text())
-        shown, rest = _cut(body(reply, language))
-        _print(console, ReplyMarkdown(shown, words.lines))
+            _print_all(console, _write_think(reply.think.strip(), language, console), Text())
+        shown, rest = _cut_text(write_body(reply, language))
+        _print_all(console, ReplyMarkdown(shown, words.lines))
         if rest:
-            _print(console, Text(words.characters.format(rest), style="dim"))
-    return _net(console.file.getvalue() if isinstance(console.file, io.StringIO) else "", colour=colour)
+            _print_all(console, Text(words.characters.format(rest), style="dim"))
+    return _strip_controls(console.file.getvalue() if isinstance(console.file, io.StringIO) else "", colour=colour)
 
 
-def _console(width: int, *, colour: bool) -> Console:
+def _make_console(width: int, *, colour: bool) -> Console:
     return Console(
         file=io.StringIO(),
         width=width,
@@ -75,20 +75,20 @@ def _console(width: int, *, colour: bool) -> Console:
     )
 
 
-def _print(console: Console, *parts: RenderableType) -> None:
+def _print_all(console: Console, *parts: RenderableType) -> None:
     for part in parts:
         console.print(part, soft_wrap=False)
 
 
-def _failure(error: ReplyError, language: Language) -> list[Text]:
-    texts = failure_texts(error, language)
-    raw, rest = _cut(visible(texts.raw))
+def _write_failure(error: ReplyError, language: Language) -> list[Text]:
+    texts = build_failure_texts(error, language)
+    raw, rest = _cut_text(make_visible(texts.raw))
     more = [Text(_WORDS[language].characters.format(rest), style="dim")] if rest else []
     title = Text(texts.title, style="bold yellow")
-    return [title, Text(), Text(visible(texts.error)), Text(), Text(texts.raw_label), Text(), Text(raw), *more]
+    return [title, Text(), Text(make_visible(texts.error)), Text(), Text(texts.raw_label), Text(), Text(raw), *more]
 
 
-def _think(think: str, language: Language, console: Console) -> Text:
+def _write_think(think: str, language: Language, console: Console) -> Text:
     words = _WORDS[language]
     beginning = Text(think[: console.width * (_MAX_THINK + 1)])
     lines = [line.plain.rstrip() for line in beginning.wrap(console, console.width - 2)]
@@ -96,7 +96,7 @@ def _think(think: str, language: Language, console: Console) -> Text:
     return Text("\n".join(f"│ {line}".rstrip() for line in [words.think, *lines[:_MAX_THINK], *folded]), style="dim")
 
 
-def _cut(text: str) -> tuple[str, int]:
+def _cut_text(text: str) -> tuple[str, int]:
     """What is shown of a text, up to the end of a line if one is near, and how many characters are not."""
     if len(text) <= _MAX_SHOWN:
         return text, 0
@@ -105,8 +105,10 @@ def _cut(text: str) -> tuple[str, int]:
     return text[:end], len(text) - end
 
 
-def _net(output: str, *, colour: bool) -> str:
+def _strip_controls(output: str, *, colour: bool) -> str:
     """The last word: colours if wanted, line feeds, and nothing else that a terminal would obey."""
     parts = _SEQUENCE.split(output)
-    kept = [part if number % 2 and colour else "" if number % 2 else visible(part) for number, part in enumerate(parts)]
+    kept = [
+        part if number % 2 and colour else "" if number % 2 else make_visible(part) for number, part in enumerate(parts)
+    ]
     return "\n".join(line.rstrip() for line in "".join(kept).split("\n")).strip("\n") + "\n"

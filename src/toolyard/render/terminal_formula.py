@@ -28,7 +28,7 @@ _SCRIPT = re.compile(r"([_^])(?:\{([^{}\\]*)\}|([0-9A-Za-z+\-]))")
 _BLANKS = re.compile(r"[ \t]{2,}")
 
 
-def readable(tex: str) -> str:
+def make_readable(tex: str) -> str:
     if len(tex) > _MAX_TEX:
         return tex
     text = _SPACING.sub(" ", tex)
@@ -36,20 +36,20 @@ def readable(tex: str) -> str:
     for _ in range(_MAX_FRACTIONS):
         before = text
         text = _NAMED.sub(r"\1", text)
-        text = _SCRIPT.sub(_script, text)
-        text = _FRACTION.sub(lambda match: f"{_grouped(match[1])}/{_grouped(match[2])}", text)
+        text = _SCRIPT.sub(_write_script, text)
+        text = _FRACTION.sub(lambda match: f"{_remove_groups(match[1])}/{_remove_groups(match[2])}", text)
         text = _ROOT.sub(r"√(\1)", text)
         if text == before:
             break
     return _BLANKS.sub(" ", text).strip()
 
 
-def _grouped(text: str) -> str:
+def _remove_groups(text: str) -> str:
     text = text.strip()
     return text if len(text) <= 1 or text.isalnum() else f"({text})"
 
 
-def _script(match: re.Match[str]) -> str:
+def _write_script(match: re.Match[str]) -> str:
     inner = match[2] if match[3] is None else match[3]
     table = _UP if match[1] == "^" else _DOWN
     if inner and all(ord(char) in table for char in inner):

@@ -16,9 +16,9 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from toolyard.render.formulas import find_formulas
-from toolyard.render.markdown_inert import visible
+from toolyard.render.markdown_inert import make_visible
 from toolyard.render.terminal_diagram import Drawings
-from toolyard.render.terminal_formula import readable
+from toolyard.render.terminal_formula import make_readable
 
 _MAX_LINES = 400
 _MAX_COLOURED = 20_000
@@ -50,7 +50,7 @@ class _Code(CodeBlock):
         if drawing is not None:
             yield Text(drawing, no_wrap=True)
         elif name in {"latex", "math", "tex"} and source.count("\n") < _MAX_LINES:
-            yield Padding(Text(readable(source)), (0, 0, 0, 2))
+            yield Padding(Text(make_readable(source)), (0, 0, 0, 2))
         else:
             yield from self._code(source)
 
@@ -92,24 +92,24 @@ class ReplyMarkdown(Markdown):
         super().__init__("", hyperlinks=False)  # an address that can be seen, and no escape sequence around it
         parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
         find_formulas(parser)
-        self.parsed = [_as_fence(token) if token.type == "math_block" else token for token in parser.parse(markup)]
+        self.parsed = [_to_fence(token) if token.type == "math_block" else token for token in parser.parse(markup)]
         self.drawings = Drawings()
         self.more = more
         for token in self.parsed:
             if token.children:
-                token.children = list(_without_echo(token.children))
+                token.children = list(_remove_echo(token.children))
 
 
-def _as_fence(formula: Token) -> Token:
-    return Token("fence", "code", 0, content=_tex(formula), info="latex", block=True)
+def _to_fence(formula: Token) -> Token:
+    return Token("fence", "code", 0, content=_formula_source(formula), info="latex", block=True)
 
 
-def _tex(formula: Token) -> str:
+def _formula_source(formula: Token) -> str:
     """Its source, which went through ``inert``: what was made of ``<`` there is no TeX."""
     return formula.content.strip().replace("&lt;", "<")
 
 
-def _without_echo(tokens: list[Token]) -> Iterator[Token]:
+def _remove_echo(tokens: list[Token]) -> Iterator[Token]:
     """A link whose text is its address already is that text."""
     skipped = 0
     for number, token in enumerate(tokens):
@@ -124,6 +124,6 @@ def _without_echo(tokens: list[Token]) -> Iterator[Token]:
             skipped = 0
             continue
         if token.type.startswith("math_inline"):  # as it was written: its stars and backslashes are no Markdown
-            token.type, token.content = "text", f"{token.markup}{_tex(token)}{token.markup}"
-        token.content = visible(token.content)  # entities are characters by now
+            token.type, token.content = "text", f"{token.markup}{_formula_source(token)}{token.markup}"
+        token.content = make_visible(token.content)  # entities are characters by now
         yield token

@@ -24,7 +24,7 @@ class Address:
         return not self.href.startswith("mailto:")
 
 
-def address(url: str) -> Address | None:
+def parse_address(url: str) -> Address | None:
     url = url.strip()
     if len(url) > MAX_ADDRESS or _UNSAFE.search(url):
         return None
@@ -32,17 +32,17 @@ def address(url: str) -> Address | None:
     if mail:
         return Address(f"mailto:{url[7:]}", mail[1])
     web = _WEB.fullmatch(url)
-    host = _ascii(web[2].rpartition("@")[2]) if web else None
+    host = _to_ascii(web[2].rpartition("@")[2]) if web else None
     return Address(f"{web[1].lower()}://{host}{web[3]}", host) if web and host else None
 
 
-def remote(url: str) -> Address | None:
+def parse_remote_address(url: str) -> Address | None:
     """The address of a picture or sound elsewhere; one without a scheme means https."""
-    found = address(f"https:{url.strip()}" if url.strip().startswith("//") else url)
+    found = parse_address(f"https:{url.strip()}" if url.strip().startswith("//") else url)
     return found if found and found.is_web else None
 
 
-def _ascii(host: str) -> str | None:
+def _to_ascii(host: str) -> str | None:
     if "xn--" in host.lower() or not host.isascii():
         name, colon, port = host.partition(":")
         try:

@@ -7,16 +7,16 @@ from typing import TypeAlias
 from toolyard.protocol.replies.placeholders import Placeholder
 from toolyard.protocol.replies.values import TYPES
 from toolyard.protocol.reply import Attachment, AttachmentType
-from toolyard.render.html.card import note, pending, warning
-from toolyard.render.html.chart import chart
-from toolyard.render.html.code import code_block, inline_code, source_block
-from toolyard.render.html.diagram import diagram
-from toolyard.render.html.formula import formula
-from toolyard.render.html.media import media
+from toolyard.render.html.card import render_note, render_pending, render_warning
+from toolyard.render.html.chart import render_chart
+from toolyard.render.html.code import render_code, render_inline_code, render_source
+from toolyard.render.html.diagram import render_diagram
+from toolyard.render.html.formula import render_formula
+from toolyard.render.html.media import render_media
 from toolyard.render.html.placeholder import Form
 from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.table import table
-from toolyard.render.html.visible import shown
+from toolyard.render.html.table import render_table
+from toolyard.render.html.visible import escape_text
 
 _SHORT = 120  # characters of code that fit in a sentence
 _MAX_NAME = 200
@@ -31,31 +31,31 @@ def can_be_inline(sheet: Sheet, found: Placeholder) -> bool:
         case AttachmentType.LATEX | AttachmentType.IMAGE:
             return True
         case AttachmentType.CODE:
-            source = _text(attachment) if attachment else ""
+            source = _content_text(attachment) if attachment else ""
             return len(source) <= _SHORT and "\n" not in source.strip("\n")
     return False
 
 
-def placed(sheet: Sheet, found: Placeholder, form: Form) -> str:
+def render_placeholder(sheet: Sheet, found: Placeholder, form: Form) -> str:
     """What stands in place of the placeholder."""
     attachment = sheet.attachments.get(found.id)
     inline = form is not Form.BLOCK
     if sheet.partial and (attachment is None or _is_unfinished(sheet, attachment)):
-        return pending(found.type, inline=inline)
+        return render_pending(found.type, inline=inline)
     if attachment is None:
         text = sheet.texts.missing if found.type in TYPES else sheet.texts.unknown_placeholder
-        return warning(text.format(type=found.type, id=found.id), inline=inline)
+        return render_warning(text.format(type=found.type, id=found.id), inline=inline)
     fault = ""
     if attachment.type != found.type:
         text = sheet.texts.mismatched.format(type=found.type, id=found.id, other=attachment.type)
-        fault = warning(text, inline=inline)
+        fault = render_warning(text, inline=inline)
     if form is Form.REFERENCE:
-        return fault + _reference(sheet, attachment)
+        return fault + _render_reference(sheet, attachment)
     key = attachment.id, inline
-    html = sheet.drawn.get(key) or (_inline(sheet, attachment) if inline else block(sheet, attachment))
+    html = sheet.drawn.get(key) or (_render_inline(sheet, attachment) if inline else render_block(sheet, attachment))
     sheet.drawn[key] = html
     if attachment.id in sheet.shown and not sheet.repeats.take(len(html)):
-        return fault + _reference(sheet, attachment)
+        return fault + _render_reference(sheet, attachment)
     sheet.shown.add(attachment.id)
     return fault + html
 
@@ -65,57 +65,59 @@ def _is_unfinished(sheet: Sheet, attachment: Attachment) -> bool:
     return attachment.content == "" or (attachment.id == sheet.writing and attachment.kind is not AttachmentType.CODE)
 
 
-def block(sheet: Sheet, attachment: Attachment) -> str:
+def render_block(sheet: Sheet, attachment: Attachment) -> str:
     if attachment.kind is not None:
         return _BLOCKS[attachment.kind](sheet, attachment)
-    unknown = warning(sheet.texts.unknown.format(type=attachment.type[:_MAX_NAME]))
-    return unknown + source_block(sheet, _text(attachment))
+    unknown = render_warning(sheet.texts.unknown.format(type=attachment.type[:_MAX_NAME]))
+    return unknown + render_source(sheet, _content_text(attachment))
 
 
-def _inline(sheet: Sheet, attachment: Attachment) -> str:
+def _render_inline(sheet: Sheet, attachment: Attachment) -> str:
     match attachment.kind:
         case AttachmentType.LATEX:
-            return formula(sheet, _text(attachment), display=False)
+            return render_formula(sheet, _content_text(attachment), display=False)
         case AttachmentType.IMAGE:
-            return media(sheet, AttachmentType.IMAGE, _text(attachment), attachment.title, inline=True)
-    return inline_code(_text(attachment).strip("\n"))
+            return render_media(sheet, AttachmentType.IMAGE, _content_text(attachment), attachment.title, inline=True)
+    return render_inline_code(_content_text(attachment).strip("\n"))
 
 
-def _reference(sheet: Sheet, attachment: Attachment) -> str:
+def _render_reference(sheet: Sheet, attachment: Attachment) -> str:
     name = (attachment.title or attachment.id)[:_MAX_NAME]
-    return f'<span class="reference">{shown(sheet.texts.elsewhere.format(name=name))}</span>'
+    return f'<span class="reference">{escape_text(sheet.texts.elsewhere.format(name=name))}</span>'
 
 
-def _text(attachment: Attachment) -> str:
+def _content_text(attachment: Attachment) -> str:
     content = attachment.content
     return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
-def _formula(sheet: Sheet, attachment: Attachment) -> str:
-    title = f'<div class="title">{shown(attachment.title)}</div>' if attachment.title else ""
-    return title + formula(sheet, _text(attachment), display=True) + "\n"
+def _render_formula(sheet: Sheet, attachment: Attachment) -> str:
+    title = f'<div class="title">{escape_text(attachment.title)}</div>' if attachment.title else ""
+    return title + render_formula(sheet, _content_text(attachment), display=True) + "\n"
 
 
-def _media(kind: AttachmentType) -> _Draw:
-    return lambda sheet, attachment: media(sheet, kind, _text(attachment), attachment.title)
+def _media_renderer(kind: AttachmentType) -> _Draw:
+    return lambda sheet, attachment: render_media(sheet, kind, _content_text(attachment), attachment.title)
 
 
 _BLOCKS: dict[AttachmentType, _Draw] = {
-    AttachmentType.MERMAID: lambda sheet, it: diagram(sheet, _text(it), it.title),
-    AttachmentType.CODE: lambda sheet, it: code_block(sheet, _text(it), it.language, it.title),
-    AttachmentType.LATEX: _formula,
-    AttachmentType.IMAGE: _media(AttachmentType.IMAGE),
-    AttachmentType.TABLE: lambda sheet, it: table(sheet, it.content, it.title),
-    AttachmentType.CHART: lambda sheet, it: chart(sheet, it.content, it.title),
-    AttachmentType.AUDIO: _media(AttachmentType.AUDIO),
-    AttachmentType.VIDEO: _media(AttachmentType.VIDEO),
+    AttachmentType.MERMAID: lambda sheet, it: render_diagram(sheet, _content_text(it), it.title),
+    AttachmentType.CODE: lambda sheet, it: render_code(sheet, _content_text(it), it.language, it.title),
+    AttachmentType.LATEX: _render_formula,
+    AttachmentType.IMAGE: _media_renderer(AttachmentType.IMAGE),
+    AttachmentType.TABLE: lambda sheet, it: render_table(sheet, it.content, it.title),
+    AttachmentType.CHART: lambda sheet, it: render_chart(sheet, it.content, it.title),
+    AttachmentType.AUDIO: _media_renderer(AttachmentType.AUDIO),
+    AttachmentType.VIDEO: _media_renderer(AttachmentType.VIDEO),
 }
 
 
-def rest(sheet: Sheet) -> str:
+def render_rest(sheet: Sheet) -> str:
     """The attachments that have not been shown in the text."""
     left = [attachment for id_, attachment in sheet.attachments.items() if id_ not in sheet.shown]
     if not left:
         return ""
-    named = (f'<div class="attachment-id">{shown(one.id[:_MAX_NAME])}</div>{block(sheet, one)}' for one in left)
-    return f'<section class="rest">{note(sheet.texts.rest)}{"".join(named)}</section>\n'
+    named = (
+        f'<div class="attachment-id">{escape_text(one.id[:_MAX_NAME])}</div>{render_block(sheet, one)}' for one in left
+    )
+    return f'<section class="rest">{render_note(sheet.texts.rest)}{"".join(named)}</section>\n'

@@ -21,7 +21,7 @@ def bare_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - 
     rest = _REST.match(state.src, at, state.posMax)
     if not scheme or not rest or not state.pending.endswith(scheme[0]):
         return False
-    end = at + 3 + len(_trimmed(rest[1]))
+    end = at + 3 + len(_trim_address(rest[1]))
     if end == rest.end() and state.src[end : end + 1].isalnum() and not set("/?#") & set(rest[1]):
         return False  # a name that goes on in other letters is not the name it begins with
     url = scheme[0] + state.src[at:end]
@@ -33,7 +33,7 @@ def bare_link_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - 
     return True
 
 
-def _trimmed(rest: str) -> str:
+def _trim_address(rest: str) -> str:
     """Without the punctuation of the sentence; a closing bracket stays when its opening one is inside."""
     extra = rest.count(")") - rest.count("(")
     while rest and (rest[-1] in _AFTER or (rest[-1] == ")" and extra > 0)):

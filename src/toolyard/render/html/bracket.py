@@ -23,7 +23,7 @@ class Brackets:
         """Take all brackets that are only text in one step."""
         text, end = state.src, state.pos
         if text is not self._text:
-            self._text, self._open = text, openings(text)
+            self._text, self._open = text, find_openings(text)
         if self._open is None:
             return False
         while end < state.posMax:
@@ -39,7 +39,7 @@ class Brackets:
         return True
 
 
-def openings(text: str) -> frozenset[int] | None:
+def find_openings(text: str) -> frozenset[int] | None:
     """Where links and pictures may begin; None: the text has few brackets, and each is looked at for itself."""
     if text.count("[") <= FEW:
         return None

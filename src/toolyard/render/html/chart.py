@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from html import escape
 
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.render.html.card import figure, note, warning
-from toolyard.render.html.code import source_block
+from toolyard.render.html.card import render_figure, render_note, render_warning
+from toolyard.render.html.code import render_source
 from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.table import Table, table_html
+from toolyard.render.html.table import Table, table_to_html
 
 _TYPES = frozenset({"bar", "line", "pie", "doughnut", "radar", "scatter", "bubble", "polararea"})
 _MAX_SETS = 20
@@ -21,7 +21,7 @@ _MAX_NAME = 500
 
 
 @dataclass(frozen=True, slots=True)
-class _Set:
+class _DataSet:
     label: str
     type: str | None
     data: tuple[Json, ...]
@@ -35,7 +35,7 @@ class _Set:
 class _Chart:
     type: str
     labels: tuple[str, ...]
-    sets: tuple[_Set, ...]
+    sets: tuple[_DataSet, ...]
     extras: JsonObject
 
     @property
@@ -46,46 +46,48 @@ class _Chart:
         labels: list[Json] = [*self.labels[:_MAX_POINTS]]
         return {"type": self.type, "labels": labels, "datasets": [one.to_dict() for one in self.sets], **self.extras}
 
-    def table(self) -> Table:
+    def to_table(self) -> Table:
         rows = tuple(
             (
                 self.labels[number] if number < len(self.labels) else str(number + 1),
-                *(_shown(one.data[number]) if number < len(one.data) else "" for one in self.sets),
+                *(_format_value(one.data[number]) if number < len(one.data) else "" for one in self.sets),
             )
             for number in range(min(self.points, _MAX_POINTS))
         )
         return Table(("", *(one.label for one in self.sets)), rows, self.points)
 
 
-def chart(sheet: Sheet, content: Json, title: str | None) -> str:
+def render_chart(sheet: Sheet, content: Json, title: str | None) -> str:
     try:
-        read = _read(_folded(json.loads(content) if isinstance(content, str) else content))
+        read = _read_chart(_fold_lines(json.loads(content) if isinstance(content, str) else content))
     except (ValueError, RecursionError):
         source = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        return figure("chart-source", title, warning(sheet.texts.chart) + source_block(sheet, source))
+        return render_figure("chart-source", title, render_warning(sheet.texts.chart) + render_source(sheet, source))
     data = escape(json.dumps(read.to_dict(), separators=(",", ":"), allow_nan=False))
     cut = sheet.texts.rows_cut.format(shown=_MAX_POINTS, all=read.points)
-    body = table_html(read.table()) + (note(cut) if read.points > _MAX_POINTS else "")
+    body = table_to_html(read.to_table()) + (render_note(cut) if read.points > _MAX_POINTS else "")
     own = read.extras.get("title")
-    return figure("chart", title or (own if isinstance(own, str) else None), body, attributes=f' data-chart="{data}"')
+    return render_figure(
+        "chart", title or (own if isinstance(own, str) else None), body, attributes=f' data-chart="{data}"'
+    )
 
 
-def _read(config: JsonObject) -> _Chart:
-    data, kind = _folded(config.get("data")), config.get("type")
+def _read_chart(config: JsonObject) -> _Chart:
+    data, kind = _fold_lines(config.get("data")), config.get("type")
     given, labels = data.get("datasets"), data.get("labels")
-    sets = tuple(_set(_folded(item)) for item in given[:_MAX_SETS]) if isinstance(given, list) else ()
+    sets = tuple(_read_set(_fold_lines(item)) for item in given[:_MAX_SETS]) if isinstance(given, list) else ()
     if not sets:
         raise ValueError("there are no datasets")
-    names = tuple(_name(label) for label in labels) if isinstance(labels, list) else ()
-    return _Chart(_known(kind) or "bar", names, sets, _extras(_optional(config.get("options"))))
+    names = tuple(_read_name(label) for label in labels) if isinstance(labels, list) else ()
+    return _Chart(_known_kind(kind) or "bar", names, sets, _read_extras(_read_optional(config.get("options"))))
 
 
-def _extras(options: JsonObject) -> JsonObject:
+def _read_extras(options: JsonObject) -> JsonObject:
     extras: JsonObject = {}
-    title = _optional(_optional(options.get("plugins")).get("title")).get("text")
+    title = _read_optional(_read_optional(options.get("plugins")).get("title")).get("text")
     if isinstance(title, str):
         extras["title"] = title[:_MAX_NAME]
-    scales = [_optional(scale) for scale in _optional(options.get("scales")).values()]
+    scales = [_read_optional(scale) for scale in _read_optional(options.get("scales")).values()]
     if any(scale.get("stacked") is True for scale in scales):
         extras["stacked"] = True
     if options.get("indexaxis") == "y":
@@ -93,46 +95,46 @@ def _extras(options: JsonObject) -> JsonObject:
     return extras
 
 
-def _set(item: JsonObject) -> _Set:
+def _read_set(item: JsonObject) -> _DataSet:
     data = item.get("data")
-    points = tuple(_point(value) for value in data) if isinstance(data, list) else ()
-    return _Set(_name(item.get("label") or ""), _known(item.get("type")), points)
+    points = tuple(_read_point(value) for value in data) if isinstance(data, list) else ()
+    return _DataSet(_read_name(item.get("label") or ""), _known_kind(item.get("type")), points)
 
 
-def _known(kind: Json) -> str | None:
+def _known_kind(kind: Json) -> str | None:
     return kind.lower() if isinstance(kind, str) and kind.lower() in _TYPES else None
 
 
-def _point(value: Json) -> Json:
+def _read_point(value: Json) -> Json:
     if isinstance(value, dict):
-        return {key: _number(value[key]) for key in ("x", "y", "r") if key in value}
+        return {key: _read_number(value[key]) for key in ("x", "y", "r") if key in value}
     if isinstance(value, list):
-        return [_number(item) for item in value[:3]]
-    return _number(value)
+        return [_read_number(item) for item in value[:3]]
+    return _read_number(value)
 
 
-def _number(value: Json) -> Json:
+def _read_number(value: Json) -> Json:
     if isinstance(value, str):
         return value[:_MAX_NAME]
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
     return value if is_number else None
 
 
-def _name(value: Json) -> str:
+def _read_name(value: Json) -> str:
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:_MAX_NAME]
 
 
-def _folded(value: Json) -> JsonObject:
+def _fold_lines(value: Json) -> JsonObject:
     if not isinstance(value, dict):
         raise ValueError("a chart is an object with data")
     return {key.lower(): item for key, item in value.items()}
 
 
-def _optional(value: Json) -> JsonObject:
-    return _folded(value) if isinstance(value, dict) else {}
+def _read_optional(value: Json) -> JsonObject:
+    return _fold_lines(value) if isinstance(value, dict) else {}
 
 
-def _shown(value: Json) -> str:
+def _format_value(value: Json) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{key} = {_shown(item)}" for key, item in value.items())
+        return ", ".join(f"{key} = {_format_value(item)}" for key, item in value.items())
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)

@@ -12,9 +12,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name
 
-from toolyard.render.html.card import figure, note
+from toolyard.render.html.card import render_figure, render_note
 from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import marked, shown
+from toolyard.render.html.visible import escape_text, mark_hidden
 
 MAX_SHOWN = 200_000
 _MAX_COLOURED = 30_000
@@ -37,31 +37,31 @@ proto=protobuf objc=objective-c vue=html postgresql=sql mysql=sql sqlite=sql con
 LANGUAGES = {name: name for name in _LANGUAGES.split()} | dict(pair.split("=") for pair in _OTHER_NAMES.split())
 
 
-def code_block(sheet: Sheet, source: str, language: str | None, title: str | None = None) -> str:
+def render_code(sheet: Sheet, source: str, language: str | None, title: str | None = None) -> str:
     name = (language or "").strip()
     known = LANGUAGES.get(name.lower())
-    label = f'<span class="language">{shown(name[:_MAX_NAME])}</span>' if name else ""
+    label = f'<span class="language">{escape_text(name[:_MAX_NAME])}</span>' if name else ""
     kind = f' class="language-{known}"' if known else ""
-    body = f"<pre><code{kind}>{_coloured(sheet, source, known)}</code></pre>{cut_note(sheet, source)}"
-    return figure("code", title, body, label=label)
+    body = f"<pre><code{kind}>{_highlight(sheet, source, known)}</code></pre>{render_cut_note(sheet, source)}"
+    return render_figure("code", title, body, label=label)
 
 
-def source_block(sheet: Sheet, source: str) -> str:
+def render_source(sheet: Sheet, source: str) -> str:
     """Text as it was written, for what cannot be shown as what it was meant to be."""
-    return f'<pre class="source"><code>{shown(source[:MAX_SHOWN])}</code></pre>{cut_note(sheet, source)}'
+    return f'<pre class="source"><code>{escape_text(source[:MAX_SHOWN])}</code></pre>{render_cut_note(sheet, source)}'
 
 
-def inline_code(source: str) -> str:
-    return f"<code>{shown(source)}</code>"
+def render_inline_code(source: str) -> str:
+    return f"<code>{escape_text(source)}</code>"
 
 
-def cut_note(sheet: Sheet, source: str, *, inline: bool = False) -> str:
+def render_cut_note(sheet: Sheet, source: str, *, inline: bool = False) -> str:
     if len(source) <= MAX_SHOWN:
         return ""
-    return note(sheet.texts.cut.format(shown=MAX_SHOWN, all=len(source)), inline=inline)
+    return render_note(sheet.texts.cut.format(shown=MAX_SHOWN, all=len(source)), inline=inline)
 
 
-def _coloured(sheet: Sheet, source: str, language: str | None) -> str:
+def _highlight(sheet: Sheet, source: str, language: str | None) -> str:
     source = source[:MAX_SHOWN]
     if (
         language is None
@@ -69,10 +69,10 @@ def _coloured(sheet: Sheet, source: str, language: str | None) -> str:
         or _UNCOLOURED.search(source)
         or not sheet.colouring.take(len(source))
     ):
-        return shown(source)
-    html = highlight(source, _lexer(language), HtmlFormatter(nowrap=True))
-    return marked(html if source.endswith("\n") else html.removesuffix("\n"))
+        return escape_text(source)
+    html = highlight(source, _find_lexer(language), HtmlFormatter(nowrap=True))
+    return mark_hidden(html if source.endswith("\n") else html.removesuffix("\n"))
 
 
-def _lexer(language: str) -> Lexer:
+def _find_lexer(language: str) -> Lexer:
     return get_lexer_by_name(language, stripnl=False, ensurenl=False, handlecodeblocks=False)  # no code in the code

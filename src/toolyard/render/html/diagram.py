@@ -6,10 +6,10 @@ taken out of what is drawn and counted in a note. More than 50,000 characters or
 
 import re
 
-from toolyard.render.html.card import figure, note
-from toolyard.render.html.code import source_block
+from toolyard.render.html.card import render_figure, render_note
+from toolyard.render.html.code import render_source
 from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import shown
+from toolyard.render.html.visible import escape_text
 
 _MAX_DRAWN = 50_000
 _MAX_LINES = 2_000
@@ -28,17 +28,19 @@ _ACTION = re.compile(rf"^[ \t]*{_DOING}.*\n?", re.MULTILINE)
 _ACTION_AFTER = re.compile(rf";[ \t]*{_DOING}[^\n;]*")
 
 
-def diagram(sheet: Sheet, source: str, title: str | None = None) -> str:
+def render_diagram(sheet: Sheet, source: str, title: str | None = None) -> str:
     if len(source) > _MAX_DRAWN or source.count("\n") > _MAX_LINES:
-        return figure("mermaid", title, note(sheet.texts.not_drawn) + source_block(sheet, source))
-    drawn, count = without_settings(source)
+        return render_figure("mermaid", title, render_note(sheet.texts.not_drawn) + render_source(sheet, source))
+    drawn, count = remove_settings(source)
     kind = _WORD.search(_COMMENT.sub("", drawn))
     name = kind[0].lower() if kind and kind[0].lower() in _KINDS else "other"
-    left_out = note(sheet.texts.directives.format(count=count)) if count else ""
-    return figure("mermaid", title, f'<pre class="mermaid-source" data-kind="{name}">{shown(drawn)}</pre>{left_out}')
+    left_out = render_note(sheet.texts.directives.format(count=count)) if count else ""
+    return render_figure(
+        "mermaid", title, f'<pre class="mermaid-source" data-kind="{name}">{escape_text(drawn)}</pre>{left_out}'
+    )
 
 
-def without_settings(source: str) -> tuple[str, int]:
+def remove_settings(source: str) -> tuple[str, int]:
     """The source without directives, front matter and actions, and how many there were."""
     front = _FRONT_MATTER.match(source)
     count = int(front is not None)

@@ -12,11 +12,11 @@ from xml.etree.ElementTree import Element
 from latex2mathml import exceptions
 from latex2mathml.converter import Converter
 
-from toolyard.render.html.card import note
-from toolyard.render.html.code import MAX_SHOWN, cut_note
+from toolyard.render.html.card import render_note
+from toolyard.render.html.code import MAX_SHOWN, render_cut_note
 from toolyard.render.html.sanitise import MATH_ATTRIBUTES, MATH_TAGS
 from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import marked, plain, shown
+from toolyard.render.html.visible import escape_plain, escape_text, mark_hidden
 
 MAX_TEX = 10_000
 _MAX_DEPTH = 50
@@ -42,38 +42,40 @@ _FAULTS: tuple[type[BaseException], ...] = (
 )
 
 
-def formula(sheet: Sheet, source: str, *, display: bool) -> str:
+def render_formula(sheet: Sheet, source: str, *, display: bool) -> str:
     """A ``div`` for a formula on its own, else a ``span``."""
-    tex = _bare(source)
+    tex = _strip_delimiters(source)
     tag, kind = ("div", "math display") if display else ("span", "math")
-    mathml = _mathml(sheet, tex, display=display)
+    mathml = _to_mathml(sheet, tex, display=display)
     if mathml is None:
-        why = note(sheet.texts.formula) if display else ""
-        as_written = f"<code>{shown(source[:MAX_SHOWN])}</code>{cut_note(sheet, source, inline=not display)}"
-        return f'<{tag} class="{kind} unread" data-tex="{plain(tex[:MAX_TEX])}">{why}{as_written}</{tag}>'
-    return f'<{tag} class="{kind}" data-tex="{plain(tex)}">{mathml}</{tag}>'
+        why = render_note(sheet.texts.formula) if display else ""
+        as_written = (
+            f"<code>{escape_text(source[:MAX_SHOWN])}</code>{render_cut_note(sheet, source, inline=not display)}"
+        )
+        return f'<{tag} class="{kind} unread" data-tex="{escape_plain(tex[:MAX_TEX])}">{why}{as_written}</{tag}>'
+    return f'<{tag} class="{kind}" data-tex="{escape_plain(tex)}">{mathml}</{tag}>'
 
 
-def _bare(source: str) -> str:
+def _strip_delimiters(source: str) -> str:
     """Without the signs that mark a formula in a text."""
     found = _DELIMITERS.match(source) if len(source) <= MAX_TEX else None
     return next((inner for inner in found.groups() if inner is not None), "").strip() if found else source.strip()
 
 
-def _mathml(sheet: Sheet, tex: str, *, display: bool) -> str | None:
-    if not tex or len(tex) > MAX_TEX or _FORBIDDEN.search(tex) or _depth(tex) > _MAX_DEPTH:
+def _to_mathml(sheet: Sheet, tex: str, *, display: bool) -> str | None:
+    if not tex or len(tex) > MAX_TEX or _FORBIDDEN.search(tex) or _measure_depth(tex) > _MAX_DEPTH:
         return None
     if not sheet.formulas.take(len(tex)):
         return None
     ready = _ALIGNED.sub(r"\\\1{align*}", tex)
     try:
         tree = Converter(display="block" if display else "inline").convert_to_element(ready)
-        return marked("".join(_written(tree)))
+        return mark_hidden("".join(_serialise(tree)))
     except _FAULTS:
         return None
 
 
-def _depth(tex: str) -> int:
+def _measure_depth(tex: str) -> int:
     deepest = depth = 0
     for sign in re.findall(r"\\left\b|\\right\b|\\begin|\\end|\\.|[{}^_]", tex, re.DOTALL):
         depth += 1 if sign in ("{", "\\left", "\\begin") else -1 if sign in ("}", "\\right", "\\end") else 0
@@ -81,7 +83,7 @@ def _depth(tex: str) -> int:
     return deepest
 
 
-def _written(element: Element) -> Iterator[str]:
+def _serialise(element: Element) -> Iterator[str]:
     """The element as HTML; ``ValueError`` where the converter did not know what it read."""
     text = unescape(element.text or "")
     if element.tag not in MATH_TAGS or (element.tag == "mi" and (text.startswith("\\") or text == "&")):
@@ -89,7 +91,7 @@ def _written(element: Element) -> Iterator[str]:
     attributes = "".join(f' {name}="{value}"' for name, value in element.items() if _is_kept(name, value))
     yield f"<{element.tag}{attributes}>{escape(text)}"
     for child in element:
-        yield from _written(child)
+        yield from _serialise(child)
         yield escape(unescape(child.tail or ""))
     yield f"</{element.tag}>"
 

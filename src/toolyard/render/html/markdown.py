@@ -17,18 +17,18 @@ from mdit_py_plugins.footnote import footnote_plugin
 
 from toolyard.protocol.reply import AttachmentType
 from toolyard.render.formulas import find_bracketed_formulas, find_formulas
-from toolyard.render.html.address import address
-from toolyard.render.html.attachment import can_be_inline, placed
+from toolyard.render.html.address import parse_address
+from toolyard.render.html.attachment import can_be_inline, render_placeholder
 from toolyard.render.html.bare_link import bare_link_rule
 from toolyard.render.html.bracket import Brackets
-from toolyard.render.html.card import note, pending
-from toolyard.render.html.code import code_block, inline_code, source_block
-from toolyard.render.html.diagram import diagram
-from toolyard.render.html.formula import formula
-from toolyard.render.html.media import media
-from toolyard.render.html.placeholder import Form, core_rule, inline_rule, placeholder_in
+from toolyard.render.html.card import render_note, render_pending
+from toolyard.render.html.code import render_code, render_inline_code, render_source
+from toolyard.render.html.diagram import render_diagram
+from toolyard.render.html.formula import render_formula
+from toolyard.render.html.media import render_media
+from toolyard.render.html.placeholder import Form, core_rule, inline_rule, parse_placeholder
 from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import plain, prose, shown
+from toolyard.render.html.visible import escape_plain, escape_prose, escape_text
 
 _MAX_TEXT = 200_000
 _MAX_LEVELS = 32
@@ -39,38 +39,38 @@ _BOX = re.compile(r"\[([ xX])\]\s")
 _Rule: TypeAlias = Callable[[Sequence[Token], int, Sheet], str]
 
 
-def markdown(sheet: Sheet, text: str, prefix: str, *, placeholders: bool = True) -> str:
+def render_markdown(sheet: Sheet, text: str, prefix: str, *, placeholders: bool = True) -> str:
     """``prefix`` keeps the footnotes of one text apart from those of others on the page."""
-    head, tail = _cut(text)
+    head, tail = _cut_text(text)
     env: dict[str, Any] = {"sheet": sheet, "can_be_inline": partial(can_be_inline, sheet), "prefix": prefix}
-    parser = _parser()
+    parser = _make_parser()
     if not placeholders:
         parser.disable("placeholder")
     try:
         tokens = parser.parse(head, env)
     except RecursionError:
-        return note(sheet.texts.too_deep) + source_block(sheet, text)
+        return render_note(sheet.texts.too_deep) + render_source(sheet, text)
     if any(token.level >= _MAX_LEVELS - 1 for token in tokens):
-        return note(sheet.texts.too_deep) + source_block(sheet, text)
+        return render_note(sheet.texts.too_deep) + render_source(sheet, text)
     html = str(parser.renderer.render(tokens, parser.options, env)).replace("<p></p>\n", "")
-    return html + (note(sheet.texts.too_long) + source_block(sheet, tail) if tail else "")
+    return html + (render_note(sheet.texts.too_long) + render_source(sheet, tail) if tail else "")
 
 
-def _cut(text: str) -> tuple[str, str]:
+def _cut_text(text: str) -> tuple[str, str]:
     if len(text) <= _MAX_TEXT:
         return text, ""
     end = text.rfind("\n", 0, _MAX_TEXT) + 1 or _MAX_TEXT
     return text[:end], text[end:]
 
 
-def _parser() -> MarkdownIt:
+def _make_parser() -> MarkdownIt:
     """A new one each time: one that is shared would be one more thing for threads to trip over, and it takes 1 ms."""
     parser = MarkdownIt("js-default", {"html": False})
     parser.options.maxNesting = _MAX_LEVELS
     parser.use(footnote_plugin, inline=False)
     find_formulas(parser)
     find_bracketed_formulas(parser)
-    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - ``address`` judges, once
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005 - ``parse_address`` judges, once
     parser.inline.ruler.before("escape", "placeholder", inline_rule)
     parser.inline.ruler.at("linkify", bare_link_rule)
     parser.inline.ruler.before("link", "lone_bracket", Brackets().rule)
@@ -78,7 +78,7 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.push("placeholders", core_rule)
     for name, rule in _RULES.items():
         parser.add_render_rule(name, _as_method(rule))
-    parser.add_render_rule("footnote_anchor_name", _footnote)
+    parser.add_render_rule("footnote_anchor_name", _footnote_name)
     return parser
 
 
@@ -101,21 +101,21 @@ def _as_method(rule: _Rule) -> Callable[..., str]:
     return method
 
 
-def _footnote(_: object, tokens: Sequence[Token], number: int, __: object, env: dict[str, Any]) -> str:
+def _footnote_name(_: object, tokens: Sequence[Token], number: int, __: object, env: dict[str, Any]) -> str:
     return f"-{env['prefix']}-{tokens[number].meta['id'] + 1}"
 
 
-def _text(tokens: Sequence[Token], number: int, _: Sheet) -> str:
-    return prose(tokens[number].content)
+def _render_text(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    return escape_prose(tokens[number].content)
 
 
-def _fence(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
+def _render_fence(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
     language = (tokens[number].info.split() or [""])[0]
     if language.lower() == AttachmentType.MERMAID:
         if sheet.partial and not _is_closed(tokens[number]):
-            return pending(AttachmentType.MERMAID)
-        return diagram(sheet, tokens[number].content)
-    return code_block(sheet, tokens[number].content, language)
+            return render_pending(AttachmentType.MERMAID)
+        return render_diagram(sheet, tokens[number].content)
+    return render_code(sheet, tokens[number].content, language)
 
 
 def _is_closed(fence: Token) -> bool:
@@ -125,33 +125,33 @@ def _is_closed(fence: Token) -> bool:
     return text.count("\n") + (text[-1:] not in ("", "\n")) == end - first - 2
 
 
-def _image(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
+def _render_image(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
     source = str(tokens[number].attrs.get("src", ""))
-    named = placeholder_in(unquote(source)) if source.lower().startswith("%7b%7b") else None
+    named = parse_placeholder(unquote(source)) if source.lower().startswith("%7b%7b") else None
     if named and can_be_inline(sheet, named):
-        return placed(sheet, named, Form.INLINE)
-    return media(sheet, AttachmentType.IMAGE, source, tokens[number].content, inline=True)
+        return render_placeholder(sheet, named, Form.INLINE)
+    return render_media(sheet, AttachmentType.IMAGE, source, tokens[number].content, inline=True)
 
 
-def _link_open(tokens: Sequence[Token], number: int, _: Sheet) -> str:
-    target = address(str(tokens[number].attrs.get("href", "")))
-    return f'<a href="{plain(target.href)}" target="_blank">' if target else '<span class="unlinked">'
+def _render_link_open(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    target = parse_address(str(tokens[number].attrs.get("href", "")))
+    return f'<a href="{escape_plain(target.href)}" target="_blank">' if target else '<span class="unlinked">'
 
 
-def _link_close(tokens: Sequence[Token], number: int, _: Sheet) -> str:
-    start = _opening(tokens, number)
+def _render_link_close(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+    start = _find_opening(tokens, number)
     href = str(tokens[start].attrs.get("href", ""))
-    target = address(href)
+    target = parse_address(href)
     if target is None:
-        return f'</span> <bdi class="host">({shown(href[:_MAX_SHOWN_ADDRESS])})</bdi>'
+        return f'</span> <bdi class="host">({escape_text(href[:_MAX_SHOWN_ADDRESS])})</bdi>'
     text = "".join(token.content for token in tokens[start:number]).strip().rstrip("/")
     address_text = target.href.removeprefix("mailto:").rstrip("/")
     if text in (address_text, address_text.partition("://")[2]):
         return "</a>"
-    return f'</a> <bdi class="host">({shown(target.host)})</bdi>'
+    return f'</a> <bdi class="host">({escape_text(target.host)})</bdi>'
 
 
-def _opening(tokens: Sequence[Token], number: int) -> int:
+def _find_opening(tokens: Sequence[Token], number: int) -> int:
     """Where the link that ends at ``number`` begins; an address in angle brackets may stand inside another link."""
     inner = 0
     for at in range(number - 1, 0, -1):
@@ -161,34 +161,34 @@ def _opening(tokens: Sequence[Token], number: int) -> int:
     return 0
 
 
-def _cell_open(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+def _render_cell_open(tokens: Sequence[Token], number: int, _: Sheet) -> str:
     align = str(tokens[number].attrs.get("style", "")).removeprefix("text-align:")
     return f'<{tokens[number].tag} class="align-{align}">' if align else f"<{tokens[number].tag}>"
 
 
-def _task(tokens: Sequence[Token], number: int, _: Sheet) -> str:
+def _render_task(tokens: Sequence[Token], number: int, _: Sheet) -> str:
     checked = tokens[number].meta["checked"]
     return f'<span class="task" role="checkbox" aria-checked="{str(checked).lower()}">{"☑" if checked else "☐"}</span>'
 
 
-def _placeholder(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
+def _render_placeholder(tokens: Sequence[Token], number: int, sheet: Sheet) -> str:
     meta = tokens[number].meta
-    return placed(sheet, meta["placeholder"], meta["form"])
+    return render_placeholder(sheet, meta["placeholder"], meta["form"])
 
 
 _RULES: dict[str, _Rule] = {
-    "text": _text,
-    "code_inline": lambda tokens, number, _: inline_code(tokens[number].content),
-    "code_block": lambda tokens, number, sheet: code_block(sheet, tokens[number].content, None),
-    "fence": _fence,
-    "image": _image,
-    "link_open": _link_open,
-    "link_close": _link_close,
-    "th_open": _cell_open,
-    "td_open": _cell_open,
-    "task": _task,
-    "math_inline": lambda tokens, number, sheet: formula(sheet, tokens[number].content, display=False),
-    "math_inline_double": lambda tokens, number, sheet: formula(sheet, tokens[number].content, display=False),
-    "math_block": lambda tokens, number, sheet: formula(sheet, tokens[number].content, display=True),
-    "placeholder": _placeholder,
+    "text": _render_text,
+    "code_inline": lambda tokens, number, _: render_inline_code(tokens[number].content),
+    "code_block": lambda tokens, number, sheet: render_code(sheet, tokens[number].content, None),
+    "fence": _render_fence,
+    "image": _render_image,
+    "link_open": _render_link_open,
+    "link_close": _render_link_close,
+    "th_open": _render_cell_open,
+    "td_open": _render_cell_open,
+    "task": _render_task,
+    "math_inline": lambda tokens, number, sheet: render_formula(sheet, tokens[number].content, display=False),
+    "math_inline_double": lambda tokens, number, sheet: render_formula(sheet, tokens[number].content, display=False),
+    "math_block": lambda tokens, number, sheet: render_formula(sheet, tokens[number].content, display=True),
+    "placeholder": _render_placeholder,
 }

@@ -13,12 +13,12 @@ from urllib.parse import unquote_to_bytes
 
 from toolyard.protocol.content import SNIFF_BYTES, Media, sniff
 from toolyard.protocol.reply import AttachmentType
-from toolyard.render.html.address import MAX_ADDRESS, remote
-from toolyard.render.html.card import figure, warning
-from toolyard.render.html.pixels import pixels
+from toolyard.render.html.address import MAX_ADDRESS, parse_remote_address
+from toolyard.render.html.card import render_figure, render_warning
+from toolyard.render.html.pixels import read_pixels
 from toolyard.render.html.sheet import Sheet
 from toolyard.render.html.texts import Reason
-from toolyard.render.html.visible import plain, shown
+from toolyard.render.html.visible import escape_plain, escape_text
 
 _MAX_BYTES = 1_500_000
 _MAX_PIXELS = 40_000_000
@@ -36,7 +36,7 @@ _ALLOWED: dict[str, frozenset[str]] = {  # what is declared, and what the bytes 
 }
 
 
-class Refused(Exception):
+class MediaRefused(Exception):
     """A piece of media is not shown."""
 
     def __init__(self, reason: Reason) -> None:
@@ -50,70 +50,69 @@ class _Picture:
     size: tuple[int, int] | None
 
 
-def media(sheet: Sheet, kind: AttachmentType, source: str, title: str | None, *, inline: bool = False) -> str:
-    """A ``figure``, or with ``inline`` something that can stand in a sentence."""
-    elsewhere = remote(source)
+def render_media(sheet: Sheet, kind: AttachmentType, source: str, title: str | None, *, inline: bool = False) -> str:
+    """Return a ``figure``, or with ``inline`` something that can stand in a sentence."""
+    elsewhere = parse_remote_address(source)
     if elsewhere:
-        body = _remote(sheet, kind, elsewhere.href, elsewhere.host, source)
+        body = _render_remote(sheet, kind, elsewhere.href, elsewhere.host, source)
     else:
         try:
-            body = _element(kind, _read(kind, source), title)
-        except Refused as refusal:
-            body = warning(f"{sheet.texts.refused[refusal.reason]} {_short(source)}", inline=True)
+            body = _render_element(kind, _read_media(kind, source), title)
+        except MediaRefused as refusal:
+            body = render_warning(f"{sheet.texts.refused[refusal.reason]} {_shorten(source)}", inline=True)
     if not inline:
-        return figure(kind.value, title, body)
-    return body if body.startswith("<img") or not title else f'<span class="title">{shown(title)}</span> {body}'
+        return render_figure(kind.value, title, body)
+    return body if body.startswith("<img") or not title else f'<span class="title">{escape_text(title)}</span> {body}'
 
 
-def mime_of(kind: AttachmentType, data: bytes) -> str:
+def check_media_type(kind: AttachmentType, data: bytes) -> str:
     """What bytes from elsewhere are, if a page may show them as ``kind``. Raises Refused."""
     seen = sniff(data[:SNIFF_BYTES])
     mime = next((mime for mime, all_ in _ALLOWED.items() if mime.startswith(f"{kind}/") and seen in all_), None)
     if mime is None:
-        raise Refused(Reason.TYPE)
+        raise MediaRefused(Reason.TYPE)
     if kind is AttachmentType.IMAGE:
-        _bounded(mime, data)
+        _check_size(mime, data)
     return mime
 
 
-def _remote(sheet: Sheet, kind: AttachmentType, href: str, host: str, source: str) -> str:
-    button = (
-        f'<button type="button" class="load" data-kind="{kind}" data-src="{plain(href)}">{sheet.texts.load}</button>'
-    )
+def _render_remote(sheet: Sheet, kind: AttachmentType, href: str, host: str, source: str) -> str:
+    load = sheet.texts.load
+    button = f'<button type="button" class="load" data-kind="{kind}" data-src="{escape_plain(href)}">{load}</button>'
     return (
-        f'<span class="card remote">{sheet.texts.remote} <bdi class="host">{shown(host)}</bdi> '
-        f'<bdi class="address">{shown(source.strip()[:MAX_ADDRESS])}</bdi> {button}</span>'
+        f'<span class="card remote">{sheet.texts.remote} <bdi class="host">{escape_text(host)}</bdi> '
+        f'<bdi class="address">{escape_text(source.strip()[:MAX_ADDRESS])}</bdi> {button}</span>'
     )
 
 
-def _element(kind: AttachmentType, picture: _Picture, title: str | None) -> str:
+def _render_element(kind: AttachmentType, picture: _Picture, title: str | None) -> str:
     uri = picture.media.data_uri()
     if kind is not AttachmentType.IMAGE:
         return f'<{kind} controls="" preload="metadata" src="{uri}"></{kind}>'
     size = ' width="{}" height="{}"'.format(*picture.size) if picture.size else ""
-    return f'<img src="{uri}" alt="{plain(title or "")}"{size}>'
+    return f'<img src="{uri}" alt="{escape_plain(title or "")}"{size}>'
 
 
-def _read(kind: AttachmentType, source: str) -> _Picture:
+def _read_media(kind: AttachmentType, source: str) -> _Picture:
     if kind is AttachmentType.IMAGE and re.match(r"\s*(?:<\?xml|<svg)", source):
-        return _Picture(_svg(source.encode("utf-8", "replace")), None)
+        return _Picture(_clean_svg(source.encode("utf-8", "replace")), None)
     found = _DATA.match(source)
     if not found:
-        raise Refused(Reason.NO_MEDIA)
+        raise MediaRefused(Reason.NO_MEDIA)
     mime = _SAME.get(found[1].strip().lower(), found[1].strip().lower())
-    data = _decoded(source[found.end() :], is_base64=found[2].lower().endswith(";base64"))
+    data = _decode_data(source[found.end() :], is_base64=found[2].lower().endswith(";base64"))
     if mime == _SVG and kind is AttachmentType.IMAGE:
-        return _Picture(_svg(data), None)
+        return _Picture(_clean_svg(data), None)
     if mime not in _ALLOWED or not mime.startswith(f"{kind}/"):
-        raise Refused(Reason.TYPE)
+        raise MediaRefused(Reason.TYPE)
     if sniff(data[:SNIFF_BYTES]) not in _ALLOWED[mime]:
-        raise Refused(Reason.BYTES)
-    return _Picture(Media(mime, data), _bounded(mime, data) if kind is AttachmentType.IMAGE else None)
+        raise MediaRefused(Reason.BYTES)
+    return _Picture(Media(mime, data), _check_size(mime, data) if kind is AttachmentType.IMAGE else None)
 
 
-def _decoded(text: str, *, is_base64: bool) -> bytes:
+def _decode_data(text: str, *, is_base64: bool) -> bytes:
     if len(text) > _MAX_BYTES * 4 // 3 + 4:
-        raise Refused(Reason.TOO_LARGE)
+        raise MediaRefused(Reason.TOO_LARGE)
     data = unquote_to_bytes(text)
     if not is_base64:
         return data
@@ -121,30 +120,30 @@ def _decoded(text: str, *, is_base64: bool) -> bytes:
     try:
         return base64.b64decode(packed + b"=" * (-len(packed) % 4), validate=True)
     except binascii.Error as error:
-        raise Refused(Reason.BASE64) from error
+        raise MediaRefused(Reason.BASE64) from error
 
 
-def _bounded(mime: str, data: bytes) -> tuple[int, int]:
-    size = pixels(mime, data)
+def _check_size(mime: str, data: bytes) -> tuple[int, int]:
+    size = read_pixels(mime, data)
     if size is None:
-        raise Refused(Reason.NO_SIZE)
+        raise MediaRefused(Reason.NO_SIZE)
     width, height = size
     if not (0 < width <= _MAX_SIDE and 0 < height <= _MAX_SIDE) or width * height > _MAX_PIXELS:
-        raise Refused(Reason.PIXELS)
+        raise MediaRefused(Reason.PIXELS)
     return size
 
 
-def _svg(data: bytes) -> Media:
+def _clean_svg(data: bytes) -> Media:
     if len(data) > _MAX_BYTES:
-        raise Refused(Reason.TOO_LARGE)
+        raise MediaRefused(Reason.TOO_LARGE)
     if not re.match(rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--[^>]*-->\s*){0,5}<svg[\s>]", data):
-        raise Refused(Reason.BYTES)
+        raise MediaRefused(Reason.BYTES)
     grows = re.search(rb"<!(?:DOCTYPE|ENTITY)", data, re.IGNORECASE)
     if grows or len(re.findall(rb"<(?:\w+:)?use\b", data)) > _MAX_USES:
-        raise Refused(Reason.SVG)
+        raise MediaRefused(Reason.SVG)
     return Media(_SVG, data)
 
 
-def _short(source: str) -> str:
+def _shorten(source: str) -> str:
     text = source.strip()
     return text if len(text) <= 200 else f"{text[:200]}…"

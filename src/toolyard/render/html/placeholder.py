@@ -29,7 +29,7 @@ class Form(StrEnum):
     REFERENCE = "reference"
 
 
-def placeholder_in(text: str) -> Placeholder | None:
+def parse_placeholder(text: str) -> Placeholder | None:
     """The placeholder that is the whole of ``text``."""
     text = text.strip()
     found = next(placeholders(text), None) if text.startswith("{{") and len(text) <= _LONGEST else None
@@ -40,7 +40,7 @@ def inline_rule(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - the
     if not state.src.startswith("{{", state.pos):
         return False
     end = state.src.find("}}", state.pos, min(state.posMax, state.pos + _LONGEST)) + 2
-    found = placeholder_in(state.src[state.pos : end]) if end > 2 else None
+    found = parse_placeholder(state.src[state.pos : end]) if end > 2 else None
     if found is None:
         return False
     if not silent:
@@ -54,21 +54,21 @@ def core_rule(state: StateCore) -> None:
     can_be_inline: CanBeInline = state.env["can_be_inline"]
     tokens: list[Token] = []
     for token in state.tokens:
-        lone = placeholder_in(token.content) if token.type == "code_block" else None
+        lone = parse_placeholder(token.content) if token.type == "code_block" else None
         if lone:  # four spaces before a placeholder are a slip
             tokens.append(_fill(Token("placeholder", "", 0, block=True), lone, Form.BLOCK))
         elif token.type == "inline" and any(child.type == "placeholder" for child in token.children or ()):
             in_paragraph = bool(tokens) and tokens[-1].type == "paragraph_open"
-            tokens += _formed(token, tokens[-1] if in_paragraph else None, can_be_inline)
+            tokens += _decide_form(token, tokens[-1] if in_paragraph else None, can_be_inline)
         else:
             tokens.append(token)
     state.tokens = tokens
 
 
-def _formed(token: Token, paragraph: Token | None, can_be_inline: CanBeInline) -> Iterator[Token]:
+def _decide_form(token: Token, paragraph: Token | None, can_be_inline: CanBeInline) -> Iterator[Token]:
     children = token.children or []
     if paragraph is not None:
-        children = _without_marks(children)
+        children = _strip_emphasis(children)
     run: list[Token] = []
     for number, child in enumerate(children):
         if child.type != "placeholder":
@@ -76,14 +76,14 @@ def _formed(token: Token, paragraph: Token | None, can_be_inline: CanBeInline) -
             continue
         inline = can_be_inline(child.meta["placeholder"])
         if paragraph is not None and child.level == 0 and (not inline or _has_own_line(children, number)):
-            yield _inline(token, run)
+            yield _make_inline(token, run)
             yield Token("paragraph_close", "p", -1, block=True, hidden=paragraph.hidden)
             yield _fill(child, child.meta["placeholder"], Form.BLOCK)
             yield Token("paragraph_open", "p", 1, block=True, hidden=paragraph.hidden)
             run = []
         else:
             run.append(_fill(child, child.meta["placeholder"], Form.INLINE if inline else Form.REFERENCE))
-    yield _inline(token, run)
+    yield _make_inline(token, run)
 
 
 def _fill(token: Token, found: Placeholder, form: Form) -> Token:
@@ -91,7 +91,7 @@ def _fill(token: Token, found: Placeholder, form: Form) -> Token:
     return token
 
 
-def _inline(token: Token, run: list[Token]) -> Token:
+def _make_inline(token: Token, run: list[Token]) -> Token:
     while run and run[0].type in _BREAKS:
         run.pop(0)
     while run and run[-1].type in _BREAKS:
@@ -103,7 +103,7 @@ def _inline(token: Token, run: list[Token]) -> Token:
     return copy
 
 
-def _without_marks(children: list[Token]) -> list[Token]:
+def _strip_emphasis(children: list[Token]) -> list[Token]:
     """A placeholder that is all of its paragraph, without the emphasis around it."""
     rest = [child for child in children if child.type not in _MARKS and not _is_blank(child)]
     if len(rest) != 1 or rest[0].type != "placeholder":

@@ -10,7 +10,7 @@ from functools import cache
 
 import nh3
 
-from toolyard.render.html.address import address
+from toolyard.render.html.address import parse_address
 
 _MATH_TAGS_TEXT = """
 math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle
@@ -43,7 +43,7 @@ _FREE = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f]*")
 _ATTRIBUTES: dict[str, dict[str, re.Pattern[str] | Callable[[str], bool]]] = {
     "*": {"class": _CLASS},
     "a": {
-        "href": lambda value: address(value) is not None or bool(_FOOTNOTE.fullmatch(value.removeprefix("#"))),
+        "href": lambda value: parse_address(value) is not None or bool(_FOOTNOTE.fullmatch(value.removeprefix("#"))),
         "id": _FOOTNOTE,
         "rel": re.compile(_REL),
         "target": re.compile("_blank"),
@@ -63,7 +63,7 @@ _ATTRIBUTES: dict[str, dict[str, re.Pattern[str] | Callable[[str], bool]]] = {
     "figure": {"data-chart": _FREE},
     "button": {
         "type": re.compile("button"),
-        "data-src": lambda value: address(value) is not None,
+        "data-src": lambda value: parse_address(value) is not None,
         "data-kind": re.compile("image|audio|video"),
     },
     "img": {"src": _SOURCES["img"], "alt": _FREE, "title": _FREE, "width": _NUMBER, "height": _NUMBER},
@@ -74,23 +74,23 @@ _ATTRIBUTES: dict[str, dict[str, re.Pattern[str] | Callable[[str], bool]]] = {
 
 def sanitise(html: str) -> str:
     """The same HTML without whatever is not on the list."""
-    return _cleaner().clean(html.encode("utf-8", "replace").decode("utf-8"))
+    return _make_cleaner().clean(html.encode("utf-8", "replace").decode("utf-8"))
 
 
 @cache
-def _cleaner() -> nh3.Cleaner:
+def _make_cleaner() -> nh3.Cleaner:
     attributes = {tag: set(rules) - {"rel"} for tag, rules in _ATTRIBUTES.items()}  # it is the cleaner that sets rel
     return nh3.Cleaner(
         tags=_TAGS | MATH_TAGS,
         clean_content_tags={"script", "style", "iframe", "object", "template", "noscript", "svg"},
         attributes=attributes | {tag: set(MATH_ATTRIBUTES) for tag in MATH_TAGS},
-        attribute_filter=_filtered,
+        attribute_filter=_filter_attribute,
         link_rel=_REL,
         url_schemes={"http", "https", "mailto", "data"},
     )
 
 
-def _filtered(tag: str, name: str, value: str) -> str | None:
+def _filter_attribute(tag: str, name: str, value: str) -> str | None:
     if tag in MATH_TAGS:
         return value if _MATH_VALUE.fullmatch(value) else None
     rule = _ATTRIBUTES.get(tag, {}).get(name) or _ATTRIBUTES["*"].get(name)

@@ -16,7 +16,7 @@ _REPEATED = 1_000_000  # characters of HTML of attachments that were shown befor
 
 
 @dataclass(slots=True)
-class Share:
+class Budget:
     left: int
 
     def take(self, size: int) -> bool:
@@ -35,6 +35,6 @@ class Sheet:
     writing: str = ""  # the id of the attachment that may not be whole yet
     shown: set[str] = field(default_factory=set)  # ids
     drawn: dict[tuple[str, bool], str] = field(default_factory=dict)  # by id, and whether in a line
-    colouring: Share = field(default_factory=lambda: Share(_COLOURED))
-    formulas: Share = field(default_factory=lambda: Share(_FORMULAS))
-    repeats: Share = field(default_factory=lambda: Share(_REPEATED))
+    colouring: Budget = field(default_factory=lambda: Budget(_COLOURED))
+    formulas: Budget = field(default_factory=lambda: Budget(_FORMULAS))
+    repeats: Budget = field(default_factory=lambda: Budget(_REPEATED))

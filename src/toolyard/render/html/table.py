@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from toolyard.protocol.json import Json
-from toolyard.render.html.card import figure, note
-from toolyard.render.html.code import source_block
+from toolyard.render.html.card import render_figure, render_note
+from toolyard.render.html.code import render_source
 from toolyard.render.html.sheet import Sheet
-from toolyard.render.html.visible import shown
+from toolyard.render.html.visible import escape_text
 
 _MAX_ROWS = 1_000
 _MAX_COLUMNS = 50
@@ -29,18 +29,20 @@ class Table:
     row_count: int  # of the whole
 
 
-def table(sheet: Sheet, content: Json, title: str | None) -> str:
+def render_table(sheet: Sheet, content: Json, title: str | None) -> str:
     read = read_table(content)
     if read is None:
         source = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
-        return figure("table", title, source_block(sheet, source))
+        return render_figure("table", title, render_source(sheet, source))
     cut = sheet.texts.rows_cut.format(shown=len(read.rows), all=read.row_count)
-    return figure("table", title, table_html(read) + (note(cut) if read.row_count > len(read.rows) else ""))
+    return render_figure(
+        "table", title, table_to_html(read) + (render_note(cut) if read.row_count > len(read.rows) else "")
+    )
 
 
-def table_html(read: Table) -> str:
-    head = "".join(f'<th scope="col">{shown(name)}</th>' for name in read.columns)
-    rows = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in read.rows)
+def table_to_html(read: Table) -> str:
+    head = "".join(f'<th scope="col">{escape_text(name)}</th>' for name in read.columns)
+    rows = "".join("<tr>" + "".join(f"<td>{escape_text(cell)}</td>" for cell in row) + "</tr>" for row in read.rows)
     head = f"<thead><tr>{head}</tr></thead>" if read.columns else ""
     return f"<table>{head}<tbody>{rows}</tbody></table>"
 
@@ -51,17 +53,17 @@ def read_table(content: Json) -> Table | None:
         text = content.strip()
         if text[:1] in ("{", "["):
             try:
-                return read_table(_parsed(text))
+                return read_table(_parse_text(text))
             except ValueError:
                 pass
-        return _markdown(text) or _csv(text)
+        return _parse_markdown(text) or _parse_csv(text)
     if isinstance(content, dict):
         rows, columns = content.get("rows"), content.get("columns")
-        return _of(rows, columns if isinstance(columns, list) else []) if isinstance(rows, list) else None
-    return _of(content, []) if isinstance(content, list) else None
+        return _from_rows(rows, columns if isinstance(columns, list) else []) if isinstance(rows, list) else None
+    return _from_rows(content, []) if isinstance(content, list) else None
 
 
-def _parsed(text: str) -> Json:
+def _parse_text(text: str) -> Json:
     try:
         value: Json = json.loads(text)
     except RecursionError as error:
@@ -71,9 +73,9 @@ def _parsed(text: str) -> Json:
     return value
 
 
-def _of(rows: list[Json], columns: list[Json]) -> Table:
-    keys = [_first(column, ("key", "field", "name", "id", "title")) for column in columns[:_MAX_COLUMNS]]
-    names = [_first(column, ("title", "label", "name", "header", "key")) for column in columns[:_MAX_COLUMNS]]
+def _from_rows(rows: list[Json], columns: list[Json]) -> Table:
+    keys = [_first_value(column, ("key", "field", "name", "id", "title")) for column in columns[:_MAX_COLUMNS]]
+    names = [_first_value(column, ("title", "label", "name", "header", "key")) for column in columns[:_MAX_COLUMNS]]
     if not keys:
         found = dict.fromkeys(key for row in rows[:_MAX_ROWS] if isinstance(row, dict) for key in row)
         keys = names = list(found)[:_MAX_COLUMNS]
@@ -81,46 +83,46 @@ def _of(rows: list[Json], columns: list[Json]) -> Table:
         [row.get(key, "") for key in keys] if isinstance(row, dict) else row if isinstance(row, list) else [row]
         for row in rows[:_MAX_ROWS]
     ]
-    return _table(names, cells, len(rows))
+    return _make_table(names, cells, len(rows))
 
 
-def _first(column: Json, names: Sequence[str]) -> str:
+def _first_value(column: Json, names: Sequence[str]) -> str:
     if isinstance(column, dict):
-        return next((_cell(column[name]) for name in names if name in column), "")
-    return _cell(column)
+        return next((_format_cell(column[name]) for name in names if name in column), "")
+    return _format_cell(column)
 
 
-def _csv(text: str) -> Table | None:
+def _parse_csv(text: str) -> Table | None:
     first = text.partition("\n")[0]
     mark = max(",;\t|", key=first.count)
     try:
         rows = [row for row in csv.reader(io.StringIO(text), delimiter=mark, skipinitialspace=True) if row]
     except csv.Error:
         return None
-    return _table(rows[0], rows[1:], len(rows) - 1) if rows and first.count(mark) else None
+    return _make_table(rows[0], rows[1:], len(rows) - 1) if rows and first.count(mark) else None
 
 
-def _markdown(text: str) -> Table | None:
+def _parse_markdown(text: str) -> Table | None:
     lines = text.splitlines()
     if len(lines) < 2 or "|" not in lines[0] or len(lines[1]) > _MAX_CELL or not _RULE.fullmatch(lines[1]):
         return None
-    rows = [_split(line) for line in lines[2:] if line.strip()]
-    return _table(_split(lines[0]), rows, len(rows))
+    rows = [_split_row(line) for line in lines[2:] if line.strip()]
+    return _make_table(_split_row(lines[0]), rows, len(rows))
 
 
-def _split(line: str) -> list[str]:
+def _split_row(line: str) -> list[str]:
     cells = re.split(r"(?<!\\)\|", line.strip())
     cells = cells[1:] if not cells[0] else cells
     cells = cells[:-1] if cells and not cells[-1] else cells
     return [cell.strip().replace("\\|", "|") for cell in cells]
 
 
-def _table(columns: Sequence[Json], rows: Sequence[Iterable[Json]], count: int) -> Table:
-    names = tuple(_cell(name) for name in columns[:_MAX_COLUMNS])
-    kept = (tuple(_cell(cell) for cell in list(row)[:_MAX_COLUMNS]) for row in rows[:_MAX_ROWS])
+def _make_table(columns: Sequence[Json], rows: Sequence[Iterable[Json]], count: int) -> Table:
+    names = tuple(_format_cell(name) for name in columns[:_MAX_COLUMNS])
+    kept = (tuple(_format_cell(cell) for cell in list(row)[:_MAX_COLUMNS]) for row in rows[:_MAX_ROWS])
     return Table(names, tuple(row + ("",) * (len(names) - len(row)) for row in kept), count)
 
 
-def _cell(value: Json) -> str:
+def _format_cell(value: Json) -> str:
     text = value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
     return text[:_MAX_CELL]

@@ -105,5 +105,5 @@ _CHINESE = Texts(
 )
 
 
-def texts(language: Language) -> Texts:
+def find_texts(language: Language) -> Texts:
     return _CHINESE if language is Language.CHINESE else _ENGLISH

@@ -1,7 +1,7 @@
 """Text as HTML: escaped, and with nothing in it that the eye cannot see or that turns its order around.
 
-``shown`` is for code and other exact text and marks every invisible character; ``prose`` is for running text, where
-joiners and direction marks belong to the writing of some languages; ``plain`` is for attributes.
+``escape_text`` is for code and other exact text and marks every invisible character; ``escape_prose`` is for running
+text, where joiners and direction marks belong to the writing of some languages; ``escape_plain`` is for attributes.
 """
 
 import re
@@ -16,26 +16,26 @@ _IN_PROSE = re.compile(f"[{_CONTROLS}{_DIRECTIONS}]+")
 _NAMES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "␡"}  # the pictures that Unicode has
 
 
-def shown(text: str) -> str:
-    return marked(escape(text))
+def escape_text(text: str) -> str:
+    return mark_hidden(escape(text))
 
 
-def prose(text: str) -> str:
-    return _IN_PROSE.sub(_mark, escape(text))
+def escape_prose(text: str) -> str:
+    return _IN_PROSE.sub(_mark_character, escape(text))
 
 
-def plain(text: str) -> str:
-    return _IN_CODE.sub(_name, escape(text))
+def escape_plain(text: str) -> str:
+    return _IN_CODE.sub(_name_character, escape(text))
 
 
-def marked(html: str) -> str:
+def mark_hidden(html: str) -> str:
     """``html``, made from text that may hold such characters, with each of them named."""
-    return _IN_CODE.sub(_mark, html)
+    return _IN_CODE.sub(_mark_character, html)
 
 
-def _mark(match: re.Match[str]) -> str:
-    return f'<span class="control">{_name(match)}</span>'
+def _mark_character(match: re.Match[str]) -> str:
+    return f'<span class="control">{_name_character(match)}</span>'
 
 
-def _name(match: re.Match[str]) -> str:
+def _name_character(match: re.Match[str]) -> str:
     return "".join(_NAMES.get(sign) or f"⟨U+{ord(sign):04X}⟩" for sign in match[0])

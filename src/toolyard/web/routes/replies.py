@@ -49,12 +49,12 @@ def router(fetch: SafeFetch | None = None) -> APIRouter:
 
 
 def _fetched(fetcher: SafeFetch, wanted: MediaElsewhere) -> tuple[str, bytes]:
-    from toolyard.render.html.media import Refused, mime_of
+    from toolyard.render.html.media import MediaRefused, check_media_type
 
     try:
         content = fetcher.get(wanted.url, lambda: None).content
-        return mime_of(AttachmentType(wanted.kind), content), content
-    except Refused as refused:
+        return check_media_type(AttachmentType(wanted.kind), content), content
+    except MediaRefused as refused:
         raise Refusal(HTTPStatus.BAD_GATEWAY, f"what is there is not {wanted.kind} that can be shown") from refused
     except Failure as failure:
         ours = failure.code in (ErrorCode.INVALID_PARAM, ErrorCode.ACCESS_DENIED)
@@ -62,7 +62,7 @@ def _fetched(fetcher: SafeFetch, wanted: MediaElsewhere) -> tuple[str, bytes]:
 
 
 def _drawn(reply: Reply) -> JsonObject:
-    from toolyard.render.spoken import Kind, draw  # with all that draws: the first reply brings it in
+    from toolyard.render.draft import Kind, draw  # with all that draws: the first reply brings it in
 
     kind = None if reply.kind == "auto" else Kind(reply.kind)
     drawn = draw(reply.text, kind, Language(reply.lang), partial=reply.partial)

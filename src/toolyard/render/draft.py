@@ -51,17 +51,17 @@ class Drawn:
 def draw(text: str, kind: Kind | None = None, language: Language = Language.ENGLISH, *, partial: bool = False) -> Drawn:
     """``kind`` None: found out, and the thinking is left out of the HTML for whoever draws it apart."""
     apart = kind is None
-    if (kind or kind_of(text, partial=partial)) is Kind.REPLY:
-        return _drawn_reply(text, language, apart=apart, partial=partial)
-    content, think = without_thinking(text, partial=partial)
+    if (kind or detect_kind(text, partial=partial)) is Kind.REPLY:
+        return _draw_reply(text, language, apart=apart, partial=partial)
+    content, think = split_thinking(text, partial=partial)
     if partial:
-        content = _known(content)
+        content = _cut_unknown_end(content)
     html = markdown_to_html(content, None if apart else think, language, partial=partial)
     return Drawn(Kind.MARKDOWN, html, think)
 
 
-def kind_of(text: str, *, partial: bool = False) -> Kind:
-    rest = _behind_thinking(text)
+def detect_kind(text: str, *, partial: bool = False) -> Kind:
+    rest = _skip_thinking(text)
     fence = _FENCE.match(rest)
     if partial and _UNDECIDED.fullmatch(rest):
         return Kind.REPLY
@@ -69,11 +69,11 @@ def kind_of(text: str, *, partial: bool = False) -> Kind:
         return Kind.REPLY if rest.startswith("{") and not rest.startswith("{{") else Kind.MARKDOWN
     begun = re.sub(r"\s", "", rest[fence.end() : fence.end() + _LOOKED_AT]).lower().replace("'", '"')
     if partial and len(begun) < len(max(_KEYS, key=len)):
-        return Kind.REPLY if any(key.startswith(begun) for key in _KEYS) else _by_key(begun)
-    return _by_key(begun)
+        return Kind.REPLY if any(key.startswith(begun) for key in _KEYS) else _find_key(begun)
+    return _find_key(begun)
 
 
-def without_thinking(text: str, *, partial: bool = False) -> tuple[str, str]:
+def split_thinking(text: str, *, partial: bool = False) -> tuple[str, str]:
     """Markdown without what stands in think tags; and that."""
     kept: list[str] = []
     thoughts: list[str] = []
@@ -81,7 +81,7 @@ def without_thinking(text: str, *, partial: bool = False) -> tuple[str, str]:
     while mark := _MARK.search(text, seen):
         seen = mark.end()
         if mark["fence"]:
-            fence = _after_fence(fence, mark["fence"])
+            fence = _find_open_fence(fence, mark["fence"])
         elif fence:
             continue
         elif mark["open"]:
@@ -97,18 +97,18 @@ def without_thinking(text: str, *, partial: bool = False) -> tuple[str, str]:
     return (_CUT_OPENING.sub("", content), _CUT_CLOSING.sub("", think)) if partial else (content, think)
 
 
-def _drawn_reply(text: str, language: Language, *, apart: bool, partial: bool) -> Drawn:
+def _draw_reply(text: str, language: Language, *, apart: bool, partial: bool) -> Drawn:
     reply = parse_reply(text)
     writing = ""
     if partial and (isinstance(reply, ReplyError) or reply.is_truncated):
-        reply, writing = _so_far(text, {} if isinstance(reply, ReplyError) else reply.attachments)
+        reply, writing = _read_partial(text, {} if isinstance(reply, ReplyError) else reply.attachments)
     if isinstance(reply, ReplyError):
         return Drawn(Kind.REPLY, to_html(reply, language), error=reply)
     shown = reply._replace(think=None) if apart else reply
     return Drawn(Kind.REPLY, to_html(shown, language, partial=partial, writing=writing), reply.think or "")
 
 
-def _so_far(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str]:
+def _read_partial(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str]:
     """What has come of a reply, and the id of the attachment that may not be whole yet. Of attachments that are no text
     (a chart, a table) the stream knows nothing: they come from what was ``read`` of the whole."""
     stream = ReplyStream()
@@ -118,11 +118,11 @@ def _so_far(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str]:
         id_: read[id_] if id_ in read and not isinstance(read[id_].content, str) else one
         for id_, one in seen.attachments.items()
     }
-    reply = seen._replace(content=_known(seen.content), attachments=attachments, repairs=())
+    reply = seen._replace(content=_cut_unknown_end(seen.content), attachments=attachments, repairs=())
     return reply, next(reversed([*attachments]), "")
 
 
-def _known(content: str) -> str:
+def _cut_unknown_end(content: str) -> str:
     """Without a placeholder, or the first line of a fence, of which it is not known yet what it will be."""
     content = _CUT_PLACEHOLDER.sub("", content)
     cut = _CUT_FENCE.search(content, content.rfind("\n") + 1)
@@ -132,7 +132,7 @@ def _known(content: str) -> str:
     return content[: cut.start("fence")] if begins or len(cut["fence"]) < 3 else content
 
 
-def _behind_thinking(text: str) -> str:
+def _skip_thinking(text: str) -> str:
     at = 0
     while opening := _LEADING.match(text, at):
         end = _CLOSING.search(text, opening.end())
@@ -142,11 +142,11 @@ def _behind_thinking(text: str) -> str:
     return text[at:].lstrip(_BLANK)
 
 
-def _by_key(begun: str) -> Kind:
+def _find_key(begun: str) -> Kind:
     return Kind.REPLY if begun.startswith(_KEYS) else Kind.MARKDOWN
 
 
-def _after_fence(fence: str, mark: str) -> str:
+def _find_open_fence(fence: str, mark: str) -> str:
     """The fence that is open behind ``mark``."""
     if not fence:
         return mark
