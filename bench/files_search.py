@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from toolyard.protocol.arguments import accept
+from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json
 from toolyard.protocol.tool import Tool
@@ -77,7 +77,7 @@ def rows(tree: Path) -> list[Row]:
 def _row(
     loop: asyncio.Runner, tree: Path, name: str, tool: Tool, wanted: dict[str, Json], peer: str, command: list[str]
 ) -> Row:
-    call = ToolCall(id="bench", tool=tool.spec.name, arguments=accept(tool.spec, wanted))
+    call = ToolCall(id="bench", tool=tool.spec.name, arguments=accept_arguments(tool.spec, wanted))
     ours, theirs = [], []
     for _ in range(RUNS):
         started = time.perf_counter()

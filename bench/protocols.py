@@ -20,8 +20,8 @@ from pathlib import Path
 import orjson
 
 from toolyard.protocol.markers import Scanner
-from toolyard.protocol.placeholders import fill
-from toolyard.protocol.replies.fields import reply_of
+from toolyard.protocol.placeholders import fill_placeholders
+from toolyard.protocol.replies.fields import build_reply
 from toolyard.protocol.reply import Attachment, Reply, parse_reply
 from toolyard.protocol.request_text import format_request, neutralise
 from toolyard.protocol.requests.marks import START
@@ -77,8 +77,8 @@ def requests() -> None:
         ("requests: one `<`, then blanks", "<" + " " * 2_000_000, scan, "linear"),
         (f"requests: {CHUNK} characters at a time", few, scan_chunks, ""),
         ("neutralise", spread, neutralise, ""),
-        ("placeholders", filled, lambda text: fill(text, lambda _: "x"), ""),
-        ("placeholders: unclosed braces", braces, lambda text: fill(text, lambda _: "x"), "linear"),
+        ("placeholders", filled, lambda text: fill_placeholders(text, lambda _: "x"), ""),
+        ("placeholders: unclosed braces", braces, lambda text: fill_placeholders(text, lambda _: "x"), "linear"),
     ]
     print(f"\n{'text languages':<38} {'MB':>6} {'ms':>8} {'MB/s':>8} {'x find':>8}  target")
     for name, text, work, target in rows:
@@ -156,7 +156,7 @@ def beside_json_repair() -> None:
     def repaired(text: str) -> object:
         value = library.loads(text)
         objects = [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)]
-        found = [reply_of(item, None, ()) for item in objects]
+        found = [build_reply(item, None, ()) for item in objects]
         return next((reply for reply in found if isinstance(reply, Reply)), None)
 
     print(f", json_repair {right(repaired)}.")

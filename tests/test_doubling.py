@@ -21,7 +21,7 @@ from toolyard.plugins import config_env
 from toolyard.protocol import apply_patch
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.manifest import read_manifest
-from toolyard.protocol.placeholders import fill
+from toolyard.protocol.placeholders import fill_placeholders
 from toolyard.protocol.plugin_output import OutputDecoder
 from toolyard.protocol.request_text import neutralise
 
@@ -59,7 +59,7 @@ PARSERS: Final[dict[str, Callable[[str], object]]] = {
     "terminal": _reply("terminal"),
     "html": _reply("html"),
     "markdown": _reply("markdown"),
-    "placeholders": lambda text: fill(text, lambda _: ""),
+    "placeholders": lambda text: fill_placeholders(text, lambda _: ""),
     "neutralise": neutralise,
     "patch": apply_patch.parse,
     "patch in a file": lambda text: apply_patch.parse(f"*** Begin Patch\n*** Add File: a\n{text}\n*** End Patch"),

@@ -173,7 +173,7 @@ def _place(file: Path, text: str, key: str) -> str:
 
 
 def _nearest(key: str, known: set[str]) -> str:
-    from toolyard.protocol.arguments import nearest
+    from toolyard.protocol.arguments import find_nearest
 
-    guess = nearest(key, sorted(known))
+    guess = find_nearest(key, sorted(known))
     return f"did you mean '{guess}'?" if guess else f"the settings are {', '.join(sorted(known))}"

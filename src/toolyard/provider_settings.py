@@ -162,11 +162,11 @@ def _parse_provider(name: str, table: object) -> Provider:
 
 
 def _require_known(table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
-    from toolyard.protocol.arguments import nearest
+    from toolyard.protocol.arguments import find_nearest
 
     for name in table:
         if name not in known:
-            guess = nearest(name, list(known))
+            guess = find_nearest(name, list(known))
             raise ValueError(
                 f"{where}unknown field '{name}': "
                 + (f"did you mean '{guess}'?" if guess else f"use {', '.join(known)}")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import toolyard
-from toolyard.protocol.replies.prompt import Language, prompt
+from toolyard.protocol.replies.prompt import Language, write_prompt
 from toolyard.protocol.reply import AttachmentType, Reply, parse_reply
 
 
@@ -59,7 +59,7 @@ def test_bytes_that_are_no_text_do_not_stop_it(tmp_path: Path) -> None:
 def test_the_prompt_names_every_type_and_its_own_example_is_a_right_reply(language: Language, tmp_path: Path) -> None:
     done = run("prompt", "--lang", language.value, cwd=tmp_path)
     text = done.stdout.decode()
-    assert (done.returncode, text) == (0, prompt(language))
+    assert (done.returncode, text) == (0, write_prompt(language))
     assert [type_ for type_ in AttachmentType if type_ not in text] == []
     reply = parse_reply(text[text.index("{") :])
     assert isinstance(reply, Reply)
@@ -70,7 +70,7 @@ def test_the_prompt_names_every_type_and_its_own_example_is_a_right_reply(langua
 
 @pytest.mark.requirement("reply:prompt")
 def test_the_prompt_is_english_unless_said_otherwise(tmp_path: Path) -> None:
-    assert run("prompt", cwd=tmp_path).stdout.decode() == prompt(Language.ENGLISH)
+    assert run("prompt", cwd=tmp_path).stdout.decode() == write_prompt(Language.ENGLISH)
 
 
 HELLO = json.dumps(

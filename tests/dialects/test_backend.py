@@ -13,7 +13,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.truncation import Direction, StoredOutput, TextPages, cut, truncated
+from toolyard.protocol.truncation import Direction, StoredOutput, TextPages, cut_text, truncate_envelope
 
 UUID = "550e8400-e29b-41d4-a716-446655440000"
 
@@ -715,8 +715,8 @@ def test_a_batch_is_told_as_the_list_of_its_calls() -> None:
     ("tool", "result"), [("Write", UPDATED), ("Edit", edited(EDIT_HUNK)), ("MultiEdit", MULTI_EDITED)]
 )
 def test_a_shown_result_that_was_cut_is_told_as_it_is_shown(tool: str, result: Outcome) -> None:
-    piece, pages = cut("x\n" * 3000, Direction.HEAD), TextPages("x\n" * 3000, 2001)
+    piece, pages = cut_text("x\n" * 3000, Direction.HEAD), TextPages("x\n" * 3000, 2001)
     stored = StoredOutput("tool-output/t.json", "tool-output/t.txt")
-    short = truncated(result.envelope, piece, Direction.HEAD, stored=stored, pages=pages)
+    short = truncate_envelope(result.envelope, piece, Direction.HEAD, stored=stored, pages=pages)
     shown = Outcome(envelope=short, root=ROOT, arguments=result.arguments, extras=result.extras)
     assert data_of(tool, shown) == short.data

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolyard.blocking import BlockingYard
 from toolyard.dialects.specs import Format, annotations, export, plain_name
 from toolyard.protocol.tool import Risk, ToolSpec
-from toolyard.protocol.tool_text import tool_text
+from toolyard.protocol.tool_text import write_tool
 
 pytestmark = pytest.mark.requirement("export:tools")
 PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -59,7 +59,7 @@ def test_the_vcp_format_is_the_text_that_prompts_show() -> None:
     assert export(SPEC, Format.VCP) == {
         "name": SPEC.name,
         "placeholder": "{{VCPWan2.1VideoGen}}",
-        "text": tool_text(SPEC),
+        "text": write_tool(SPEC),
     }
 
 

@@ -16,10 +16,10 @@ from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.prompt import MAX_GROWTH, filled
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifest import plugin_text, read_manifest, tool_spec
+from toolyard.protocol.manifest import read_manifest, tool_spec, write_plugin
 from toolyard.protocol.task import Task, TaskState
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_text import tool_text
+from toolyard.protocol.tool_text import write_tool
 
 NOW = datetime(2026, 1, 5, 9, 5, 7, tzinfo=timezone(timedelta(hours=8)))
 PLUGIN = read_manifest(manifest_text("Alpha")).manifest
@@ -56,9 +56,9 @@ async def system(text: str, static: Mapping[str, str] | None = None, *tasks: Tas
 @pytest.mark.requirement("placeholder:plugin", "placeholder:plugin-text")
 async def test_a_plugins_placeholder_becomes_its_text_and_all_tools_those_of_all() -> None:
     assert PLUGIN is not None
-    assert await system("Use {{VCPAlpha}}.") == f"Use {plugin_text(PLUGIN)}."
-    assert await system("{{VCPAllTools}}") == f"{plugin_text(PLUGIN)}\n\n---\n\n{tool_text(BUILT_IN)}"
-    assert await system("{{VCPSee}} {{VCPNobody}}") == f"{tool_text(BUILT_IN)} {{{{VCPNobody}}}}"
+    assert await system("Use {{VCPAlpha}}.") == f"Use {write_plugin(PLUGIN)}."
+    assert await system("{{VCPAllTools}}") == f"{write_plugin(PLUGIN)}\n\n---\n\n{write_tool(BUILT_IN)}"
+    assert await system("{{VCPSee}} {{VCPNobody}}") == f"{write_tool(BUILT_IN)} {{{{VCPNobody}}}}"
 
 
 @pytest.mark.requirement("placeholder:values")
@@ -117,7 +117,7 @@ async def test_a_listing_stands_once_in_a_request_and_then_nothing() -> None:
     messages: list[Json] = [{"role": "system", "content": f"{{{{VCP{name}}}}}" * 2} for name in ("See", "Alpha", "See")]
     made = await filled([*messages, {"role": "system", "content": "{{Weather}}{{Weather}}"}], texts_, ME)
     assert [message["content"] for message in made.messages if isinstance(message, dict)] == [
-        tool_text(BUILT_IN), plugin_text(PLUGIN), "", "sunnysunny",
+        write_tool(BUILT_IN), write_plugin(PLUGIN), "", "sunnysunny",
     ]  # fmt: skip
     assert made.lists_tools
     assert not (await filled([{"role": "system", "content": "{{Weather}} {{VCPNobody}}"}], texts_, ME)).lists_tools

@@ -12,9 +12,9 @@ from toolyard.protocol.content import Blob, Link, Media, Part, Text
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
-from toolyard.protocol.outcome_json import call_from, call_text, outcome_from, outcome_text
+from toolyard.protocol.outcome_json import call_from_text, call_to_text, outcome_from_text, outcome_to_text
 from toolyard.protocol.tool import Risk, ToolCommand, ToolSpec
-from toolyard.protocol.tool_json import spec_from, spec_text
+from toolyard.protocol.tool_json import spec_from_text, spec_to_text
 
 pytestmark = pytest.mark.requirement("hosts:shared")
 
@@ -90,14 +90,14 @@ specs = st.builds(
 
 @given(calls)
 def test_a_call_comes_back_as_it_was(call: ToolCall) -> None:
-    assert call_from(call_text(call)) == call
+    assert call_from_text(call_to_text(call)) == call
 
 
 @given(outcomes)
 def test_an_outcome_comes_back_as_it_was_with_its_media_and_its_batch(outcome: Outcome) -> None:
-    text = outcome_text(outcome)
+    text = outcome_to_text(outcome)
     assert text.isascii()
-    assert outcome_from(text) == outcome
+    assert outcome_from_text(text) == outcome
 
 
 def test_a_part_comes_back_with_the_item_it_was_read_from_and_the_place_of_its_bytes() -> None:
@@ -111,7 +111,7 @@ def test_a_part_comes_back_with_the_item_it_was_read_from_and_the_place_of_its_b
     envelope = Envelope(status=Status.SUCCESS, data={}, text="Done.", stats={"time_ms": 0}, context=known)
     attached = Media("image/gif", b"y", source="tool-output/media_2.gif")
     outcome = Outcome(envelope=envelope, root="/", extras=Extras(parts=tuple(written), attached=(attached,)))
-    read = outcome_from(outcome_text(outcome)).extras
+    read = outcome_from_text(outcome_to_text(outcome)).extras
     assert [repr(part) for part in read.parts] == [repr(part) for part in written]
     assert [part.original for part in read.parts] == [part.original for part in written]
     assert [repr(part) for part in read.attached] == [repr(attached)]
@@ -119,7 +119,7 @@ def test_a_part_comes_back_with_the_item_it_was_read_from_and_the_place_of_its_b
 
 @given(specs)
 def test_a_spec_comes_back_as_it_was(spec: ToolSpec) -> None:
-    read = spec_from(spec_text(spec))
+    read = spec_from_text(spec_to_text(spec))
     assert {name: getattr(read, name) for name in ToolSpec.__dataclass_fields__} == {
         name: getattr(spec, name) for name in ToolSpec.__dataclass_fields__
     }
@@ -127,5 +127,5 @@ def test_a_spec_comes_back_as_it_was(spec: ToolSpec) -> None:
 
 def test_a_spec_of_a_newer_host_is_read_without_what_this_one_does_not_know() -> None:
     spec = ToolSpec(name="Echo", description="Echoes.", parameters={"type": "object"})
-    newer = spec_text(spec).replace("{", '{"invented_later": [1],', 1)
-    assert spec_from(newer).name == "Echo"
+    newer = spec_to_text(spec).replace("{", '{"invented_later": [1],', 1)
+    assert spec_from_text(newer).name == "Echo"

@@ -11,7 +11,7 @@ from tests.plugins.yards import PluginYard, eventually
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import StorageError
 from toolyard.plugins.static import StaticValues
-from toolyard.protocol.static_value import static_value
+from toolyard.protocol.static_value import read_static_value
 
 FOLDED = (
     '{"vcp_dynamic_fold": true, "fold_blocks": [{"threshold": 0.7, "content": "long"},'
@@ -149,4 +149,4 @@ async def test_a_run_that_takes_too_long_is_a_failure_and_no_value(host: PluginY
     ],
 )
 def test_a_folded_value_is_reduced_to_its_base_block(stdout: str, value: str) -> None:
-    assert static_value(stdout) == value
+    assert read_static_value(stdout) == value

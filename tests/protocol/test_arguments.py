@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from toolyard.protocol.arguments import accept, coerce, nearest, schema_of
+from toolyard.protocol.arguments import accept_arguments, coerce_value, find_nearest, find_schema
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -34,7 +34,7 @@ def tool(required: list[Json] | None = None, /, **properties: Json) -> ToolSpec:
 def refusal(spec: ToolSpec, arguments: dict[str, Any]) -> str:
     """What is wrong, without the frame that every refusal has."""
     with pytest.raises(Failure) as refused:
-        accept(spec, arguments)
+        accept_arguments(spec, arguments)
     failure = refused.value
     before, after = f"{spec.name} cannot run with these arguments: ", "."
     assert (failure.code, failure.reason, failure.hint) == (
@@ -58,7 +58,7 @@ def refusal(spec: ToolSpec, arguments: dict[str, Any]) -> str:
 def test_a_specification_gives_name_text_and_a_schema_with_defaults(
     spec: ToolSpec, name: str, required: list[str], defaults: JsonObject
 ) -> None:
-    schemas = {parameter: schema_of(spec, parameter) for parameter in spec.parameter_names}
+    schemas = {parameter: find_schema(spec, parameter) for parameter in spec.parameter_names}
     assert (spec.name, spec.risk) == (name, Risk.READ)
     assert len(spec.description.split()) > 20
     assert (spec.parameters["type"], spec.parameters.get("required", [])) == ("object", required)
@@ -71,7 +71,7 @@ def test_a_specification_gives_name_text_and_a_schema_with_defaults(
 def test_a_tool_may_have_no_parameters() -> None:
     spec = ToolSpec(name="Now", description="The time.", parameters={"type": "object", "additionalProperties": False})
     assert spec.parameter_names == ()
-    assert accept(spec, {}) == {}
+    assert accept_arguments(spec, {}) == {}
     assert refusal(spec, {"zone": "UTC"}) == "unknown parameter 'zone'. Now takes no parameters"
 
 
@@ -80,17 +80,20 @@ def test_a_tool_may_have_no_parameters() -> None:
 
 @pytest.mark.requirement("params:defaults")
 def test_ls_has_the_defaults_of_the_contract() -> None:
-    assert accept(LS, {}) == LS_DEFAULTS
+    assert accept_arguments(LS, {}) == LS_DEFAULTS
 
 
 @pytest.mark.requirement("params:defaults")
 def test_read_has_the_defaults_of_the_contract() -> None:
-    assert accept(READ, {"path": "a.py"}) == {"path": "a.py", "start_line": 1, "limit": 2000}
+    assert accept_arguments(READ, {"path": "a.py"}) == {"path": "a.py", "start_line": 1, "limit": 2000}
 
 
 @pytest.mark.requirement("params:defaults")
 def test_what_is_given_stands_in_place_of_its_default() -> None:
-    assert accept(LS, {"limit": 1, "include_hidden": True}) == LS_DEFAULTS | {"limit": 1, "include_hidden": True}
+    assert accept_arguments(LS, {"limit": 1, "include_hidden": True}) == LS_DEFAULTS | {
+        "limit": 1,
+        "include_hidden": True,
+    }
 
 
 # --- Names ---
@@ -99,18 +102,18 @@ def test_what_is_given_stands_in_place_of_its_default() -> None:
 @pytest.mark.requirement("params:case")
 @pytest.mark.parametrize("name", ["start_line", "START_LINE", "startLine", "StartLine", "start-line", "_start__line"])
 def test_names_are_matched_without_case_and_separators(name: str) -> None:
-    assert accept(READ, {"path": "a", name: 7}) == {"path": "a", "start_line": 7, "limit": 2000}
+    assert accept_arguments(READ, {"path": "a", name: 7}) == {"path": "a", "start_line": 7, "limit": 2000}
 
 
 @pytest.mark.requirement("params:synonyms", "params:case")
 @pytest.mark.parametrize("name", ["path", "filePath", "file_path", "FILEPATH", "File-Path", "Path"])
 def test_read_takes_its_path_under_any_of_its_names(name: str) -> None:
-    assert accept(READ, {name: "a"}) == {"path": "a", "start_line": 1, "limit": 2000}
+    assert accept_arguments(READ, {name: "a"}) == {"path": "a", "start_line": 1, "limit": 2000}
 
 
 @pytest.mark.requirement("params:synonyms")
 def test_read_takes_offset_for_start_line() -> None:
-    assert accept(READ, {"path": "a", "offset": "5"}) == {"path": "a", "start_line": 5, "limit": 2000}
+    assert accept_arguments(READ, {"path": "a", "offset": "5"}) == {"path": "a", "start_line": 5, "limit": 2000}
 
 
 @pytest.mark.requirement("params:synonyms")
@@ -121,7 +124,7 @@ def test_a_synonym_never_hides_a_parameter_of_that_name() -> None:
         parameters={"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}},
         synonyms={"B": "a", "c": "a"},
     )
-    assert accept(spec, {"b": "1", "c": "2"}) == {"b": "1", "a": "2"}
+    assert accept_arguments(spec, {"b": "1", "c": "2"}) == {"b": "1", "a": "2"}
 
 
 @pytest.mark.requirement("params:synonyms", "params:case")
@@ -129,8 +132,8 @@ def test_the_seeds_image_request_is_understood_in_every_writing() -> None:
     """001 §4.3: size means resolution, Prompt means prompt."""
     spec = tool(["prompt", "resolution"], prompt={"type": "string"}, resolution={"type": "string"})
     wanted = {"prompt": "a cat", "resolution": "1024x1024"}
-    assert accept(spec, {"prompt": "a cat", "resolution": "1024x1024"}) == wanted
-    assert accept(spec, {"Prompt": "a cat", "size": "1024x1024"}) == wanted
+    assert accept_arguments(spec, {"prompt": "a cat", "resolution": "1024x1024"}) == wanted
+    assert accept_arguments(spec, {"Prompt": "a cat", "size": "1024x1024"}) == wanted
 
 
 @pytest.mark.requirement("params:synonyms", "params:case")
@@ -143,7 +146,7 @@ def test_two_names_of_one_parameter_with_different_values_are_refused() -> None:
 
 @pytest.mark.requirement("params:synonyms")
 def test_two_names_of_one_parameter_with_the_same_value_are_one() -> None:
-    assert accept(READ, {"filePath": "a", "path": "a"})["path"] == "a"
+    assert accept_arguments(READ, {"filePath": "a", "path": "a"})["path"] == "a"
 
 
 @pytest.mark.requirement("params:unknown")
@@ -169,8 +172,8 @@ def test_an_unknown_name_that_is_near_to_nothing_is_refused_with_the_known_ones(
 
 @pytest.mark.requirement("params:unknown")
 def test_the_nearest_name_may_be_a_synonym() -> None:
-    assert nearest("ofset", ["path", "start_line", "offset"]) == "offset"
-    assert nearest("offset", []) is None
+    assert find_nearest("ofset", ["path", "start_line", "offset"]) == "offset"
+    assert find_nearest("offset", []) is None
 
 
 EDIT: JsonObject = {
@@ -187,7 +190,7 @@ EDITS: JsonObject = {"type": "array", "items": EDIT}
 def test_names_and_values_inside_a_list_of_objects_are_read_like_any(written: bool) -> None:
     edits: Json = [{"oldString": "a", "Replace-All": "yes"}, {"old_string": "b"}]
     given = json.dumps(edits) if written else edits
-    assert accept(tool(edits=EDITS), {"edits": given}) == {
+    assert accept_arguments(tool(edits=EDITS), {"edits": given}) == {
         "edits": [{"old_string": "a", "replace_all": True}, {"old_string": "b"}]
     }
 
@@ -200,7 +203,7 @@ def test_a_name_inside_an_object_is_never_given_twice_nor_guessed() -> None:
     assert mistyped == "unknown in 'edits[0]': 'replace' (did you mean 'replace_all'?), 'zzz'"
     opened = tool(edits={"type": "array", "items": {**EDIT, "additionalProperties": True}})
     free: Json = [{"old_string": "a", "oldString": "b"}]
-    assert accept(opened, {"edits": free}) == {"edits": free}
+    assert accept_arguments(opened, {"edits": free}) == {"edits": free}
 
 
 @pytest.mark.requirement("params:required")
@@ -261,7 +264,7 @@ def test_everything_wrong_is_said_at_once() -> None:
     ],
 )
 def test_a_text_becomes_what_the_schema_asks_for(name: str, value: Json, typed: Json) -> None:
-    accepted = accept(LS, {name: value})
+    accepted = accept_arguments(LS, {name: value})
     assert json.dumps(accepted) == json.dumps(LS_DEFAULTS | {name: typed})
 
 
@@ -365,14 +368,14 @@ def test_arguments_nested_too_deep_are_refused() -> None:
     ],
 )
 def test_a_text_becomes_a_number_only_when_nothing_is_lost(text: str, number: Json) -> None:
-    assert coerce(text, {"type": "number"}) == number
+    assert coerce_value(text, {"type": "number"}) == number
 
 
 @pytest.mark.requirement("params:types")
 @pytest.mark.parametrize("value", ["5", 5, None, True, [], {"a": "1"}])
 @pytest.mark.parametrize("schema", [{}, {"type": "string"}, {"type": ["integer", "null"]}, {"enum": ["5"]}])
 def test_nothing_is_changed_for_a_schema_that_asks_for_no_other_type(value: Json, schema: JsonObject) -> None:
-    assert coerce(value, schema) == value
+    assert coerce_value(value, schema) == value
 
 
 @pytest.mark.requirement("params:types")
@@ -404,7 +407,7 @@ def test_a_long_value_is_not_said_back_whole() -> None:
 @pytest.mark.requirement("params:types")
 def test_what_the_caller_sent_is_not_changed() -> None:
     sent: JsonObject = {"Limit": "5", "ignore": '["a"]'}
-    accept(LS, sent)
+    accept_arguments(LS, sent)
     assert sent == {"Limit": "5", "ignore": '["a"]'}
 
 
@@ -414,11 +417,11 @@ def test_null_for_an_optional_parameter_counts_as_left_out() -> None:
     spec = ToolSpec(
         name="T", description="", parameters={"type": "object", "properties": properties, "required": ["path"]}
     )
-    assert accept(spec, {"path": "a", "limit": None}) == {"path": "a", "limit": 5}
+    assert accept_arguments(spec, {"path": "a", "limit": None}) == {"path": "a", "limit": 5}
     with pytest.raises(Failure, match="'path': expected a string, got null"):
-        accept(spec, {"path": None})
+        accept_arguments(spec, {"path": None})
     for sent in ({"path": "a", "PATH": None}, {"PATH": None, "path": "a"}):
-        assert accept(spec, sent) == {"path": "a", "limit": 5}
+        assert accept_arguments(spec, sent) == {"path": "a", "limit": 5}
 
 
 @pytest.mark.requirement("params:unknown")
@@ -426,7 +429,7 @@ def test_null_for_an_optional_parameter_counts_as_left_out() -> None:
 def test_a_schema_that_does_not_forbid_other_names_lets_them_through_as_they_are(own: JsonObject) -> None:
     properties: Any = {"path": {"type": "string"}}
     spec = ToolSpec(name="T", description="", parameters={"type": "object", "properties": properties, **own})
-    assert accept(spec, {"Path": "a", "Other-Name": "1"}) == {"path": "a", "Other-Name": "1"}
+    assert accept_arguments(spec, {"Path": "a", "Other-Name": "1"}) == {"path": "a", "Other-Name": "1"}
 
 
 @pytest.mark.requirement("params:unknown", "params:types")
@@ -434,9 +437,9 @@ def test_a_schema_may_say_what_other_names_hold() -> None:
     spec = ToolSpec(
         name="T", description="", parameters={"type": "object", "additionalProperties": {"type": "integer"}}
     )
-    assert accept(spec, {"x": 1}) == {"x": 1}
+    assert accept_arguments(spec, {"x": 1}) == {"x": 1}
     with pytest.raises(Failure, match="'x': expected an integer, got"):
-        accept(spec, {"x": "many"})
+        accept_arguments(spec, {"x": "many"})
 
 
 @pytest.mark.requirement("params:types")
@@ -445,6 +448,6 @@ def test_two_tools_with_one_name_are_checked_each_by_its_own_schema() -> None:
         cases: list[tuple[str, Json, Json]] = [("string", "a", 1), ("boolean", True, "perhaps")]
         for kind, good, bad in cases:
             spec = tool(x={"type": kind})
-            assert accept(spec, {"x": good}) == {"x": good}
+            assert accept_arguments(spec, {"x": good}) == {"x": good}
             with pytest.raises(Failure):
-                accept(spec, {"x": bad})
+                accept_arguments(spec, {"x": bad})

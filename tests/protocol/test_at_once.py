@@ -178,7 +178,7 @@ replies = st.fixed_dictionaries(
 
 def parse_with_care(text: str) -> Reply | ReplyError:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reply, "straight", lambda _: None)
+        patch.setattr(reply, "parse_plain_reply", lambda _: None)
         return parse_reply(text)
 
 

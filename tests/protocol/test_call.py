@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes import bounded_work
-from toolyard.protocol.call import Origin, ToolCall, fold, number_batch, split_batch
+from toolyard.protocol.call import Origin, ToolCall, fold_name, number_batch, split_batch
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -161,13 +161,13 @@ def test_calls_are_numbered_from_1() -> None:
 
 
 # A known name that is another known name with a number is never read as a numbered one, so none ends in a digit here.
-WORDS = st.text(min_size=1, max_size=8).filter(lambda name: fold(name)[-1:] not in {*"0123456789", ""})
+WORDS = st.text(min_size=1, max_size=8).filter(lambda name: fold_name(name)[-1:] not in {*"0123456789", ""})
 VALUES: st.SearchStrategy[Json] = st.none() | st.booleans() | st.integers() | st.text(max_size=5)
 
 
 @st.composite
 def batches(draw: st.DrawFn) -> tuple[list[str], list[dict[str, Json]]]:
-    names = draw(st.lists(WORDS, min_size=1, max_size=5, unique_by=fold))
+    names = draw(st.lists(WORDS, min_size=1, max_size=5, unique_by=fold_name))
     item: st.SearchStrategy[dict[str, Json]] = st.dictionaries(st.sampled_from(names), VALUES, min_size=1)
     return names, draw(st.lists(item, min_size=1, max_size=25))
 

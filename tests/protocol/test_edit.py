@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolyard.protocol.edit import Edit, Splice, Strategy, apply
+from toolyard.protocol.edit import Edit, Splice, Strategy, apply_splices
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.locate import locate
-from toolyard.protocol.nearest import nearest_lines, visible
-from toolyard.protocol.occurrences import cuts
+from toolyard.protocol.nearest import find_nearest_lines, make_visible
+from toolyard.protocol.occurrences import cuts_line_ending
 
 pytestmark = pytest.mark.requirement("edit:matching")
 VECTORS: list[dict[str, Any]] = json.loads(
@@ -25,7 +25,7 @@ def attempt(text: str, edit: Edit) -> tuple[str | None, Reason | None]:
     """The text after the edit, or why there is none; a byte-order mark is not part of the text."""
     mark = BOM if text.startswith(BOM) else ""
     try:
-        return mark + apply(text[len(mark) :], locate(text[len(mark) :], edit).splices), None
+        return mark + apply_splices(text[len(mark) :], locate(text[len(mark) :], edit).splices), None
     except Failure as failure:
         return None, failure.reason
 
@@ -59,7 +59,7 @@ def test_differences_of_format_are_forgiven_and_named(
     text: str, old: str, new: str, result: str, strategy: Strategy
 ) -> None:
     match = locate(text, Edit(old, new))
-    assert (apply(text, match.splices), match.strategy) == (result, strategy)
+    assert (apply_splices(text, match.splices), match.strategy) == (result, strategy)
 
 
 @pytest.mark.parametrize(
@@ -227,27 +227,27 @@ AROUND = "the empty lines around them, or in where the file ends."
     ],
 )
 def test_the_first_difference_is_one_that_can_be_seen(text: str, wanted: str, difference: str) -> None:
-    near = nearest_lines(text, wanted)
+    near = find_nearest_lines(text, wanted)
     assert near is not None
     assert near.difference == difference
 
 
 def test_of_a_long_line_that_is_near_the_beginning_is_shown() -> None:
-    near = nearest_lines("x" * 100_000 + "y", "x" * 100_000 + "z")
+    near = find_nearest_lines("x" * 100_000 + "y", "x" * 100_000 + "z")
     assert near is not None
     assert near.shown == (f"1\t{'x' * 500}… [cut: 100001 characters]",)
 
 
 def test_nothing_alike_is_said_plainly() -> None:
-    assert nearest_lines("alpha\nbeta\n", "zzzzzz") is None
-    assert nearest_lines("alpha\n\nbeta\n", "\n\n\n") is None
+    assert find_nearest_lines("alpha\nbeta\n", "zzzzzz") is None
+    assert find_nearest_lines("alpha\n\nbeta\n", "\n\n\n") is None
     with pytest.raises(Failure, match="nor anything like it"):
         locate("alpha\nbeta\n", Edit("zzzzzz", "x"))
 
 
 def test_blanks_that_decide_a_match_are_made_visible() -> None:
-    assert visible("  a b\t\r") == "··a b→␍"
-    assert visible("   ") == "···"
+    assert make_visible("  a b\t\r") == "··a b→␍"
+    assert make_visible("   ") == "···"
 
 
 texts = st.text(st.sampled_from("ab \t\r\n$\\'\u2019"), max_size=30)
@@ -257,7 +257,7 @@ texts = st.text(st.sampled_from("ab \t\r\n$\\'\u2019"), max_size=30)
 def test_an_exact_edit_changes_its_place_and_nothing_else(before: str, old: str, after: str, new: str) -> None:
     text = before + old + after
     assume(old and old != new and text.find(old) == len(before) and text.find(old, len(before) + 1) < 0)
-    assume("\n" not in new and not cuts(text, len(before), len(before) + len(old)))
+    assume("\n" not in new and not cuts_line_ending(text, len(before), len(before) + len(old)))
     assert attempt(text, Edit(old, new)) == (before + new + after, None)
 
 
@@ -277,4 +277,4 @@ def test_any_edit_ends_in_splices_or_a_failure_and_splices_never_overlap(
 
 
 def test_apply_puts_each_splice_in_its_place() -> None:
-    assert apply("abcdef", (Splice(0, 1, "X"), Splice(3, 3, "-"), Splice(5, 6, ""))) == "Xbc-de"
+    assert apply_splices("abcdef", (Splice(0, 1, "X"), Splice(3, 3, "-"), Splice(5, 6, ""))) == "Xbc-de"

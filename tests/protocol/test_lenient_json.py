@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolyard.protocol.json import MAX_DEPTH, Json
-from toolyard.protocol.replies.escapes import decode, without_cut_escape
+from toolyard.protocol.replies.escapes import decode_string, remove_cut_escape
 from toolyard.protocol.replies.lenient_json import Reader
 from toolyard.protocol.replies.reading import Reading, TooDeep
 from toolyard.protocol.replies.values import Repair
@@ -94,13 +94,13 @@ def test_each_fault_is_mended_and_named(text: str, value: dict[str, Json], repai
     ],
 )
 def test_backslashes_mean_what_their_writer_meant(written: str, meant: str | None) -> None:
-    assert decode(written, {}) == (written if meant is None else meant)
+    assert decode_string(written, {}) == (written if meant is None else meant)
 
 
 @pytest.mark.parametrize("end", ["\\", "\\u", "\\u00e", "\\ud83d", "\\ud83d\\", "\\uD83D\\ude0"])
 def test_half_an_escape_at_a_cut_end_is_dropped(end: str) -> None:
-    assert without_cut_escape("a\\\\" + end) == "a\\\\"
-    assert without_cut_escape("\\ud83d\\ude00 \\u00e9") == "\\ud83d\\ude00 \\u00e9"
+    assert remove_cut_escape("a\\\\" + end) == "a\\\\"
+    assert remove_cut_escape("\\ud83d\\ude00 \\u00e9") == "\\ud83d\\ude00 \\u00e9"
 
 
 def test_many_words_without_quotes_on_one_line_are_read_in_one_pass() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.protocol.arguments import coerce
+from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.manifest import (
     Command,
     ConfigKey,
@@ -22,9 +22,9 @@ from toolyard.protocol.manifest import (
     Push,
     Translation,
     command_spec,
-    plugin_text,
     read_manifest,
     tool_spec,
+    write_plugin,
 )
 from toolyard.protocol.tool import Risk
 
@@ -364,7 +364,7 @@ def test_translations_show_nothing_hidden_and_never_change_the_texts_of_the_mani
     plain = read_manifest(json.dumps({**MINIMAL, "description": "本来的文字"})).manifest
     assert plain is not None
     assert tool_spec(found.manifest).description == tool_spec(plain).description
-    assert plugin_text(found.manifest) == plugin_text(plain)
+    assert write_plugin(found.manifest) == write_plugin(plain)
 
 
 @pytest.mark.requirement("plugin:extra-fields", "s:S-84")
@@ -392,7 +392,7 @@ def test_the_help_of_parameters_is_translated_by_name_within_bounds_and_changes_
         *(f"translations.{language}.parameters" for language in ("it", "es")),
     }
     assert repr(tool_spec(found.manifest)) == repr(tool_spec(plain.manifest))
-    assert plugin_text(found.manifest) == plugin_text(plain.manifest)
+    assert write_plugin(found.manifest) == write_plugin(plain.manifest)
 
 
 @pytest.mark.requirement("plugin:extra-fields")
@@ -646,7 +646,7 @@ def test_whatever_the_fields_hold_reading_ends_in_a_manifest_or_in_reasons(
     if found.manifest:
         assert found.manifest.fields == json.loads(text)
         assert tool_spec(found.manifest).name == json.loads(text)["name"]
-        plugin_text(found.manifest)
+        write_plugin(found.manifest)
 
 
 @pytest.mark.requirement("plugin:required-fields")
@@ -914,7 +914,7 @@ def test_a_derived_type_never_refuses_the_text_of_a_request_block() -> None:
     schema = derived("- n (integer, required): x\n- on (boolean, required): y\n- list (array, optional): z")
     for inner in schema["properties"].values():
         assert "string" in inner["type"]
-        assert coerce("5", inner) == "5"
+        assert coerce_value("5", inner) == "5"
 
 
 # --- what models read
@@ -929,12 +929,12 @@ def test_the_text_of_a_plugin_is_laid_out_as_vcptoolbox_does() -> None:
         {"command": "Silent"},
         displayName="小工具",
     )
-    assert plugin_text(manifest) == (
+    assert write_plugin(manifest) == (
         "- 小工具 (Tiny) - 命令: A:\n    First.\n    Second.\n  调用示例:\n    one\n     two\n\n"
         "- 小工具 (Tiny) - 命令: B:\n    Only this.\n\n"
         "- 小工具 (Tiny) - 命令: N/A:\n    No name."
     )
-    assert plugin_text(read()) == ""
+    assert write_plugin(read()) == ""
 
 
 @pytest.mark.requirement("s:S-84")
@@ -959,7 +959,7 @@ def test_hidden_characters_never_reach_a_model_and_are_told(hidden: str) -> None
     texts = {"description": f"Read{hidden} it.", "example": f"a{hidden}b"}
     fields: dict[str, Any] = {"description": f"Plug{hidden}in", "displayName": f"T{hidden}T", "communication": {}}
     manifest = with_commands(texts, **fields)
-    shown = plugin_text(manifest) + tool_spec(manifest).description
+    shown = write_plugin(manifest) + tool_spec(manifest).description
     assert hidden not in shown
     assert "Read it." in shown
     assert manifest.fields["description"] == f"Plug{hidden}in"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolyard.protocol.next_step import after_error, after_partial, has_next_step
+from toolyard.protocol.next_step import has_next_step, step_after_error, step_after_partial
 
 pytestmark = pytest.mark.requirement("plugin:next-step")
 
@@ -36,5 +36,5 @@ def test_a_text_that_only_tells_what_happened_has_none(text: str) -> None:
 
 
 def test_what_the_host_adds_is_a_next_step_itself() -> None:
-    assert has_next_step(after_error("Say"))
-    assert "Say" in after_partial("Say")
+    assert has_next_step(step_after_error("Say"))
+    assert "Say" in step_after_partial("Say")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.fakes import bounded_work
 from tests.protocol.notebooks import Notebook, Style, edits, notebooks, scattered, styles
 from tests.workspace.vectors import vectors
-from toolyard.protocol.edit import apply
+from toolyard.protocol.edit import apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
@@ -114,7 +114,7 @@ def test_a_replaced_code_cell_has_the_new_source_and_no_results_of_the_old_one()
 def test_the_splices_are_the_edit() -> None:
     text = JUPYTER.write(_notebook(MARKDOWN, CODE))
     edited = _edit(text, cell_number=0, new_source="")
-    assert apply(text, edited.splices) == edited.text
+    assert apply_splices(text, edited.splices) == edited.text
     assert [text[splice.start : splice.end] for splice in edited.splices] == ['[\n    "# Title"\n   ]']
 
 

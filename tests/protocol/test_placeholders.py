@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolyard.protocol.placeholders import MAX_NAME, Kind, Placeholder, fill, placeholders
+from toolyard.protocol.placeholders import MAX_NAME, Kind, Placeholder, fill_placeholders, find_placeholders
 
 pytestmark = pytest.mark.requirement("placeholder:one-pass")
 
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.requirement("placeholder:one-pass")
     ],
 )
 def test_every_language_has_its_kind(text: str, kind: Kind, parts: tuple[str, ...], span: tuple[int, int]) -> None:
-    assert list(placeholders(text)) == [Placeholder(kind, text.strip("{}😀"), parts, span)]
+    assert list(find_placeholders(text)) == [Placeholder(kind, text.strip("{}😀"), parts, span)]
 
 
 @pytest.mark.parametrize(
@@ -58,8 +58,8 @@ def test_every_language_has_its_kind(text: str, kind: Kind, parts: tuple[str, ..
     ],
 )
 def test_what_is_no_placeholder(text: str) -> None:
-    assert list(placeholders(text)) == []
-    assert fill(text, lambda _: "X") == text
+    assert list(find_placeholders(text)) == []
+    assert fill_placeholders(text, lambda _: "X") == text
 
 
 @pytest.mark.requirement("s:S-23:text")
@@ -70,20 +70,20 @@ def test_inserted_text_is_never_looked_at_again() -> None:
         asked.append(placeholder.name)
         return {"A": "{{B}}", "B": "{{A}} and {{B}}", "half": "{{"}.get(placeholder.name)
 
-    assert fill("{{A}} {{B}} {{C}} {{half}}A}}", resolve) == "{{B}} {{A}} and {{B}} {{C}} {{A}}"
+    assert fill_placeholders("{{A}} {{B}} {{C}} {{half}}A}}", resolve) == "{{B}} {{A}} and {{B}} {{C}} {{A}}"
     assert asked == ["A", "B", "C", "half"]
 
 
 def test_dollars_and_backslashes_are_inserted_as_they_are() -> None:
     value = r"price $$5, match $&, $' $1 \1 \g<0> \n"
-    assert fill("a {{VCPx}} b", lambda _: value) == f"a {value} b"
+    assert fill_placeholders("a {{VCPx}} b", lambda _: value) == f"a {value} b"
 
 
 @given(st.lists(st.sampled_from(["{", "{{", "}}", "}", "A", "VCPx", "::", ":", "\n", " "]), max_size=40))
 def test_what_nobody_resolves_stays_to_the_letter(pieces: list[str]) -> None:
     text = "".join(pieces)
-    assert fill(text, lambda _: None) == text
-    spans = [place.span for place in placeholders(text)]
+    assert fill_placeholders(text, lambda _: None) == text
+    spans = [place.span for place in find_placeholders(text)]
     assert all(text[start : start + 2] == "{{" and text[end - 2 : end] == "}}" for start, end in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
 
@@ -94,9 +94,9 @@ def test_what_nobody_resolves_stays_to_the_letter(pieces: list[str]) -> None:
 )
 def test_unclosed_braces_take_no_longer_per_character(text: str) -> None:
     """A hundred thousand of them: anything quadratic would take minutes."""
-    assert len(fill(text, lambda _: None)) == len(text)
+    assert len(fill_placeholders(text, lambda _: None)) == len(text)
 
 
 @pytest.mark.requirement("s:S-23:text")
 def test_ten_thousand_placeholders_are_filled() -> None:
-    assert fill("{{Date}}," * 10_000, lambda _: "{{Date}}") == "{{Date}}," * 10_000
+    assert fill_placeholders("{{Date}}," * 10_000, lambda _: "{{Date}}") == "{{Date}}," * 10_000

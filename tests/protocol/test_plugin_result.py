@@ -16,12 +16,12 @@ from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Blob, Link, Media, Text
-from toolyard.protocol.content_reference import stored_path, to_reference
+from toolyard.protocol.content_reference import make_stored_path, to_reference
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome, Result
-from toolyard.protocol.plugin_result import result_of
+from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.tool import Checkpoint
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -34,12 +34,12 @@ def uri(data: bytes, mime: str = "image/png") -> str:
 
 
 def good(result: Any, *warnings: str, **others: Any) -> Result:
-    return result_of("Tiny", {"status": "success", "result": result, **others}, warnings=warnings)
+    return read_plugin_result("Tiny", {"status": "success", "result": result, **others}, warnings=warnings)
 
 
 def bad(*warnings: str, **said: Any) -> Failure:
     with pytest.raises(Failure) as caught:
-        result_of("Tiny", {"status": "error", **said}, warnings=warnings)
+        read_plugin_result("Tiny", {"status": "error", **said}, warnings=warnings)
     return caught.value
 
 
@@ -47,7 +47,7 @@ async def settled(root: Path, said: dict[str, Any], *warnings: str) -> Outcome:
     """As a call ends when its plugin prints ``said``."""
 
     async def work(call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return result_of("Tiny", said, warnings=warnings)
+        return read_plugin_result("Tiny", said, warnings=warnings)
 
     runner = Runner(
         Registry([FakeTool(work)]),
@@ -63,7 +63,7 @@ def enveloped(said: dict[str, Any]) -> Envelope:
     """The envelope of an answer, which is valid because it exists."""
     known: JsonObject = {"cwd": ".", "params_input": {}}
     try:
-        result = result_of("Tiny", said, warnings=["noise"])
+        result = read_plugin_result("Tiny", said, warnings=["noise"])
     except Failure as failure:
         return Envelope(
             status=Status.ERROR,
@@ -175,7 +175,7 @@ def test_keys_beside_the_result_are_kept_in_data() -> None:
     assert good("Done.", error="but").data == {"error": "but", "result": "Done."}
     assert good({"a": 1}, a=2).data == {"a": 1, "a_2": 2}
     assert good({"a": 1}, timestamp="now").data == {"timestamp": "now", "a": 1}
-    assert result_of("Tiny", {"status": "success", "message": "Saved.", "id": 7}) == Result(
+    assert read_plugin_result("Tiny", {"status": "success", "message": "Saved.", "id": 7}) == Result(
         data={"message": "Saved.", "id": 7}, text="Saved."
     )
 
@@ -206,7 +206,7 @@ def test_a_result_that_is_itself_an_answer_is_opened_once() -> None:
 @pytest.mark.parametrize("status", ["done", None, 5, "Success"])
 def test_a_status_that_means_nothing_is_named_with_those_that_mean_something(status: Any) -> None:
     with pytest.raises(Failure) as caught:
-        result_of("Tiny", {"status": status, "result": "x"})
+        read_plugin_result("Tiny", {"status": status, "result": "x"})
     assert caught.value.reason is Reason.INVALID_OUTPUT
     assert json.dumps(status) in caught.value.message
     assert caught.value.hint == "It must be success, partial or error."
@@ -286,14 +286,14 @@ def test_warnings_are_kept_for_the_author_and_leave_the_text_to_the_letter() -> 
 @pytest.mark.requirement("plugin:result")
 def test_a_partial_result_ends_with_why_it_is_not_whole() -> None:
     said: JsonObject = {"status": "partial", "result": "5"}
-    result = result_of("P", said, warnings=["Byte 7 of stdout is not UTF-8.", "x"])
+    result = read_plugin_result("P", said, warnings=["Byte 7 of stdout is not UTF-8.", "x"])
     assert result.partial
     assert result.data == {"result": "5"}
     assert result.text == (
         "5\n\nWarning: Byte 7 of stdout is not UTF-8. (1 more in context.warnings)"
         "\n\nThis is not the whole result: narrow the call, or call P again for what is missing."
     )
-    assert len(result_of("P", said, warnings=["x" * 10_000]).text) < 500
+    assert len(read_plugin_result("P", said, warnings=["x" * 10_000]).text) < 500
 
 
 @pytest.mark.requirement("plugin:next-step")
@@ -508,14 +508,14 @@ async def test_the_details_of_vcp_v2_are_the_data_with_the_content_beside_them(p
     ],
 )
 async def test_media_anywhere_in_an_answer_are_references_in_the_data(project: Path, said: dict[str, Any]) -> None:
-    path = stored_path(PNG, "image/png")
+    path = make_stored_path(PNG, "image/png")
     reference = {"type": "image", "mime": "image/png", "size": len(PNG), "name": "a", "path": path}
     read = good(said)
     assert (read.data["image"], read.data["deep"]) == (path, [reference])
     assert read.extras.attached == (Media("image/png", PNG), Media("image/png", PNG, "a"))
     failed = bad(error="no", result=said)
     assert "base64" not in json.dumps(failed.data)
-    whole = result_of("Tiny", {"status": "success", "data": said, "text": "Done."})
+    whole = read_plugin_result("Tiny", {"status": "success", "data": said, "text": "Done."})
     assert "base64" not in json.dumps(whole.data)
     outcome = await settled(project, {"status": "success", "result": result})  # by a host that stores nothing
     assert outcome.envelope.data["deep"] == [{key: value for key, value in reference.items() if key != "path"}]

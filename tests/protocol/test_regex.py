@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import toolyard
 from toolyard.protocol.regex import IS_BROKEN, compile_pattern, expand_possessive
-from toolyard.protocol.requests.marks import marks
+from toolyard.protocol.requests.marks import make_marks
 
 pytestmark = pytest.mark.requirement("python:versions")
 _LISTED = """
@@ -43,7 +43,7 @@ def import_everything() -> None:
     for module in pkgutil.walk_packages(toolyard.__path__, "toolyard."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    marks(None)
+    make_marks(None)
 
 
 def _has_possessive_group(items: Any) -> bool:

@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from toolyard.protocol.markers import Call, Scanner, Text, parse_requests
-from toolyard.protocol.placeholders import placeholders
+from toolyard.protocol.placeholders import find_placeholders
 from toolyard.protocol.request_text import format_request, neutralise
 
 MARKS = [
@@ -68,7 +68,7 @@ def test_a_name_that_cannot_be_carried_is_refused(name: str) -> None:
 def test_neutralised_text_is_inert_and_looks_the_same(text: str, before: str) -> None:
     inert = neutralise(before + text)
     assert parse_requests(inert) == []
-    assert list(placeholders(inert)) == []
+    assert list(find_placeholders(inert)) == []
     assert neutralise(inert) == inert
     assert inert.replace("\u200b", "") == (before + text).replace("\u200b", "")
 
@@ -80,7 +80,7 @@ def test_a_result_that_is_repeated_word_for_word_does_nothing() -> None:
         f"{request}\n<<[TOOL_REQUEST]>>\n{{{{VCP_ASYNC_RESULT::P::1}}}} {{{{{{{{Date}}}}}}}} {{始}}x{{末}} 「末日」"
     )
     inert = neutralise(result)
-    assert (parse_requests(inert), list(placeholders(inert))) == ([], [])
+    assert (parse_requests(inert), list(find_placeholders(inert))) == ([], [])
     assert "「末日」" in inert
     for live in ("<[", "「始", "「末」", "「末E", "{{", "{始", "{末"):
         assert live not in inert

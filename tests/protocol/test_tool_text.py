@@ -9,11 +9,11 @@ import pytest
 
 from toolyard.blocking import BlockingYard
 from toolyard.gateway.offer import Offers, Selection
-from toolyard.protocol.arguments import accept
+from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.markers import parse_requests
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_text import example_request, tool_text
+from toolyard.protocol.tool_text import write_example_request, write_tool
 from toolyard.tools.file_operator import FileOperator
 
 pytestmark = pytest.mark.requirement("offer:text")
@@ -66,7 +66,7 @@ def test_every_example_of_the_listing_runs_as_it_is(project: Path, tmp_path: Pat
         for tool, arguments in examples_in(listing):
             ran.add(tool)
             if tool in ABROAD or arguments.get("command") in WEB:
-                accept(yard.tools.get(tool).spec, arguments)
+                accept_arguments(yard.tools.get(tool).spec, arguments)
             elif arguments.get("command") != "query":  # of a task that nobody has begun
                 prepare(project)
                 if tool == "Write":
@@ -85,7 +85,7 @@ def test_the_listing_shows_every_parameter_of_the_built_in_tools_in_its_language
     built_in = [tool.spec for tool in yard.tools if yard.tools.built_in(tool.spec.name)]
     assert len(built_in) == 10
     for spec in (spec for spec in built_in if not spec.commands):
-        text = tool_text(spec, language)
+        text = write_tool(spec, language)
         described = text.split("<<<[TOOL_REQUEST]>>>")[0]
         lines = {line.strip().split(" ")[0]: line for line in described.splitlines() if line.startswith("  ")}
         assert [name for name in spec.parameter_names if name not in lines] == [], spec.name
@@ -107,7 +107,7 @@ def file_operator(yard: BlockingYard) -> FileOperator:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_file_operator_is_shown_command_by_command_each_with_its_parameters(yard: BlockingYard, language: str) -> None:
     tool = file_operator(yard)
-    sections = tool_text(tool.spec, language).split("\n\n")
+    sections = write_tool(tool.spec, language).split("\n\n")
     assert len(sections) == len(tool.commands) + 1  # the last shows several commands in one call
     for command, section in zip(tool.spec.commands, sections[:-1], strict=True):
         described, example = section.split("<<<[TOOL_REQUEST]>>>")
@@ -142,13 +142,13 @@ def test_the_commands_that_file_operator_shows_are_those_it_has_and_need_what_it
 @pytest.mark.requirement("placeholder:file-operator")
 def test_every_example_of_file_operator_runs_as_it_is(yard: BlockingYard, project: Path) -> None:
     spec = file_operator(yard).spec
-    examples = examples_in(tool_text(spec, "zh"))
+    examples = examples_in(write_tool(spec, "zh"))
     assert len(examples) == len(spec.commands) + 1
     for name, arguments in examples:
         command = arguments.get("command")
         prepare(project)
         if command in WEB:
-            accept(spec, arguments)
+            accept_arguments(spec, arguments)
             continue
         envelope = yard.call(name, arguments)
         assert envelope.status.value == "success", (arguments, envelope.text)
@@ -157,7 +157,7 @@ def test_every_example_of_file_operator_runs_as_it_is(yard: BlockingYard, projec
 
 
 def test_a_tool_without_texts_of_its_own_is_written_from_its_schema() -> None:
-    assert tool_text(WEATHER) == (
+    assert write_tool(WEATHER) == (
         "- weather: Tells the weather.\n"
         "Parameters:\n"
         "  city (string, required): Where.\n"
@@ -168,7 +168,7 @@ def test_a_tool_without_texts_of_its_own_is_written_from_its_schema() -> None:
         "<<<[TOOL_REQUEST]>>>\ntool_name:「始」weather「末」,\ncity:「始」Oslo「末」,\nunit:「始」C「末」\n"
         "<<<[END_TOOL_REQUEST]>>>"
     )
-    assert "参数:\n  city (字符串, 必需)：Where.\n  unit (必需, 默认 C, 可选值 C, F)\n" in tool_text(WEATHER, "zh")
+    assert "参数:\n  city (字符串, 必需)：Where.\n  unit (必需, 默认 C, 可选值 C, F)\n" in write_tool(WEATHER, "zh")
 
 
 @pytest.mark.parametrize(
@@ -184,5 +184,5 @@ def test_a_tool_without_texts_of_its_own_is_written_from_its_schema() -> None:
 def test_a_tool_of_which_no_call_is_known_has_no_example(required: list[str], properties: JsonObject) -> None:
     parameters: JsonObject = {"type": "object", "properties": properties, "required": [*required]}
     spec = ToolSpec(name="find", description="Finds.", parameters=parameters)
-    assert example_request(spec) == ""
-    assert "Example" not in tool_text(spec)
+    assert write_example_request(spec) == ""
+    assert "Example" not in write_tool(spec)

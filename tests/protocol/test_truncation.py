@@ -19,12 +19,12 @@ from toolyard.protocol.truncation import (
     TextPages,
     break_long_lines,
     count_lines,
-    cut,
+    cut_text,
+    is_too_long,
     paginate,
-    readable,
     shorten_params,
-    too_long,
-    truncated,
+    to_readable,
+    truncate_envelope,
 )
 
 LINES, BYTES, MIB = 2000, 51_200, 1024 * 1024
@@ -69,28 +69,28 @@ TOO_LONG = {
 @pytest.mark.requirement("truncation:exact-fit")
 @pytest.mark.parametrize("text", FITTING.values(), ids=FITTING)
 def test_a_text_that_just_fits_is_not_cut(text: str) -> None:
-    assert not too_long(text, skip=False)
-    assert [cut(text, direction).preview for direction in Direction] == [text, text]
+    assert not is_too_long(text, skip=False)
+    assert [cut_text(text, direction).preview for direction in Direction] == [text, text]
 
 
 @pytest.mark.requirement("truncation:lines", "truncation:bytes")
 @pytest.mark.parametrize("text", TOO_LONG.values(), ids=TOO_LONG)
 def test_a_text_of_one_line_or_byte_more_is_cut(text: str) -> None:
-    assert too_long(text, skip=False)
-    assert all(len(cut(text, direction).preview) < len(text) for direction in Direction)
+    assert is_too_long(text, skip=False)
+    assert all(len(cut_text(text, direction).preview) < len(text) for direction in Direction)
 
 
 @pytest.mark.requirement("truncation:skip")
 @pytest.mark.parametrize("text", [numbered(50_000), "x" * MIB, "\n" * MIB], ids=["lines", "one line", "newlines"])
 def test_a_tool_that_pages_by_itself_is_shown_whole_up_to_1_mib(text: str) -> None:
-    assert too_long(text, skip=False)
-    assert not too_long(text, skip=True)
+    assert is_too_long(text, skip=False)
+    assert not is_too_long(text, skip=True)
 
 
 @pytest.mark.requirement("truncation:hard-cap")
 @pytest.mark.parametrize("text", ["x" * (MIB + 1), "中" * (MIB // 3 + 1)], ids=["ascii", "chinese"])
 def test_not_even_a_tool_that_pages_by_itself_is_shown_above_1_mib(text: str) -> None:
-    assert too_long(text, skip=True)
+    assert is_too_long(text, skip=True)
 
 
 @pytest.mark.requirement("truncation:lines")
@@ -107,7 +107,7 @@ def test_a_line_ends_at_a_newline_and_the_last_one_needs_none(text: str, lines: 
 @pytest.mark.requirement("truncation:lines", "truncation:direction", "truncation:data")
 def test_head_keeps_the_first_2000_lines() -> None:
     text, kept = numbered(5234), numbered(LINES)
-    assert cut(text, Direction.HEAD) == Cut(kept, 5234, len(text), LINES, len(kept))
+    assert cut_text(text, Direction.HEAD) == Cut(kept, 5234, len(text), LINES, len(kept))
 
 
 @pytest.mark.requirement("truncation:lines", "truncation:direction", "truncation:data")
@@ -115,7 +115,7 @@ def test_head_keeps_the_first_2000_lines() -> None:
 def test_tail_keeps_the_last_2000_lines(end: str) -> None:
     text = numbered(5234).rstrip("\n") + end
     kept = text[text.index("line 3235\n") :]
-    assert cut(text, Direction.TAIL) == Cut(kept, 5234, len(text), LINES, len(kept))
+    assert cut_text(text, Direction.TAIL) == Cut(kept, 5234, len(text), LINES, len(kept))
 
 
 @pytest.mark.requirement("truncation:bytes", "truncation:direction")
@@ -123,27 +123,27 @@ def test_tail_keeps_the_last_2000_lines(end: str) -> None:
 def test_one_endless_line_is_cut_at_51200_bytes(direction: Direction) -> None:
     text = "ab" * BYTES
     kept = text[:BYTES] if direction is Direction.HEAD else text[-BYTES:]
-    assert cut(text, direction) == Cut(kept, 1, 2 * BYTES, 1, BYTES)
+    assert cut_text(text, direction) == Cut(kept, 1, 2 * BYTES, 1, BYTES)
 
 
 @pytest.mark.requirement("truncation:bytes", "truncation:preview")
 @pytest.mark.parametrize("direction", Direction)
 def test_a_cut_by_bytes_keeps_whole_lines(direction: Direction) -> None:
     line = "x" * 999 + "\n"
-    assert cut(line * 100, direction) == Cut(line * 51, 100, 100_000, 51, 51_000)
+    assert cut_text(line * 100, direction) == Cut(line * 51, 100, 100_000, 51, 51_000)
 
 
 @pytest.mark.requirement("truncation:bytes", "truncation:exact-fit")
 @pytest.mark.parametrize("direction", Direction)
 def test_a_line_that_just_fits_is_kept(direction: Direction) -> None:
     line = "x" * 511 + "\n"
-    assert cut(line * 101, direction) == Cut(line * 100, 101, 51_712, 100, BYTES)
+    assert cut_text(line * 101, direction) == Cut(line * 100, 101, 51_712, 100, BYTES)
 
 
 @pytest.mark.requirement("truncation:bytes", "truncation:preview")
 def test_a_cut_by_bytes_does_not_lose_the_preview_to_one_long_line() -> None:
-    head = cut("title\n" + "x" * 100_000, Direction.HEAD)
-    tail = cut("x" * 100_000 + "\nthe end", Direction.TAIL)
+    head = cut_text("title\n" + "x" * 100_000, Direction.HEAD)
+    tail = cut_text("x" * 100_000 + "\nthe end", Direction.TAIL)
     assert head.preview == "title\n" + "x" * (BYTES - 6)
     assert tail.preview == "x" * (BYTES - 8) + "\nthe end"
 
@@ -153,7 +153,7 @@ def test_a_cut_by_bytes_does_not_lose_the_preview_to_one_long_line() -> None:
 @pytest.mark.parametrize("offset", range(4))
 def test_a_character_is_never_cut_in_two(direction: Direction, offset: int) -> None:
     text = "x" * offset + "𝄞" * BYTES + "x" * offset
-    preview = cut(text, direction).preview
+    preview = cut_text(text, direction).preview
     assert preview == (text[: len(preview)] if direction is Direction.HEAD else text[-len(preview) :])
     assert BYTES - 4 < len(preview.encode()) <= BYTES
 
@@ -181,13 +181,13 @@ def test_any_cut_is_a_true_piece_of_the_text_within_both_limits(
     pieces: list[tuple[str, int]], direction: Direction
 ) -> None:
     text = "".join(piece * times for piece, times in pieces)
-    found = cut(text, direction)
+    found = cut_text(text, direction)
     assert (found.original_lines, found.original_bytes) == (count_lines(text), len(text.encode()))
     assert (found.kept_lines, found.kept_bytes) == (count_lines(found.preview), len(found.preview.encode()))
     assert found.kept_lines <= LINES
     assert found.kept_bytes <= BYTES
     assert text.startswith(found.preview) if direction is Direction.HEAD else text.endswith(found.preview)
-    if too_long(text, skip=False):
+    if is_too_long(text, skip=False):
         assert found.preview != text
         assert found.kept_lines == LINES or found.kept_bytes >= BYTES // 2  # as much as makes a good preview
     else:
@@ -200,20 +200,20 @@ def test_any_cut_is_a_true_piece_of_the_text_within_both_limits(
 @pytest.mark.requirement("truncation:lines", "truncation:bytes")
 def test_what_is_measured_is_the_text_and_then_the_data_as_it_would_be_read() -> None:
     outcome = Outcome(envelope=envelope(data={"matches": ["中", 'a "b"']}), root="/p")
-    assert readable(outcome) == 'Found 2 matches.\n{\n  "matches": [\n    "中",\n    "a \\"b\\""\n  ]\n}'
+    assert to_readable(outcome) == 'Found 2 matches.\n{\n  "matches": [\n    "中",\n    "a \\"b\\""\n  ]\n}'
 
 
 @pytest.mark.requirement("truncation:lines", "truncation:bytes")
 def test_content_parts_stand_in_place_of_the_text_and_media_are_not_measured() -> None:
     extras = Extras(parts=(Text("Read 'a'."), Media("image/png", b"x" * MIB), Text("1\tline")))
-    assert readable(Outcome(envelope=envelope(data={}), root="/p", extras=extras)) == "Read 'a'.\n1\tline"
+    assert to_readable(Outcome(envelope=envelope(data={}), root="/p", extras=extras)) == "Read 'a'.\n1\tline"
 
 
 @pytest.mark.requirement("truncation:lines", "truncation:bytes")
 def test_a_text_that_the_content_has_is_not_measured_again_in_the_data() -> None:
     extras = Extras(parts=(Text("Read 'a'."), Text("1\tline")))
     outcome = Outcome(envelope=envelope(data={"content": "1\tline", "eol": "lf"}), root="/p", extras=extras)
-    assert readable(outcome) == 'Read \'a\'.\n1\tline\n{\n  "eol": "lf"\n}'
+    assert to_readable(outcome) == 'Read \'a\'.\n1\tline\n{\n  "eol": "lf"\n}'
 
 
 @pytest.mark.requirement("truncation:batch")
@@ -228,10 +228,10 @@ def test_a_batch_is_measured_by_the_texts_of_its_items_like_single_calls() -> No
 
     items = (read("a"), read("b"))
     whole = envelope(data={"results": [item.outcome.envelope.data for item in items]}, text="Batch of 2 finished.")
-    text = readable(Outcome(envelope=whole, root="/p", batch=items))
+    text = to_readable(Outcome(envelope=whole, root="/p", batch=items))
     assert text.startswith("Batch of 2 finished.\nRead 'a'.\n0\ta\n")
     assert count_lines(text) == 1 + 2 * 1901 + 1  # the blank line between the items
-    assert too_long(text, skip=False)
+    assert is_too_long(text, skip=False)
 
 
 # --- The text in pages ---
@@ -240,7 +240,7 @@ def test_a_batch_is_measured_by_the_texts_of_its_items_like_single_calls() -> No
 @pytest.mark.requirement("truncation:pages")
 def test_the_pages_of_a_text_with_short_lines_are_the_text_itself() -> None:
     text = "".join(f"line {number:04} of the output, padded\n" for number in range(1, 5235))
-    preview = cut(text, Direction.HEAD).preview
+    preview = cut_text(text, Direction.HEAD).preview
     assert paginate(text, preview, Direction.HEAD) == TextPages(text, count_lines(preview) + 1)
 
 
@@ -264,7 +264,7 @@ def test_a_nul_is_drawn_because_it_would_make_the_pages_binary() -> None:
 @given(pieces=PIECES)
 def test_the_preview_and_the_pages_from_the_next_line_on_hold_the_whole_text(pieces: list[tuple[str, int]]) -> None:
     text = "".join(piece * times for piece, times in pieces).replace("\0", "0")
-    preview = cut(text, Direction.HEAD).preview
+    preview = cut_text(text, Direction.HEAD).preview
     pages = paginate(text, preview, Direction.HEAD)
     rest = "".join(pages.text.split("\n")[pages.next_line - 1 :])
     flat, seen = text.replace("\n", ""), preview.replace("\n", "")
@@ -276,9 +276,9 @@ def test_the_preview_and_the_pages_from_the_next_line_on_hold_the_whole_text(pie
 
 
 def shown(full: Envelope, text: str, direction: Direction = Direction.HEAD, **where: Any) -> Envelope:
-    piece = cut(text, direction)
+    piece = cut_text(text, direction)
     pages = paginate(text, piece.preview, direction)
-    return truncated(full, piece, direction, pages=pages, **({"stored": StoredOutput(SAVED, PAGES)} | where))
+    return truncate_envelope(full, piece, direction, pages=pages, **({"stored": StoredOutput(SAVED, PAGES)} | where))
 
 
 @pytest.mark.requirement("truncation:data", "truncation:status", "truncation:keeps", "truncation:text")
@@ -292,7 +292,7 @@ def shown(full: Envelope, text: str, direction: Direction = Direction.HEAD, **wh
 def test_a_truncated_success_has_the_seeds_form(direction: Direction, side: str, way_on: str) -> None:
     """The JSON of 002 §2 with the numbers of this text."""
     text = numbered(5234)
-    piece = cut(text, direction)
+    piece = cut_text(text, direction)
     assert shown(envelope(), text, direction).to_dict() == {
         "status": "partial",
         "data": {

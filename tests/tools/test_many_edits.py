@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolyard.protocol.edit import Edit, apply
+from toolyard.protocol.edit import Edit, apply_splices
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.locate import locate
 from toolyard.tools import many_edits
@@ -43,7 +43,7 @@ def one_by_one(text: str, edits: list[Edit]) -> Made:
         for edit in edits:
             splices = locate(text, edit).splices
             put.append(tuple(splice.text for splice in splices))
-            text = apply(text, splices)
+            text = apply_splices(text, splices)
     except Failure as failure:
         return Made(put, (failure.reason, failure.message, failure.hint, failure.data))
     return Made(put, text)

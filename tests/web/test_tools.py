@@ -14,7 +14,7 @@ from toolyard.dialects import DIALECTS
 from toolyard.engine.approvals import KIND as APPROVAL
 from toolyard.protocol.call import MAX_ARGUMENTS, ToolCall
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_result import result_of
+from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint
 from toolyard.web.routes.tools import Dialect
@@ -70,7 +70,7 @@ async def test_vcp_v2_passes_unchanged_over_http_where_secrets_are_masked(runnin
     }
 
     async def says(call: ToolCall, checkpoint: Checkpoint) -> Result:
-        return result_of("Say", said)
+        return read_plugin_result("Say", said)
 
     running_server.yard.mask.add(["a-secret-of-the-host"])
     running_server.yard.tools.add(FakeTool(says, name="Say"))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolyard.protocol.content import Blob, Media
-from toolyard.protocol.content_reference import stored_path
+from toolyard.protocol.content_reference import make_stored_path
 from toolyard.workspace.media_files import KEPT, MediaFiles
 from toolyard.workspace.workspace import Workspace
 
@@ -20,7 +20,7 @@ NOW = datetime.now(UTC)
 
 
 def medium(data: bytes, mime: str) -> Media:
-    return Media(mime, data, source=stored_path(data, mime))
+    return Media(mime, data, source=make_stored_path(data, mime))
 
 
 PNG = medium(b"\x89PNG\r\n\x1a\n", "image/png")
@@ -39,7 +39,7 @@ def test_bytes_are_stored_under_a_name_of_their_own_for_the_owner_only(files: Me
     assert (project / PNG.source).read_bytes() == PNG.data
     assert stat.S_IMODE((project / PNG.source).stat().st_mode) == 0o600
     assert (project / "tool-output/.gitignore").read_text() == "*\n"
-    blob = Blob("?", data=b"MZ", source=stored_path(b"MZ"))
+    blob = Blob("?", data=b"MZ", source=make_stored_path(b"MZ"))
     files.save(blob, NOW)
     assert blob.source.endswith(".bin")
     assert (project / blob.source).read_bytes() == b"MZ"

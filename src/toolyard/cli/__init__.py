@@ -53,9 +53,9 @@ class _Lazy(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] not in _COMMANDS and not args[0].startswith("-"):
-            from toolyard.protocol.arguments import nearest
+            from toolyard.protocol.arguments import find_nearest
 
-            guess = nearest(args[0], list(_COMMANDS))
+            guess = find_nearest(args[0], list(_COMMANDS))
             hint = f" Did you mean '{guess}'?" if guess else ""
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)

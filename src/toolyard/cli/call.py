@@ -19,7 +19,7 @@ from toolyard.dialects import DIALECTS
 from toolyard.errors import UsageError
 from toolyard.hosts.yard import open_yard
 from toolyard.plugin_source import Outside
-from toolyard.protocol.arguments import coerce, schema_of
+from toolyard.protocol.arguments import coerce_value, find_schema
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -121,13 +121,13 @@ def from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
         elif key in arguments:
             raise UsageError(f"'{key}' is given twice")
         else:
-            arguments[key] = [value] if is_list else coerce(value, schema)
+            arguments[key] = [value] if is_list else coerce_value(value, schema)
     return arguments
 
 
 def _schema(yard: Yard, tool: str, key: str) -> dict[str, Json]:
     try:
-        return schema_of(yard.tools.get(tool).spec, key)
+        return find_schema(yard.tools.get(tool).spec, key)
     except Failure:
         return {}  # the call itself will say that there is no such tool
 

@@ -10,7 +10,7 @@ from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.review import Reviewed
-from toolyard.protocol.manifest import PluginType, plugin_text, tool_spec
+from toolyard.protocol.manifest import PluginType, tool_spec, write_plugin
 
 
 def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
@@ -38,7 +38,7 @@ def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
     _print_lines("What a model reads about it:", tool_spec(manifest).description.split("\n"))
     _print_lines("What it reads about the parameters:", json_text(tool_spec(manifest).parameters).split("\n"))
     _print_lines("What it reads in a chat, as a function:", json_text(to_function(tool_spec(manifest))).split("\n"))
-    _print_lines(f"What {{{{VCP{review.name}}}}} becomes in a prompt:", plugin_text(manifest).split("\n"))
+    _print_lines(f"What {{{{VCP{review.name}}}}} becomes in a prompt:", write_plugin(manifest).split("\n"))
     _print_lines("Worth a look:", [told(problem, review.folder) for problem in reviewed.problems])
 
 

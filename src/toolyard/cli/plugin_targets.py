@@ -10,7 +10,7 @@ from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
 from toolyard.plugins.plugin import Plugin, Problem, State
 from toolyard.plugins.plugin_files import signature_of
-from toolyard.protocol.arguments import nearest
+from toolyard.protocol.arguments import find_nearest
 
 
 def is_folder(word: str) -> bool:
@@ -40,7 +40,7 @@ def named(source: PluginSource, word: str, *, waits_as: Collection[State] = ()) 
         return found
     if "/" in word:
         raise ToolyardError(f"'{word}' is none of the plugins: see 'toolyard plugin list' for where they are")
-    guess = nearest(word, sorted({plugin.name for plugin in everything}))
+    guess = find_nearest(word, sorted({plugin.name for plugin in everything}))
     hint = f"did you mean '{guess}'?" if guess else "see 'toolyard plugin list'"
     raise ToolyardError(f"there is no plugin called '{word}': {hint}")
 

@@ -8,7 +8,7 @@ import click
 from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.errors import UsageError
-from toolyard.protocol.replies.prompt import Language, prompt
+from toolyard.protocol.replies.prompt import Language, write_prompt
 from toolyard.protocol.reply import parse_reply
 from toolyard.render.render import DEFAULT_WIDTH, Target, render_parsed
 
@@ -69,7 +69,7 @@ def render(common: Common, file: str, to: str | None, lang: str) -> None:
 @common_options
 def prompt_(common: Common, lang: str) -> None:  # noqa: ARG001
     """Print the system prompt that asks a model for this format."""
-    click.echo(prompt(Language(lang)), nl=False)
+    click.echo(write_prompt(Language(lang)), nl=False)
 
 
 def _text(file: str) -> str:

@@ -14,7 +14,7 @@ from toolyard.errors import ToolyardError
 from toolyard.hosts.yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_json import shown_spec
+from toolyard.protocol.tool_json import spec_to_json
 
 
 @click.group("tools", cls=Verbs, invoke_without_command=True, short_help="List the tools, or show one.")
@@ -42,7 +42,7 @@ def show(common: Common, name: str) -> None:
     """One tool: what a model reads about it, and its parameters."""
     spec = asyncio.run(_spec(common, name))
     if common.json:
-        print_json(shown_spec(spec))
+        print_json(spec_to_json(spec))
         return
     click.echo(f"{click.style(spec.name, bold=True)}  ({spec.risk})\n\n{spec.description}\n\nParameters:")
     print_table([_parameter(name, schema) for name, schema in _properties(spec).items()], indent="  ")
@@ -51,7 +51,7 @@ def show(common: Common, name: str) -> None:
 def _print_list(common: Common) -> None:
     specs = asyncio.run(_specs(common))
     if common.json:
-        print_json([shown_spec(spec) for spec in specs])
+        print_json([spec_to_json(spec) for spec in specs])
     else:
         print_table([(spec.name, spec.risk.value, _first_sentence(spec)) for spec in specs])
 

@@ -21,7 +21,7 @@ _CAUSES = {
 
 def encode(call: ToolCall, outcome: Outcome, *, uuid: str) -> dict[str, Any]:
     name, describe = _SHAPES.get(call.tool, (call.tool, None))
-    data = _told(outcome, describe) if describe else _any_tool(outcome)
+    data = _describe_outcome(outcome, describe) if describe else _describe_any(outcome)
     return {
         "type": "backend_only",
         "tool_name": name,
@@ -31,15 +31,15 @@ def encode(call: ToolCall, outcome: Outcome, *, uuid: str) -> dict[str, Any]:
     }
 
 
-def _any_tool(outcome: Outcome) -> Any:
+def _describe_any(outcome: Outcome) -> Any:
     error = outcome.envelope.error
-    return _failure(error) if error else outcome.envelope.data
+    return _describe_failure(error) if error else outcome.envelope.data
 
 
-def _told(outcome: Outcome, describe: Callable[[Outcome], Any]) -> Any:
+def _describe_outcome(outcome: Outcome, describe: Callable[[Outcome], Any]) -> Any:
     """A batch is told as the list of its calls, each in the tool's shape."""
     if outcome.batch:
-        return [_told(item.outcome, describe) for item in outcome.batch]
+        return [_describe_outcome(item.outcome, describe) for item in outcome.batch]
     envelope = outcome.envelope
     if envelope.error:
         return describe(outcome)
@@ -50,25 +50,25 @@ def _told(outcome: Outcome, describe: Callable[[Outcome], Any]) -> Any:
     return describe(outcome)
 
 
-def _write(outcome: Outcome) -> Any:
+def _describe_write(outcome: Outcome) -> Any:
     envelope = outcome.envelope
     if envelope.error:
-        return _failure(envelope.error)
+        return _describe_failure(envelope.error)
     created = envelope.data.get("operation") == "create"
     return {
         "type": "create" if created else "update",
-        "filePath": _absolute(outcome),
+        "filePath": _absolute_path(outcome),
         "content": outcome.extras.after,
         "structuredPatch": [] if created else envelope.data["structured_patch"],
     }
 
 
-def _edit(outcome: Outcome) -> Any:
+def _describe_edit(outcome: Outcome) -> Any:
     envelope = outcome.envelope
     if envelope.error:
-        return _failure(envelope.error)
+        return _describe_failure(envelope.error)
     return {
-        "filePath": _absolute(outcome),
+        "filePath": _absolute_path(outcome),
         "oldString": outcome.arguments["old_string"],
         "newString": outcome.arguments["new_string"],
         "originalFile": outcome.extras.before or "",
@@ -76,22 +76,22 @@ def _edit(outcome: Outcome) -> Any:
     }
 
 
-def _multi_edit(outcome: Outcome) -> Any:
+def _describe_multi_edit(outcome: Outcome) -> Any:
     envelope = outcome.envelope
     if envelope.error:
-        return _multi_edit_failure(outcome, envelope.error)
-    path, data = _absolute(outcome), envelope.data
+        return _describe_multi_edit_failure(outcome, envelope.error)
+    path, data = _absolute_path(outcome), envelope.data
     return {
         "filePath": path,
         "wasNewFile": data["was_new_file"],
-        "editsApplied": [_edit_result(result) for result in _objects(data["edits_applied"])],
+        "editsApplied": [_describe_edit_result(result) for result in _objects(data["edits_applied"])],
         "totalEdits": data["total_edits"],
         "summary": f"Successfully applied {data['total_edits']} edits to {path.rpartition('/')[2]}",
         "structuredPatch": _patch(outcome),
     }
 
 
-def _edit_result(result: Mapping[str, Json]) -> dict[str, Any]:
+def _describe_edit_result(result: Mapping[str, Json]) -> dict[str, Any]:
     return {
         "editIndex": result["edit_index"],
         "success": result["success"],
@@ -101,11 +101,11 @@ def _edit_result(result: Mapping[str, Json]) -> dict[str, Any]:
     }
 
 
-def _multi_edit_failure(outcome: Outcome, error: Fault) -> str:
+def _describe_multi_edit_failure(outcome: Outcome, error: Fault) -> str:
     """``data.failed_edit`` counts from 1 and says which edit stopped the call."""
     failed = outcome.envelope.data.get("failed_edit")
     if not isinstance(failed, int):
-        return _failure(error)
+        return _describe_failure(error)
     cause = _CAUSES.get(str(outcome.envelope.context.get("reason")))
     edits = _objects(outcome.arguments.get("edits"))
     old = edits[failed - 1].get("old_string") if 0 < failed <= len(edits) else None
@@ -114,7 +114,7 @@ def _multi_edit_failure(outcome: Outcome, error: Fault) -> str:
     return f"Error in edit {failed}: {cause}: {old[:_ERROR_LIMIT]}..."
 
 
-def _notebook(outcome: Outcome) -> Any:
+def _describe_notebook(outcome: Outcome) -> Any:
     data, arguments = outcome.envelope.data, outcome.arguments
     error = outcome.envelope.error
     return {
@@ -126,11 +126,11 @@ def _notebook(outcome: Outcome) -> Any:
     } | ({"error": error.message} if error else {})
 
 
-def _failure(error: Fault) -> str:
+def _describe_failure(error: Fault) -> str:
     return f"Error: {error.code}: {error.message}"
 
 
-def _absolute(outcome: Outcome) -> str:
+def _absolute_path(outcome: Outcome) -> str:
     return f"{outcome.root.rstrip('/')}/{outcome.envelope.context['path_resolved']}"
 
 
@@ -146,10 +146,10 @@ def _objects(value: Json) -> list[dict[str, Json]]:
 _SHAPES: Mapping[str, tuple[str, Callable[[Outcome], Any]]] = {
     name: shape
     for names, shape in {
-        ("Write", "Replace"): ("Replace", _write),
-        ("Edit",): ("Edit", _edit),
-        ("MultiEdit",): ("MultiEdit", _multi_edit),
-        ("NotebookEdit", "NotebookEditCell"): ("NotebookEditCell", _notebook),
+        ("Write", "Replace"): ("Replace", _describe_write),
+        ("Edit",): ("Edit", _describe_edit),
+        ("MultiEdit",): ("MultiEdit", _describe_multi_edit),
+        ("NotebookEdit", "NotebookEditCell"): ("NotebookEditCell", _describe_notebook),
     }.items()
     for name in names
 }

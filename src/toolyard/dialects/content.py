@@ -10,7 +10,7 @@ from toolyard.protocol.listing import find_listing
 from toolyard.protocol.outcome import BatchItem, Outcome
 
 
-def content_of(outcome: Outcome) -> tuple[Part, ...]:
+def list_parts(outcome: Outcome) -> tuple[Part, ...]:
     """What the reader sees: the tool's own parts; else a summary and its structured data; else the text alone."""
     if outcome.batch:
         return tuple(_batch(outcome.batch))

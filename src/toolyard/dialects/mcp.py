@@ -9,23 +9,23 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from toolyard.dialects.content import content_of
+from toolyard.dialects.content import list_parts
 from toolyard.protocol.content import Part, Text
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.shown import drop_repeats
+from toolyard.protocol.shown_outcome import drop_repeats
 
 
 def encode(outcome: Outcome) -> dict[str, Any]:
     return {
-        "content": [_part(part) for part in (*content_of(outcome), *_untold(outcome))],
+        "content": [_encode_part(part) for part in (*list_parts(outcome), *_list_untold_parts(outcome))],
         "structuredContent": outcome.envelope.to_dict(),
         "isError": outcome.envelope.error is not None,
     }
 
 
-def _untold(outcome: Outcome) -> Iterator[Part]:
+def _list_untold_parts(outcome: Outcome) -> Iterator[Part]:
     envelope = outcome.envelope
-    if envelope.error or content_of(outcome) != (Text(envelope.text),):
+    if envelope.error or list_parts(outcome) != (Text(envelope.text),):
         return
     data = drop_repeats(outcome)
     content = data.get("content")
@@ -36,7 +36,7 @@ def _untold(outcome: Outcome) -> Iterator[Part]:
         yield Text(json.dumps(rest, ensure_ascii=False))
 
 
-def _part(part: Part) -> dict[str, Any]:
+def _encode_part(part: Part) -> dict[str, Any]:
     if isinstance(part, Text):
         return {"type": "text", "text": part.text}
     if part.kind in ("image", "audio"):

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from toolyard.dialects.content import content_of
+from toolyard.dialects.content import list_parts
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.outcome import Outcome
@@ -11,12 +11,12 @@ from toolyard.protocol.outcome import Outcome
 
 def encode(call: ToolCall, outcome: Outcome) -> dict[str, Any]:
     text = json.dumps(outcome.envelope.to_dict(), ensure_ascii=False)
-    media = [part for part in content_of(outcome) if isinstance(part, Media)]
-    content = [{"type": "text", "text": text}, *map(_part, media)] if media else text
+    media = [part for part in list_parts(outcome) if isinstance(part, Media)]
+    content = [{"type": "text", "text": text}, *map(_encode_part, media)] if media else text
     return {"role": "tool", "tool_call_id": call.id, "content": content}
 
 
-def _part(media: Media) -> dict[str, Any]:
+def _encode_part(media: Media) -> dict[str, Any]:
     if media.kind == "audio":
         format_ = {"audio/mpeg": "mp3"}.get(media.mime, media.mime.partition("/")[2])
         return {"type": "input_audio", "input_audio": {"data": media.base64(), "format": format_}}

@@ -12,7 +12,7 @@ from typing import Any, Final
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
-from toolyard.protocol.tool_text import tool_text
+from toolyard.protocol.tool_text import write_tool
 
 LONGEST_NAME: Final = 64
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -71,7 +71,7 @@ def export(spec: ToolSpec, format_: Format) -> dict[str, Any]:
                 "annotations": annotations(spec),
             }
         case Format.VCP:
-            return {"name": spec.name, "placeholder": f"{{{{VCP{spec.name}}}}}", "text": tool_text(spec)}
+            return {"name": spec.name, "placeholder": f"{{{{VCP{spec.name}}}}}", "text": write_tool(spec)}
 
 
 def annotations(spec: ToolSpec) -> dict[str, Any]:

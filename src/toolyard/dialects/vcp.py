@@ -3,13 +3,13 @@
 import re
 from typing import Any
 
-from toolyard.dialects.content import content_of
+from toolyard.dialects.content import list_parts
 from toolyard.protocol.content import Part
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.plugin_content import to_vcp_item
-from toolyard.protocol.shown import is_repeated
+from toolyard.protocol.shown_outcome import is_repeated
 
 _SENTENCE = re.compile(r"\S.*?(?:[.!?](?=\s|$)|[。！？]|$)", re.MULTILINE)
 
@@ -20,7 +20,7 @@ def encode(outcome: Outcome) -> dict[str, Any]:
     message: dict[str, Any] = {"status": "error" if envelope.error else "success"}
     if envelope.error:
         message["error"] = envelope.error.message
-    message["result"] = {"content": [_part(part) for part in content_of(outcome)], "details": _details(outcome)}
+    message["result"] = {"content": [_encode_part(part) for part in list_parts(outcome)], "details": _details(outcome)}
     if extras.action is not None:
         message["_specialAction"] = extras.action
     if extras.payload is not None:
@@ -36,7 +36,7 @@ def _details(outcome: Outcome) -> JsonObject:
     return {"message": _message(outcome.envelope), **{name: value for name, value in data.items() if name != key}}
 
 
-def _part(part: Part) -> Json:
+def _encode_part(part: Part) -> Json:
     return to_vcp_item(part) if part.original is None else part.original
 
 
@@ -49,7 +49,9 @@ def _message(envelope: Envelope) -> str:
     return match[0].strip() if match else envelope.text
 
 
-def timed_call(*, task_id: str, requested: str, due: str, triggered: str, original: str, late: bool) -> JsonObject:
+def describe_timed_call(
+    *, task_id: str, requested: str, due: str, triggered: str, original: str, late: bool
+) -> JsonObject:
     """What VCPToolBox tells a plugin that runs on schedule."""
     return {
         "__vcp_timed_call": {

@@ -35,17 +35,17 @@ class Timed:
     maid: str | None
 
 
-def approval_rules(value: Json) -> tuple[list[Rule], str]:
+def read_approval_rules(value: Json) -> tuple[list[Rule], str]:
     """The rules that are in force; or none, and why."""
     if not isinstance(value, dict):
         return [], "it is not an object"
     if value.get("enabled") is not True:
         return [], "approval is turned off there"
     listed = value.get("approvalList")
-    return [_rule(text) for text in listed if isinstance(text, str)] if isinstance(listed, list) else [], ""
+    return [_parse_rule(text) for text in listed if isinstance(text, str)] if isinstance(listed, list) else [], ""
 
 
-def timed_task(value: Json) -> Timed | str:
+def read_timed_task(value: Json) -> Timed | str:
     """A task that waits for its time; or what is wrong with it."""
     call = value.get("tool_call") if isinstance(value, dict) else None
     if not isinstance(value, dict) or not isinstance(call, dict):
@@ -61,7 +61,7 @@ def timed_task(value: Json) -> Timed | str:
     return Timed(str(value.get("taskId", "")), tool, own, at, maid if isinstance(maid, str) else None)
 
 
-def result_name(file: str, body: Json, plugins: Collection[str]) -> tuple[str, str] | None:
+def read_result_name(file: str, body: Json, plugins: Collection[str]) -> tuple[str, str] | None:
     """The plugin and the task of ``PLUGIN-TASK.json``, both of which may have hyphens."""
     stem = file.removesuffix(".json")
     said = body.get("pluginName") if isinstance(body, dict) else None
@@ -73,7 +73,7 @@ def result_name(file: str, body: Json, plugins: Collection[str]) -> tuple[str, s
     return (found[1], found[2]) if found else None
 
 
-def _rule(text: str) -> Rule:
+def _parse_rule(text: str) -> Rule:
     plain = text.removesuffix(_SILENT)
     tool, _, command = plain.partition(":")
     return Rule(text, tool, command, plain != text)

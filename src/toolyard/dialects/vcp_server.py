@@ -10,7 +10,7 @@ _MAX_CONTENT = 500
 _BRIEF = ("status", "message")
 
 
-def connected(channel: str) -> JsonObject:
+def connected_message(channel: str) -> JsonObject:
     return {"type": "connection_ack", "message": f"WebSocket connection successful for {channel}."}
 
 
@@ -33,7 +33,7 @@ def approval_request(asked: JsonObject, at: float) -> JsonObject:
     return {"type": "tool_approval_request", "data": data}
 
 
-def approval_response(message: JsonObject) -> tuple[str, bool, str] | None:
+def parse_approval_response(message: JsonObject) -> tuple[str, bool, str] | None:
     """Id, whether it is allowed, and why; None when the message is no answer to an approval."""
     data = message.get("data")
     if message.get("type") != "tool_approval_response" or not isinstance(data, dict):
@@ -44,7 +44,7 @@ def approval_response(message: JsonObject) -> tuple[str, bool, str] | None:
     return id_, approved, reason if isinstance(reason, str) else ""
 
 
-def pushed(message_type: str, plugin: str, task_id: str, body: Json, *, whole: bool) -> JsonObject:
+def push_message(message_type: str, plugin: str, task_id: str, body: Json, *, whole: bool) -> JsonObject:
     """A callback as clients hear of it: its body, or only what it is about."""
     if whole:
         return {"type": message_type, "data": body}
@@ -63,7 +63,7 @@ def human_answer(encoded: dict[str, Any], *, maid: str | None, at: str) -> JsonO
     return {**encoded["result"], **signed}
 
 
-def human_scheduled(schedule_id: str, tool: str, *, requested: str, due: str) -> JsonObject:
+def human_schedule_answer(schedule_id: str, tool: str, *, requested: str, due: str) -> JsonObject:
     return {
         "status": "success",
         "scheduled": True,
@@ -74,10 +74,10 @@ def human_scheduled(schedule_id: str, tool: str, *, requested: str, due: str) ->
     }
 
 
-def task_scheduled(schedule_id: str, tool: str, due: str) -> JsonObject:
+def schedule_answer(schedule_id: str, tool: str, due: str) -> JsonObject:
     details: JsonObject = {"taskId": schedule_id, "scheduledTime": due}
     return {"status": "success", "message": f"{tool} is scheduled for {due}.", "details": details}
 
 
-def task_not_scheduled(problem: str) -> JsonObject:
+def schedule_refusal(problem: str) -> JsonObject:
     return {"status": "error", "error": problem}

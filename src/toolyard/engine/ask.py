@@ -5,7 +5,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from toolyard.protocol.call import ToolCall, fold
+from toolyard.protocol.call import ToolCall, fold_name
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolSpec
 
@@ -51,7 +51,7 @@ class Ask:
             return False
         if self.commands:
             return len(self.commands) == 1 and self.commands[0] != ""
-        return not any(_COMMAND.fullmatch(fold(name)) for name in self.spec.parameter_names)
+        return not any(_COMMAND.fullmatch(fold_name(name)) for name in self.spec.parameter_names)
 
     @property
     def digest(self) -> str:
@@ -63,5 +63,5 @@ class Ask:
 
 def commands_in(arguments: JsonObject) -> tuple[str, ...]:
     """What a tool of several commands is asked to do: one of them, or each of a numbered batch."""
-    named = (value for key, value in arguments.items() if _COMMAND.fullmatch(fold(key)))
+    named = (value for key, value in arguments.items() if _COMMAND.fullmatch(fold_name(key)))
     return tuple(dict.fromkeys(str(value) for value in named))

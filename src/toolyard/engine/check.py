@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from toolyard.engine.batch import items_of
-from toolyard.protocol.arguments import accept
+from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -31,6 +31,6 @@ def check_call(tool: Tool, call: ToolCall) -> None:
 
 
 def _check_one(tool: Tool, call: ToolCall) -> None:
-    arguments = call.arguments if tool.spec.verbatim else accept(tool.spec, call.arguments)
+    arguments = call.arguments if tool.spec.verbatim else accept_arguments(tool.spec, call.arguments)
     if isinstance(tool, CheckingTool):
         tool.check(replace(call, arguments=arguments))

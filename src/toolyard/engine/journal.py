@@ -24,7 +24,7 @@ from toolyard.protocol.failure import Reason, code_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
-from toolyard.protocol.truncation import shorten
+from toolyard.protocol.truncation import shorten_value
 
 _log = logging.getLogger(__name__)
 CALL: Final = "call"
@@ -133,7 +133,7 @@ class Journal:
             kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
             key=call.retry_of, owner=self._owner, text=f"{call.tool} {_searched(written)}",
             body={
-                "arguments": shorten(arguments), "origin": call.origin.value, "maid": call.maid,
+                "arguments": shorten_value(arguments), "origin": call.origin.value, "maid": call.maid,
                 "chat": call.chat or None, **({"retry_of": call.retry_of} if call.retry_of else {}),
             },
         )  # fmt: skip
@@ -233,7 +233,7 @@ class Journal:
         arguments, params = call.arguments, call.record.body["arguments"]
         if self._mask.size != call.secrets or envelope.context.get("params_input") != arguments:
             arguments = self._mask.json(arguments)
-            params = self._mask.json(shorten(envelope.context.get("params_input")))
+            params = self._mask.json(shorten_value(envelope.context.get("params_input")))
         others = {**envelope.to_dict(), "context": {**envelope.context, "params_input": None}}
         said = cast("dict[str, Any]", self._mask.json(others))
         said["context"]["params_input"] = params
@@ -242,7 +242,7 @@ class Journal:
         if size + call.size > MAX_STORED:
             whole["envelope"] = {**said, "data": CUT}
             if len(json_bytes(whole)) > MAX_STORED:
-                whole["arguments"] = shorten(whole["arguments"])
+                whole["arguments"] = shorten_value(whole["arguments"])
         return whole, size
 
     def _now(self) -> float:

@@ -4,7 +4,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from typing import Protocol
 
 from toolyard.errors import DuplicateTool
-from toolyard.protocol.arguments import nearest
+from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Tool
@@ -80,7 +80,7 @@ class Registry:
     def _unknown(self, name: str) -> Failure:
         said = name.encode(errors="replace").decode()[:100]
         names = [tool.spec.name for tool in self]
-        guess = nearest(said, [*names, *self._names])
+        guess = find_nearest(said, [*names, *self._names])
         meant = f" Did you mean '{guess}'?" if guess else ""
         return Failure(
             ErrorCode.NOT_FOUND,

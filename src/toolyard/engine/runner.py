@@ -26,8 +26,8 @@ from toolyard.engine.stop import Stop
 from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.straight import Straight
 from toolyard.engine.whole import whole
-from toolyard.protocol.arguments import accept
-from toolyard.protocol.call import ToolCall, require_readable, too_large
+from toolyard.protocol.arguments import accept_arguments
+from toolyard.protocol.call import ToolCall, describe_oversize, require_readable
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
@@ -147,7 +147,7 @@ class Runner:
             tool = self._registry.get(call.tool)
             items = items_of(call, tool)
             if items is None and not tool.spec.verbatim:
-                arguments = accept(tool.spec, call.arguments)
+                arguments = accept_arguments(tool.spec, call.arguments)
             else:
                 _require_json(call)
             if call.origin in ASKED and "#" not in call.id:  # the items of a batch are permitted together
@@ -289,5 +289,5 @@ def _require_json(call: ToolCall) -> None:
 
 def _echo(arguments: JsonObject) -> Json:
     """The caller's arguments as sent; what JSON cannot carry, or is too large, is described instead."""
-    problem = json_problem(arguments, "arguments") or too_large(arguments)
+    problem = json_problem(arguments, "arguments") or describe_oversize(arguments)
     return {"unreadable": problem} if problem else arguments

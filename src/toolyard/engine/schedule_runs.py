@@ -16,7 +16,7 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
-from toolyard.dialects.vcp import timed_call
+from toolyard.dialects.vcp import describe_timed_call
 from toolyard.engine.clock import Clock
 from toolyard.engine.when import repeats
 from toolyard.errors import StorageError
@@ -114,7 +114,7 @@ class Runs:
         body = record.body
         now = self._clock.now().timestamp()
         arguments, maid = body["arguments"], body.get("maid")
-        told = timed_call(
+        told = describe_timed_call(
             task_id=record.id, requested=shown_in(self._zone, record.created), due=str(body["for"]),
             triggered=shown_in(self._zone, now), original=str(body["at"] or body["cron"]), late=late,
         )  # fmt: skip

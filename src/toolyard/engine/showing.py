@@ -9,8 +9,16 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Extras, Outcome
-from toolyard.protocol.shown import to_shown
-from toolyard.protocol.truncation import Direction, cut, paginate, readable, shorten_params, too_long, truncated
+from toolyard.protocol.shown_outcome import to_shown
+from toolyard.protocol.truncation import (
+    Direction,
+    cut_text,
+    is_too_long,
+    paginate,
+    shorten_params,
+    to_readable,
+    truncate_envelope,
+)
 from toolyard.workspace.outputs import Outputs
 
 
@@ -23,10 +31,10 @@ class Showing:
         full = self.mask(outcome)
         outcome = to_shown(full)
         envelope = shorten_params(outcome.envelope)
-        text = readable(outcome)
-        if not too_long(text, skip=envelope.context.get("truncation_skip") is True):
+        text = to_readable(outcome)
+        if not is_too_long(text, skip=envelope.context.get("truncation_skip") is True):
             return replace(outcome, envelope=envelope)
-        piece = cut(text, self._direction)
+        piece = cut_text(text, self._direction)
         pages = paginate(text, piece.preview, self._direction)
         stored, problem = None, ""
         try:
@@ -34,7 +42,7 @@ class Showing:
             stored = self._outputs.save(call.tool, whole, pages.text, self._clock.now())
         except OSError as error:
             problem = error.strerror or str(error)
-        short = truncated(envelope, piece, self._direction, stored=stored, pages=pages, problem=problem)
+        short = truncate_envelope(envelope, piece, self._direction, stored=stored, pages=pages, problem=problem)
         outcomes = [outcome, *(item.outcome for item in outcome.batch)]
         media = [part for one in outcomes for part in one.extras.parts if isinstance(part, Media)]
         parts: tuple[Part, ...] = (Text(short.text), Text(piece.preview), *media)

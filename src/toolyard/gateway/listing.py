@@ -5,7 +5,7 @@ from typing import Final
 
 from toolyard.protocol.requests.marks import CLOSE, END, ESCAPE_CLOSE, ESCAPE_OPEN, OPEN, START
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_text import CHINESE, ENGLISH, example_request, tool_text
+from toolyard.protocol.tool_text import CHINESE, ENGLISH, write_example_request, write_tool
 
 BETWEEN: Final = "\n\n---\n\n"
 _NO_TOOLS: Final = {ENGLISH: "No tools are available.", CHINESE: "没有可用的工具。"}
@@ -35,11 +35,11 @@ _HEAD: Final = {
 
 def write_listing(specs: Sequence[ToolSpec], language: str) -> str:
     """Return how to call tools, and what each of ``specs`` does; every example in it can run as it is."""
-    example = min((block for spec in specs if (block := example_request(spec))), key=len, default=_FORM)
+    example = min((block for spec in specs if (block := write_example_request(spec))), key=len, default=_FORM)
     return BETWEEN.join([_HEAD[language].format(example=example), write_tools(specs, language)])
 
 
 def write_tools(specs: Sequence[ToolSpec], language: str) -> str:
     """Return what ``{{VCPAllTools}}`` becomes."""
-    texts = (tool_text(spec, language) for spec in specs)
+    texts = (write_tool(spec, language) for spec in specs)
     return BETWEEN.join(text for text in texts if text) or _NO_TOOLS[language]

@@ -22,7 +22,7 @@ from toolyard.gateway.tokens import estimate_tokens
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.offer import OfferMode
 from toolyard.protocol.tool import Risk, ToolSpec
-from toolyard.protocol.tool_text import tool_text
+from toolyard.protocol.tool_text import write_tool
 
 MAX_TOOLS: Final = 128
 MAX_TOKENS: Final = 16_000
@@ -128,7 +128,7 @@ class Offers:
 
     def _make_text(self, selection: Selection, language: str) -> Offer:
         specs = {spec.name: spec for spec in self._select(selection)}
-        chosen, _, left_out = _choose_fitting(specs, lambda name: estimate_tokens(tool_text(specs[name], language)))
+        chosen, _, left_out = _choose_fitting(specs, lambda name: estimate_tokens(write_tool(specs[name], language)))
         if not chosen:
             return Offer(left_out=left_out)
         listing = write_listing([specs[name] for name in chosen], language)

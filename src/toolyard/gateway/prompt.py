@@ -19,11 +19,11 @@ from toolyard.gateway.ports import PromptSources
 from toolyard.gateway.vcp import FORBIDDEN
 from toolyard.gateway.vcp_media import remove_media
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.placeholders import Kind, Placeholder, fill, placeholders
+from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
 from toolyard.protocol.task import result_text
-from toolyard.protocol.tool_text import tool_text
+from toolyard.protocol.tool_text import write_tool
 
 MAX_GROWTH: Final = 4 * 2**20
 _DAYS = ("星期一", "星期二", "星期三", "星期四", "星期五", "星期六", "星期日")
@@ -105,12 +105,12 @@ class _Expansion:
     async def expand(self, text: str, *, is_system: bool) -> str:
         """Return the text with its placeholders filled; the same object when there is nothing to fill."""
         is_known = False
-        for placeholder in placeholders(text):
+        for placeholder in find_placeholders(text):
             if is_system or placeholder.kind is Kind.ASYNC_RESULT:
                 if placeholder.name not in self._values:
                     self._values[placeholder.name] = await self._value(placeholder)
                 is_known = is_known or self._values[placeholder.name] is not None
-        return fill(text, lambda found: self._insert(found, is_system=is_system)) if is_known else text
+        return fill_placeholders(text, lambda found: self._insert(found, is_system=is_system)) if is_known else text
 
     def _insert(self, placeholder: Placeholder, *, is_system: bool) -> str | None:
         value = self._values.get(placeholder.name)
@@ -146,7 +146,7 @@ class _Expansion:
             return write_tools(specs, self._language)
         name = placeholder.parts[0]
         spec = next((spec for spec in specs if name in (spec.name, *spec.aliases)), None)
-        return None if spec is None else tool_text(spec, self._language)
+        return None if spec is None else write_tool(spec, self._language)
 
 
 class _Value:

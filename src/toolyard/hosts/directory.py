@@ -16,7 +16,7 @@ from toolyard.engine.ownership import Boot, is_alive
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_json import spec_from, spec_text
+from toolyard.protocol.tool_json import spec_from_text, spec_to_text
 
 HOST: Final = "host"
 OFFER: Final = "offer"  # the tools of a host, apart from its heartbeat because they are large and change seldom
@@ -44,7 +44,7 @@ class Announcement:
 
     async def say(self, specs: Iterable[ToolSpec], *, keeps: bool = True) -> None:
         """That this host lives, which tools it has if that has changed, and whether it looks after dead ones."""
-        texts = sorted(spec_text(spec) for spec in specs)
+        texts = sorted(spec_to_text(spec) for spec in specs)
         while not await self._say(texts, keeps=keeps):
             self._host = await self._store.get(HOST, self._boot.name)  # another host thought that this one was gone
             self._offer = await self._store.get(OFFER, self._boot.name)
@@ -64,7 +64,7 @@ class Announcement:
             offer = replace(offer or fresh, updated=now, body={"tools": [*texts]})
             changes.append(offer)
         version = offer.version + len(changes)
-        names: list[Json] = [spec_from(text).name for text in texts]
+        names: list[Json] = [spec_from_text(text).name for text in texts]
         body: JsonObject = {"machine": self._boot.machine, "keeps": keeps, "offer": version, "tools": names}
         new = Record(kind=HOST, id=self._boot.name, state=State.UP, created=now, updated=now, body=body)
         host = replace(self._host or new, state=State.UP, updated=now, due=now + LEASE_S, body=body)
@@ -184,7 +184,7 @@ class Directory:
         tools: dict[str, ToolSpec] = {}
         stored = await self._store.get(OFFER, record.id)
         if stored is not None and isinstance(texts := stored.body["tools"], list):
-            tools = {spec.name: spec for spec in map(spec_from, map(str, texts))}
+            tools = {spec.name: spec for spec in map(spec_from_text, map(str, texts))}
         return Sighting(record=record, heard=now, offer=offer if isinstance(offer, int) else 0, tools=tools)
 
 

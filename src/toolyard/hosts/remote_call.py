@@ -16,7 +16,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.outcome_json import call_from, call_text, outcome_from, outcome_text
+from toolyard.protocol.outcome_json import call_from_text, call_to_text, outcome_from_text, outcome_to_text
 from toolyard.protocol.store import NewEvent, Record, Store
 from toolyard.protocol.tool import ToolSpec
 
@@ -47,7 +47,7 @@ class RemoteCalls:
         now = self._now()
         record = Record(
             kind=KIND, id=call.id, state=State.QUEUED, created=now, updated=now, caller=call.caller, tool=spec.name,
-            key=self.host, body={"call": call_text(call), "idempotent": spec.idempotent, "runs": 0},
+            key=self.host, body={"call": call_to_text(call), "idempotent": spec.idempotent, "runs": 0},
         )  # fmt: skip
         if not await self._store.commit([record], lasting=False):
             raise Failure(ErrorCode.CONFLICT, f"A call with the id {call.id} was sent before.", hint="Use a new id.")
@@ -73,7 +73,7 @@ class RemoteCalls:
 
         Not lasting by itself, as ``submit``: the queue forgets the call only later.
         """
-        text = outcome_text(outcome)
+        text = outcome_to_text(outcome)
         return await self._end(claimed, {"outcome": text} if len(text) <= MAX_OUTCOME else _failed(_too_large(outcome)))
 
     async def drop(self, claimed: Record) -> bool:
@@ -139,7 +139,7 @@ def may_run_again(record: Record) -> bool:
 
 
 def call_of(record: Record) -> ToolCall:
-    return call_from(str(record.body["call"]))
+    return call_from_text(str(record.body["call"]))
 
 
 def outcome_of(record: Record) -> Outcome:
@@ -147,7 +147,7 @@ def outcome_of(record: Record) -> Outcome:
     failed = record.body.get("failure")
     if isinstance(failed, dict):
         raise Failure(Reason(str(failed["reason"])), str(failed["message"]), hint=str(failed["hint"]))
-    return outcome_from(str(record.body["outcome"]))
+    return outcome_from_text(str(record.body["outcome"]))
 
 
 def _ended(record: Record, now: float, what: JsonObject) -> tuple[Record, NewEvent]:

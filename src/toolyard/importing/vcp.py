@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from toolyard.app import Yard
 from toolyard.config import HOST_FILE
-from toolyard.dialects.vcp_install import CONFIG, RESULTS, Timed, approval_rules, result_name, timed_task
+from toolyard.dialects.vcp_install import CONFIG, RESULTS, Timed, read_approval_rules, read_result_name, read_timed_task
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.importing.report import Report, What
@@ -146,7 +146,7 @@ class VcpImport:
         value = self.source.approvals()
         if value is None:
             return
-        rules, why = approval_rules(value)
+        rules, why = read_approval_rules(value)
         if why:
             report.leave(What.FILE, "the approval list", why)
         known = {(rule.tool, rule.key, str(rule.body["effect"])) for rule in await self.yard.approvals.rules()}
@@ -168,7 +168,7 @@ class VcpImport:
 
     async def _timed(self, report: Report) -> None:
         for name, value in self.source.timed():
-            task = timed_task(value)
+            task = read_timed_task(value)
             if isinstance(task, str):
                 report.leave(What.SCHEDULE, name, task)
             elif await self._is_scheduled(task):
@@ -200,7 +200,7 @@ class VcpImport:
 
     async def _results(self, report: Report, plugins: set[str]) -> None:
         for name, body in self.source.results():
-            named = result_name(name, body, plugins)
+            named = read_result_name(name, body, plugins)
             if body is None or named is None or not valid_id(named[1]) or not valid_id(named[0]):
                 report.leave(What.TASK, name, "it is not a result with the name of its plugin and its task")
             elif await self.yard.store.find(KIND, Query(key=key_of(*named)), limit=1):

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.next_step import after_error, has_next_step
+from toolyard.protocol.next_step import has_next_step, step_after_error
 
 _BREAK = re.compile(r"[^a-z0-9]+")
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
@@ -19,7 +19,7 @@ def advise(failure: Failure, plugin: str, settings: Iterable[PluginSetting]) -> 
     elif failure.hint or has_next_step(failure.text or failure.message):
         return
     else:
-        step = after_error(plugin)
+        step = step_after_error(plugin)
     if failure.text:
         failure.text = f"{failure.text.rstrip()} {step}"
     else:

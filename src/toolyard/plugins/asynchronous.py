@@ -32,7 +32,7 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_result import result_of
+from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import Desk, Expected, Task, TaskState
 
 RECEIPT_S = 60.0
@@ -89,7 +89,7 @@ class Submissions:
                 living, process = await self._start(manifest, launch, stdin, expected.token)
                 ended = await living.receipt()
             said = verdict(manifest.name, ended)
-            result = result_of(manifest.name, said, warnings=ended.warnings)
+            result = read_plugin_result(manifest.name, said, warnings=ended.warnings)
             tasks = await self._desk.received(expected, json.dumps(said, ensure_ascii=False), living.pid)
             crashpoint("task.receipt-stored")
         except asyncio.CancelledError:

@@ -31,7 +31,7 @@ from toolyard.plugins.talk import Talk
 from toolyard.plugins.tree import GRACE_S, Children
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Limits
-from toolyard.protocol.plugin_output import Output, Said
+from toolyard.protocol.plugin_output import Output, PrintedObject
 
 DRAIN_S = 1.0
 SILENCE_S = 1.0  # on stdout after an answer, until it counts although the process lives on
@@ -192,7 +192,7 @@ def ended(
     )
 
 
-def received(talk: Talk, said: Said, *, limits: Limits, stderr: StderrRing) -> Ended:
+def received(talk: Talk, said: PrintedObject, *, limits: Limits, stderr: StderrRing) -> Ended:
     """What a child comes to that has given its receipt and lives on."""
     return Ended(
         limits=limits,
@@ -222,7 +222,7 @@ def _remarks(output: Output) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _mismatch(said: Said | None, code: int | None) -> tuple[str, ...]:
+def _mismatch(said: PrintedObject | None, code: int | None) -> tuple[str, ...]:
     if said is None:
         return ()
     if code is None:

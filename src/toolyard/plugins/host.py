@@ -20,14 +20,14 @@ from toolyard.plugins.stderr import StderrLog, StderrRing
 from toolyard.plugins.timeout import run_limit, take_over_limit
 from toolyard.plugins.tree import Children
 from toolyard.plugins.verdict import verdict
-from toolyard.protocol.arguments import accept
+from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_spec
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_result import result_of
+from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import Desk
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 
@@ -184,7 +184,7 @@ class PluginTool:
             raise Failure(Reason.DENIED, f"{plugin.name} has changed: nothing was run.", hint="Call it again.")
         declared = command_spec(manifest, call.arguments)
         if declared is not None:
-            accept(declared, call.arguments)
+            accept_arguments(declared, call.arguments)
         return plugin, manifest
 
     async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
@@ -218,7 +218,7 @@ class PluginTool:
         name, background = manifest.name, self._host.background
         told = (f"{LEFT_BEHIND} {_allow_hint(name)}",) if ended.was_left_behind else ()
         try:
-            result = result_of(name, verdict(name, ended), warnings=(*ended.warnings, *told))
+            result = read_plugin_result(name, verdict(name, ended), warnings=(*ended.warnings, *told))
         except Failure:
             if ended.remainder is not None:
                 background.drop(ended.remainder)
@@ -227,7 +227,7 @@ class PluginTool:
             return result
         task = await background.keep(call, ended.remainder, timeout_s=manifest.detached_timeout_s)
         if task is None:
-            return result_of(name, verdict(name, ended), warnings=(*ended.warnings, _NO_ROOM))
+            return read_plugin_result(name, verdict(name, ended), warnings=(*ended.warnings, _NO_ROOM))
         goes_on: JsonObject = {"task": task.id, "deadline": task.deadline}
         return replace(result, context={**result.context, "background": goes_on})
 

@@ -13,7 +13,7 @@ from toolyard.plugins.outliving import find_outliving
 from toolyard.plugins.plugin import Plugin, Problem, State
 from toolyard.plugins.plugin_files import MANIFEST
 from toolyard.plugins.poison import HIDDEN, poison_in
-from toolyard.protocol.arguments import accept
+from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.json_text import Container
@@ -134,7 +134,7 @@ def _of_example(text: _Text, manifest: Manifest, example: Example) -> Iterator[P
     spec = command_spec(manifest, example.arguments)
     if spec is not None and not example.command.derived and not example.is_template:
         try:
-            accept(spec, example.arguments)
+            accept_arguments(spec, example.arguments)
         except Failure as failure:
             message = f"the example is refused by the plugin's own schema: {failure.message}"
             yield text.problem(example.path, message, "Correct the example or the schema.", warning=False)

@@ -9,7 +9,7 @@ from typing import Any
 from toolyard.dialects.function_tool import to_function
 from toolyard.plugins.plugin import Plugin, Problem
 from toolyard.plugins.trust import Review
-from toolyard.protocol.manifest import Manifest, plugin_text, tool_spec
+from toolyard.protocol.manifest import Manifest, tool_spec, write_plugin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Reviewed:
             "model_reads": spec.description,
             "parameters": spec.parameters,
             "native": to_function(spec),
-            "prompt_text": plugin_text(self.manifest),
+            "prompt_text": write_plugin(self.manifest),
             "problems": problem_data(self.problems),
         }
 

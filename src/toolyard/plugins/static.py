@@ -23,7 +23,7 @@ from toolyard.plugins.timeout import run_limit
 from toolyard.plugins.verdict import failure_of
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.manifest import Manifest, PluginType
-from toolyard.protocol.static_value import static_value
+from toolyard.protocol.static_value import read_static_value
 from toolyard.protocol.store import Query, Record, Store
 
 KIND = "static"
@@ -82,7 +82,7 @@ class StaticValues:
 
     async def update(self, plugin: Plugin, manifest: Manifest) -> str:
         """Run one now; its new value, stored. Raises Failure."""
-        text = static_value(await self._run(plugin, manifest))
+        text = read_static_value(await self._run(plugin, manifest))
         if not text:
             raise Failure(Reason.NO_OUTPUT, f"{plugin.name} printed nothing.")
         stamp = self._now().timestamp()

@@ -7,7 +7,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.plugins.launch import Spawned
 from toolyard.plugins.pump import Reader, Writer
 from toolyard.plugins.stderr import StderrRing
-from toolyard.protocol.plugin_output import Output, OutputDecoder, Said, holds_answer
+from toolyard.protocol.plugin_output import Output, OutputDecoder, PrintedObject, holds_answer
 
 _THREAD_FROM = 256 * 1024  # reading less than this takes no longer than going to a thread
 
@@ -53,7 +53,7 @@ class Talk:
     def head(self, size: int) -> bytes:
         return self._decoder.head(size)
 
-    def receipt(self) -> Said | None:
+    def receipt(self) -> PrintedObject | None:
         return self._decoder.receipt()
 
     def seconds_until_silent(self, seconds: float) -> float:

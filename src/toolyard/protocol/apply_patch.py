@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from toolyard.protocol.edit import Splice, Strategy, apply
+from toolyard.protocol.edit import Splice, Strategy, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.patching.begin import BEGIN, parse_begin
@@ -46,7 +46,7 @@ class PlannedFile:
         """The whole new text; None when the file is deleted."""
         if self.operation is Operation.DELETE:
             return None
-        return self.text if self.before is None else apply(self.before, self.splices)
+        return self.text if self.before is None else apply_splices(self.before, self.splices)
 
 
 def parse(patch: str) -> tuple[FileChange, ...]:
@@ -135,7 +135,7 @@ def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFi
             hint="Leave the file out of the patch.",
             data={"path": change.path},
         )
-    if change.operation is Operation.DELETE and change.unified and apply(before, planned.splices):
+    if change.operation is Operation.DELETE and change.unified and apply_splices(before, planned.splices):
         raise Failure(
             Reason.NOT_FOUND_IN_FILE,
             f"The patch deletes {change.path}, but the file has text that the patch does not show.",

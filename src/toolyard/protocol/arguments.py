@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
-from toolyard.protocol.call import SIGNERS, fold
+from toolyard.protocol.call import SIGNERS, fold_name
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_problem
@@ -27,92 +27,92 @@ _KEPT = 256  # tools whose names and checks are kept from call to call
 _BOOLEANS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def accept(spec: ToolSpec, arguments: Mapping[str, Json]) -> JsonObject:
+def accept_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> JsonObject:
     """The arguments of a call, named, typed and complete; raises Failure(INVALID_PARAM) with every problem."""
     problem = json_problem(dict(arguments), "arguments")
     if problem:
-        raise _invalid(spec, [problem])
-    named, problems = _named(spec, arguments)
-    typed = {name: coerce(value, schema_of(spec, name)) for name, value in named.items()}
-    problems += _faults(spec, typed)
+        raise _make_failure(spec, [problem])
+    named, problems = _name_arguments(spec, arguments)
+    typed = {name: coerce_value(value, find_schema(spec, name)) for name, value in named.items()}
+    problems += _find_faults(spec, typed)
     if problems:
-        raise _invalid(spec, problems)
-    return {**_defaults(spec), **typed}
+        raise _make_failure(spec, problems)
+    return {**_list_defaults(spec), **typed}
 
 
-def coerce(value: Json, schema: Mapping[str, Any]) -> Json:
+def coerce_value(value: Json, schema: Mapping[str, Any]) -> Json:
     """``value`` as the type the schema asks for, if it says the same; otherwise unchanged, for the check to refuse."""
     kind = schema.get("type")
     if isinstance(value, float) and kind == "integer" and value.is_integer():
         return int(value)
     if not isinstance(value, str):
-        return _inside(value, schema)
+        return _coerce_inside(value, schema)
     text = value.strip()
     if kind in ("integer", "number") and _INTEGER.fullmatch(text):
         return int(text)
     if kind == "number":
-        return _number(text, value)
+        return _parse_number(text, value)
     if kind == "boolean":
         return _BOOLEANS.get(text.lower(), value)
     if kind in ("array", "object") and text[:1] in ("[", "{"):
-        return _inside(_json(text, value), schema)
+        return _coerce_inside(_parse_json(text, value), schema)
     return value
 
 
-def _inside(value: Json, schema: Mapping[str, Any]) -> Json:
+def _coerce_inside(value: Json, schema: Mapping[str, Any]) -> Json:
     """The same for what stands in a list, or in an object that takes only what its schema names."""
     items, known = schema.get("items"), schema.get("properties")
     if isinstance(value, list) and isinstance(items, dict):
-        return [coerce(item, items) for item in value]
+        return [coerce_value(item, items) for item in value]
     if not isinstance(value, dict) or not isinstance(known, dict) or schema.get("additionalProperties") is not False:
         return value
-    meant = {fold(name): name for name in known}
+    meant = {fold_name(name): name for name in known}
     made: JsonObject = {}
     for key, inner in value.items():
-        name = meant.get(fold(key), key)
+        name = meant.get(fold_name(key), key)
         name = key if key in known or name in value or name in made else name  # what is given twice is refused
         part = known.get(name)
-        made[name] = coerce(inner, part) if isinstance(part, dict) else inner
+        made[name] = coerce_value(inner, part) if isinstance(part, dict) else inner
     return made
 
 
-def nearest(name: str, names: Iterable[str]) -> str | None:
+def find_nearest(name: str, names: Iterable[str]) -> str | None:
     """The one of ``names`` that ``name`` was most likely meant to be."""
     from difflib import get_close_matches  # needed only when something is already wrong
 
-    by_fold = {fold(known): known for known in names}
-    close = get_close_matches(fold(name), by_fold, n=1, cutoff=0.6)
+    by_fold = {fold_name(known): known for known in names}
+    close = get_close_matches(fold_name(name), by_fold, n=1, cutoff=0.6)
     return by_fold[close[0]] if close else None
 
 
-def schema_of(spec: ToolSpec, name: str) -> dict[str, Json]:
+def find_schema(spec: ToolSpec, name: str) -> dict[str, Json]:
     """The schema of the parameter that ``name`` means; empty when it means none."""
-    canonical = _canonical(spec).get(fold(name), "")
+    canonical = _canonical_names(spec).get(fold_name(name), "")
     properties = spec.parameters.get("properties")
     schema = properties.get(canonical) if isinstance(properties, dict) else None
     return schema if isinstance(schema, dict) else {}
 
 
 @lru_cache(maxsize=_KEPT)
-def _canonical(spec: ToolSpec) -> dict[str, str]:
-    names = {fold(other): name for other, name in spec.synonyms.items()}
-    return names | {fold(name): name for name in spec.parameter_names}
+def _canonical_names(spec: ToolSpec) -> dict[str, str]:
+    names = {fold_name(other): name for other, name in spec.synonyms.items()}
+    return names | {fold_name(name): name for name in spec.parameter_names}
 
 
-def _named(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, list[str]]:
-    canonical = _canonical(spec)
+def _name_arguments(spec: ToolSpec, arguments: Mapping[str, Json]) -> tuple[JsonObject, list[str]]:
+    canonical = _canonical_names(spec)
     named: JsonObject = {}
     written: dict[str, str] = {}
     problems = []
     for key, value in arguments.items():
-        name = canonical.get(fold(key))
-        if name is None and _is_closed(spec) and fold(key) in SIGNERS:
+        name = canonical.get(fold_name(key))
+        if name is None and _is_closed(spec) and fold_name(key) in SIGNERS:
             continue
         if name is None and _is_closed(spec):
-            problems.append(_unknown(spec, key))
+            problems.append(_describe_unknown(spec, key))
         elif name is None:
             named[key] = value  # the schema has the last word about it
-        elif value is None and (name in named or _optional(spec, name)):
+        elif value is None and (name in named or _is_optional(spec, name)):
             continue  # many models write null for what they leave out
         elif named.get(name) is not None and named[name] != value:
             problems.append(f"'{written[name]}' and '{key}' both mean '{name}' and differ: send one of them")
@@ -126,26 +126,26 @@ def _is_closed(spec: ToolSpec) -> bool:
     return spec.parameters.get("additionalProperties") is False
 
 
-def _optional(spec: ToolSpec, name: str) -> bool:
+def _is_optional(spec: ToolSpec, name: str) -> bool:
     required = spec.parameters.get("required")
-    kind = schema_of(spec, name).get("type")
+    kind = find_schema(spec, name).get("type")
     return not (isinstance(required, list) and name in required) and isinstance(kind, str) and kind != "null"
 
 
-def _unknown(spec: ToolSpec, key: str) -> str:
+def _describe_unknown(spec: ToolSpec, key: str) -> str:
     known = spec.parameter_names
-    guess = nearest(key, [*known, *spec.synonyms])
+    guess = find_nearest(key, [*known, *spec.synonyms])
     meant = f": did you mean '{guess}'?" if guess else "."
     return f"unknown parameter '{key}'{meant} {spec.name} takes {', '.join(known) or 'no parameters'}"
 
 
-def _faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
-    validator, schema = _validator(spec)
-    return [_fault(error, schema) for error in validator.iter_errors(arguments)]
+def _find_faults(spec: ToolSpec, arguments: JsonObject) -> list[str]:
+    validator, schema = _make_validator(spec)
+    return [_describe_fault(error, schema) for error in validator.iter_errors(arguments)]
 
 
 @lru_cache(maxsize=_KEPT)
-def _validator(spec: ToolSpec) -> "tuple[Draft202012Validator, JsonObject]":
+def _make_validator(spec: ToolSpec) -> "tuple[Draft202012Validator, JsonObject]":
     from jsonschema_rs import Draft202012Validator  # only a call needs it, and it takes a while to load
 
     # Of a closed tool, unknown names are already said, with a better word.
@@ -153,24 +153,24 @@ def _validator(spec: ToolSpec) -> "tuple[Draft202012Validator, JsonObject]":
     return Draft202012Validator(schema), schema
 
 
-def _fault(error: "ValidationError", schema: JsonObject) -> str:
+def _describe_fault(error: "ValidationError", schema: JsonObject) -> str:
     where = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.instance_path).lstrip(".")
-    part = _at(schema, error.schema_path[:-1])
+    part = _schema_at(schema, error.schema_path[:-1])
     if isinstance(error.kind, error.kind.Required):
         inside = f" in '{where}'" if where else ""
-        wanted = _at(part, ["properties", error.kind.property])
-        return f"missing parameter '{error.kind.property}'{inside}: expected {_expected(wanted)}"
+        wanted = _schema_at(part, ["properties", error.kind.property])
+        return f"missing parameter '{error.kind.property}'{inside}: expected {_describe_expected(wanted)}"
     if isinstance(error.kind, error.kind.AdditionalProperties):
-        known = list(_at(part, ["properties"]))
-        guesses = {name: nearest(name, known) for name in error.kind.unexpected}
+        known = list(_schema_at(part, ["properties"]))
+        guesses = {name: find_nearest(name, known) for name in error.kind.unexpected}
         told = (f"'{name}'" + (f" (did you mean '{guess}'?)" if guess else "") for name, guess in guesses.items())
         return f"unknown in '{where}': {', '.join(told)}"
     if error.schema_path[-1] in ("type", "minimum", "maximum", "enum", "minLength", "minItems"):
-        return f"'{where}': expected {_expected(part)}, got {_brief(cast('Json', error.instance))}"
+        return f"'{where}': expected {_describe_expected(part)}, got {_write_brief(cast('Json', error.instance))}"
     return f"'{where}': {error.message}"
 
 
-def _at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
+def _schema_at(schema: Mapping[str, Any], path: Sequence[str | int]) -> Mapping[str, Any]:
     """The part of a schema that a fault speaks of; empty when the way leads through a reference."""
     part: Any = schema
     for step in path:
@@ -190,7 +190,7 @@ _ARTICLES = {
 }
 
 
-def _expected(schema: Mapping[str, Any]) -> str:
+def _describe_expected(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         return "one of " + ", ".join(json.dumps(choice, ensure_ascii=False) for choice in schema["enum"])
     kind = schema.get("type", "value")
@@ -211,17 +211,17 @@ def _expected(schema: Mapping[str, Any]) -> str:
     return words
 
 
-def _brief(value: Json) -> str:
+def _write_brief(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-def _defaults(spec: ToolSpec) -> JsonObject:
-    schemas = {name: schema_of(spec, name) for name in spec.parameter_names}
+def _list_defaults(spec: ToolSpec) -> JsonObject:
+    schemas = {name: find_schema(spec, name) for name in spec.parameter_names}
     return {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
 
 
-def _number(text: str, otherwise: str) -> Json:
+def _parse_number(text: str, otherwise: str) -> Json:
     try:
         number = float(text)
     except ValueError:
@@ -229,7 +229,7 @@ def _number(text: str, otherwise: str) -> Json:
     return number if math.isfinite(number) else otherwise
 
 
-def _json(text: str, otherwise: str) -> Json:
+def _parse_json(text: str, otherwise: str) -> Json:
     try:
         value: Json = json.loads(text)
     except (ValueError, RecursionError):
@@ -237,7 +237,7 @@ def _json(text: str, otherwise: str) -> Json:
     return otherwise if json_problem(value, "value") else value
 
 
-def _invalid(spec: ToolSpec, problems: list[str]) -> Failure:
+def _make_failure(spec: ToolSpec, problems: list[str]) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         f"{spec.name} cannot run with these arguments: {'; '.join(problems)}.",

@@ -54,12 +54,12 @@ def require_readable(call: ToolCall) -> None:
     """Raises Failure when nobody should try to run it."""
     if call.unreadable:
         raise Failure(ErrorCode.INVALID_PARAM, call.unreadable)
-    if problem := too_large(call.arguments):
+    if problem := describe_oversize(call.arguments):
         hint = "Send less at once, such as the path of a file instead of what is in it."
         raise Failure(ErrorCode.INVALID_PARAM, f"{call.tool} cannot run: {problem}.", hint=hint)
 
 
-def too_large(arguments: Mapping[str, Json]) -> str:
+def describe_oversize(arguments: Mapping[str, Json]) -> str:
     """Why these are too many bytes; empty when they are not, or are no JSON. Small ones cost next to nothing."""
     size = 0
     for key, value in arguments.items():
@@ -81,7 +81,7 @@ def find_signer(arguments: Mapping[str, Json]) -> str | None:
     return next((value for name in SIGNERS if isinstance(value := arguments.get(name), str) and value.strip()), None)
 
 
-def fold(name: str) -> str:
+def fold_name(name: str) -> str:
     """The form under which parameter names are compared: ``startLine``, ``Start-Line`` and ``start_line`` are one."""
     return name.replace("_", "").replace("-", "").lower()
 
@@ -93,11 +93,11 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
     Arguments without a number belong to every item. Numbers run from 1 without gaps: a gap is a Failure, because
     guessing would lose or invent a call.
     """
-    known = {fold(name) for name in names}
+    known = {fold_name(name) for name in names}
     shared: JsonObject = {}
     items: dict[int, JsonObject] = {}
     for key, value in arguments.items():
-        name, number = _numbered(key, known)
+        name, number = _split_number(key, known)
         if number:
             items.setdefault(number, {})[name] = value
         else:
@@ -114,11 +114,11 @@ def split_batch(arguments: Mapping[str, Json], names: Collection[str]) -> list[J
     return [{**shared, **items[number]} for number in sorted(items)]
 
 
-def _numbered(key: str, known: Collection[str]) -> tuple[str, int]:
+def _split_number(key: str, known: Collection[str]) -> tuple[str, int]:
     """``filePath2`` as its name and its number; a name that is known as it stands has the number 0."""
-    if fold(key) not in known:
+    if fold_name(key) not in known:
         for start in range(len(key) - 1, max(0, len(key) - _MAX_DIGITS - 1), -1):
-            if _NUMBER.fullmatch(key, start) and fold(key[:start]) in known:
+            if _NUMBER.fullmatch(key, start) and fold_name(key[:start]) in known:
                 return key[:start], int(key[start:])
     return key, 0
 

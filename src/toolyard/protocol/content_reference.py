@@ -38,7 +38,7 @@ _ENDINGS = {
 }
 
 
-def stored_path(data: bytes, mime: str = "") -> str:
+def make_stored_path(data: bytes, mime: str = "") -> str:
     """Where the host stores bytes that came with a result, relative to the project root."""
     return f"tool-output/media_{hashlib.sha256(data).hexdigest()[:32]}.{_ENDINGS.get(mime, 'bin')}"
 

@@ -39,7 +39,7 @@ class Match:
     left: int = 0  # places that differ in their line endings alone, and are left because others fit exactly
 
 
-def apply(text: str, splices: tuple[Splice, ...]) -> str:
+def apply_splices(text: str, splices: tuple[Splice, ...]) -> str:
     pieces, at = [], 0
     for splice in splices:
         pieces += [text[at : splice.start], splice.text]

@@ -51,43 +51,43 @@ class Layout:
     @property
     def inner(self) -> "Layout":
         """The layout of a container inside this one that has no parts to show its own."""
-        if not _broken(self.lead):
+        if not _has_newline(self.lead):
             return Layout(comma=self.flat_comma, colon=self.colon)
-        stepped = _broken(self.tail) and self.lead.startswith(self.tail)
+        stepped = _has_newline(self.tail) and self.lead.startswith(self.tail)
         lead = self.lead + (self.lead[len(self.tail) :] if stepped else "")
         return Layout(lead, "," + lead, self.lead, self.colon)
 
     @property
     def flat_comma(self) -> str:
-        if not _broken(self.comma):
+        if not _has_newline(self.comma):
             return self.comma
         return ", " if self.colon.endswith(" ") else ","
 
     def member(self, key: str, value: str) -> str:
         return f"{json.dumps(key)}{self.colon}{value}"
 
-    def written(self, brackets: str, parts: Collection[str]) -> str:
+    def write(self, brackets: str, parts: Collection[str]) -> str:
         if not parts:
             return brackets
         return f"{brackets[0]}{self.lead}{self.comma.join(parts)}{self.tail}{brackets[1]}"
 
 
-def container(text: str, start: int = 0) -> Container:
+def read_container(text: str, start: int = 0) -> Container:
     """The container whose opening bracket is the first character from ``start`` that is no blank."""
-    start = _skip(text, start)
+    start = _skip_blanks(text, start)
     closing = "}" if text[start] == "{" else "]"
     parts: list[Part] = []
-    at = _skip(text, start + 1)
+    at = _skip_blanks(text, start + 1)
     while text[at] != closing:
-        part = _part(text, at, is_member=closing == "}")
+        part = _read_part(text, at, is_member=closing == "}")
         parts.append(part)
-        at = _skip(text, part.end)
+        at = _skip_blanks(text, part.end)
         if text[at] == ",":
-            at = _skip(text, at + 1)
+            at = _skip_blanks(text, at + 1)
     return Container(start, at + 1, tuple(parts))
 
 
-def layout(text: str, inside: Container, parent: Layout) -> Layout:
+def read_layout(text: str, inside: Container, parent: Layout) -> Layout:
     """The layout that ``inside`` shows, or the one that befits it in a container of the layout ``parent``."""
     parts = inside.parts
     if not parts:
@@ -97,13 +97,13 @@ def layout(text: str, inside: Container, parent: Layout) -> Layout:
     colon = parent.colon
     if text[inside.start] == "{":
         colon = text[_decode(text, first.start)[1] : first.value]
-    comma = "," + lead if _broken(lead) else parent.flat_comma
+    comma = "," + lead if _has_newline(lead) else parent.flat_comma
     if len(parts) > 1:
         comma = text[first.end : parts[1].start]
     return Layout(lead, comma, text[parts[-1].end : inside.end - 1], colon)
 
 
-def changed(
+def change_parts(
     inside: Container,
     shape: Layout,
     *,
@@ -128,20 +128,20 @@ def changed(
     return tuple(sorted(splices, key=lambda splice: (splice.start, splice.end)))
 
 
-def _part(text: str, start: int, *, is_member: bool) -> Part:
+def _read_part(text: str, start: int, *, is_member: bool) -> Part:
     if not is_member:
         return Part("", start, start, _decode(text, start)[1])
     key, end = _decode(text, start)
-    value = _skip(text, _skip(text, end) + 1)
+    value = _skip_blanks(text, _skip_blanks(text, end) + 1)
     return Part(key, start, value, _decode(text, value)[1])
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_blanks(text: str, at: int) -> int:
     while text[at] in _BLANKS:
         at += 1
     return at
 
 
-def _broken(gap: str) -> bool:
+def _has_newline(gap: str) -> bool:
     """Whether a new line begins in this gap."""
     return "\n" in gap or "\r" in gap

@@ -18,23 +18,23 @@ class Endings:
         self._one = _LONE if "\r" in text and "\n" not in text else _ENDING
         self._all: list[tuple[int, str]] | None = None  # where each stands: looked for once, however many places ask
 
-    def given(self, start: int, end: int, new: str) -> str:
+    def fit(self, start: int, end: int, new: str) -> str:
         """``new`` with the line endings of the lines that it replaces; a line that stays keeps its own."""
         if "\n" not in new:
             return new
         old = self._text[start:end]
-        endings = self._one.findall(old) or self._beside(start, end)
+        endings = self._one.findall(old) or self._ending_beside(start, end)
         if not endings:
             return new  # a text of one line has no line ending of its own
         lines = new.replace("\r\n", "\n").split("\n")
         if len(set(endings)) > 1:
-            endings = _aligned(self._one.split(old), endings, lines)
+            endings = _align_endings(self._one.split(old), endings, lines)
         pieces = [lines[0]]
         for number, line in enumerate(lines[1:]):
             pieces += [endings[min(number, len(endings) - 1)], line]
         return "".join(pieces)
 
-    def _beside(self, start: int, end: int) -> list[str]:
+    def _ending_beside(self, start: int, end: int) -> list[str]:
         """How the line ends in which a place stands; at the end of the text, how the line before it does."""
         if self._all is None:
             self._all = [(found.start(), found[0]) for found in self._one.finditer(self._text)]
@@ -44,7 +44,7 @@ class Endings:
         return [self._all[at][1]] if at >= 0 else []
 
 
-def _aligned(old: list[str], endings: list[str], new: list[str]) -> list[str]:
+def _align_endings(old: list[str], endings: list[str], new: list[str]) -> list[str]:
     """An ending for every line of ``new`` but the last: its own for a line that stays, what is left for others."""
     most = min(len(old), len(new)) - 1
     first = next((number for number in range(most) if old[number] != new[number]), most)

@@ -11,32 +11,33 @@ from dataclasses import replace
 
 from toolyard.protocol.edit import Edit, Match, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.forgiven import SEARCHES
+from toolyard.protocol.lenient_match import SEARCHES
 from toolyard.protocol.line_endings import Endings
-from toolyard.protocol.nearest import nearest_lines
-from toolyard.protocol.occurrences import are_all, everywhere
+from toolyard.protocol.nearest import find_nearest_lines
+from toolyard.protocol.occurrences import are_all, match_everywhere
 
 
 def locate(text: str, edit: Edit) -> Match:
     """The splices of one edit; raises Failure when the text is not there, not unique, or would not change."""
     if edit.old == edit.new:
         raise Failure(Reason.NO_CHANGE, "old_string and new_string are the same: nothing would change.")
-    exact = list(everywhere(text, edit))
+    exact = list(match_everywhere(text, edit))
     if exact:
-        match = _match(text, exact, edit, Strategy.EXACT)
-        return replace(match, left=_left(text, edit, len(match.splices))) if edit.replace_all else match
-    plain = _Plain(text)
+        match = _make_match(text, exact, edit, Strategy.EXACT)
+        return replace(match, left=_count_left(text, edit, len(match.splices))) if edit.replace_all else match
+    plain = _FoldedText(text)
     folded = Edit(plain.fold(edit.old), plain.fold(edit.new), edit.replace_all)
     for strategy, search in SEARCHES:
         found = [
-            Splice(plain.real(place.start), plain.real(place.end), place.text) for place in search(plain.text, folded)
+            Splice(plain.to_real(place.start), plain.to_real(place.end), place.text)
+            for place in search(plain.text, folded)
         ]
         if found:
-            return _match(text, found, edit, strategy)
-    raise _not_found(plain.text, folded.old)
+            return _make_match(text, found, edit, strategy)
+    raise _not_found_failure(plain.text, folded.old)
 
 
-class _Plain:
+class _FoldedText:
     """A text with all line endings as ``\\n``, and the way back to where things stand in the real one."""
 
     def __init__(self, text: str) -> None:
@@ -49,33 +50,33 @@ class _Plain:
         plain = text.replace("\r\n", "\n")
         return plain.replace("\r", "\n") if self._lone else plain
 
-    def real(self, index: int) -> int:
+    def to_real(self, index: int) -> int:
         return index + bisect_left(self._pairs, index)
 
 
-def _match(text: str, places: list[Splice], edit: Edit, strategy: Strategy) -> Match:
+def _make_match(text: str, places: list[Splice], edit: Edit, strategy: Strategy) -> Match:
     if len(places) > 1 and not edit.replace_all:
-        raise _not_unique(text, places)
+        raise _not_unique_failure(text, places)
     endings = Endings(text) if "\n" in edit.new else None
     chosen: list[Splice] = []
     for place in places:
         if not chosen or place.start >= chosen[-1].end:  # "aa" stands twice in "aaa" but can be replaced only once
             chosen.append(
-                Splice(place.start, place.end, endings.given(place.start, place.end, place.text)) if endings else place
+                Splice(place.start, place.end, endings.fit(place.start, place.end, place.text)) if endings else place
             )
     if all(text[splice.start : splice.end] == splice.text for splice in chosen):
         raise Failure(Reason.NO_CHANGE, "The text already reads like new_string: nothing would change.")
     return Match(tuple(chosen), strategy)
 
 
-def _left(text: str, edit: Edit, found: int) -> int:
+def _count_left(text: str, edit: Edit, found: int) -> int:
     if "\n" not in edit.old or "\r\n" not in text:
         return 0
     alike = text.replace("\r\n", "\n").count(edit.old.replace("\r\n", "\n"))
     return max(0, alike - found)
 
 
-def _not_unique(text: str, places: list[Splice]) -> Failure:
+def _not_unique_failure(text: str, places: list[Splice]) -> Failure:
     newline = "\n" if "\n" in text else "\r"
     lines = [text.count(newline, 0, place.start) + 1 for place in places[:10]]
     numbers = ", ".join(map(str, lines)) + (", ..." if len(places) > 10 else "")
@@ -89,8 +90,8 @@ def _not_unique(text: str, places: list[Splice]) -> Failure:
     )
 
 
-def _not_found(text: str, wanted: str) -> Failure:
-    near = nearest_lines(text, wanted)
+def _not_found_failure(text: str, wanted: str) -> Failure:
+    near = find_nearest_lines(text, wanted)
     if near is None:
         return Failure(
             Reason.NOT_FOUND_IN_FILE,

@@ -21,7 +21,7 @@ from toolyard.protocol.manifests.values import (
     Read,
 )
 from toolyard.protocol.tool import Translation
-from toolyard.protocol.tool_text import plugin_text
+from toolyard.protocol.tool_text import write_plugin
 
 __all__ = [
     "Command",
@@ -34,9 +34,9 @@ __all__ = [
     "Read",
     "Translation",
     "command_spec",
-    "plugin_text",
     "read_manifest",
     "tool_spec",
+    "write_plugin",
 ]
 
 _MAX_PROBLEMS = 100

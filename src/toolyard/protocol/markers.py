@@ -13,9 +13,9 @@ Most blocks leave no question and are taken by one pattern each. That is only fa
 """
 
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.requests.block import Block, End, call_of
+from toolyard.protocol.requests.block import Block, End, parse_plain_call
 from toolyard.protocol.requests.events import Call, Event, Malformed, Text
-from toolyard.protocol.requests.marks import ESCAPE_CLOSE, ESCAPE_OPEN, marks
+from toolyard.protocol.requests.marks import ESCAPE_CLOSE, ESCAPE_OPEN, make_marks
 from toolyard.protocol.requests.prose import OPEN_TAG, Prose, Verdict
 
 MAX_CALLS = 32
@@ -28,7 +28,7 @@ __all__ = ["MAX_CALLS", "MAX_CHARS", "WORD", "Call", "Event", "Malformed", "Scan
 class Scanner:
     def __init__(self, *, nonce: str | None = None, max_chars: int = MAX_CHARS, max_calls: int = MAX_CALLS) -> None:
         """With a ``nonce`` only ``<<<[TOOL_REQUEST:nonce]>>>`` begins a block."""
-        self._marks = marks(nonce)
+        self._marks = make_marks(nonce)
         self._prose = Prose(self._marks)
         self._room, self._max_chars = max_chars, max_chars
         self._calls, self._max_calls = 0, max_calls
@@ -58,7 +58,7 @@ class Scanner:
             self._partial = []
         if lines < len(taken):
             self._partial.append(taken[lines:])
-        return [*self._give(), *self.finish(), *self._pass_unread(rest)] if rest else self._give()
+        return [*self._take_events(), *self.finish(), *self._pass_unread(rest)] if rest else self._take_events()
 
     @property
     def is_open(self) -> bool:
@@ -75,7 +75,7 @@ class Scanner:
             self._block.cut()
             self._complete(self._block, self._scanned)
         self._release()
-        return self._give()
+        return self._take_events()
 
     def _ends_in_tag(self, text: str, end: int) -> bool:
         """Whether the line that ends at ``end`` breaks off in a tag: then it is read together with the next."""
@@ -105,7 +105,7 @@ class Scanner:
         )
         return [Malformed(problem=problem, span=(self._max_chars, self._max_chars)), *passed]
 
-    def _give(self) -> list[Event]:
+    def _take_events(self) -> list[Event]:
         events, self._events = self._events, []
         return events
 
@@ -132,13 +132,13 @@ class Scanner:
         while found := match(text, at):
             blanks, inside = found.group(1, 2)
             end = found.end()
-            call = call_of(inside, (scanned + at + len(blanks), scanned + end))
+            call = parse_plain_call(inside, (scanned + at + len(blanks), scanned + end))
             if call is None:
                 break
             if blanks:
                 events.append(Text(blanks))
             self._calls += 1
-            events.append(call if self._calls <= self._max_calls else self._too_many(call))
+            events.append(call if self._calls <= self._max_calls else self._refuse_beyond_limit(call))
             at = end
         return at
 
@@ -159,17 +159,17 @@ class Scanner:
 
     def _begin(self, marker: str, at: int) -> None:
         self._block, self._began = Block(self._marks, marker), at
-        if self._prose.perhaps_code:
+        if self._prose.is_perhaps_code:
             self._raw = [marker]
             self._prose.hold()
             self._perhaps_code = True
 
     def _complete(self, block: Block, at: int) -> None:
-        event = block.event((self._began, at))
+        event = block.to_event((self._began, at))
         self._block = None
         if isinstance(event, Call):
             self._calls += 1
-            event = event if self._calls <= self._max_calls else self._too_many(event)
+            event = event if self._calls <= self._max_calls else self._refuse_beyond_limit(event)
         raw, self._raw = "".join(self._raw) if self._raw else "", None
         self._put(event, raw)
         if raw:
@@ -178,8 +178,8 @@ class Scanner:
         if block.end is End.NEXT_BLOCK_IN_VALUE:
             self._perhaps_value = True
 
-    def _too_many(self, call: Call) -> Malformed:
-        return _refused(call, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
+    def _refuse_beyond_limit(self, call: Call) -> Malformed:
+        return _refuse_call(call, f"Only the first {self._max_calls} requests of a reply are run: send it again.")
 
     # --- what is held back
 
@@ -201,7 +201,7 @@ class Scanner:
 
     def _refuse_held(self) -> None:
         self._held = [
-            (_refused(event, _IN_VALUE) if isinstance(event, Call) else event, raw) for event, raw in self._held
+            (_refuse_call(event, _IN_VALUE) if isinstance(event, Call) else event, raw) for event, raw in self._held
         ]
         self._perhaps_value = False
         if not self._perhaps_code:
@@ -218,7 +218,7 @@ _IN_VALUE = (
 )
 
 
-def _refused(call: Call, problem: str) -> Malformed:
+def _refuse_call(call: Call, problem: str) -> Malformed:
     return Malformed(problem=problem, span=call.span, tool=call.tool, repaired=call.repaired)
 
 

@@ -24,7 +24,7 @@ _SIGNS = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
 
 
-def nearest_lines(text: str, wanted: str, name: str = "old_string", *, whole: bool = False) -> Nearest | None:
+def find_nearest_lines(text: str, wanted: str, name: str = "old_string", *, whole: bool = False) -> Nearest | None:
     """The lines most like ``wanted`` (called ``name``) and where they first differ; None when nothing is like it.
 
     Unless ``wanted`` is ``whole`` lines, it may begin and end inside of one.
@@ -40,30 +40,35 @@ def nearest_lines(text: str, wanted: str, name: str = "old_string", *, whole: bo
         return None
     first = max(0, best[2] - anchor)
     found = lines[first : first + len(targets)]
-    shown = tuple(f"{first + number}\t{_cut(line)}" for number, line in enumerate(found[:_MAX_SHOWN], 1))
-    return Nearest(first + 1, first + len(found), shown, _difference(found, targets, first + 1, name, whole=whole))
+    shown = tuple(f"{first + number}\t{_cut_line(line)}" for number, line in enumerate(found[:_MAX_SHOWN], 1))
+    return Nearest(
+        first + 1, first + len(found), shown, _describe_difference(found, targets, first + 1, name, whole=whole)
+    )
 
 
-def visible(line: str) -> str:
+def make_visible(line: str) -> str:
     """What decides a match but is not seen, made visible: spaces at the ends, tabs, odd spaces, control characters."""
     body = line.strip(" ")
     left = "·" * (len(line) - len(line.lstrip(" ")))
     right = "·" * (len(line) - len(line.rstrip(" "))) if body else ""
     signed = (left + body + right).translate(_SIGNS)
-    return signed if signed.isprintable() else "".join(map(_seen, signed))
+    return signed if signed.isprintable() else "".join(map(_show_character, signed))
 
 
-def _difference(found: Sequence[str], targets: Sequence[str], first: int, name: str, *, whole: bool) -> str:
+def _describe_difference(found: Sequence[str], targets: Sequence[str], first: int, name: str, *, whole: bool) -> str:
     for number, mine in enumerate(targets):
         if number == len(found):
-            return f"the file ends before line {first + number}, where {name} has «{_cut(mine)}»."
+            return f"the file ends before line {first + number}, where {name} has «{_cut_line(mine)}»."
         real, begins, ends = found[number], number == 0, number == len(targets) - 1
         if mine == real or (not whole and _fits(mine, real, begins=begins, ends=ends)):
             continue
         at = common_start(mine, real)
-        told = f"line {first + number} differs: the file has «{_excerpt(real, at)}», {name} «{_excerpt(mine, at)}»."
-        alike = unicodedata.normalize("NFKC", mine) == unicodedata.normalize("NFKC", real)
-        return f"{told} They look alike: the file has {_code(real[at])}, {name} {_code(mine[at])}." if alike else told
+        theirs, ours = _cut_excerpt(real, at), _cut_excerpt(mine, at)
+        difference = f"line {first + number} differs: the file has «{theirs}», {name} «{ours}»."
+        if unicodedata.normalize("NFKC", mine) != unicodedata.normalize("NFKC", real):
+            return difference
+        theirs, ours = _name_character(real[at]), _name_character(mine[at])
+        return f"{difference} They look alike: the file has {theirs}, {name} {ours}."
     return f"they differ from {name} only in the empty lines around them, or in where the file ends."
 
 
@@ -74,20 +79,24 @@ def _fits(mine: str, real: str, *, begins: bool, ends: bool) -> bool:
     return (begins and real.endswith(mine)) or (ends and real.startswith(mine))
 
 
-def _excerpt(line: str, at: int) -> str:
+def _cut_excerpt(line: str, at: int) -> str:
     """A line, or of a long one what stands around the place ``at``."""
     start = max(0, at - _BEFORE) if len(line) > _MAX_EXCERPT else 0
     end = start + _MAX_EXCERPT
-    return ("…" if start else "") + visible(line[start:end]) + ("…" if end < len(line) else "")
+    return ("…" if start else "") + make_visible(line[start:end]) + ("…" if end < len(line) else "")
 
 
-def _cut(line: str) -> str:
-    return visible(line) if len(line) <= _MAX_LINE else f"{visible(line[:_MAX_LINE])}… [cut: {len(line)} characters]"
+def _cut_line(line: str) -> str:
+    return (
+        make_visible(line)
+        if len(line) <= _MAX_LINE
+        else f"{make_visible(line[:_MAX_LINE])}… [cut: {len(line)} characters]"
+    )
 
 
-def _seen(char: str) -> str:
-    return f"⟨{_code(char)}⟩" if char != " " and unicodedata.category(char) in _UNSEEN else char
+def _show_character(char: str) -> str:
+    return f"⟨{_name_character(char)}⟩" if char != " " and unicodedata.category(char) in _UNSEEN else char
 
 
-def _code(char: str) -> str:
+def _name_character(char: str) -> str:
     return f"U+{ord(char):04X}"

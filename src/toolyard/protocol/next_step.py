@@ -51,9 +51,9 @@ def has_next_step(text: str) -> bool:
     return bool(_ENGLISH.search(text) or _CHINESE.search(text))
 
 
-def after_error(tool: str) -> str:
+def step_after_error(tool: str) -> str:
     return f"Check the arguments against what {tool} takes, then try again or do without it."
 
 
-def after_partial(tool: str) -> str:
+def step_after_partial(tool: str) -> str:
     return f"This is not the whole result: narrow the call, or call {tool} again for what is missing."

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from toolyard.protocol import json_text
-from toolyard.protocol.edit import Splice, apply
+from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.notebook_text import NotebookText, joined, writable
@@ -60,7 +60,7 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     notebook = NotebookText.of(text)
     number = _find(notebook, edit)
     cell_type, splices = _edits(notebook, number, edit, new_id)
-    changed = apply(text, splices)
+    changed = apply_splices(text, splices)
     if changed == text:
         raise Failure(
             Reason.NO_CHANGE,
@@ -86,7 +86,7 @@ def _edits(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> 
     if not isinstance(old_type, str):
         old_type = CellType.RAW  # a cell of no type can only be shown as it is
     if edit.mode is EditMode.DELETE:
-        return writable(old_type), json_text.changed(notebook.array, notebook.shape, gone=(number,))
+        return writable(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
     cell_type = edit.cell_type or old_type
     return writable(cell_type), _replace(notebook, number, cell_type, edit.new_source or "", new_id)
 
@@ -131,8 +131,8 @@ def _insert(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) ->
     order = [key for key in keys if key in members]
     for key in sorted(members.keys() - set(order)):
         order.insert(_place(order, key), key)
-    cell = shape.written("{}", [shape.member(key, members[key]) for key in order])
-    return cell_type, json_text.changed(notebook.array, notebook.shape, new=[(number, cell)])
+    cell = shape.write("{}", [shape.member(key, members[key]) for key in order])
+    return cell_type, json_text.change_parts(notebook.array, notebook.shape, new=[(number, cell)])
 
 
 def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
@@ -144,7 +144,7 @@ def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, n
     if notebook.wants_ids and "id" not in old:
         wanted["id"] = json.dumps(notebook.fresh_id(new_id))
     keys, numbers = [part.key for part in cell.parts], cell.numbers
-    members = json_text.changed(
+    members = json_text.change_parts(
         cell,
         shape,
         values={numbers[key]: value for key, value in wanted.items() if key in numbers and value is not None},

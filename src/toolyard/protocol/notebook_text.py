@@ -30,9 +30,9 @@ class NotebookText:
     @classmethod
     def of(cls, text: str) -> "NotebookText":
         content = _parsed(text)
-        root = json_text.container(text)
-        array = json_text.container(text, root.parts[root.numbers["cells"]].value)
-        shape = json_text.layout(text, array, json_text.layout(text, root, Layout()))
+        root = json_text.read_container(text)
+        array = json_text.read_container(text, root.parts[root.numbers["cells"]].value)
+        shape = json_text.read_layout(text, array, json_text.read_layout(text, root, Layout()))
         escapes = text.isascii() and _ESCAPED.search(text) is not None
         return cls(text, content, array, shape, escapes)
 
@@ -84,8 +84,8 @@ class NotebookText:
         )
 
     def layout(self, number: int) -> tuple[Container, Layout]:
-        cell = json_text.container(self.text, self.array.parts[number].start)
-        return cell, json_text.layout(self.text, cell, self.shape)
+        cell = json_text.read_container(self.text, self.array.parts[number].start)
+        return cell, json_text.read_layout(self.text, cell, self.shape)
 
     def example(self, number: int, cell_type: str) -> tuple[list[str], Layout]:
         """The keys and the layout that a new cell here should have: those of the nearest, if it can be of its type."""
@@ -106,16 +106,14 @@ class NotebookText:
         inner = shape.inner
         if near is not None:
             cell, around = self.layout(near)
-            lines = json_text.container(self.text, cell.parts[cell.numbers["source"]].value)
-            inner = json_text.layout(self.text, lines, around)
-        return inner.written(
-            "[]", [self._string(line) for line in source.splitlines(keepends=True)]
-        )  # as nbformat does
+            lines = json_text.read_container(self.text, cell.parts[cell.numbers["source"]].value)
+            inner = json_text.read_layout(self.text, lines, around)
+        return inner.write("[]", [self._string(line) for line in source.splitlines(keepends=True)])  # as nbformat does
 
     def without_metadata(self, cell: Container, keys: Collection[str]) -> tuple[Splice, ...]:
-        metadata = json_text.container(self.text, cell.parts[cell.numbers["metadata"]].value)
+        metadata = json_text.read_container(self.text, cell.parts[cell.numbers["metadata"]].value)
         gone = [number for number, part in enumerate(metadata.parts) if part.key in keys]
-        return json_text.changed(metadata, self.shape, gone=gone)
+        return json_text.change_parts(metadata, self.shape, gone=gone)
 
     def _string(self, value: str) -> str:
         if self.escapes:

@@ -10,28 +10,28 @@ _MOST_SOUGHT = 5_000_000  # characters: to look for a long text again costs its 
 _MOST_REPLACED = 1_000_000
 
 
-def everywhere(text: str, edit: Edit) -> Iterator[Splice]:
+def match_everywhere(text: str, edit: Edit) -> Iterator[Splice]:
     size = len(edit.old)
-    found = _disjoint(text, edit.old) if edit.replace_all else occurrences(text, edit.old)
-    yield from (Splice(at, at + size, edit.new) for at in found if not cuts(text, at, at + size))
+    found = _find_disjoint(text, edit.old) if edit.replace_all else find_occurrences(text, edit.old)
+    yield from (Splice(at, at + size, edit.new) for at in found if not cuts_line_ending(text, at, at + size))
 
 
-def cuts(text: str, start: int, end: int) -> bool:
+def cuts_line_ending(text: str, start: int, end: int) -> bool:
     """Whether a place begins or ends between the two characters of one line ending."""
     return "\r\n" in (text[max(0, start - 1) : start + 1], text[end - 1 : end + 1])
 
 
-def _disjoint(text: str, wanted: str) -> Iterator[int]:
+def _find_disjoint(text: str, wanted: str) -> Iterator[int]:
     if text.count(wanted) > _MOST_REPLACED:
         raise Failure(Reason.TOO_LARGE, f"old_string stands in more than {_MOST_REPLACED} places of the file.")
     at = text.find(wanted)
     while at >= 0:
         yield at
         behind = at + len(wanted)
-        at = text.find(wanted, at + 1 if cuts(text, at, behind) else behind)
+        at = text.find(wanted, at + 1 if cuts_line_ending(text, at, behind) else behind)
 
 
-def occurrences(text: str, wanted: str) -> list[int]:
+def find_occurrences(text: str, wanted: str) -> list[int]:
     """Every place, overlapping and cutting ones too: counting only disjoint ones would call an ambiguous edit unique.
 
     Not all of them when there are more than ``_MOST_COUNTED``, or so many of a long text that finding them takes long.

@@ -15,19 +15,19 @@ from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.outcome import BatchItem, Course, Extras, Outcome
 
 
-def call_text(call: ToolCall) -> str:
+def call_to_text(call: ToolCall) -> str:
     return _text(_call(call))
 
 
-def call_from(text: str) -> ToolCall:
+def call_from_text(text: str) -> ToolCall:
     return _read_call(json.loads(text))
 
 
-def outcome_text(outcome: Outcome) -> str:
+def outcome_to_text(outcome: Outcome) -> str:
     return _text(_outcome(outcome))
 
 
-def outcome_from(text: str) -> Outcome:
+def outcome_from_text(text: str) -> Outcome:
     return _read_outcome(json.loads(text))
 
 

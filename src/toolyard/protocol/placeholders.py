@@ -1,8 +1,8 @@
 """Placeholders: one tokenizer for every ``{{...}}`` language.
 
-``fill`` goes through a text once, in linear time. What is inserted is never looked at again, so a value that holds
-placeholders stays a value. What nobody resolves stays as it is, to the letter. Where which kind may be filled (in
-system messages, for one caller's tasks) is for the caller to know: ``resolve`` gives None for the others.
+``fill_placeholders`` goes through a text once, in linear time. What is inserted is never looked at again, so a value
+that holds placeholders stays a value. What nobody resolves stays as it is, to the letter. Where which kind may be
+filled (in system messages, for one caller's tasks) is for the caller to know: ``resolve`` gives None for the others.
 """
 
 import re
@@ -35,18 +35,18 @@ class Placeholder:
     span: tuple[int, int]  # braces included, in code points
 
 
-def placeholders(text: str) -> Iterator[Placeholder]:
+def find_placeholders(text: str) -> Iterator[Placeholder]:
     """Every placeholder in order."""
     for found in _PLACEHOLDER.finditer(text):
-        kind, parts = _meaning(found[2])
+        kind, parts = _read_meaning(found[2])
         braces = min(len(found[1]), len(found[3]), 4 if kind is Kind.ASYNC_RESULT else 2)
         yield Placeholder(kind, found[2], parts, (found.end(1) - braces, found.start(3) + braces))
 
 
-def fill(text: str, resolve: Callable[[Placeholder], str | None]) -> str:
+def fill_placeholders(text: str, resolve: Callable[[Placeholder], str | None]) -> str:
     """The text with each placeholder replaced by what ``resolve`` gives for it, or left alone for None."""
     pieces, at = [], 0
-    for placeholder in placeholders(text):
+    for placeholder in find_placeholders(text):
         value = resolve(placeholder)
         if value is not None:
             start, end = placeholder.span
@@ -55,7 +55,7 @@ def fill(text: str, resolve: Callable[[Placeholder], str | None]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _meaning(name: str) -> tuple[Kind, tuple[str, ...]]:
+def _read_meaning(name: str) -> tuple[Kind, tuple[str, ...]]:
     words = name.split("::")
     if words[0] == _ASYNC and len(words) == 3 and all(words):
         return Kind.ASYNC_RESULT, (words[1], words[2])

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolyard.protocol.content import Blob, Link, Media, Part, Text, sniff
-from toolyard.protocol.content_reference import stored_path, to_reference
+from toolyard.protocol.content_reference import make_stored_path, to_reference
 from toolyard.protocol.json import Json
 
 _DATA_URI = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,", re.IGNORECASE)
@@ -27,9 +27,9 @@ _NO_FORMAT = "[Content that cannot be shown: its bytes are of no known image, au
 _NO_BASE64 = "[Content that cannot be shown: it is not valid Base64.]"
 
 
-def parts_of(content: Sequence[Json]) -> tuple[Part, ...]:
+def read_parts(content: Sequence[Json]) -> tuple[Part, ...]:
     """The parts, in order. Bytes of no known format become a Blob. A remote address stays one: nothing is fetched."""
-    return tuple(_part(item) for item in content)
+    return tuple(_read_part(item) for item in content)
 
 
 def take_media(value: Json, taken: list[Media | Blob]) -> Json:
@@ -42,7 +42,7 @@ def take_media(value: Json, taken: list[Media | Blob]) -> Json:
     if isinstance(value, str):
         part = _read_media(value, "", "") if value[:5].lower() == "data:" and _DATA_URI.match(value) else None
     elif isinstance(value, dict):
-        part = _read(value) if value.get("type") in _MEDIA_ITEMS else None
+        part = _read_item(value) if value.get("type") in _MEDIA_ITEMS else None
     else:
         return value
     if isinstance(part, Media | Blob):
@@ -58,14 +58,14 @@ def to_vcp_item(part: Part) -> Json:
     return {"type": "text", "text": part.text}
 
 
-def _part(item: Json) -> Part:
-    part = _read(item)
+def _read_part(item: Json) -> Part:
+    part = _read_item(item)
     if to_vcp_item(part) == item or (isinstance(part, Media) and _declared_kind(item) != part.kind):
         return part
     return replace(part, original=item)
 
 
-def _read(item: Json) -> Part:
+def _read_item(item: Json) -> Part:
     if isinstance(item, str):
         return Text(item)
     if not isinstance(item, dict):
@@ -109,7 +109,7 @@ def _read_media(source: str, name: str, declared: str) -> Part:
     except (binascii.Error, ValueError):
         return Text(_NO_BASE64)
     mime = sniff(data)
-    source = stored_path(data, mime or "")
+    source = make_stored_path(data, mime or "")
     return Media(mime, data, name, source=source) if mime else Blob(_NO_FORMAT, data=data, name=name, source=source)
 
 

@@ -37,24 +37,24 @@ def is_envelope(said: Mapping[str, Json]) -> bool:
 def read_envelope(said: Mapping[str, Json], status: Status, describe: Callable[[JsonObject], str]) -> PluginEnvelope:
     """The envelope in ``said``; ``describe`` gives the text for data that came without one."""
     corrections: list[str] = []
-    data = _data(said, corrections)
+    data = _read_data(said, corrections)
     text = said.get("text")
     if not isinstance(text, str) or not text.strip():
         text = describe(data)
         corrections.append("Its envelope has no text; one was made from its data.")
-    error = _error(said, status, text, data, corrections)
+    error = _read_error(said, status, text, data, corrections)
     if status is Status.SUCCESS and is_partial(data):
         status = Status.PARTIAL
         corrections.append(
             "Its envelope says success although its data are truncated, a fallback, not applied or have failed items;"
             " it was taken as partial."
         )
-    stats, context = _stats(said.get("stats"), corrections), _context(said.get("context"), corrections)
+    stats, context = _read_stats(said.get("stats"), corrections), _read_context(said.get("context"), corrections)
     envelope = Envelope(status=status, data=data, text=text, error=error, stats=stats, context={**_KNOWN, **context})
     return PluginEnvelope(envelope, context, tuple(corrections))
 
 
-def _data(said: Mapping[str, Json], corrections: list[str]) -> JsonObject:
+def _read_data(said: Mapping[str, Json], corrections: list[str]) -> JsonObject:
     given = said.get("data")
     data: JsonObject = dict(given) if isinstance(given, dict) else {} if given is None else {"result": given}
     if not isinstance(given, dict):
@@ -63,10 +63,10 @@ def _data(said: Mapping[str, Json], corrections: list[str]) -> JsonObject:
         place = key if key not in data else f"envelope_{key}"
         data[place] = said[key]
         corrections.append(f"'{key}' is no key of an envelope; it is in data.{place} now.")
-    return _fitting(data, corrections)
+    return _fit_data(data, corrections)
 
 
-def _fitting(data: JsonObject, corrections: list[str]) -> JsonObject:
+def _fit_data(data: JsonObject, corrections: list[str]) -> JsonObject:
     """``data``, or one level deeper if it uses a word of the envelope in another sense."""
     if fits_envelope(data):
         return data
@@ -85,7 +85,7 @@ def fits_envelope(data: JsonObject) -> bool:
     return True
 
 
-def _error(
+def _read_error(
     said: Mapping[str, Json], status: Status, text: str, data: JsonObject, corrections: list[str]
 ) -> Fault | None:
     given = said.get("error")
@@ -107,7 +107,7 @@ def _error(
     return Fault(ErrorCode(str(code)), message)
 
 
-def _stats(given: Json, corrections: list[str]) -> dict[str, int | float | str]:
+def _read_stats(given: Json, corrections: list[str]) -> dict[str, int | float | str]:
     stats: dict[str, int | float | str] = {**_MEASURED}
     if given is not None and not isinstance(given, dict):
         corrections.append("stats of its envelope is no object; it was left out.")
@@ -119,7 +119,7 @@ def _stats(given: Json, corrections: list[str]) -> dict[str, int | float | str]:
     return stats
 
 
-def _context(given: Json, corrections: list[str]) -> JsonObject:
+def _read_context(given: Json, corrections: list[str]) -> JsonObject:
     if given is not None and not isinstance(given, dict):
         corrections.append("context of its envelope is no object; it was left out.")
     context = dict(given) if isinstance(given, dict) else {}

@@ -31,7 +31,7 @@ _escape = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class PrintedObject:
     """One object with a status: ``stdout[start:end]``."""
 
     value: JsonObject
@@ -50,8 +50,8 @@ class Said:
 class Output:
     """The whole of stdout."""
 
-    first: Said | None
-    last: Said | None
+    first: PrintedObject | None
+    last: PrintedObject | None
     count: int  # objects with a status
     noise: str  # what stood around them, from its beginning
     noise_bytes: int
@@ -64,9 +64,9 @@ class OutputDecoder:
 
     def __init__(self) -> None:
         self._scan = JsonScan()
-        self._first: Said | None = None
-        self._last: Said | None = None
-        self._odd: Said | None = None  # the last one with another status
+        self._first: PrintedObject | None = None
+        self._last: PrintedObject | None = None
+        self._odd: PrintedObject | None = None  # the last one with another status
         self._count = 0
         self._noise = bytearray()
         self._noise_bytes = 0
@@ -88,7 +88,7 @@ class OutputDecoder:
     def feed(self, chunk: bytes) -> None:
         self._scan.buffer += chunk
 
-    def receipt(self) -> Said | None:
+    def receipt(self) -> PrintedObject | None:
         """The first object with a status, as soon as it is complete."""
         if self._first is None:
             for region in self._scan.regions():
@@ -97,7 +97,7 @@ class OutputDecoder:
 
     def finish(self) -> Output:
         """Nothing more will come."""
-        quick = None if self._scan.work else _quick(self._scan.buffer)
+        quick = None if self._scan.work else _find_quickly(self._scan.buffer)
         before = self._scan
         if quick:
             before = JsonScan()
@@ -105,10 +105,10 @@ class OutputDecoder:
         for region in before.regions(final=True):
             self._take(region)
         if quick:
-            self._count_in(quick)
+            self._count_object(quick)
         elif not self._count and (older := self._odd or _only_object(self._scan.buffer)):
-            self._count_in(older)
-        self._hear_noise(len(self._scan.buffer))
+            self._count_object(older)
+        self._note_noise(len(self._scan.buffer))
         return Output(
             self._first,
             self._last,
@@ -120,26 +120,26 @@ class OutputDecoder:
         )
 
     def _take(self, region: Region) -> None:
-        if region.depth > MAX_DEPTH and not _shallow(self._scan.buffer[region.start : region.end]):
+        if region.depth > MAX_DEPTH and not _is_shallow(self._scan.buffer[region.start : region.end]):
             self._too_deep_at = region.start if self._too_deep_at is None else self._too_deep_at
             return
         if self._scan.buffer.find(b'"status"', region.start, region.end) < 0:  # as most lines of a log
             return
-        said = _read(self._scan.buffer, region)
+        said = _parse_region(self._scan.buffer, region)
         if said is not None and said.is_answer:
-            self._count_in(said)
+            self._count_object(said)
         elif said is not None and "status" in said.value:
             value, notes = read_status_word(said.value)
             self._odd = replace(said, value=value, notes=(*said.notes, *notes))
 
-    def _count_in(self, said: Said) -> None:
-        self._hear_noise(said.start)
+    def _count_object(self, said: PrintedObject) -> None:
+        self._note_noise(said.start)
         self._told = said.end
         self._first = self._first or said
         self._last = said
         self._count += 1
 
-    def _hear_noise(self, end: int) -> None:
+    def _note_noise(self, end: int) -> None:
         start = self._told
         if self._scan.buffer.startswith(_BOM) and not start:
             start = min(len(_BOM), end)
@@ -161,14 +161,14 @@ def holds_answer(stdout: bytes) -> bool:
     return last is not None and last.is_answer
 
 
-def _quick(buffer: bytearray) -> Said | None:
+def _find_quickly(buffer: bytearray) -> PrintedObject | None:
     """The common cases at the parser's own speed: the last object that begins a line, or the first of all."""
     end = buffer.rfind(b"}") + 1
     last, first = buffer.rfind(b"\n{") + 1, buffer.find(b"{")
-    return _plain(buffer, last, end) or (_plain(buffer, first, end) if first >= 0 else None)
+    return _parse_plain(buffer, last, end) or (_parse_plain(buffer, first, end) if first >= 0 else None)
 
 
-def _plain(buffer: bytearray, start: int, end: int) -> Said | None:
+def _parse_plain(buffer: bytearray, start: int, end: int) -> PrintedObject | None:
     """One object without anything odd about it, or None."""
     if buffer[start : start + 1] != b"{" or _long_number(buffer):
         return None
@@ -177,21 +177,21 @@ def _plain(buffer: bytearray, start: int, end: int) -> Said | None:
             value = orjson.loads(text)
         except ValueError:
             return None
-    return Said(value, start, end) if has_status(value) and _shallow(buffer[start:end]) else None
+    return PrintedObject(value, start, end) if has_status(value) and _is_shallow(buffer[start:end]) else None
 
 
-def _only_object(buffer: bytearray) -> Said | None:
+def _only_object(buffer: bytearray) -> PrintedObject | None:
     """The one object that is all there is, if it is an answer in an older form."""
     bom = len(_BOM) if buffer.startswith(_BOM) else 0
     region = Region(len(buffer) - len(buffer[bom:].lstrip()), len(buffer.rstrip()), 0)
-    if buffer[region.start : region.start + 1] != b"{" or not _shallow(buffer[region.start : region.end]):
+    if buffer[region.start : region.start + 1] != b"{" or not _is_shallow(buffer[region.start : region.end]):
         return None
-    said = _read(buffer, region)
+    said = _parse_region(buffer, region)
     form = read_form_without_status(said.value) if said else None
     return replace(said, value=form[0], notes=(*said.notes, *form[1])) if said and form else None
 
 
-def _read(buffer: bytearray, region: Region) -> Said | None:
+def _parse_region(buffer: bytearray, region: Region) -> PrintedObject | None:
     """The object at a region, or None when it is none."""
     text = bytes(buffer[region.start : region.end])
     try:
@@ -199,11 +199,11 @@ def _read(buffer: bytearray, region: Region) -> Said | None:
     except ValueError:
         value = None
     if value is not None:
-        return Said(value, region.start, region.end) if isinstance(value, dict) else None
-    return _kindly(text, region)
+        return PrintedObject(value, region.start, region.end) if isinstance(value, dict) else None
+    return _parse_leniently(text, region)
 
 
-def _kindly(raw: bytes, region: Region) -> Said | None:
+def _parse_leniently(raw: bytes, region: Region) -> PrintedObject | None:
     bad_at: int | None = None
     notes: list[str] = []
     try:
@@ -221,7 +221,7 @@ def _kindly(raw: bytes, region: Region) -> Said | None:
         value = json.loads(_escape.sub(_whole_character, text), parse_constant=null)
     except ValueError:
         return None
-    return Said(value, region.start, region.end, bad_at, tuple(notes)) if isinstance(value, dict) else None
+    return PrintedObject(value, region.start, region.end, bad_at, tuple(notes)) if isinstance(value, dict) else None
 
 
 def _whole_character(found: re.Match[str]) -> str:
@@ -234,7 +234,7 @@ def _long_number(text: bytes | bytearray) -> bool:
     return _LONG in text.translate(_digits)
 
 
-def _shallow(text: bytes | bytearray) -> bool:
+def _is_shallow(text: bytes | bytearray) -> bool:
     """Whether valid JSON nests at most ``MAX_DEPTH`` levels deep: so often can the innermost brackets be removed."""
     no_strings = b"".join(text.replace(b"\\\\", b"").replace(b'\\"', b"").split(b'"')[::2])
     brackets = no_strings.translate(_one_kind, _no_brackets)

@@ -22,9 +22,9 @@ from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.next_step import after_partial, has_next_step
+from toolyard.protocol.next_step import has_next_step, step_after_partial
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_content import parts_of, take_media
+from toolyard.protocol.plugin_content import read_parts, take_media
 from toolyard.protocol.plugin_envelope import fits_envelope, is_envelope, read_envelope
 from toolyard.protocol.plugin_forms import STATUSES
 from toolyard.protocol.plugin_text import (
@@ -54,7 +54,7 @@ class _Answer:
     def note(self, text: str) -> str:
         """What ends a partial text: why it is not whole, and what to do next unless it says so itself."""
         why = format_warning(self.warnings)
-        return why if has_next_step(text) else f"{why}\n\n{after_partial(self.plugin)}"
+        return why if has_next_step(text) else f"{why}\n\n{step_after_partial(self.plugin)}"
 
     def add_warnings(self, *more: str) -> "_Answer":
         return replace(self, warnings=(*self.warnings, *more))
@@ -79,7 +79,7 @@ class _Body:
         return data, replace(extras, parts=self.parts, content_key=key, note=note.strip())
 
 
-def result_of(plugin: str, said: JsonObject, *, warnings: Sequence[str] = ()) -> Result:
+def read_plugin_result(plugin: str, said: JsonObject, *, warnings: Sequence[str] = ()) -> Result:
     """The result in ``said``, an object with a ``status``. Raises Failure when it is an error, or no result at all."""
     said = _open_nested(_repair_surrogates(plugin, said))
     extras, rest = _split_special_action(said)
@@ -184,7 +184,7 @@ def _read_content(plugin: str, content: list[Json], rest: JsonObject, others: Js
     if details is not None:
         own = {key: value for key, value in details.items() if key != _CONTENT or not _is_repeated(value, content)}
         rest = _merge({key: value for key, value in rest.items() if key != _DETAILS}, own)
-    data, parts = _merge(others, rest), parts_of(content)
+    data, parts = _merge(others, rest), read_parts(content)
     if parts:
         return _Body(data=data, text=join_texts(plugin, parts), parts=parts, details=details)
     text = describe_data(plugin, data) if data else f"{plugin} returned nothing."

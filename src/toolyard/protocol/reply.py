@@ -11,13 +11,13 @@ import re
 
 from toolyard.protocol.regex import compile_pattern
 from toolyard.protocol.replies.entities import has_entity_quotes, unescape_entities
-from toolyard.protocol.replies.escapes import Repairs, without_surrogates
-from toolyard.protocol.replies.fields import reply_of
-from toolyard.protocol.replies.find import Found, find, unescaped
+from toolyard.protocol.replies.escapes import Repairs, remove_surrogates
+from toolyard.protocol.replies.fields import build_reply
+from toolyard.protocol.replies.find import FoundObject, find_object, unescape_object
+from toolyard.protocol.replies.plain_reply import parse_plain_reply
 from toolyard.protocol.replies.reading import TooDeep
-from toolyard.protocol.replies.straight import straight
-from toolyard.protocol.replies.stream import View
-from toolyard.protocol.replies.strict import NOTHING, strictly
+from toolyard.protocol.replies.stream import PartialReply
+from toolyard.protocol.replies.strict import NOTHING, parse_strict
 from toolyard.protocol.replies.syntax import GUESSES, SYNTAX_ERROR, describe_syntax_error, find_syntax_error
 from toolyard.protocol.replies.values import (
     MAX_BYTES,
@@ -54,9 +54,9 @@ def parse_reply(text: str) -> Reply | ReplyError:
     """The reply in ``text``, or why there is none."""
     if _is_too_large(text):
         return ReplyError.at(text, 0, f"The reply is larger than {MAX_BYTES} bytes.", Fault.TOO_LARGE)
-    reply = straight(text) or _with_care(text)
+    reply = parse_plain_reply(text) or _parse_with_care(text)
     if _may_have_entity_quotes(reply) and has_entity_quotes(text):
-        unescaped_reply = _with_care(unescape_entities(text))
+        unescaped_reply = _parse_with_care(unescape_entities(text))
         if isinstance(unescaped_reply, Reply):
             return unescaped_reply._replace(repairs=(Repair.HTML_ENTITIES, *unescaped_reply.repairs))
     return reply
@@ -67,29 +67,29 @@ def _may_have_entity_quotes(reply: Reply | ReplyError) -> bool:
     return isinstance(reply, ReplyError) or (Repair.UNQUOTED in reply.repairs and reply.content.startswith("&"))
 
 
-def _with_care(text: str) -> Reply | ReplyError:
+def _parse_with_care(text: str) -> Reply | ReplyError:
     repairs: Repairs = {}
     try:
-        found = _search(text, repairs)
+        found = _search_object(text, repairs)
     except TooDeep as error:
         return ReplyError.at(text, error.position, str(error), Fault.TOO_DEEP)
     if found is None:
         start = _OBJECT_AHEAD.match(text)
         if start is not None:
-            return _syntax_error(text, start.end() - 1)
+            return _make_syntax_error(text, start.end() - 1)
         message = "There is no JSON object in the text."
         return ReplyError.at(text, max(0, text.find("{")), message, Fault.NO_OBJECT)
     made = tuple(dict.fromkeys((*repairs, *found.repairs)))
-    reply = reply_of(found.value, found.think, made)
+    reply = build_reply(found.value, found.think, made)
     if isinstance(reply, Reply):
         return reply
     message, fault = reply
     if fault is Fault.NO_CONTENT and not GUESSES.isdisjoint(made) and Repair.DOUBLE_ENCODED not in made:
-        return _syntax_error(text, found.start)
+        return _make_syntax_error(text, found.start)
     return ReplyError.at(text, found.start, message, fault)
 
 
-def _syntax_error(text: str, start: int) -> ReplyError:
+def _make_syntax_error(text: str, start: int) -> ReplyError:
     position = find_syntax_error(text, start)
     return ReplyError.at(text, position, f"{SYNTAX_ERROR}: {describe_syntax_error(text, position)}", Fault.SYNTAX)
 
@@ -100,19 +100,19 @@ def _is_too_large(text: str) -> bool:
     return len(text.encode(errors="surrogatepass")) > MAX_BYTES
 
 
-def _search(text: str, repairs: Repairs) -> Found | None:
+def _search_object(text: str, repairs: Repairs) -> FoundObject | None:
     """The object of the reply; one that is written in a string, or with its quotes escaped, is decoded first."""
     for _ in range(_MAX_ENCODINGS):
         odd: Repairs = {}
         try:
-            value = strictly(text, odd)
+            value = parse_strict(text, odd)
         except ValueError:
             value = None
         if isinstance(value, dict) and (not value or "content" in map(str.lower, value)):
-            return Found(value, len(text) - len(text.lstrip(NOTHING)), tuple(odd))
-        text = without_surrogates(text, repairs)
-        found = None if isinstance(value, str) else _find(text, repairs)
-        inner = value if isinstance(value, str) else unescaped(text) if found is None else None
+            return FoundObject(value, len(text) - len(text.lstrip(NOTHING)), tuple(odd))
+        text = remove_surrogates(text, repairs)
+        found = None if isinstance(value, str) else _find_object(text, repairs)
+        inner = value if isinstance(value, str) else unescape_object(text) if found is None else None
         if inner is None:
             return found
         repairs[Repair.DOUBLE_ENCODED] = None
@@ -120,15 +120,15 @@ def _search(text: str, repairs: Repairs) -> Found | None:
     return None
 
 
-def _narrow(part: re.Match[str]) -> str:
+def _narrow_character(part: re.Match[str]) -> str:
     return part[0].translate(_NARROW) if len(part[0]) == 1 else part[0]
 
 
-def _find(text: str, repairs: Repairs) -> Found | None:
+def _find_object(text: str, repairs: Repairs) -> FoundObject | None:
     """The object of a text, also of one whose very brackets are full-width ones; those in its strings stay."""
-    found = find(text)
+    found = find_object(text)
     if ("｛" in text or "｝" in text or "］" in text) and (found is None or Repair.TRUNCATED in found.repairs):
-        wide = find(_STRING_OR_WIDE.sub(_narrow, text))
+        wide = find_object(_STRING_OR_WIDE.sub(_narrow_character, text))
         if wide is not None and (found is None or Repair.TRUNCATED not in wide.repairs):
             repairs[Repair.FULL_WIDTH] = None
             return wide
@@ -141,7 +141,7 @@ class ReplyStream:
     def __init__(self) -> None:
         self._chunks: list[str] = []
         self._size = 0
-        self._view = View()
+        self._view = PartialReply()
 
     def feed(self, chunk: str) -> None:
         self._chunks.append(chunk)

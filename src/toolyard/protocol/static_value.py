@@ -9,7 +9,7 @@ import re
 _FOLD = re.compile(r"^\[===\s*vcp_fold:\s*([0-9.]+).*?===\]\s*$", re.MULTILINE)
 
 
-def static_value(stdout: str) -> str:
+def read_static_value(stdout: str) -> str:
     """The text to insert."""
     text = stdout.strip()
     if text.startswith("{") and "vcp_dynamic_fold" in text:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.placeholders import Kind, placeholders
+from toolyard.protocol.placeholders import Kind, find_placeholders
 from toolyard.protocol.store import Record
 
 KIND = "task"
@@ -197,7 +197,7 @@ def valid_id(text: str) -> bool:
 
 def named_tasks(text: str, plugin: str) -> tuple[str, ...]:
     """The ids of the tasks of ``plugin`` that a receipt's text names, in order."""
-    found = (p.parts for p in placeholders(text) if p.kind is Kind.ASYNC_RESULT)
+    found = (p.parts for p in find_placeholders(text) if p.kind is Kind.ASYNC_RESULT)
     return tuple(dict.fromkeys(task_id for name, task_id in found if name == plugin and valid_id(task_id)))
 
 

@@ -7,7 +7,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.tool import Risk, ToolCommand, ToolSpec, Translation
 
 
-def shown_spec(spec: ToolSpec) -> JsonObject:
+def spec_to_json(spec: ToolSpec) -> JsonObject:
     """What people and programs are shown of a tool."""
     return {
         "name": spec.name,
@@ -20,7 +20,7 @@ def shown_spec(spec: ToolSpec) -> JsonObject:
     }
 
 
-def spec_text(spec: ToolSpec) -> str:
+def spec_to_text(spec: ToolSpec) -> str:
     return json.dumps(
         {
             "name": spec.name, "description": spec.description, "parameters": spec.parameters,
@@ -37,7 +37,7 @@ def spec_text(spec: ToolSpec) -> str:
     )  # fmt: skip
 
 
-def spec_from(text: str) -> ToolSpec:
+def spec_from_text(text: str) -> ToolSpec:
     """Fields that a newer host adds are left out; it may know more than this one."""
     value = json.loads(text)
     known = {key: value[key] for key in ToolSpec.__dataclass_fields__ if key in value}

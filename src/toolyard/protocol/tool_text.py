@@ -47,26 +47,26 @@ _TYPES: Final = {
 }  # fmt: skip
 
 
-def plugin_text(manifest: Manifest) -> str:
+def write_plugin(manifest: Manifest) -> str:
     """What ``{{VCPName}}`` becomes, laid out as VCPToolBox does: each command that has a description."""
-    return "\n\n".join(_command_text(manifest, command) for command in manifest.commands if command.description)
+    return "\n\n".join(_write_plugin_command(manifest, command) for command in manifest.commands if command.description)
 
 
-def tool_text(spec: ToolSpec, language: str = ENGLISH) -> str:
+def write_tool(spec: ToolSpec, language: str = ENGLISH) -> str:
     """A tool as a prompt shows it; empty for a plugin that tells models nothing."""
     if spec.prompt_text is not None:
         return spec.prompt_text
     if spec.commands:
-        return "\n\n".join(_list_command_texts(spec, language))
+        return "\n\n".join(_write_commands(spec, language))
     words, translation = _WORDS[language], spec.translations.get(language, Translation())
     lines = [f"- {spec.name}{words.colon}{translation.description or spec.description.strip()}"]
-    parameters = list(_parameters(spec, translation, language))
+    parameters = list(_write_parameters(spec, translation, language))
     lines += [words.parameters, *parameters] if parameters else []
-    example = example_request(spec)
+    example = write_example_request(spec)
     return "\n".join([*lines, words.example, example] if example else lines)
 
 
-def example_arguments(spec: ToolSpec) -> JsonObject | None:
+def find_example_arguments(spec: ToolSpec) -> JsonObject | None:
     """Arguments of a call that can run as it is: the tool's own, or made of what its schema gives; None: nobody knows.
 
     A schema gives enough when each required parameter has an example, a default or a choice.
@@ -78,68 +78,68 @@ def example_arguments(spec: ToolSpec) -> JsonObject | None:
     return None if any(value is None for value in values.values()) else values
 
 
-def example_request(spec: ToolSpec) -> str:
+def write_example_request(spec: ToolSpec) -> str:
     """The request block of a call that can run as it is; empty when nobody knows one."""
-    arguments = example_arguments(spec)
+    arguments = find_example_arguments(spec)
     if arguments is None:
         return ""
     try:
-        return format_request(spec.name, {name: _written(value) for name, value in arguments.items()})
+        return format_request(spec.name, {name: _write_value(value) for name, value in arguments.items()})
     except ValueError:
         return ""  # a name that no block can carry
 
 
-def _list_command_texts(spec: ToolSpec, language: str) -> Iterator[str]:
+def _write_commands(spec: ToolSpec, language: str) -> Iterator[str]:
     words = _WORDS[language]
     for command in spec.commands:
-        described = "\n".join([command.description[language], *_command_parameters(spec, command, language)])
+        described = "\n".join([command.description[language], *_write_command_parameters(spec, command, language)])
         yield "\n".join(
             [
                 f"- {spec.name} - {words.command}: {command.name}:",
-                _indented(described),
+                _indent(described),
                 f"  {words.example}",
-                _indented(command.example),
+                _indent(command.example),
             ]
         )
     if spec.batch_example:
-        yield f"- {spec.name} - {words.batch}:\n{_indented(spec.batch_example)}"
+        yield f"- {spec.name} - {words.batch}:\n{_indent(spec.batch_example)}"
 
 
-def _command_parameters(spec: ToolSpec, command: ToolCommand, language: str) -> list[str]:
+def _write_command_parameters(spec: ToolSpec, command: ToolCommand, language: str) -> list[str]:
     words, properties = _WORDS[language], _properties(spec)
     lines = []
     for name, texts in command.parameters.items():
-        kind = _type(properties[spec.synonyms.get(name, name)], language)
+        kind = _write_type(properties[spec.synonyms.get(name, name)], language)
         facts = ", ".join([kind, words.required] if name in command.required else [kind])
         lines.append(f"- {name} ({facts}){words.colon}{texts[language]}")
     return [words.parameters, *lines] if lines else []
 
 
-def _command_text(manifest: Manifest, command: Command) -> str:
+def _write_plugin_command(manifest: Manifest, command: Command) -> str:
     head = f"- {manifest.display_name} ({manifest.name}) - 命令: {command.name or 'N/A'}:\n"
-    example = f"\n  调用示例:\n{_indented(command.example)}" if command.example else ""
-    return f"{head}{_indented(command.description)}{example}"
+    example = f"\n  调用示例:\n{_indent(command.example)}" if command.example else ""
+    return f"{head}{_indent(command.description)}{example}"
 
 
-def _indented(text: str) -> str:
+def _indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.split("\n"))
 
 
-def _parameters(spec: ToolSpec, translation: Translation, language: str) -> Iterator[str]:
+def _write_parameters(spec: ToolSpec, translation: Translation, language: str) -> Iterator[str]:
     words, required = _WORDS[language], _required(spec)
     for name, schema in _properties(spec).items():
-        aside = [_type(schema, language)]
+        aside = [_write_type(schema, language)]
         aside += [words.required] if name in required else []
         default = schema.get("default")
-        aside += [f"{words.default} {_written(default)}"] if default not in (None, "", []) else []
+        aside += [f"{words.default} {_write_value(default)}"] if default not in (None, "", []) else []
         choices = schema.get("enum")
-        aside += [f"{words.choices} {', '.join(map(_written, choices))}"] if isinstance(choices, list) else []
+        aside += [f"{words.choices} {', '.join(map(_write_value, choices))}"] if isinstance(choices, list) else []
         text = translation.parameters.get(name) or str(schema.get("description") or "")
         facts = ", ".join(part for part in aside if part)
         yield f"  {name}{f' ({facts})' if facts else ''}{words.colon}{text}".rstrip(" :：")
 
 
-def _type(schema: JsonObject, language: str) -> str:
+def _write_type(schema: JsonObject, language: str) -> str:
     kinds = schema.get("type")
     names = [str(kind) for kind in (kinds if isinstance(kinds, list) else [kinds] if kinds else [])]
     return " | ".join(_TYPES.get(name, name) if language == CHINESE else name for name in names)
@@ -153,7 +153,7 @@ def _sample(schema: JsonObject | None) -> Json:
     return (schema or {}).get("default")
 
 
-def _written(value: Json) -> str:
+def _write_value(value: Json) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -58,10 +58,10 @@ class TextPages:
         return count_lines(self.text)
 
 
-def readable(outcome: Outcome) -> str:
+def to_readable(outcome: Outcome) -> str:
     """The text of a result as a model would read it; of a batch, its summary and the texts of its items."""
     if outcome.batch:
-        return "\n".join([outcome.envelope.text, *(readable(item.outcome) for item in outcome.batch)])
+        return "\n".join([outcome.envelope.text, *(to_readable(item.outcome) for item in outcome.batch)])
     texts = [part.text for part in outcome.extras.parts if isinstance(part, Text)] or [outcome.envelope.text]
     said = {outcome.extras.content_key} if outcome.extras.content_key else set()  # the parts stand for it
     data = {key: value for key, value in outcome.envelope.data.items() if key not in said and value not in texts}
@@ -89,15 +89,15 @@ def break_long_lines(text: str) -> str:
     )
 
 
-def too_long(text: str, *, skip: bool) -> bool:
+def is_too_long(text: str, *, skip: bool) -> bool:
     size = len(text.encode())
     return size > HARD_CAP_BYTES if skip else size > MAX_BYTES or count_lines(text) > MAX_LINES
 
 
-def cut(text: str, direction: Direction) -> Cut:
+def cut_text(text: str, direction: Direction) -> Cut:
     """Keep as much of the beginning or the end of ``text`` as the limits allow."""
     whole = text.encode()
-    kept = _head(whole) if direction is Direction.HEAD else _tail(whole)
+    kept = _cut_head(whole) if direction is Direction.HEAD else _cut_tail(whole)
     preview = kept.decode()
     return Cut(preview, count_lines(text), len(whole), count_lines(preview), len(kept))
 
@@ -106,7 +106,7 @@ def count_lines(text: str) -> int:
     return text.count("\n") + (1 if text and not text.endswith("\n") else 0)
 
 
-def truncated(
+def truncate_envelope(
     envelope: Envelope,
     piece: Cut,
     direction: Direction,
@@ -166,17 +166,17 @@ def _describe_next_call(stored: StoredOutput, pages: TextPages, piece: Cut, dire
 def shorten_params(envelope: Envelope) -> Envelope:
     """Cut long strings of ``context.params_input``: the model wrote them and need not read them again."""
     params = envelope.context.get("params_input")
-    return replace(envelope, context={**envelope.context, "params_input": shorten(params)})
+    return replace(envelope, context={**envelope.context, "params_input": shorten_value(params)})
 
 
-def shorten(value: Json) -> Json:
+def shorten_value(value: Json) -> Json:
     """A value whose long strings are cut, with a mark that says so."""
     if isinstance(value, str):
         return _shorten_text(value)
     if isinstance(value, Mapping):
-        return {key: shorten(inner) for key, inner in value.items()}
+        return {key: shorten_value(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [shorten(inner) for inner in value]
+        return [shorten_value(inner) for inner in value]
     return value
 
 
@@ -187,7 +187,7 @@ def _shorten_text(text: str) -> str:
     return raw[:MAX_PARAM_BYTES].decode(errors="ignore") + f"… [cut: {len(raw)} bytes in all]"
 
 
-def _head(whole: bytes) -> bytes:
+def _cut_head(whole: bytes) -> bytes:
     end = 0
     for _ in range(MAX_LINES):
         newline = whole.find(b"\n", end)
@@ -204,7 +204,7 @@ def _head(whole: bytes) -> bytes:
     return whole[:MAX_BYTES].decode(errors="ignore").encode()
 
 
-def _tail(whole: bytes) -> bytes:
+def _cut_tail(whole: bytes) -> bytes:
     start = len(whole)
     floor = len(whole) - MAX_BYTES
     for _ in range(MAX_LINES):

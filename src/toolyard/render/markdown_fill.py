@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from toolyard.protocol.regex import compile_pattern
-from toolyard.protocol.replies.placeholders import Placeholder, placeholders
+from toolyard.protocol.replies.placeholders import Placeholder, find_placeholders
 from toolyard.protocol.replies.prompt import Language
 from toolyard.protocol.replies.values import TYPES
 from toolyard.protocol.reply import Attachment, Reply
@@ -29,7 +29,7 @@ def fill_placeholders(reply: Reply, style: Style) -> tuple[str, frozenset[str]]:
     found = read_layout(reply.content)
     ends = {end for _, end in found.blocks}
     fenced, indented = _line_numbers(found.fences), _line_numbers(found.indented)
-    places = list(placeholders(reply.content))
+    places = list(find_placeholders(reply.content))
     waiting: list[str] = []
     at = number = 0
     for line_number, line in enumerate(reply.content.split("\n")):

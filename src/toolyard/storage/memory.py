@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
+from toolyard.protocol.search_words import list_prefixes, matches_words
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
-from toolyard.protocol.words import says, wanted
 
 
 class MemoryStore:
@@ -104,5 +104,5 @@ def _matches(record: Record, query: Query) -> bool:
         and all(wanted is None or getattr(record, name) == wanted for name, wanted in exact)
         and (query.due_until is None or (record.due is not None and record.due <= query.due_until))
         and (query.since is None or record.created >= query.since)
-        and (not query.text or says(record.text, wanted(query.text)))
+        and (not query.text or matches_words(record.text, list_prefixes(query.text)))
     )

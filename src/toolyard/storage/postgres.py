@@ -13,8 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from toolyard.protocol.json import json_bytes, json_value
+from toolyard.protocol.search_words import list_prefixes, list_words
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
-from toolyard.protocol.words import wanted, words
 from toolyard.storage.postgres_bell import POLL_S, Bell
 from toolyard.storage.postgres_schema import prepare
 from toolyard.storage.postgres_server import Server
@@ -127,7 +127,7 @@ def _where(kind: str, query: Query) -> tuple[str, list[Any]]:
     bounds = {"due <=": query.due_until, "created >=": query.since}
     given += [(f"{name} = {{}}", _stored(value)) for name, value in exact.items() if value is not None]
     given += [(f"{name} {{}}", value) for name, value in bounds.items() if value is not None]
-    if asked := wanted(query.text):
+    if asked := list_prefixes(query.text):
         given.append(("words @@ {}::text::tsquery", " & ".join(f"'{word[:_WORD]}':*" for word in asked)))
     if query.states:
         given.append(("state = ANY({}::text[])", [_stored(state) for state in query.states]))
@@ -136,7 +136,7 @@ def _where(kind: str, query: Query) -> tuple[str, list[Any]]:
 
 
 def _row(record: Record) -> tuple[Any, ...]:
-    said = " ".join(word[:_WORD] for word in words(record.text)) or None
+    said = " ".join(word[:_WORD] for word in list_words(record.text)) or None
     return (
         _stored(record.kind), _stored(record.id), _stored(record.state), record.version, record.created,
         record.updated, _stored(record.caller), _stored(record.tool), _stored(record.key), _stored(record.owner),

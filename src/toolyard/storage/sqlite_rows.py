@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
+from toolyard.protocol.search_words import list_prefixes, list_words, matches_words
 from toolyard.protocol.store import Query, Record
-from toolyard.protocol.words import says, wanted, words
 
 COLUMNS = "id, state, version, created, updated, caller, tool, key, owner, due, text, body"
 _INSERT = """INSERT OR IGNORE INTO records
@@ -33,7 +33,7 @@ class Change:
 
     @classmethod
     def of(cls, record: Record) -> "Change":
-        return cls(record, json_bytes(record.body), "" if record.owner else " ".join(words(record.text)))
+        return cls(record, json_bytes(record.body), "" if record.owner else " ".join(list_words(record.text)))
 
 
 def commit(db: sqlite3.Connection, changes: Sequence[Change], events: Sequence[tuple[str, float, bytes]]) -> bool:
@@ -102,7 +102,7 @@ def where_is(kind: str, query: Query) -> tuple[str, list[Any]]:
         values += list(query.states)
     conditions += [text for text, _ in given]
     values += [value for _, value in given]
-    if asked := wanted(query.text):
+    if asked := list_prefixes(query.text):
         conditions.append(_SAYS)
         values += [" ".join(f'"{word}"*' for word in asked), kind, " ".join(asked)]
     return " AND ".join(conditions), values
@@ -110,7 +110,7 @@ def where_is(kind: str, query: Query) -> tuple[str, list[Any]]:
 
 def know_words(db: sqlite3.Connection) -> None:
     """Teach a connection what the condition of a search needs."""
-    db.create_function("says", 2, lambda text, asked: says(text, asked.split()), deterministic=True)
+    db.create_function("says", 2, lambda text, asked: matches_words(text, asked.split()), deterministic=True)
 
 
 def record_of(kind: str, row: Sequence[Any]) -> Record:

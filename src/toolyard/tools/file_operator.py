@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from toolyard.protocol.arguments import nearest
+from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -153,7 +153,7 @@ class FileOperator:
 
     def _unknown(self, wanted: str) -> Failure:
         shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in wanted[:_MAX_ECHO])
-        guess = nearest(wanted[:_MAX_ECHO], self._commands)
+        guess = find_nearest(wanted[:_MAX_ECHO], self._commands)
         meant = f"Did you mean {guess}? " if guess else ""
         return Failure(
             ErrorCode.INVALID_PARAM,

@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from toolyard.protocol.edit import Edit, Splice, apply
+from toolyard.protocol.edit import Edit, Splice, apply_splices
 from toolyard.protocol.locate import locate
-from toolyard.protocol.occurrences import cuts, occurrences
+from toolyard.protocol.occurrences import cuts_line_ending, find_occurrences
 
 MANY = 100  # edits for which the notes cost less than looking for each, whatever the size of the text
 _MOST_NOTED = 4 * 1024 * 1024  # characters of a text, whose lines are then held one by one
@@ -46,7 +46,7 @@ class EditedText:
                 return (put,)
         text = self.text
         match = locate(text, edit)
-        self._whole = apply(text, match.splices)
+        self._whole = apply_splices(text, match.splices)
         was_worth_it = self._lines is not None and self._made - self._noted_at >= MANY
         self._made += 1
         self._lines = self._noted() if was_worth_it else None
@@ -104,8 +104,8 @@ class _Lines:
                 return None
             start = sum(map(len, self.slots[first:slot])) - anchor.lead
             end = start + len(self.slots[slot])
-            places += [(first, window, at) for at in occurrences(window, wanted) if start <= at < end]
-        if len(places) != 1 or cuts(places[0][1], places[0][2], places[0][2] + len(wanted)):
+            places += [(first, window, at) for at in find_occurrences(window, wanted) if start <= at < end]
+        if len(places) != 1 or cuts_line_ending(places[0][1], places[0][2], places[0][2] + len(wanted)):
             return None
         return places[0]
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from toolyard.protocol.apply_patch import parse
-from toolyard.protocol.arguments import accept
+from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import split_batch
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
@@ -79,7 +79,7 @@ class Unattended:
         try:
             names = (*spec.parameter_names, *spec.synonyms)
             batch = split_batch(arguments, names) if spec.splits_batches else None
-            items = [accept(spec, item) for item in batch or [dict(arguments)]]
+            items = [accept_arguments(spec, item) for item in batch or [dict(arguments)]]
             changing = [item for item in items if item.get("command") not in spec.reading_commands]
             places, touched = tuple(guarded), set[str]()
             weights = [self._weighed(item, places, touched) for item in changing]

@@ -17,7 +17,7 @@ from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.plugin_settings import PluginSetting
 from toolyard.plugins.review import problem_data
-from toolyard.protocol.manifest import Manifest, PluginType, plugin_text, tool_spec
+from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
 from toolyard.protocol.replies.prompt import Language
 
 SANDBOX: Final = "limits"  # of processes, memory, time and environment; a plugin sees the files that its user sees
@@ -72,7 +72,7 @@ def whole(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "description": description,
         "description_length": len(description),
         "native": to_function(spec) if spec else None,
-        "prompt_text": plugin_text(manifest) if manifest else "",
+        "prompt_text": write_plugin(manifest) if manifest else "",
         "hidden_characters": manifest is not None and has_hidden_characters(manifest),
         "lint": problem_data(lint(plugin, remarks)),
         "review": review_of(yard, plugin),

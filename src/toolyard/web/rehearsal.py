@@ -10,8 +10,8 @@ from uuid import uuid4
 
 from toolyard.engine.clock import Clock
 from toolyard.engine.stop import Stop
-from toolyard.protocol.arguments import accept
-from toolyard.protocol.call import ToolCall, fold, split_batch
+from toolyard.protocol.arguments import accept_arguments
+from toolyard.protocol.call import ToolCall, fold_name, split_batch
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.outcome import Result
@@ -36,11 +36,11 @@ class Rehearsed:
 async def rehearse(
     tool: ChangingTool, spec: ToolSpec, arguments: JsonObject, *, caller: str, clock: Clock
 ) -> Rehearsed:
-    own = {name: value for name, value in arguments.items() if fold(name) != fold(_DRY)}
+    own = {name: value for name, value in arguments.items() if fold_name(name) != fold_name(_DRY)}
     try:
         if spec.splits_batches and split_batch(own, (*spec.parameter_names, *spec.synonyms)) is not None:
             return Rehearsed(problem="It has several steps: what they change together is not known before they run.")
-        wanted = accept(spec, {**own, _DRY: True})
+        wanted = accept_arguments(spec, {**own, _DRY: True})
         call = ToolCall(id=f"rehearsal_{uuid4().hex}", tool=spec.name, arguments=wanted, caller=caller)
         stop = Stop(spec.name, clock, SECONDS)
         patch = _patch(await in_thread(lambda: tool.change(call, stop)))

@@ -12,14 +12,14 @@ from toolyard.plugins.mcp.tool import McpTool
 from toolyard.plugins.poison import HIDDEN
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
-from toolyard.protocol.tool_json import shown_spec
+from toolyard.protocol.tool_json import spec_to_json
 from toolyard.tools.file_operator import FileOperator
 from toolyard.web.plugin_view import KINDS
 
 
 def describe(yard: Yard, tool: Tool) -> dict[str, Any]:
     return {
-        **shown_spec(tool.spec),
+        **spec_to_json(tool.spec),
         "native": to_function(tool.spec),
         "kind": _kind(yard, tool),
         "plugin": None,

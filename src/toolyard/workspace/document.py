@@ -8,7 +8,7 @@ changed in any encoding that may be meant.
 import re
 from dataclasses import dataclass
 
-from toolyard.protocol.edit import Splice, apply
+from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.encoding import Encoding, detect, looks_binary
@@ -107,7 +107,7 @@ class Document:
     def _certain(self, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
         """The same splices, as small as they can be; raises Failure when one may begin or end inside a character."""
         edges = (Splice(edge, edge, "\n") for splice in splices for edge in (splice.start, splice.end))
-        self.whole(apply(self.text, tuple(edges)))  # a character with a newline in it is none
+        self.whole(apply_splices(self.text, tuple(edges)))  # a character with a newline in it is none
         return tuple(map(self._narrowed, splices))
 
     def _narrowed(self, splice: Splice) -> Splice:

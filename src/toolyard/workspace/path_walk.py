@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 
-from toolyard.protocol.arguments import nearest
+from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace.faults import INSPECT
@@ -193,7 +193,7 @@ class PathWalk:
         )
 
     def missing(self, name: bytes) -> Failure:
-        guess = nearest(to_text(name), map(to_text, self._names()[:_NEIGHBOURS]))
+        guess = find_nearest(to_text(name), map(to_text, self._names()[:_NEIGHBOURS]))
         where = "/".join(map(to_text, self.steps))
         return self._absent(f". Did you mean '{where + '/' if where else ''}{guess}'?" if guess else ".")
 

@@ -7,7 +7,7 @@ from enum import Enum
 from itertools import islice
 
 from toolyard.protocol.apply_patch import parse
-from toolyard.protocol.call import ToolCall, fold
+from toolyard.protocol.call import ToolCall, fold_name
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 
@@ -84,7 +84,7 @@ def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            waiting += [inner for key, inner in value.items() if fold(key).rstrip("0123456789") not in _TEXTS]
+            waiting += [inner for key, inner in value.items() if fold_name(key).rstrip("0123456789") not in _TEXTS]
         elif isinstance(value, list):
             waiting += value
         elif isinstance(value, str):

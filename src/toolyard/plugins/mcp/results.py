@@ -11,13 +11,13 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.plugin_result import result_of
+from toolyard.protocol.plugin_result import read_plugin_result
 
 
 def result_from(tool: str, said: types.CallToolResult) -> Result:
     structured: Json = said.structured_content
     if isinstance(structured, dict) and {"status", "data", "text", "stats", "context"} <= structured.keys():
-        return result_of(tool, structured)
+        return read_plugin_result(tool, structured)
     content: list[Json] = [_part(block) for block in said.content]
     if said.is_error:
         texts = [part["text"] for part in content if isinstance(part, dict) and "text" in part]
@@ -28,8 +28,8 @@ def result_from(tool: str, said: types.CallToolResult) -> Result:
     if structured is not None and not beside:
         beside = {"result": structured}
     if not content:
-        return result_of(tool, {"status": "success", "result": structured})
-    return result_of(tool, {"status": "success", "result": {**beside, "content": content}})
+        return read_plugin_result(tool, {"status": "success", "result": structured})
+    return read_plugin_result(tool, {"status": "success", "result": {**beside, "content": content}})
 
 
 def _part(block: types.ContentBlock) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from toolyard.plugins.mcp.definition import Definition
 from toolyard.plugins.mcp.servers import Servers
-from toolyard.protocol.arguments import coerce
+from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.call import SIGNERS, ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
@@ -52,7 +52,7 @@ class McpTool:
         properties = self.definition.schema.get("properties")
         known = properties if isinstance(properties, dict) else {}
         return {
-            name: coerce(value, schema) if isinstance(schema := known.get(name), dict) else value
+            name: coerce_value(value, schema) if isinstance(schema := known.get(name), dict) else value
             for name, value in call.arguments.items()
             if name in known or name not in SIGNERS
         }

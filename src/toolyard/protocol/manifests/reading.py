@@ -6,7 +6,7 @@ is missing or odd is a warning, because manifests of VCPToolBox are full of it a
 
 import re
 
-from toolyard.protocol.arguments import nearest
+from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.commands import commands, shown_text
 from toolyard.protocol.manifests.config_schema import config_keys
@@ -93,7 +93,7 @@ def _type(fields: Fields) -> PluginType | None:
     kinds = {kind.lower(): kind for kind in PluginType}
     kind = kinds.get(str(written).strip().lower())
     if kind is None:
-        guess = nearest(str(written), kinds.values())
+        guess = find_nearest(str(written), kinds.values())
         fix = f"Did you mean {guess}?" if guess else f"Use one of {choices}."
         fields.note("pluginType", f"'pluginType' cannot be {str(written)[:60]!r}.", fix, warning=False)
     return kind

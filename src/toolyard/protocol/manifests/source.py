@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.json_text import Container, container
+from toolyard.protocol.json_text import Container, read_container
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 50
@@ -81,7 +81,7 @@ def place(text: str, path: Path, seen: dict[int, Container]) -> tuple[int, int]:
     for step in path:
         if text[at] not in "{[":
             break
-        inside = seen.get(at) or container(text, at)
+        inside = seen.get(at) or read_container(text, at)
         seen[at] = inside
         number = inside.numbers.get(step) if isinstance(step, str) else step
         if number is None or number >= len(inside.parts) or (text[at] == "{") != isinstance(step, str):
@@ -130,11 +130,11 @@ def _too_deep(value: Json) -> str | None:
 
 def _duplicates(text: str) -> list[Fault]:
     faults: list[Fault] = []
-    pending: list[tuple[int, Path]] = [(container(text).start, ())]
+    pending: list[tuple[int, Path]] = [(read_container(text).start, ())]
     while pending and len(faults) < _MAX_DUPLICATES:
         at, path = pending.pop()
         seen: set[str] = set()
-        for number, part in enumerate(container(text, at).parts):
+        for number, part in enumerate(read_container(text, at).parts):
             step: str | int = part.key if text[at] == "{" else number
             if isinstance(step, str) and step in seen:
                 message = f"The key {json.dumps(step, ensure_ascii=False)} stands twice in one object."

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from toolyard.protocol.call import SIGNERS, fold, split_batch
+from toolyard.protocol.call import SIGNERS, fold_name, split_batch
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.safe_text import MAX_DESCRIPTION, bounded
 from toolyard.protocol.manifests.values import Command, Manifest
 from toolyard.protocol.tool import ToolSpec
-from toolyard.protocol.tool_text import plugin_text
+from toolyard.protocol.tool_text import write_plugin
 
 SELECTOR = "command"
 
@@ -25,7 +25,7 @@ def tool_spec(manifest: Manifest) -> ToolSpec:
         parameters=_union(manifest.commands),
         translations=manifest.translations,
         examples=tuple(args for one in manifest.commands for tool, args in one.calls if tool == manifest.name),
-        prompt_text=plugin_text(manifest),
+        prompt_text=write_plugin(manifest),
         risk=manifest.risk,
         timeout_s=manifest.timeout_s,
         verbatim=True,
@@ -45,10 +45,10 @@ def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec 
     if command is None or command.parameters is None:
         return None
     properties = command.properties
-    known = {fold(name) for name in (*properties, SELECTOR, *SIGNERS)}
+    known = {fold_name(name) for name in (*properties, SELECTOR, *SIGNERS)}
     if _is_batch(arguments, (*properties, SELECTOR)):
         return None
-    if command.derived and any(fold(name) not in known for name in arguments):
+    if command.derived and any(fold_name(name) not in known for name in arguments):
         return None
     allowed: JsonObject = {name: {} for name in (SELECTOR, *SIGNERS)}
     return replace(tool_spec(manifest), parameters={**command.parameters, "properties": allowed | properties})
@@ -100,7 +100,7 @@ def _refers(value: Json) -> bool:
 def _chosen(commands: tuple[Command, ...], arguments: Mapping[str, Json]) -> Command | None:
     if len(commands) == 1:
         return commands[0]
-    wanted = next((value for name, value in arguments.items() if fold(name) == SELECTOR), None)
+    wanted = next((value for name, value in arguments.items() if fold_name(name) == SELECTOR), None)
     exact = [command for command in commands if command.name and command.name == wanted]
     if not exact and isinstance(wanted, str):
         exact = [command for command in commands if command.name.lower() == wanted.strip().lower() != ""]

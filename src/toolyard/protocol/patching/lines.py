@@ -12,7 +12,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from toolyard.protocol.edit import Strategy
-from toolyard.protocol.forgiven import ALIKE, BLANKS, indent, reindented
+from toolyard.protocol.lenient_match import ALIKE, BLANKS, measure_indent, reindent
 from toolyard.protocol.patching.text import Mark, PatchHunk, PatchLine
 
 
@@ -160,7 +160,7 @@ class Sought:
             return tuple(line.text for line in self.hunk.lines if line.mark is Mark.ADD)
         found = self.lines.texts[first : first + len(self.keys)]
         new = self.hunk.new
-        moved = reindented([line.text for line in self.hunk.old], found, "\n".join(line.text for line in new))
+        moved = reindent([line.text for line in self.hunk.old], found, "\n".join(line.text for line in new))
         return None if moved is None or self._by_a_lost_mark(found) else tuple(_added(moved, new))
 
     def _by_a_lost_mark(self, found: list[str]) -> bool:
@@ -171,7 +171,7 @@ class Sought:
         pairs = [(line, real) for line, real in zip(self.hunk.old, found, strict=True) if line.text.strip(BLANKS)]
         if any(line.mark is Mark.DROP for line, _ in pairs):
             return False
-        less, more = sorted((indent(pairs[0][0].text), indent(pairs[0][1])), key=len)
+        less, more = sorted((measure_indent(pairs[0][0].text), measure_indent(pairs[0][1])), key=len)
         shift = more.removesuffix(less)
         return len(shift) % 2 == 1 and not shift.strip(" ")
 

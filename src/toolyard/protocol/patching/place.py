@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from toolyard.protocol.failure import Reason
-from toolyard.protocol.forgiven import indent
+from toolyard.protocol.lenient_match import measure_indent
 from toolyard.protocol.patching.lines import (
     EXACT,
     LEVELS,
@@ -175,7 +175,7 @@ def _first_in(part: range, where: Sequence[int]) -> Sequence[int]:
 
 
 def _depth(line: str) -> int:
-    return len(indent(line).expandtabs())
+    return len(measure_indent(line).expandtabs())
 
 
 def _variants(hunk: PatchHunk) -> Iterator[PatchHunk]:

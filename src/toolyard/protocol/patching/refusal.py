@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.nearest import Nearest, nearest_lines, visible
+from toolyard.protocol.nearest import Nearest, find_nearest_lines, make_visible
 from toolyard.protocol.patching.lines import View
 from toolyard.protocol.patching.order import Unplaced
 from toolyard.protocol.patching.place import Site
@@ -50,7 +50,7 @@ def _miss(name: str, hunk: PatchHunk, why: str, site: Site, data: JsonObject) ->
     elif near is not None:
         cause = f"The nearest lines are {near.first}-{near.last}; {near.difference}"
     else:
-        cause = f"Nothing in the file is like its line «{visible(hunk.old[0].text[:200])}»."
+        cause = f"Nothing in the file is like its line «{make_visible(hunk.old[0].text[:200])}»."
     if hunk.bare:
         hint = (
             f"Begin each line of a hunk with a space, '-' or '+': one without was taken for a line that stays. {hint}"
@@ -63,4 +63,4 @@ def _nearest(hunk: PatchHunk, site: Site) -> Nearest | None:
     wanted = [line.text for line in hunk.old]
     if len(text) * max(map(len, wanted)) > _MAX_COMPARED:
         return None
-    return nearest_lines(text, "\n".join(wanted), "the hunk", whole=True)
+    return find_nearest_lines(text, "\n".join(wanted), "the hunk", whole=True)

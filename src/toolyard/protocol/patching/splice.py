@@ -8,7 +8,7 @@ line still has none afterwards, unless a unified diff says otherwise.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from toolyard.protocol.edit import Splice, apply
+from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.patching.lines import Lines, View
 from toolyard.protocol.patching.order import Place
 from toolyard.protocol.patching.text import Mark, PatchLine
@@ -42,7 +42,7 @@ def appended(text: str, splices: Sequence[Splice], lines: Lines, added: Sequence
     """Lines put at the end of a text, behind the splices that change it."""
     run = _Run(len(lines), (), tuple(added), tuple(line.text for line in added))
     new = _fitted(run, lines, ended=lines.ended)
-    changed = apply(text, tuple(splices))
+    changed = apply_splices(text, tuple(splices))
     opening = "" if not changed or changed.endswith(("\n", "\r")) else _endings(run, lines)[0]
     return Splice(len(text), len(text), opening + new)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.nearest import visible
+from toolyard.protocol.nearest import make_visible
 
 
 class Operation(StrEnum):
@@ -118,7 +118,7 @@ def rows_of(patch: str) -> list[Row]:
 def malformed(row: Row, problem: str, hint: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
-        f"Line {row.number} of the patch, «{visible(row.text[:200])}»: {problem}",
+        f"Line {row.number} of the patch, «{make_visible(row.text[:200])}»: {problem}",
         hint=hint,
         data={"patch_line": row.number},
     )

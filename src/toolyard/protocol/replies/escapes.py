@@ -20,13 +20,13 @@ _BEFORE_SIGN = {"n": "(?!)", "t": r"(?:ext|ag)(?=\{)|o(?=[ ]?[0-9+\-\\])|anh?(?=
 _IN_FORMULA = {"n": "[uei]", "t": "op?|anh?|ag|ext", "r": "ef|m"}  # also begin words: they need a sign of a formula
 
 
-def _rest(letter: str) -> str:
+def _command_rest(letter: str) -> str:
     """What follows ``\\n``, ``\\t`` or ``\\r`` when it begins a command."""
     return f"(?:{_COMMANDS[letter]})(?![A-Za-z])|{_BEFORE_SIGN[letter]}|(?:{_IN_FORMULA[letter]})(?=[$^])"
 
 
 _LATEX = "|".join(
-    ["[bf][A-Za-z]", *(f"{letter}(?:{_rest(letter)})" for letter in _COMMANDS)]
+    ["[bf][A-Za-z]", *(f"{letter}(?:{_command_rest(letter)})" for letter in _COMMANDS)]
     + [rf"(?<=\$\\){letter}(?:{rest})(?![A-Za-z])" for letter, rest in _IN_FORMULA.items()]
 )
 _HIGH, _LOW, _HEX = r"[dD][89abAB][0-9a-fA-F]{2}", r"[dD][c-fC-F][0-9a-fA-F]{2}", "[0-9a-fA-F]"
@@ -44,9 +44,9 @@ _FIRST = {word[0] for word in _COMMANDS["n"].split("|")} | set(_IN_FORMULA["n"].
 _READ = {  # the same in a text that was read already, by its control characters
     "\b": re.compile("\b[A-Za-z]"),
     "\f": re.compile("\f[A-Za-z]"),
-    "\n": re.compile(f"\n(?=[{''.join(sorted(_FIRST))}])(?:{_rest('n')})"),  # one look tells, for most lines
-    "\t": re.compile(f"\t(?:{_rest('t')})"),
-    "\r": re.compile(f"\r(?:{_rest('r')})"),
+    "\n": re.compile(f"\n(?=[{''.join(sorted(_FIRST))}])(?:{_command_rest('n')})"),  # one look tells, for most lines
+    "\t": re.compile(f"\t(?:{_command_rest('t')})"),
+    "\r": re.compile(f"\r(?:{_command_rest('r')})"),
     "$": re.compile(rf"\$(?:\n(?:{_IN_FORMULA['n']})|\t(?:{_IN_FORMULA['t']})|\r(?:{_IN_FORMULA['r']}))(?![A-Za-z])"),
 }
 _COMMON, _RARE = tuple(_READ.items()), tuple((sign, pattern) for sign, pattern in _READ.items() if sign != "\n")
@@ -60,7 +60,7 @@ _QUOTE = re.compile(r'(\\.)|"', re.DOTALL)
 Repairs = dict[Repair, None]  # a set that keeps its order
 
 
-def mend(text: str, repairs: Repairs) -> str:
+def repair_escapes(text: str, repairs: Repairs) -> str:
     """``text`` with every odd escape made what it was most likely meant to be. Also right for a whole JSON text."""
     if "\\" not in text:
         return text
@@ -73,28 +73,28 @@ def mend(text: str, repairs: Repairs) -> str:
             return r"\ufffd"
         repairs[Repair.LATEX if match["latex"] else Repair.ESCAPES] = None
         if match["code"]:
-            return _character(int(match["code"].strip("xuU{}"), 16))
-        return _bad(match[0])
+            return _to_character(int(match["code"].strip("xuU{}"), 16))
+        return _repair_bad_escape(match[0])
 
     return _ODD.sub(mended, text)
 
 
-def _character(code: int) -> str:
+def _to_character(code: int) -> str:
     return json.dumps(chr(code))[1:-1] if code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else r"\ufffd"
 
 
-def _bad(escape: str) -> str:
+def _repair_bad_escape(escape: str) -> str:
     if escape == r"\'":
         return "'"
     return "" if escape.endswith("\n") else "\\" + escape
 
 
-def suspicious(text: str) -> bool:
+def is_suspicious(text: str) -> bool:
     """Whether JSON's own reading of the escapes in ``text`` may not be what was meant."""
     return _SUSPECT.search(text) is not None
 
 
-def spells_latex(text: str) -> bool:
+def has_latex(text: str) -> bool:
     """Whether control characters of ``text``, which was read as JSON, come from LaTeX commands.
 
     A long text has many newlines. It is looked through for those in commands only if it shows another sign of LaTeX.
@@ -105,23 +105,23 @@ def spells_latex(text: str) -> bool:
     return False
 
 
-def spell_latex(texts: list[str]) -> bool:
+def have_latex(texts: list[str]) -> bool:
     """Whether one of them does. Short ones are looked through together."""
     if len(texts) > 1 and sum(map(len, texts)) < _LONG:
-        return spells_latex("\0".join(texts))
-    return any(map(spells_latex, texts))
+        return has_latex("\0".join(texts))
+    return any(map(has_latex, texts))
 
 
-def decode(body: str, repairs: Repairs) -> str:
+def decode_string(body: str, repairs: Repairs) -> str:
     """What a string means whose raw inside is ``body``, whatever its quotes were."""
     if not body.isprintable() and _CONTROL.search(body):
         repairs[Repair.RAW_CONTROL] = None
     if "\\" not in body:
         return body
-    plain = None if suspicious(body) else _load(body)
+    plain = None if is_suspicious(body) else _load(body)
     if plain is not None:
         return plain
-    mended = mend(body, repairs)
+    mended = repair_escapes(body, repairs)
     mended = _QUOTE.sub(lambda match: match[1] or '\\"', mended) if '"' in mended else mended
     return _load(mended) or body
 
@@ -133,13 +133,13 @@ def _load(body: str) -> str | None:
         return None
 
 
-def without_cut_escape(body: str) -> str:
+def remove_cut_escape(body: str) -> str:
     """A string that was cut off, without the beginning of an escape at its end."""
     tail = body[-64:]
     return body[: len(body) - len(tail)] + _CUT.sub(r"\1", tail)
 
 
-def without_surrogates(text: str, repairs: Repairs) -> str:
+def remove_surrogates(text: str, repairs: Repairs) -> str:
     if text.isascii():
         return text
     try:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import orjson
 
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.replies.placeholders import placeholder_problems
-from toolyard.protocol.replies.strict import strictly
+from toolyard.protocol.replies.placeholders import find_problems
+from toolyard.protocol.replies.strict import parse_strict
 from toolyard.protocol.replies.values import (
     MAX_ATTACHMENT_BYTES,
     MAX_ATTACHMENTS,
@@ -25,10 +25,10 @@ _OWN = frozenset({"type", "content", "language", "title"})
 DATA = frozenset({AttachmentType.TABLE, AttachmentType.CHART})  # whose content may be more than text
 
 
-def reply_of(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) -> Reply | tuple[str, Fault]:
+def build_reply(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) -> Reply | tuple[str, Fault]:
     """The reply, or why there is none. ``think`` is what stood in tags, for a reply without a think of its own."""
     problems: list[Problem] = []
-    fields = _raised(_folded(value, "the reply", problems))
+    fields = _raise_fields(_fold_keys(value, "the reply", problems))
     content = fields.get("content")
     if content is None:
         return 'The reply has no "content".', Fault.NO_CONTENT
@@ -39,12 +39,12 @@ def reply_of(value: JsonObject, think: str | None, repairs: tuple[Repair, ...]) 
     own = fields.get("think")
     if own is not None and not isinstance(own, str):
         problems.append(Problem(ProblemCode.WRONG_TYPE, f'"think" must be a text and is {_name(own)}: left out.'))
-    attachments = dict(_attachments(fields, problems))
-    problems += placeholder_problems(content, attachments)
+    attachments = dict(_read_attachments(fields, problems))
+    problems += find_problems(content, attachments)
     return Reply(content, own if isinstance(own, str) else think, attachments, tuple(problems), repairs)
 
 
-def _folded(value: JsonObject, where: str, problems: list[Problem], id_: str | None = None) -> JsonObject:
+def _fold_keys(value: JsonObject, where: str, problems: list[Problem], id_: str | None = None) -> JsonObject:
     """The same with keys in lower case; of several the last counts."""
     folded: JsonObject = {}
     for key, item in value.items():
@@ -56,7 +56,7 @@ def _folded(value: JsonObject, where: str, problems: list[Problem], id_: str | N
     return folded
 
 
-def _raised(fields: JsonObject) -> JsonObject:
+def _raise_fields(fields: JsonObject) -> JsonObject:
     """The same, with a content and a think that stand among the attachments, after a brace that was forgotten."""
     given = fields.get("attachments")
     if not isinstance(given, dict):
@@ -67,25 +67,25 @@ def _raised(fields: JsonObject) -> JsonObject:
     return {**fields, **lost, "attachments": {id_: one for id_, one in given.items() if id_ not in lost}}
 
 
-def _attachments(fields: JsonObject, problems: list[Problem]) -> Iterator[tuple[str, Attachment]]:
-    given = _entries(fields, problems)
+def _read_attachments(fields: JsonObject, problems: list[Problem]) -> Iterator[tuple[str, Attachment]]:
+    given = _list_entries(fields, problems)
     if len(given) > MAX_ATTACHMENTS:
         message = f"There are {len(given)} attachments: only the first {MAX_ATTACHMENTS} are kept."
         problems.append(Problem(ProblemCode.TOO_MANY, message))
     for id_, value in given[:MAX_ATTACHMENTS]:
-        attachment = _attachment(id_, value, problems)
+        attachment = _read_attachment(id_, value, problems)
         if attachment is not None:
             yield id_, attachment
 
 
-def _entries(fields: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
+def _list_entries(fields: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
     given = fields.get("attachments", {})
     if isinstance(given, dict):
-        return _apart(given, problems)
+        return _separate_attachments(given, problems)
     problems.append(Problem(ProblemCode.WRONG_TYPE, f'"attachments" must be an object and is {_name(given)}.'))
     if isinstance(given, str):
-        given = _decoded(given)
-        return _apart(given, problems) if isinstance(given, dict) else []
+        given = _decode_json(given)
+        return _separate_attachments(given, problems) if isinstance(given, dict) else []
     if not isinstance(given, list):
         return []
     entries: list[tuple[str, Json]] = []
@@ -95,7 +95,7 @@ def _entries(fields: JsonObject, problems: list[Problem]) -> list[tuple[str, Jso
     return entries
 
 
-def _apart(given: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
+def _separate_attachments(given: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]:
     """The attachments, with those that stand in another one, after a brace that was forgotten."""
     entries, known = list(given.items()), {*_OWN, *given}
     for id_, value in entries:  # grows while it is gone through
@@ -108,27 +108,27 @@ def _apart(given: JsonObject, problems: list[Problem]) -> list[tuple[str, Json]]
     return entries
 
 
-def _decoded(text: str) -> Json:
+def _decode_json(text: str) -> Json:
     """What is written as JSON in a text; nothing when it is not."""
     try:
-        return strictly(text, {})
+        return parse_strict(text, {})
     except ValueError:
         return None
 
 
-def _attachment(id_: str, value: Json, problems: list[Problem]) -> Attachment | None:
+def _read_attachment(id_: str, value: Json, problems: list[Problem]) -> Attachment | None:
     def problem(code: ProblemCode, message: str) -> None:
         problems.append(Problem(code, f'The attachment "{id_}" {message}', id_))
 
     if not isinstance(value, dict):
         problem(ProblemCode.INVALID_ATTACHMENT, f"must be an object and is {_name(value)}: left out.")
         return None
-    fields = _folded(value, f'the attachment "{id_}"', problems, id_)
+    fields = _fold_keys(value, f'the attachment "{id_}"', problems, id_)
     given, content = fields.get("type"), fields.get("content")
     type_ = given.strip().lower() if isinstance(given, str) else ""
     if content is None and type_ == AttachmentType.TABLE and "rows" in fields:
         content = {name: fields[name] for name in ("columns", "rows") if name in fields}
-    fault = _fault(type_, content)
+    fault = _find_fault(type_, content)
     if fault is not None:
         problem(*fault)
         return None
@@ -143,13 +143,13 @@ def _attachment(id_: str, value: Json, problems: list[Problem]) -> Attachment | 
     return Attachment(id_, type_, content, language, _text(fields.get("title")))
 
 
-def _fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
+def _find_fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
     """Why an attachment cannot be kept."""
     if not type_:
         return ProblemCode.INVALID_ATTACHMENT, "has no type: left out."
     if content is None:
         return ProblemCode.INVALID_ATTACHMENT, "has no content: left out."
-    size = size_of(content)
+    size = measure_content(content)
     if isinstance(size, str):
         return ProblemCode.INVALID_ATTACHMENT, f"cannot be written as JSON: {size}. Left out."
     if size > MAX_ATTACHMENT_BYTES:
@@ -157,7 +157,7 @@ def _fault(type_: str, content: Json) -> tuple[ProblemCode, str] | None:
     return None
 
 
-def size_of(content: Json) -> int | str:
+def measure_content(content: Json) -> int | str:
     """In bytes, or why it cannot be written at all."""
     if isinstance(content, str):
         return len(content) if content.isascii() else len(content.encode())

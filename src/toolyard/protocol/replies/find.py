@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.regex import compile_pattern
-from toolyard.protocol.replies.escapes import decode, suspicious
-from toolyard.protocol.replies.lenient_json import Reader, closed_too_soon
+from toolyard.protocol.replies.escapes import decode_string, is_suspicious
+from toolyard.protocol.replies.lenient_json import Reader, is_closed_too_soon
 from toolyard.protocol.replies.quotes import KEY_AHEAD
 from toolyard.protocol.replies.reading import Reading
-from toolyard.protocol.replies.strict import NOTHING, strict_at
+from toolyard.protocol.replies.strict import NOTHING, parse_strict_at
 from toolyard.protocol.replies.values import TYPES, Repair
 
 _BLANKS = r"(?:[\s,，\ufeff\u180e\u200b-\u200d\u2060]++|//[^\n]{0,500}+\n|\#[^\n]{0,500}+\n|/\*[^*]{0,500}+\*/){0,50}+"
@@ -33,7 +33,7 @@ _MAX_FAILURES = 8  # of the strict reader: each costs time in proportion to all 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundObject:
     value: JsonObject
     start: int
     repairs: tuple[Repair, ...] = ()
@@ -47,41 +47,41 @@ class _Scan:
     begin: int = 0  # what stands before it is thinking
 
 
-def find(text: str) -> Found | None:
+def find_object(text: str) -> FoundObject | None:
     """The object with the content; else the first object at all. Raises TooDeep."""
-    scan = _scan(text, _ANY_OBJECT)
-    chosen = _with_content(scan)
+    scan = _scan_objects(text, _ANY_OBJECT)
+    chosen = _find_with_content(scan)
     if chosen is None and scan.think is not None:
-        chosen = _with_content(again := _scan(text, _ANY_OBJECT, tags=False))
+        chosen = _find_with_content(again := _scan_objects(text, _ANY_OBJECT, tags=False))
         scan = again if chosen else scan
     if chosen is None:
-        chosen = _with_content(inner := _scan(text, _OWN_OBJECT), attached=False)
+        chosen = _find_with_content(inner := _scan_objects(text, _OWN_OBJECT), attached=False)
         scan = inner if chosen else scan
     if chosen is None:
-        chosen = next(filter(None, map(_wrapped, scan.readings)), None)
+        chosen = next(filter(None, map(_find_wrapped, scan.readings)), None)
     if chosen is None and (start := _BRACELESS.match(text)):
         chosen = Reader(text).read(start.end(), brace=False)
         scan = _Scan((chosen,))
     chosen = chosen or next(iter(scan.readings), None)
-    return _found(text, scan, chosen) if chosen else None
+    return _build_found(text, scan, chosen) if chosen else None
 
 
-def unescaped(text: str) -> str | None:
+def unescape_object(text: str) -> str | None:
     """The object in a text whose quotes are all escaped, as in a string within a string."""
     match = _ESCAPED.search(text)
     if match is None:
         return None
-    return decode(text[match.start() :].rstrip().removesuffix('"'), {})
+    return decode_string(text[match.start() :].rstrip().removesuffix('"'), {})
 
 
-def _scan(text: str, starts: re.Pattern[str], *, tags: bool = True) -> _Scan:
-    reader, tries = Reader(text), 0 if suspicious(text) else _MAX_FAILURES
+def _scan_objects(text: str, starts: re.Pattern[str], *, tags: bool = True) -> _Scan:
+    reader, tries = Reader(text), 0 if is_suspicious(text) else _MAX_FAILURES
     readings: list[Reading] = []
     think: str | None = None
     at, begin, closing = 0, 0, True
     while match := starts.search(text, at):
         if match[0][0] == "{":
-            reading = _strict_at(text, match.start()) if tries > 0 else None
+            reading = _read_strict(text, match.start()) if tries > 0 else None
             tries -= reading is None
             readings.append(reading or reader.read(match.start()))
             at = max(readings[-1].end, match.start() + 1)
@@ -105,34 +105,34 @@ def _scan(text: str, starts: re.Pattern[str], *, tags: bool = True) -> _Scan:
 _CLOSING = re.compile(r"<\s{0,9}+/\s{0,9}+think(?:ing)?\s{0,9}+>", re.IGNORECASE)
 
 
-def _strict_at(text: str, start: int) -> Reading | None:
-    strict = strict_at(text, start)
-    if strict is None or not isinstance(strict[0], dict) or closed_too_soon(text, strict[1]):
+def _read_strict(text: str, start: int) -> Reading | None:
+    strict = parse_strict_at(text, start)
+    if strict is None or not isinstance(strict[0], dict) or is_closed_too_soon(text, strict[1]):
         return None
     return Reading(strict[0], start, strict[1], complete=True, repairs=())
 
 
-def _with_content(scan: _Scan, *, attached: bool = True) -> Reading | None:
+def _find_with_content(scan: _Scan, *, attached: bool = True) -> Reading | None:
     """The first reading with a content that is one, and whole if there is such; ``attached`` takes attachments too."""
     those = [reading for reading in scan.readings if "content" in map(str.lower, reading.value)]
     those = [reading for reading in those if attached or not _is_attachment(reading.value)]
-    return min(those, key=lambda reading: (not _says(reading.value), not reading.complete), default=None)
+    return min(those, key=lambda reading: (not _has_content(reading.value), not reading.complete), default=None)
 
 
-def _wrapped(reading: Reading) -> Reading | None:
+def _find_wrapped(reading: Reading) -> Reading | None:
     """The object with a content inside another one, as in the answer of a provider; attachments are none."""
     pending: list[Json] = [reading.value]
     for item in pending:
         if isinstance(item, list):
             pending += item
         elif isinstance(item, dict) and not _is_attachment(item):
-            if _says(item):
+            if _has_content(item):
                 return replace(reading, value=item, repairs=(*reading.repairs, Repair.TEXT_AROUND))
             pending += [inside for key, inside in item.items() if key.lower() != "attachments"]
     return None
 
 
-def _says(value: JsonObject) -> bool:
+def _has_content(value: JsonObject) -> bool:
     return any(key.strip().lower() == "content" and item and isinstance(item, str) for key, item in value.items())
 
 
@@ -140,13 +140,13 @@ def _is_attachment(value: JsonObject) -> bool:
     return any(key.lower() == "type" and isinstance(item, str) and item.lower() in TYPES for key, item in value.items())
 
 
-def _found(text: str, scan: _Scan, chosen: Reading) -> Found:
+def _build_found(text: str, scan: _Scan, chosen: Reading) -> FoundObject:
     if not chosen.complete and _FENCE_BEFORE.search(text[max(0, chosen.start - 40) : chosen.start]):
         fence = _FENCE_AFTER.search(text, max(chosen.start, len(text.rstrip()) - 40))
         if fence:  # it closes the fence around the object, and is no part of the string that was cut
             brace = Repair.MISSING_BRACE not in chosen.repairs
             chosen = Reader(text[: fence.start()]).read(chosen.start, brace=brace)
-    repairs = dict.fromkeys((*_around(text[scan.begin : chosen.start], text[chosen.end :]), *chosen.repairs))
+    repairs = dict.fromkeys((*_join_around(text[scan.begin : chosen.start], text[chosen.end :]), *chosen.repairs))
     if scan.think is not None:
         repairs[Repair.THINK_TAGS] = None
     value = dict(chosen.value)
@@ -157,13 +157,13 @@ def _found(text: str, scan: _Scan, chosen: Reading) -> Found:
             value |= more
             have |= set(map(str.lower, more))
             repairs[Repair.SEVERAL_OBJECTS] = None
-    return Found(value, chosen.start, tuple(repairs), scan.think or None)
+    return FoundObject(value, chosen.start, tuple(repairs), scan.think or None)
 
 
 _FIELDS = frozenset({"think", "attachments"})
 
 
-def _around(before: str, after: str) -> tuple[Repair, ...]:
+def _join_around(before: str, after: str) -> tuple[Repair, ...]:
     outside = f"{before.strip(NOTHING)}\n{after.strip(NOTHING)}".strip()
     if not outside:
         return ()

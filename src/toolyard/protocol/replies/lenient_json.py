@@ -9,10 +9,10 @@ import re
 
 from toolyard.protocol.json import MAX_DEPTH, Json, JsonObject
 from toolyard.protocol.regex import compile_pattern
-from toolyard.protocol.replies.escapes import Repairs, decode
-from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, SEPARATORS, lost_brackets
+from toolyard.protocol.replies.escapes import Repairs, decode_string
+from toolyard.protocol.replies.quotes import KEY_AHEAD, PAIRS, SEPARATORS, count_lost_brackets
 from toolyard.protocol.replies.reading import Frame, Reading, TooDeep
-from toolyard.protocol.replies.scalars import bare_word, scalar
+from toolyard.protocol.replies.scalars import parse_scalar, read_bare_word
 from toolyard.protocol.replies.strings import Place, String, Strings
 from toolyard.protocol.replies.values import Repair
 
@@ -111,7 +111,7 @@ class Reader:
         fitting = [number for number, other in enumerate(self._stack) if isinstance(other.container, wanted)]
         if not fitting or fitting[-1] != len(self._stack) - 1:
             self.repairs[Repair.MISMATCHED_BRACKET] = None
-        if fitting and fitting[-1] == 0 and closed_too_soon(self.text, at + 1):
+        if fitting and fitting[-1] == 0 and is_closed_too_soon(self.text, at + 1):
             self.repairs[Repair.MISMATCHED_BRACKET] = None
             del self._stack[1:]
         elif fitting:
@@ -160,7 +160,7 @@ class Reader:
     def _lost_its_quote(self, at: int, string: String, colon: int, after: int) -> bool:
         """Whether a key that holds a colon lost its last quote: ``{"key:"value"}`` or ``{"key: value}``."""
         if string.is_cut:
-            return lost_brackets(self.text[at:], len(self._stack)) > 0
+            return count_lost_brackets(self.text[at:], len(self._stack)) > 0
         between = self.text[colon : string.end - 1]
         return not between.strip(" \t\r\n{[") and len(between) < MAX_DEPTH and _COLON.match(self.text, after) is None
 
@@ -229,14 +229,14 @@ class Reader:
         if prefix:
             self.repairs[Repair.QUOTES] = None
             return prefix.end()
-        word = bare_word(self.text, at)
+        word = read_bare_word(self.text, at)
         end_of_text = at + len(word) >= len(self.text)
         if word.strip() in _ELLIPSES or (end_of_text and word.rstrip() in _SIGNS):
             self.repairs[Repair.STRAY_TEXT] = None
             if frame.key is not None and not end_of_text:
                 frame.put(None)
             return at + len(word)
-        value = scalar(word.rstrip(), self.repairs, cut=end_of_text)
+        value = parse_scalar(word.rstrip(), self.repairs, cut=end_of_text)
         quote = _TO_QUOTE.match(self.text, at)
         if (
             value == word.rstrip()
@@ -245,7 +245,7 @@ class Reader:
             and self._strings.ends(quote.end(), self._place())
         ):
             self.repairs[Repair.MISSING_QUOTE] = None
-            frame.put(decode(quote[0], self.repairs))
+            frame.put(decode_string(quote[0], self.repairs))
             return quote.end() + 1
         frame.put(value)
         return at + max(1, len(word))
@@ -255,7 +255,7 @@ class Reader:
         return Place(inside, len(self._stack), self._bare_keys)
 
 
-def closed_too_soon(text: str, end: int) -> bool:
+def is_closed_too_soon(text: str, end: int) -> bool:
     """Whether an object that ended at ``end`` goes on with another key: ``{"a": 1}, "b": 2}``."""
     return _MORE.match(text, end) is not None
 

@@ -32,16 +32,16 @@ class Placeholder:
     end: int
 
 
-def placeholders(content: str) -> Iterator[Placeholder]:
+def find_placeholders(content: str) -> Iterator[Placeholder]:
     """Every placeholder outside code, in order."""
-    for match in _outside_code(content):
+    for match in _find_outside_code(content):
         yield Placeholder(match[1].lower(), match[2].strip(), match.start(), match.end())
 
 
-def placeholder_problems(content: str, attachments: Mapping[str, Attachment]) -> list[Problem]:
+def find_problems(content: str, attachments: Mapping[str, Attachment]) -> list[Problem]:
     problems: dict[tuple[str, str], Problem] = {}
     used: set[str] = set()
-    for match in _outside_code(content):
+    for match in _find_outside_code(content):
         type_, id_ = match.groups()
         attachment = attachments.get(id_)
         if attachment is None or attachment.type != type_:
@@ -49,7 +49,7 @@ def placeholder_problems(content: str, attachments: Mapping[str, Attachment]) ->
             attachment = attachments.get(id_)
         used.add(id_)
         if attachment is None or attachment.type != type_:
-            problems.setdefault((type_, id_), _problem(type_, id_, attachment))
+            problems.setdefault((type_, id_), _describe_problem(type_, id_, attachment))
     if not problems and len(used) == len(attachments):
         return []
     unused = [
@@ -60,7 +60,7 @@ def placeholder_problems(content: str, attachments: Mapping[str, Attachment]) ->
     return [*problems.values(), *unused]
 
 
-def _problem(type_: str, id_: str, attachment: Attachment | None) -> Problem:
+def _describe_problem(type_: str, id_: str, attachment: Attachment | None) -> Problem:
     shown = f"{{{{{type_}:{id_}}}}}"
     if attachment is not None:
         message = f'{shown} names an attachment of the type "{attachment.type}".'
@@ -70,14 +70,14 @@ def _problem(type_: str, id_: str, attachment: Attachment | None) -> Problem:
     return Problem(ProblemCode.MISSING_ATTACHMENT, f'There is no attachment "{id_}" for {shown}.', id_)
 
 
-def _outside_code(content: str) -> list[re.Match[str]]:
-    matches = _matches(content)
+def _find_outside_code(content: str) -> list[re.Match[str]]:
+    matches = _find_matches(content)
     if not matches or ("`" not in content and "~" not in content):
         return matches
-    end = _end_of_paragraph(content, matches[-1].end(), len(content))
+    end = _find_paragraph_end(content, matches[-1].end(), len(content))
     if content.find("`", 0, end) < 0 and content.find("~", 0, end) < 0:
         return matches
-    spans = list(_code(content, end))
+    spans = list(_find_code(content, end))
     starts = [start for start, _ in spans]
     numbers = [bisect_right(starts, match.start()) - 1 for match in matches]
     return [
@@ -85,7 +85,7 @@ def _outside_code(content: str) -> list[re.Match[str]]:
     ]
 
 
-def _matches(content: str) -> list[re.Match[str]]:
+def _find_matches(content: str) -> list[re.Match[str]]:
     """What looks like a placeholder. Leaping from brace to brace is much faster than a search, if they are few."""
     found: list[re.Match[str]] = []
     at = content.find("{")
@@ -99,59 +99,59 @@ def _matches(content: str) -> list[re.Match[str]]:
     return [*found, *_PLACEHOLDER.finditer(content, at)] if at >= 0 else found
 
 
-def _code(content: str, end: int) -> Iterator[tuple[int, int]]:
+def _find_code(content: str, end: int) -> Iterator[tuple[int, int]]:
     """Where code begins before ``end``: fences, closed or not, inline code of paragraphs with braces; in order."""
     opened: tuple[re.Match[str], str] | None = None
     text = 0  # where the text since the last fence begins
-    for match, lead in _fences(content, end):
+    for match, lead in _find_fences(content, end):
         run, info = match[1], match[2]
         if opened:
-            if run.startswith(opened[0][1]) and not info.strip() and _may_end(lead, opened[1]):
+            if run.startswith(opened[0][1]) and not info.strip() and _can_end(lead, opened[1]):
                 yield opened[0].start(), match.end()
                 opened, text = None, match.end()
         elif not (run[0] == "`" and "`" in info):
-            yield from _inline_code(content, text, match.start())
+            yield from _find_inline_code(content, text, match.start())
             opened = match, lead
     if opened:
         yield opened[0].start(), len(content)
     else:
-        yield from _inline_code(content, text, end)
+        yield from _find_inline_code(content, text, end)
 
 
-def _fences(content: str, end: int) -> list[tuple[re.Match[str], str]]:
+def _find_fences(content: str, end: int) -> list[tuple[re.Match[str], str]]:
     """Every run that begins a line, with what stands before it: blanks, the marks of lists and quotes."""
     marks = [pattern for mark, pattern in _FENCES.items() if mark in content]
     found = [match for pattern in marks for match in pattern.finditer(content, 0, end)]
-    led = [(match, _before(content, match.start())) for match in found]
+    led = [(match, _text_before(content, match.start())) for match in found]
     return sorted(((match, lead) for match, lead in led if _LEAD.fullmatch(lead)), key=lambda item: item[0].start())
 
 
-def _may_end(lead: str, opened: str) -> bool:
+def _can_end(lead: str, opened: str) -> bool:
     """A fence ends behind blanks and marks of quotes only, and not much deeper than it began."""
     return not lead.strip(" \t>") and len(lead) <= (_DEEPEST if len(opened) <= _DEEPEST else len(opened) + _DEEPEST)
 
 
-def _before(content: str, at: int) -> str:
+def _text_before(content: str, at: int) -> str:
     """What stands before ``at`` on its line, or as much of it as tells that no fence begins here."""
     first = max(0, at - _LONGEST_LEAD)
     return content[content.rfind("\n", first, at) + 1 or first : at]
 
 
-def _inline_code(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_inline_code(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Inline code of the paragraphs with braces between two fences."""
     braces = content.find("{{", start, end) if content.find("`", start, end) >= 0 else -1
     while braces >= 0:
-        stop = _end_of_paragraph(content, braces, end)
-        yield from _inline(content, _paragraph(content, start, braces), stop)
+        stop = _find_paragraph_end(content, braces, end)
+        yield from _find_spans(content, _find_paragraph_start(content, start, braces), stop)
         start, braces = stop, content.find("{{", stop, end)
 
 
-def _end_of_paragraph(content: str, at: int, end: int) -> int:
+def _find_paragraph_end(content: str, at: int, end: int) -> int:
     blank = _BLANK_LINE.search(content, at, end)
     return blank.start() if blank else end
 
 
-def _paragraph(content: str, start: int, at: int) -> int:
+def _find_paragraph_start(content: str, start: int, at: int) -> int:
     """Where the paragraph of ``at`` begins, not before ``start``."""
     line = content.rfind("\n", start, at)
     while line >= 0:
@@ -162,7 +162,7 @@ def _paragraph(content: str, start: int, at: int) -> int:
     return start
 
 
-def _inline(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+def _find_spans(content: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Code between two runs of as many backticks, in one paragraph."""
     runs = [match.span() for match in _TICKS.finditer(content, start, end)]
     later: dict[int, list[int]] = {}

@@ -8,7 +8,7 @@ class Language(StrEnum):
     ENGLISH = "en"
 
 
-def prompt(language: Language) -> str:
+def write_prompt(language: Language) -> str:
     return {Language.CHINESE: _CHINESE, Language.ENGLISH: _ENGLISH}[language]
 
 

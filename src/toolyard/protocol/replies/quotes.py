@@ -26,7 +26,7 @@ PAIRS = {
 INNER = compile_pattern(
     r'[^"\\]*+(?:(?:\\.|(?<=[^\s,])"(?=[\w.!?()]|[ ][^\WtclaTCLA])|(?<=[^\s,][ ])"(?=\w))[^"\\]*+)*+', re.DOTALL
 )
-"""The same for ``"`` once one belonged to the text: passes over those that ``closes`` and the others would not take."""
+"""The same for ``"`` once one belonged to the text: passes over those that ``is_closing`` and the others refuse."""
 
 KEY_AHEAD = (
     r"""(?:""[^"\\\n]{1,200}+""|"[^"\\\n]{0,200}+"|''[^'\\\n]{1,200}+''|'[^'\\\n]{0,200}+'"""
@@ -60,11 +60,11 @@ _FAR = 2048
 _OPENS = {"{": "}", "[": "]"}
 
 
-def closes(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bool) -> bool:
+def is_closing(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bool) -> bool:
     """Whether the quote at ``quote`` ends a value in an object or an array (``inside``, its bracket)."""
     if text[quote + 1 : quote + 2].isalnum():
         return False
-    at = skip(text, quote + 1)
+    at = skip_blanks(text, quote + 1)
     if at >= len(text):
         return True
     char = text[at]
@@ -89,13 +89,13 @@ def closes(text: str, quote: int, inside: str, *, inner: bool, bare_keys: bool) 
     return not inner and at > quote + 1 and _ends_after_stray(text, at)
 
 
-def skip(text: str, at: int) -> int:
+def skip_blanks(text: str, at: int) -> int:
     """Where the blanks at ``at`` end."""
     match = _BLANKS.match(text, at)
     return match.end() if match else at
 
 
-def next_without_quote(text: str, start: int, quote: int, inside: str, *, inner: bool) -> bool:
+def is_next_without_quote(text: str, start: int, quote: int, inside: str, *, inner: bool) -> bool:
     """Whether the next key or item begins at ``quote``, so that the string from ``start`` lost the quote at its end.
 
     After other quotes inside the string only a key of ours counts: the string may well hold JSON that is not escaped.
@@ -109,7 +109,7 @@ def next_without_quote(text: str, start: int, quote: int, inside: str, *, inner:
     return (_OWN_KEY if inner else _KEY).match(text, quote) is not None
 
 
-def lost_brackets(body: str, depth: int) -> int:
+def count_lost_brackets(body: str, depth: int) -> int:
     """How many characters at the end of an unclosed string are the brackets that close what it stands in.
 
     At most ``depth`` of them, and only those that nothing in the string opens: a string that was cut after ``f() {}``
@@ -139,7 +139,7 @@ def _begins_item(text: str, at: int, *, next_to: bool, inner: bool) -> bool:
 
 
 def _begins_entry(text: str, quote: int, comma: int, inside: str, *, inner: bool, bare_keys: bool) -> bool:
-    at = skip(text, comma + 1)
+    at = skip_blanks(text, comma + 1)
     if at >= len(text) or text[at] in "}],，" or text.startswith("...", at) or _COMMENT.match(text, at):
         return True
     if inside == "[":

@@ -26,16 +26,16 @@ _WORDS: dict[str, Json] = {
 _STRICT_WORDS = frozenset({"true", "false", "null"})
 
 
-def bare_word(text: str, at: int) -> str:
+def read_bare_word(text: str, at: int) -> str:
     """What stands at ``at`` without quotes, up to a comma, a bracket, a comment or the next key."""
     match = _BARE.match(text, at)
     return match[0] if match else text[at]
 
 
-def scalar(word: str, repairs: Repairs, *, cut: bool = False) -> Json:
+def parse_scalar(word: str, repairs: Repairs, *, cut: bool = False) -> Json:
     """What ``word`` means; ``cut`` when the text ended in it."""
     if _NUMBER.fullmatch(word):
-        return _number(word)
+        return _parse_number(word)
     low = word.lower()
     if cut and len(word) > 1:
         low = next((name for name in _WORDS if name.startswith(low)), low)
@@ -45,23 +45,23 @@ def scalar(word: str, repairs: Repairs, *, cut: bool = False) -> Json:
         return _WORDS[low]
     if _LOOSE_NUMBER.fullmatch(word):
         repairs[Repair.LITERALS] = None
-        return _number(_tidy(word))
+        return _parse_number(_tidy_number(word))
     if word.find('"') == len(word) - 1 > 0:  # the quote that opened it was lost
         repairs[Repair.MISSING_QUOTE] = None
-        return scalar(word[:-1].rstrip(), repairs)
+        return parse_scalar(word[:-1].rstrip(), repairs)
     call = _CALL.fullmatch(word)
     repairs[Repair.UNQUOTED] = None
     if call:  # as ObjectId("1") and NumberLong(1)
-        return call[1] if call[1] is not None else scalar(call[2], repairs)
+        return call[1] if call[1] is not None else parse_scalar(call[2], repairs)
     return word
 
 
-def _number(word: str) -> Json:
+def _parse_number(word: str) -> Json:
     number: Json = json.loads(word)
     return number
 
 
-def _tidy(word: str) -> str:
+def _tidy_number(word: str) -> str:
     """The same number as JSON writes it."""
     number = word.replace("_", "").removeprefix("+").rstrip("+-").rstrip("eE")
     mantissa, sign, exponent = number.lower().partition("e")

@@ -8,7 +8,7 @@ fed, and asking in proportion to what is shown.
 import re
 from collections.abc import Callable
 
-from toolyard.protocol.replies.escapes import decode
+from toolyard.protocol.replies.escapes import decode_string
 from toolyard.protocol.replies.values import Attachment, Repair, Reply
 
 _TAG_OR_BRACE = re.compile(r"\{|<\s{0,9}+(/?)\s{0,9}+think(?:ing)?(?=[\s/>])[^<>]{0,200}+>", re.IGNORECASE)
@@ -26,7 +26,7 @@ _ESCAPE = re.compile(
 _LONGEST_ESCAPE = 26
 
 
-class View:
+class PartialReply:
     """A small machine: ``_state`` reads from a position and returns the next, or the same when it needs more."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class View:
     def _seek(self, text: str, at: int) -> int:
         match = _TAG_OR_BRACE.search(text, at)
         if match is None:
-            return _before_cut_tag(text, at)
+            return _find_cut_tag(text, at)
         if match[1]:  # the tag that opened it was part of the prompt
             self._was_thinking = True
         else:
@@ -83,7 +83,7 @@ class View:
 
     def _think(self, text: str, at: int) -> int:
         match = _TAG_END.search(text, at)
-        end = match.start() if match else _before_cut_tag(text, at)
+        end = match.start() if match else _find_cut_tag(text, at)
         self._thought.append(text[at:end])
         if match is None:
             return end
@@ -170,11 +170,11 @@ class View:
         if escape is None and len(text) - at < _LONGEST_ESCAPE:
             return at
         piece = escape[0] if escape else text[at : at + _LONGEST_ESCAPE]
-        self._sink.append(decode(piece, {}))
+        self._sink.append(decode_string(piece, {}))
         return at + len(piece)
 
 
-def _before_cut_tag(text: str, at: int) -> int:
+def _find_cut_tag(text: str, at: int) -> int:
     """The end of ``text``, or where a tag begins that has not come as a whole."""
     cut = _CUT_TAG.search(text, max(at, len(text) - _LONGEST_TAG))
     return cut.start() if cut else len(text)

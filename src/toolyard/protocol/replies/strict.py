@@ -10,7 +10,7 @@ import json
 import orjson
 
 from toolyard.protocol.json import MAX_DEPTH, Json
-from toolyard.protocol.replies.escapes import Repairs, mend, spell_latex, suspicious, without_surrogates
+from toolyard.protocol.replies.escapes import Repairs, have_latex, is_suspicious, remove_surrogates, repair_escapes
 from toolyard.protocol.replies.values import Repair
 
 NOTHING = "\ufeff \t\r\n"  # what may stand around JSON unseen
@@ -21,25 +21,25 @@ _LONG_INTEGER = b"0" * 19
 _decode = json.JSONDecoder(parse_constant=lambda _: None).raw_decode
 
 
-def strictly(text: str, repairs: Repairs) -> Json:
+def parse_strict(text: str, repairs: Repairs) -> Json:
     """A text that is JSON and nothing else but odd escapes. Raises ValueError when it is not."""
     text = text.strip(NOTHING)
     try:
         value: Json = orjson.loads(text)
     except orjson.JSONDecodeError:
-        value = _carefully(without_surrogates(text, repairs), repairs)
+        value = _parse_with_care(remove_surrogates(text, repairs), repairs)
     else:
-        texts = _texts(value)
-        if texts is not None and not spell_latex(texts):
+        texts = _list_texts(value)
+        if texts is not None and not have_latex(texts):
             return value
-        if texts is not None or suspicious(text) or has_long_integer(text.encode()):
-            value = _carefully(text, repairs)
+        if texts is not None or is_suspicious(text) or has_long_integer(text.encode()):
+            value = _parse_with_care(text, repairs)
     if is_too_deep(text, 0, len(text), value):
         raise ValueError("nested too deeply")
     return value
 
 
-def strict_at(text: str, start: int) -> tuple[Json, int] | None:
+def parse_strict_at(text: str, start: int) -> tuple[Json, int] | None:
     """The JSON value that begins at ``start`` and where it ends, if there is one."""
     try:
         value, end = _decode(text, start)
@@ -48,7 +48,7 @@ def strict_at(text: str, start: int) -> tuple[Json, int] | None:
     return None if is_too_deep(text, start, end, value) else (value, end)
 
 
-def _texts(value: Json) -> list[str] | None:
+def _list_texts(value: Json) -> list[str] | None:
     """The texts of a value that is made of few objects and texts, as most replies are; None for any other."""
     texts: list[str] = []
     pending, objects = [value], 0
@@ -64,17 +64,17 @@ def _texts(value: Json) -> list[str] | None:
     return texts
 
 
-def _carefully(text: str, repairs: Repairs) -> Json:
+def _parse_with_care(text: str, repairs: Repairs) -> Json:
     try:
-        value = _loads(text, repairs)
+        value = _load(text, repairs)
     except ValueError as error:
         if "escape" not in str(error):
             raise
-        return _loads(mend(text, repairs), repairs)
-    return _loads(mend(text, repairs), repairs) if suspicious(text) else value
+        return _load(repair_escapes(text, repairs), repairs)
+    return _load(repair_escapes(text, repairs), repairs) if is_suspicious(text) else value
 
 
-def _loads(text: str, repairs: Repairs) -> Json:
+def _load(text: str, repairs: Repairs) -> Json:
     def constant(_: str) -> None:
         repairs[Repair.LITERALS] = None
 
@@ -92,7 +92,7 @@ def has_long_integer(raw: bytes) -> bool:
 
 def is_too_deep(text: str, start: int, end: int, value: Json) -> bool:
     few = has_few(text, "[", MAX_DEPTH // 2, start, end) and has_few(text, "{", MAX_DEPTH // 2, start, end)
-    return not few and _depth(value) > MAX_DEPTH
+    return not few and _measure_depth(value) > MAX_DEPTH
 
 
 def has_few(text: str, sign: str, most: int, start: int = 0, end: int | None = None) -> bool:
@@ -104,7 +104,7 @@ def has_few(text: str, sign: str, most: int, start: int = 0, end: int | None = N
     return False
 
 
-def _depth(value: Json) -> int:
+def _measure_depth(value: Json) -> int:
     depth, level = 0, [value]
     while level and depth <= MAX_DEPTH:
         inner: list[Json] = []

@@ -8,9 +8,16 @@ import re
 from dataclasses import dataclass
 
 from toolyard.protocol.regex import compile_pattern
-from toolyard.protocol.replies.escapes import Repairs, decode, without_cut_escape
-from toolyard.protocol.replies.quotes import INNER, PAIRS, closes, lost_brackets, next_without_quote, skip
-from toolyard.protocol.replies.strict import strict_at
+from toolyard.protocol.replies.escapes import Repairs, decode_string, remove_cut_escape
+from toolyard.protocol.replies.quotes import (
+    INNER,
+    PAIRS,
+    count_lost_brackets,
+    is_closing,
+    is_next_without_quote,
+    skip_blanks,
+)
+from toolyard.protocol.replies.strict import parse_strict_at
 from toolyard.protocol.replies.values import Repair
 
 _LAST_FENCE = re.compile(r"\s*+(?:`{3,}|~{3,})\s*\Z")
@@ -50,7 +57,7 @@ class Strings:
         quote = self._run(PAIRS[self._text[at]], start)
         if quote < 0:
             return self._cut(start, repairs)
-        return String(decode(self._text[start:quote], repairs), self._behind(quote, twice=twice))
+        return String(decode_string(self._text[start:quote], repairs), self._behind(quote, twice=twice))
 
     def value(self, at: int, place: Place, repairs: Repairs) -> String:
         """The string at ``at``, or several with ``+`` between them."""
@@ -69,14 +76,14 @@ class Strings:
     def ends(self, quote: int, place: Place, *, inner: int = 0) -> bool:
         """Whether a string ends here. The last quote of all is its end unless it ends a pair inside the string."""
         last = quote == self._last_quote and inner % 2 == 0
-        return closes(self._text, quote, place.inside, inner=inner > 0 and not last, bare_keys=place.bare_keys)
+        return is_closing(self._text, quote, place.inside, inner=inner > 0 and not last, bare_keys=place.bare_keys)
 
     def _value(self, at: int, place: Place, repairs: Repairs) -> String:
         text, mark = self._text, self._text[at]
         triple = text.find(mark * 3, at + 3) if mark in "\"'" and text.startswith(mark * 3, at) else -1
         if triple >= 0:
             repairs[Repair.QUOTES] = None
-            return String(decode(text[at + 3 : triple], repairs), triple + 3)
+            return String(decode_string(text[at + 3 : triple], repairs), triple + 3)
         whole = self._json(at + 1, place, repairs) if mark == '"' else None
         if whole is not None:
             return whole
@@ -89,10 +96,10 @@ class Strings:
             if inner and mark == '"':
                 inner += text.count('"', position, quote) - text.count('\\"', position, quote)
             if self.ends(quote + twice, place, inner=inner):
-                return String(decode(text[start:quote], repairs), self._behind(quote, twice=twice))
-            if next_without_quote(text, start, quote, place.inside, inner=inner > 0):
+                return String(decode_string(text[start:quote], repairs), self._behind(quote, twice=twice))
+            if is_next_without_quote(text, start, quote, place.inside, inner=inner > 0):
                 repairs[Repair.MISSING_QUOTE] = None
-                return String(decode(text[start:quote].rstrip().removesuffix(",").rstrip(), repairs), quote)
+                return String(decode_string(text[start:quote].rstrip().removesuffix(",").rstrip(), repairs), quote)
             repairs[Repair.INNER_QUOTES] = None
             run, position, inner = INNER if mark == '"' else run, quote + 1, inner + 1
 
@@ -112,12 +119,12 @@ class Strings:
         if end is None:
             return None
         repairs[Repair.INNER_QUOTES] = None
-        return String(decode(self._text[start:end], repairs), end + 1)
+        return String(decode_string(self._text[start:end], repairs), end + 1)
 
     def _end_of_json(self, text: str, begin: int, place: Place) -> int | None:
         """The quote after the JSON that begins there, if it ends a string."""
-        found = strict_at(text, begin)
-        end = skip(text, found[1]) if found else len(text)
+        found = parse_strict_at(text, begin)
+        end = skip_blanks(text, found[1]) if found else len(text)
         return end if self._text[end : end + 1] == '"' and self.ends(end, place) else None
 
     def _begin(self, at: int, repairs: Repairs) -> tuple[int, bool]:
@@ -147,11 +154,11 @@ class Strings:
         """A string without an end: the text was cut, or only the quote is lost and the brackets after it are there."""
         fence = _LAST_FENCE.search(self._text, max(start, len(self._text) - 64))
         body = self._text[start : fence.start() if fence else len(self._text)]
-        lost = lost_brackets(body, place.depth)
+        lost = count_lost_brackets(body, place.depth)
         if not lost:
             return self._cut(start, repairs)
         repairs[Repair.MISSING_QUOTE] = None
-        return String(decode(body[:-lost].rstrip(), repairs), start + len(body) - lost)
+        return String(decode_string(body[:-lost].rstrip(), repairs), start + len(body) - lost)
 
     def _cut(self, start: int, repairs: Repairs) -> String:
-        return String(decode(without_cut_escape(self._text[start:]), repairs), len(self._text), is_cut=True)
+        return String(decode_string(remove_cut_escape(self._text[start:]), repairs), len(self._text), is_cut=True)

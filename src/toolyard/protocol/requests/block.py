@@ -20,7 +20,7 @@ from toolyard.protocol.requests.marks import (
     OPEN,
     Marks,
     escape_close,
-    restore,
+    unescape,
 )
 
 SPECIAL = ("tool_name", "archery", "ink", "river", "timely_contact", "tool_password")  # never reach the tool
@@ -34,7 +34,7 @@ def is_reserved(name: str) -> bool:
     return name.startswith("__")
 
 
-def call_of(inside: str, span: Span) -> Call | None:
+def parse_plain_call(inside: str, span: Span) -> Call | None:
     """The call of a block that is made of ``FIELD`` only, as most are; None when it needs a closer look."""
     fields = FIELD.findall(inside)
     args = {name: value.strip() for name, value in fields}
@@ -70,17 +70,17 @@ class Block:
         """Read on from ``at`` until the block or the text ends; give where that is."""
         while self.end is None and at < len(text):
             if not self._opened:
-                at = self._between(text, at)
+                at = self._read_between(text, at)
             elif len(self._opened) == len(OPEN):
-                at = self._plain(text, at)
+                at = self._read_plain(text, at)
             else:
-                at = self._escaped(text, at)
+                at = self._read_escaped(text, at)
         return at
 
     def cut(self) -> None:
         """The reply ends here."""
         if self._opened:
-            self._unclosed()
+            self._describe_unclosed()
             if len(self._opened) > len(OPEN):
                 self._problem("Everything after it was taken as its text, so no later block was run.")
         else:
@@ -88,7 +88,7 @@ class Block:
             self._problem(f"The block has no end marker: close it with {END} on its own line.")
         self.end = End.TEXT
 
-    def event(self, span: Span) -> Call | Malformed:
+    def to_event(self, span: Span) -> Call | Malformed:
         fields = self._fields
         for name in [name for name in fields if is_reserved(name)]:
             del fields[name]
@@ -96,7 +96,7 @@ class Block:
         special = {name: fields.pop(name) for name in SPECIAL if name in fields}
         tool, repaired = special.pop("tool_name", None), tuple(self._repaired)
         if not tool or not tool.strip():
-            self._problem(self._nameless(fields))
+            self._problem(self._describe_nameless(fields))
         if self._problems or not tool:
             return Malformed(problem=" ".join(self._problems), span=span, tool=tool or None, repaired=repaired)
         return Call(
@@ -113,7 +113,7 @@ class Block:
 
     # --- between values
 
-    def _between(self, text: str, at: int) -> int:
+    def _read_between(self, text: str, at: int) -> int:
         field = FIELD.match(text, at) if self._name is None else None
         if field:
             self._name = field[1]
@@ -140,12 +140,12 @@ class Block:
                 if found["colon"] != ":":
                     self._repaired["full-width colon"] = None
             case "open":
-                self._open(found[0])
+                self._open_value(found[0])
             case "close":
                 self._repaired[f"stray {found[0]}"] = None
         return found.end()
 
-    def _open(self, mark: str) -> None:
+    def _open_value(self, mark: str) -> None:
         if self._name is None:
             self._problem(f"A value has no name before it: write name:{OPEN}value{CLOSE}.")
         if mark not in {OPEN, ESCAPE_OPEN}:
@@ -160,21 +160,21 @@ class Block:
 
     # --- values
 
-    def _plain(self, text: str, at: int) -> int:
+    def _read_plain(self, text: str, at: int) -> int:
         found = self._marks.plain.search(text, at)
         if found is None:
             self._value.append(text[at:])
             return len(text)
         if found["close"]:
-            return self._perhaps_closed(text, at, found)
-        self._unclosed()
+            return self._check_mistyped_close(text, at, found)
+        self._describe_unclosed()
         if found["start"]:
             self.end = End.NEXT_BLOCK_IN_VALUE
             return found.start()
         self.end = End.MARKER
         return found.end()
 
-    def _perhaps_closed(self, text: str, at: int, found: re.Match[str]) -> int:
+    def _check_mistyped_close(self, text: str, at: int, found: re.Match[str]) -> int:
         """A mistyped mark ends a value that was opened by one, or where a field can end; elsewhere it is text."""
         mark = found["close"]
         if mark != CLOSE and self._opened == OPEN and not AFTER_VALUE.match(text, found.end()):
@@ -190,7 +190,7 @@ class Block:
         self._store(value.strip())
         return found.end()
 
-    def _escaped(self, text: str, at: int) -> int:
+    def _read_escaped(self, text: str, at: int) -> int:
         found = escape_close(self._opened).search(text, at)
         self._value.append(text[at : found.start() if found else len(text)])
         if found is None:
@@ -200,7 +200,7 @@ class Block:
         value = self._take_value()
         value = value.removeprefix("\r\n" if value.startswith("\r\n") else "\n")
         value = value.removesuffix("\r\n" if value.endswith("\r\n") else "\n")
-        self._store(restore(value))
+        self._store(unescape(value))
         return found.end()
 
     def _take_value(self) -> str:
@@ -218,12 +218,12 @@ class Block:
 
     # --- what is wrong
 
-    def _unclosed(self) -> None:
+    def _describe_unclosed(self) -> None:
         close = CLOSE if len(self._opened) == len(OPEN) else f"「末{self._opened[2:-1]}」"
         hint = f" {_USE_ESCAPE}" if close == CLOSE else ""
         self._problem(f"The value of '{self._name or ''}' is not closed: end it with {close}.{hint}")
 
-    def _nameless(self, fields: dict[str, str]) -> str:
+    def _describe_nameless(self, fields: dict[str, str]) -> str:
         near = next((name for name in fields if name.lower().replace("-", "_") in {"tool_name", "toolname"}), None)
         write = f"write tool_name:{OPEN}the tool's name{CLOSE}"
         return f"'{near}' is not tool_name: {write}." if near else f"The block has no tool_name: {write}."

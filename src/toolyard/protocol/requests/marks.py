@@ -39,7 +39,7 @@ class Marks:
 
 
 @lru_cache(maxsize=64)
-def marks(nonce: str | None) -> Marks:
+def make_marks(nonce: str | None) -> Marks:
     tail = "" if nonce is None else ":" + re.escape(nonce)
     start = rf"<{{2,4}}\[TOOL_REQUEST{tail}\]>{{2,4}}"
     end = rf"<{{2,4}}\[END_TOOL_REQUEST(?:{tail})?\]>{{2,4}}"
@@ -69,7 +69,7 @@ def escape_close(opened: str) -> re.Pattern[str]:
     return re.compile(f"「末{word}」" if exact else f"[「{{]末{word}[」}}]")
 
 
-def restore(text: str) -> str:
+def unescape(text: str) -> str:
     """The marks that an ESCAPE value carries, with one ESCAPE less: the inverse of ``escape``."""
 
     def less(found: re.Match[str]) -> str:

@@ -44,7 +44,7 @@ class _Fence:
         return found[2][0] == self.sort and len(found[2]) >= self.length and len(found[1]) <= deepest
 
 
-class _Ahead:
+class _NextMatch:
     """The next thing in a text that may matter; what is far away is looked for once."""
 
     def __init__(self, text: str) -> None:
@@ -75,7 +75,7 @@ class Prose:
     def __init__(self, marks: Marks) -> None:
         self.verdict: Verdict | None = None
         self._marks = marks
-        self._ahead = _Ahead("")
+        self._ahead = _NextMatch("")
         self._fence: _Fence | None = None
         self._depth = 0  # of reasoning
         self._leads = False  # only blanks and reasoning stand before this place of the line
@@ -91,23 +91,23 @@ class Prose:
         return not (self._spans or self._fence or self._depth or self._leads)
 
     @property
-    def perhaps_code(self) -> bool:
+    def is_perhaps_code(self) -> bool:
         """Whether a code span is open: what follows is code if the same backticks come again in the paragraph."""
         return bool(self._spans)
 
     def read(self, text: str, at: int) -> tuple[int, re.Match[str] | None]:
         """Pass over prose from ``at``; give where it ends, and the start marker there if one counts."""
         if text is not self._ahead.text:
-            self._ahead = _Ahead(text)
+            self._ahead = _NextMatch(text)
         begins = at == 0 or text[at - 1] == "\n"
         self._line, self._looked, self._counted = at, -1 if begins else at, at
         while at < len(text):
             if self._fence:
-                at = self._counted = self._fenced(text, at, self._fence)
+                at = self._counted = self._read_fence(text, at, self._fence)
             elif self._depth:
-                at = self._counted = self._thinking(text, at)
+                at = self._counted = self._read_thinking(text, at)
             else:
-                at, marker = self._next(text, at)
+                at, marker = self._read_next(text, at)
                 if marker:
                     self._count(text, at)
                     return at, marker
@@ -126,9 +126,9 @@ class Prose:
                 self._end_paragraph()
                 return
             if found["run"] and len(found["run"]) in self._spans:
-                self._toggle(len(found["run"]))
+                self._toggle_span(len(found["run"]))
 
-    def _next(self, text: str, at: int) -> tuple[int, re.Match[str] | None]:
+    def _read_next(self, text: str, at: int) -> tuple[int, re.Match[str] | None]:
         """As far as the next thing that may matter, and past it."""
         begin = at if self._leads else -1  # from where only blanks may stand before a thing that is to be the first
         self._leads = False
@@ -147,13 +147,13 @@ class Prose:
             if _QUOTE.match(text, self._line) or self._opens_fence(text):
                 self._count(text, self._line)
                 if self._fence and self._fence.sort == "`" and self._fence.length in self._spans:
-                    self._toggle(self._fence.length)  # backticks that were opened in a sentence end like a fence
+                    self._toggle_span(self._fence.length)  # backticks that were opened in a sentence end like a fence
                 self._end_paragraph()
                 self._counted = text.find("\n", lively) + 1 or len(text)
                 return self._counted, None
         if tag is None or tag["slash"] or tag["rest"].endswith("/"):
             return end, None
-        return self._tag(text, tag, begin), None
+        return self._read_tag(text, tag, begin), None
 
     def _opens_fence(self, text: str) -> bool:
         found = _FENCE.match(text, self._line)
@@ -162,21 +162,21 @@ class Prose:
             self._fence = _Fence(mark[0], len(mark), len(found["indent"]))
         return found is not None
 
-    def _fenced(self, text: str, at: int, fence: _Fence) -> int:
+    def _read_fence(self, text: str, at: int, fence: _Fence) -> int:
         for found in _FENCE_END.finditer(text, at):
             if fence.ends_with(found):
                 self._fence = None
                 return found.end()
         return len(text)
 
-    def _tag(self, text: str, tag: re.Match[str], begin: int) -> int:
+    def _read_tag(self, text: str, tag: re.Match[str], begin: int) -> int:
         """An opening tag begins reasoning, unless it stands in a code span that is closed on the same line."""
         self._count(text, tag.start())
         if self._spans:
             line_end = text.find("\n", tag.end()) + 1 or len(text)
             for run in _RUN.finditer(text, tag.end(), line_end):
                 if len(run[0]) in self._spans:
-                    self._toggle(len(run[0]))
+                    self._toggle_span(len(run[0]))
                     self._counted = run.end()
                     return run.end()
         self._end_paragraph()
@@ -184,7 +184,7 @@ class Prose:
         self._leads = begin >= 0 and not text[begin : tag.start()].strip()
         return tag.end()
 
-    def _thinking(self, text: str, at: int) -> int:
+    def _read_thinking(self, text: str, at: int) -> int:
         found = _THINK.search(text, at)
         end = found.end() if found else len(text)
         line = text.rfind("\n", at, end) + 1
@@ -208,9 +208,9 @@ class Prose:
             if found["blank"]:
                 self._end_paragraph()
             elif found["run"]:
-                self._toggle(len(found["run"]))
+                self._toggle_span(len(found["run"]))
 
-    def _toggle(self, length: int) -> None:
+    def _toggle_span(self, length: int) -> None:
         opened = self._spans.get(length)
         if opened is None:
             self._spans[length] = self._blocks

@@ -14,7 +14,7 @@ from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
-from toolyard.protocol.replies.placeholders import Placeholder, placeholders
+from toolyard.protocol.replies.placeholders import Placeholder, find_placeholders
 
 _LONGEST = 260  # more than any placeholder
 _BREAKS = frozenset({"softbreak", "hardbreak"})
@@ -32,7 +32,7 @@ class Form(StrEnum):
 def parse_placeholder(text: str) -> Placeholder | None:
     """The placeholder that is the whole of ``text``."""
     text = text.strip()
-    found = next(placeholders(text), None) if text.startswith("{{") and len(text) <= _LONGEST else None
+    found = next(find_placeholders(text), None) if text.startswith("{{") and len(text) <= _LONGEST else None
     return found if found and (found.start, found.end) == (0, len(text)) else None
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from toolyard.protocol.arguments import coerce
+from toolyard.protocol.arguments import coerce_value
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
@@ -94,7 +94,7 @@ class Options:
         """From an object, or from a text that holds one."""
         if wanted is None or wanted == "":
             return cls()
-        given = coerce(wanted, {"type": "object"})
+        given = coerce_value(wanted, {"type": "object"})
         if not isinstance(given, Mapping):
             raise _wrong("must be a JSON object")
         values: dict[str, bool | str] = {}
@@ -217,7 +217,7 @@ def _file_type(value: Json) -> str:
 
 
 def _flag(name: str, value: Json) -> bool:
-    flag = coerce(value, {"type": "boolean"})
+    flag = coerce_value(value, {"type": "boolean"})
     if not isinstance(flag, bool):
         raise _wrong(f"has {name} = {json.dumps(value)[:40]}: use true or false")
     return flag

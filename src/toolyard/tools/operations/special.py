@@ -93,7 +93,7 @@ def _assistant(history: list[Any]) -> Iterator[tuple[int, str]]:
 
 def _in_file(text: str, number: int, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
     """Splices of the content of one message as splices of the file, escaped as the content is."""
-    message = json_text.container(text, json_text.container(text).parts[number].value)
+    message = json_text.read_container(text, json_text.read_container(text).parts[number].value)
     part = message.parts[message.numbers["content"]]
     begin, end = part.value + 1, part.end - 1  # inside the quotes
     at = [*(char.start() for char in _CHARACTER.finditer(text, begin, end)), end]

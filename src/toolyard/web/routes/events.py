@@ -59,7 +59,7 @@ class _Channel:
 
         with self._pushes.listening(follower, self._name) if visitor.is_admin else contextlib.nullcontext():
             await socket.accept()
-            await socket.send_text(_text(vcp_server.connected(self._name)))
+            await socket.send_text(_text(vcp_server.connected_message(self._name)))
             await Client(socket, self._feed, self._access, visitor, say=say, hear=hear).serve(follower)
 
     def _messages(self, told: Told) -> list[JsonObject]:
@@ -74,7 +74,7 @@ class _Channel:
         return [push] if push else []
 
     async def _hear(self, said: JsonObject, visitor: Visitor) -> bool:
-        response = vcp_server.approval_response(said)
+        response = vcp_server.parse_approval_response(said)
         if response is None:
             return isinstance(said.get("type"), str)  # clients say other things too, such as heartbeats
         id_, allowed, reason = response

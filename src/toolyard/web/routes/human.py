@@ -9,7 +9,7 @@ from http import HTTPStatus
 from fastapi import APIRouter, Request, Response
 
 from toolyard.app import Yard
-from toolyard.dialects.vcp_server import human_answer, human_scheduled
+from toolyard.dialects.vcp_server import human_answer, human_schedule_answer
 from toolyard.engine.clock import Clock
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
@@ -57,7 +57,7 @@ async def _run(yard: Yard, clock: Clock, who: Visitor, block: JsonObject) -> Jso
         data = outcome.envelope.data
         if not outcome.envelope.error:
             due = str(data["scheduled_for"])
-            return human_scheduled(str(data["schedule_id"]), tool, requested=now, due=due)
+            return human_schedule_answer(str(data["schedule_id"]), tool, requested=now, due=due)
     else:
         outcome = await yard.settle(call)
     return human_answer(yard.express(call, outcome, "vcp"), maid=call.maid, at=now)

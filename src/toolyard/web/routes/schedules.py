@@ -11,7 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 
 from toolyard.app import Yard
-from toolyard.dialects.vcp_server import task_not_scheduled, task_scheduled
+from toolyard.dialects.vcp_server import schedule_answer, schedule_refusal
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
 from toolyard.engine.schedule_runs import State
@@ -102,8 +102,8 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         try:
             record = await yard.schedules.submit(call, at=new.schedule_time)
         except Failure as failure:
-            return answer(task_not_scheduled(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
-        return answer(task_scheduled(new.task_id or record.id, tool, str(record.body["for"])))
+            return answer(schedule_refusal(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
+        return answer(schedule_answer(new.task_id or record.id, tool, str(record.body["for"])))
 
     answers: dict[int | str, dict[str, Any]] = {
         200: {"description": "It is scheduled.", "content": _OBJECT},
@@ -159,7 +159,7 @@ class _AsVcpToolBox(APIRoute):
             try:
                 return await handled(request)
             except RequestValidationError as error:
-                return answer(task_not_scheduled(problems(error)), HTTPStatus.BAD_REQUEST)
+                return answer(schedule_refusal(problems(error)), HTTPStatus.BAD_REQUEST)
 
         return told
 

@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 
 from toolyard.protocol.json import Json
-from toolyard.protocol.replies.escapes import spell_latex, suspicious
-from toolyard.protocol.replies.fields import DATA, size_of
-from toolyard.protocol.replies.placeholders import placeholder_problems
+from toolyard.protocol.replies.escapes import have_latex, is_suspicious
+from toolyard.protocol.replies.fields import DATA, measure_content
+from toolyard.protocol.replies.placeholders import find_problems
 from toolyard.protocol.replies.strict import has_few, has_long_integer, is_too_deep
 from toolyard.protocol.replies.values import MAX_ATTACHMENT_BYTES, MAX_ATTACHMENTS, TYPES, Attachment, Reply
 
@@ -23,7 +23,7 @@ _SURELY_SMALL = MAX_ATTACHMENT_BYTES // 4  # characters, of four bytes at most
 _FEW = 500
 
 
-def straight(text: str) -> Reply | None:
+def parse_plain_reply(text: str) -> Reply | None:
     """The reply in ``text``, which is not larger than a reply may be; None when it leaves a question."""
     try:
         value = orjson.loads(text)
@@ -34,17 +34,17 @@ def straight(text: str) -> Reply | None:
     content, think = value.get("content"), value.get("think")
     texts: list[Any] = [content] if think is None else [content, think]
     data: list[Json] = []
-    attachments = _attachments(value["attachments"], texts, data) if "attachments" in value else {}
+    attachments = _read_attachments(value["attachments"], texts, data) if "attachments" in value else {}
     if not content or attachments is None or {*map(type, texts)} != _TEXTS_ONLY:
         return None
-    if not _is_harmless(text, value, data) if data else spell_latex(texts):
+    if not _is_harmless(text, value, data) if data else have_latex(texts):
         return None
     if not attachments and "{" not in content:
         return Reply(content, think)
-    return Reply(content, think, attachments, tuple(placeholder_problems(content, attachments)))
+    return Reply(content, think, attachments, tuple(find_problems(content, attachments)))
 
 
-def _attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[str, Attachment] | None:
+def _read_attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[str, Attachment] | None:
     """The attachments. What is in them is added to ``texts`` and ``data``: whether those are texts is still to ask."""
     if type(given) is not dict or len(given) > MAX_ATTACHMENTS:
         return None
@@ -73,10 +73,10 @@ def _attachments(given: Any, texts: list[Any], data: list[Json]) -> dict[str, At
 def _is_harmless(text: str, value: Json, data: list[Json]) -> bool:
     """Whether a value that is more than texts was read as it was meant, and its data is not too much."""
     raw = text.encode()
-    if ("\\" in text and suspicious(text)) or has_long_integer(raw) or is_too_deep(text, 0, len(text), value):
+    if ("\\" in text and is_suspicious(text)) or has_long_integer(raw) or is_too_deep(text, 0, len(text), value):
         return False
     return _is_surely_small(text, len(raw)) or all(
-        isinstance(size := size_of(content), int) and size <= MAX_ATTACHMENT_BYTES for content in data
+        isinstance(size := measure_content(content), int) and size <= MAX_ATTACHMENT_BYTES for content in data
     )
 
 

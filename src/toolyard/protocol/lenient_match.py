@@ -11,7 +11,7 @@ from itertools import accumulate
 
 from toolyard.protocol.edit import Edit, Splice, Strategy
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.occurrences import everywhere
+from toolyard.protocol.occurrences import match_everywhere
 
 BLANKS = " \t"
 _MOST_COMPARED = 200_000  # lines, in all places together
@@ -29,36 +29,36 @@ ALIKE = dict(zip(map(ord, _WIDE), ",:;!?()[]{}", strict=True)) | {
 }
 
 
-def indent(line: str) -> str:
+def measure_indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip(BLANKS))]
 
 
-def _margin(lines: list[str]) -> str | None:
-    return min((indent(line) for line in lines if line.strip(BLANKS)), key=len, default=None)
+def _measure_margin(lines: list[str]) -> str | None:
+    return min((measure_indent(line) for line in lines if line.strip(BLANKS)), key=len, default=None)
 
 
-def _look_alike(text: str, edit: Edit) -> Iterator[Splice]:
+def _match_look_alikes(text: str, edit: Edit) -> Iterator[Splice]:
     if edit.old.strip():
         yield from (
             Splice(place.start, place.end, edit.new)
-            for place in everywhere(text.translate(ALIKE), replace(edit, old=edit.old.translate(ALIKE)))
+            for place in match_everywhere(text.translate(ALIKE), replace(edit, old=edit.old.translate(ALIKE)))
         )
 
 
-def _by_lines(key: Callable[[str], str]) -> Callable[[str, Edit], Iterator[Splice]]:
+def _line_matcher(key: Callable[[str], str]) -> Callable[[str, Edit], Iterator[Splice]]:
     """Whole lines that are equal under ``key``."""
 
     def search(text: str, edit: Edit) -> Iterator[Splice]:
-        for start, end, _ in _windows(text, edit.old, key):
+        for start, end, _ in _find_windows(text, edit.old, key):
             yield Splice(start, end, edit.new)
 
     return search
 
 
-def _indented(text: str, edit: Edit) -> Iterator[Splice]:
+def _match_indented(text: str, edit: Edit) -> Iterator[Splice]:
     """Whole lines that differ by one indentation, which the new text then gets or loses as well."""
     wanted, compared = edit.old.split("\n"), 0
-    for start, end, lines in _windows(text, edit.old, lambda line: line.strip(BLANKS).translate(ALIKE)):
+    for start, end, lines in _find_windows(text, edit.old, lambda line: line.strip(BLANKS).translate(ALIKE)):
         compared += len(wanted)
         if compared > _MOST_COMPARED:
             raise Failure(
@@ -66,16 +66,20 @@ def _indented(text: str, edit: Edit) -> Iterator[Splice]:
                 "old_string fits in too many places but for its indentation: they cannot be told apart in time.",
                 hint="Copy the text exactly as it stands in the file, or give less of it.",
             )
-        new = reindented(wanted, lines(), edit.new)
+        new = reindent(wanted, lines(), edit.new)
         if new is not None:
             yield Splice(start, end, new)
 
 
-def reindented(wanted: list[str], found: list[str], new: str) -> str | None:
+def reindent(wanted: list[str], found: list[str], new: str) -> str | None:
     """``new`` moved as ``found`` is moved against ``wanted``; None when not one indentation alone is the difference."""
-    if _margin(new.split("\n")) != _margin(wanted):
+    if _measure_margin(new.split("\n")) != _measure_margin(wanted):
         return None  # the new text does not stand where the old one was thought to stand: no telling what is meant
-    shifts = {(indent(line), indent(real)) for line, real in zip(wanted, found, strict=True) if line.strip(BLANKS)}
+    shifts = {
+        (measure_indent(line), measure_indent(real))
+        for line, real in zip(wanted, found, strict=True)
+        if line.strip(BLANKS)
+    }
     before, after = min(shifts)
     more, less = after.removesuffix(before), before.removesuffix(after)
     if len(more) + len(before) == len(after):
@@ -89,7 +93,9 @@ def reindented(wanted: list[str], found: list[str], new: str) -> str | None:
     return "\n".join(line.removeprefix(less) for line in lines)
 
 
-def _windows(text: str, wanted: str, key: Callable[[str], str]) -> Iterator[tuple[int, int, Callable[[], list[str]]]]:
+def _find_windows(
+    text: str, wanted: str, key: Callable[[str], str]
+) -> Iterator[tuple[int, int, Callable[[], list[str]]]]:
     """Runs of whole lines whose keys are those of ``wanted``; never for a text of blanks alone."""
     if not wanted.strip():
         return
@@ -98,7 +104,7 @@ def _windows(text: str, wanted: str, key: Callable[[str], str]) -> Iterator[tupl
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     open_end = wanted.endswith("\n")  # then the last target is empty: the place ends where the next line begins
     count = len(targets) - open_end
-    for at in _runs(list(map(key, lines)), targets[:count]):
+    for at in _find_runs(list(map(key, lines)), targets[:count]):
         last = at + count
         if not open_end:
             yield starts[at], starts[last] - 1, lambda at=at, last=last: lines[at:last]  # type: ignore[misc]
@@ -106,7 +112,7 @@ def _windows(text: str, wanted: str, key: Callable[[str], str]) -> Iterator[tupl
             yield starts[at], starts[last], lambda at=at, last=last: [*lines[at:last], ""]  # type: ignore[misc]
 
 
-def _runs(keys: list[str], wanted: list[str]) -> Iterator[int]:
+def _find_runs(keys: list[str], wanted: list[str]) -> Iterator[int]:
     """Where ``wanted`` stands in ``keys``, overlapping ones too, in linear time (Knuth, Morris and Pratt)."""
     back, held = [0], 0  # how much of the beginning still fits when the next one does not
     for one in wanted[1:]:
@@ -125,9 +131,9 @@ def _runs(keys: list[str], wanted: list[str]) -> Iterator[int]:
 
 
 SEARCHES: tuple[tuple[Strategy, Callable[[str, Edit], Iterator[Splice]]], ...] = (
-    (Strategy.LINE_ENDINGS, everywhere),
-    (Strategy.TRAILING_BLANKS, _by_lines(lambda line: line.rstrip(BLANKS))),
-    (Strategy.PUNCTUATION, _look_alike),
-    (Strategy.PUNCTUATION, _by_lines(lambda line: line.rstrip(BLANKS).translate(ALIKE))),
-    (Strategy.INDENTATION, _indented),
+    (Strategy.LINE_ENDINGS, match_everywhere),
+    (Strategy.TRAILING_BLANKS, _line_matcher(lambda line: line.rstrip(BLANKS))),
+    (Strategy.PUNCTUATION, _match_look_alikes),
+    (Strategy.PUNCTUATION, _line_matcher(lambda line: line.rstrip(BLANKS).translate(ALIKE))),
+    (Strategy.INDENTATION, _match_indented),
 )

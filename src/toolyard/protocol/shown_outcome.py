@@ -11,7 +11,7 @@ from toolyard.protocol.outcome import Outcome
 def to_shown(outcome: Outcome) -> Outcome:
     """The same without what its text says already, and with plain parts; of a batch, every item too."""
     envelope, extras = outcome.envelope, outcome.extras
-    parts = tuple(_plain(part) for part in extras.parts)
+    parts = tuple(_to_plain_part(part) for part in extras.parts)
     if envelope.error and parts:  # the parts are the plugin's own; what to do next stands in the text
         rest = (part for part in parts if not isinstance(part, Text) or part.text not in envelope.text)
         parts = (Text(envelope.text), *rest)
@@ -55,7 +55,7 @@ def _is_text_in(item: Json, text: str) -> bool:
     return isinstance(own, str) and own in text
 
 
-def _plain(part: Part) -> Part:
+def _to_plain_part(part: Part) -> Part:
     """A part without the item it was read from: a model gets texts, and media whose type is known."""
     if isinstance(part, Link | Blob):
         return Text(part.text)

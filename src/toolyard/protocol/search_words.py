@@ -13,10 +13,10 @@ _RUN = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003fff
 _WIDE = "\u2e80"
 
 
-def words(text: str) -> list[str]:
+def list_words(text: str) -> list[str]:
     """The words that a text can be found by."""
     found: dict[str, None] = {}
-    for run in _runs(text):
+    for run in _split_words(text):
         if run[0] >= _WIDE:
             found |= dict.fromkeys(run[n : n + 2] for n in range(len(run)))
         else:
@@ -24,10 +24,10 @@ def words(text: str) -> list[str]:
     return list(found)
 
 
-def wanted(text: str) -> list[str]:
+def list_prefixes(text: str) -> list[str]:
     """The beginnings of words that a search for ``text`` asks for, all of them."""
     found: dict[str, None] = {}
-    for run in _runs(text):
+    for run in _split_words(text):
         if run[0] >= _WIDE and len(run) > 1:
             found |= dict.fromkeys(run[n : n + 2] for n in range(len(run) - 1))
         else:
@@ -35,11 +35,11 @@ def wanted(text: str) -> list[str]:
     return list(found)
 
 
-def says(text: str, asked: Iterable[str]) -> bool:
-    """Whether a text has all the words that are ``wanted``."""
-    own = words(text)
+def matches_words(text: str, asked: Iterable[str]) -> bool:
+    """Whether a text has all the words that are ``list_prefixes``."""
+    own = list_words(text)
     return all(any(word.startswith(start) for word in own) for start in asked)
 
 
-def _runs(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _RUN.findall(text[:MAX_TEXT].lower())
