@@ -149,6 +149,7 @@ def _duplicates(text: str) -> list[Fault]:
 
 _STRING_OR_COMMENT = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|//[^\n]*|/\*.*?(?:\*/|\Z)', re.DOTALL)
 _NO_NEWLINE = re.compile(r"[^\r\n]")
+_LAST_COMMA = re.compile(r",[ \t\r\n]*[}\]]")
 _BLANK = re.compile(r"[ \t\r\n]*")
 _MARKDOWN = re.compile(r"[ \t\r\n]*(?:```|~~~)")
 
@@ -165,6 +166,8 @@ def _no_json(text: str, error: json.JSONDecodeError) -> Fault:
         message, fix, at = "The file is empty.", "Write the manifest, or remove the file.", 0
     elif rest.startswith("#"):
         message, fix = "There is a comment with #, which JSON does not have.", "Remove the comment."
+    elif _LAST_COMMA.match(rest):  # Python 3.13 names the comma, older ones what follows it
+        message, fix = "There is a comma after the last entry.", "Remove the comma."
     elif rest.startswith(","):
         message, fix = "There is a comma with nothing before or after it.", "Remove the comma."
     elif rest.startswith(("}", "]")) and before.endswith(","):
