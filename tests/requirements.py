@@ -1274,6 +1274,9 @@ STORAGE_AND_HOSTS: Final = _now(
       "ignored.")),
     ("r:R65", "reliability R65", "A slow log disk drops the oldest log lines with a counter, and calls do not wait."),
     ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
+    ("store:migrations", "hard edges 27",
+     ("A state of any older format, from format 1 on, is brought to the latest one by numbered steps at the first use, "
+      "in both stores: once under a lock, with a copy of it first, all steps or none.")),
     ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
     ("make:soak", "contract §11",
      "make soak runs the full sweeps: every crash point, kill sweep and long fuzz."),

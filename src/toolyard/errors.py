@@ -10,7 +10,8 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     ├── AlreadyOwned         another Toolyard runs on this home                                               (3)
     ├── ServerUnreachable    a server runs on this home, but cannot be asked                                  (4)
     └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
-        └── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
+        ├── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
+        └── StorageIndexDamaged  its records are whole, but an index is not: 'doctor --repair' rebuilds it          (1)
 """
 
 from collections.abc import Sequence
@@ -63,3 +64,7 @@ class StorageError(ToolyardError):
 
 class StorageUnwritable(StorageError):
     """The state is as good as it was, but nothing can be added to it."""
+
+
+class StorageIndexDamaged(StorageError):
+    """The records of the state are whole, but an index that they are found by is not."""

@@ -24,6 +24,7 @@ ELSEWHERE = {
     "chat-media.draft-written": "media for people to look at, which are made again; the sweep removes a draft",
     "media.draft-written": "media of a result that is not told yet; their draft is in nobody's way",
     "move.folder-made": "an empty folder is left of it; tests/workspace has the moves",
+    "store.before-copy-kept": "a state of an older format, in test_migration",
     "postgres.before-begin": "PostgreSQL, in test_postgres_points",
     "postgres.before-commit": "PostgreSQL, in test_postgres_points",
     "postgres.after-commit": "PostgreSQL, in test_postgres_points",

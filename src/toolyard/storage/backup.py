@@ -8,7 +8,6 @@ Reading takes nothing on trust: a bit that was changed, a header that is damaged
 """
 
 import contextlib
-import errno
 import gzip
 import os
 import shutil
@@ -22,6 +21,7 @@ from typing import IO, Final, NoReturn, Self
 
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.storage.sqlite_fault import FULL
 from toolyard.storage.state_file import STATE, copy
 
 NAMES: Final = (
@@ -35,7 +35,6 @@ MAX_BYTES: Final = 16 * 2**30
 _CHUNK = 2**20
 _MAX_PATH = 1000
 _MAX_HEADER = 8192  # of a name of _MAX_PATH characters, whatever they are
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class _Member(tarfile.TarInfo):
@@ -140,7 +139,7 @@ def needs_room() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in FULL:
             raise
         raise StorageUnwritable(
             "the disk is full: there is no room for what is in the backup; free some space and try again"

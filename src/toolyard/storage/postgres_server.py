@@ -103,6 +103,17 @@ class Server:
             raise fault(self.place, error) from error
         raise fault(self.place, trouble) from trouble
 
+    async def run_alone(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """Run long work once, on a connection of its own without the limits of the others. Raises StorageError."""
+        try:
+            db = await self.connect()
+            try:
+                return await work(db)
+            finally:
+                await db.close(timeout=_COMMAND_S)
+        except (*PASSING, asyncpg.PostgresError) as error:
+            raise fault(self.place, error) from error
+
     async def connect(self) -> asyncpg.Connection:
         """A connection of one's own."""
         return await asyncpg.connect(self._url, timeout=_CONNECT_S, server_settings={"application_name": "toolyard"})
