@@ -1274,6 +1274,17 @@ STORAGE_AND_HOSTS: Final = _now(
       "ignored.")),
     ("r:R65", "reliability R65", "A slow log disk drops the oldest log lines with a counter, and calls do not wait."),
     ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
+    ("doctor:integrity", "hard edges 24",
+     ("A state is checked quickly at the start of a server, as a whole by the doctor and beside the work of a server "
+      "each week; damage is told with the part it is in and what that is for.")),
+    ("doctor:repair", "hard edges 24",
+     ("doctor --repair builds a state anew from its records and events, with every index, and keeps it as it was; "
+      "records that cannot be read are left for a backup.")),
+    ("schedule:damaged-index", "hard edges 24",
+     "A schedule that is due is found although its index is damaged, or the damage is told."),
+    ("state:named-alike", "hard edges 26",
+     ("A state file with a foreign table, a missing table or index, or without a format number is refused and named in "
+      "the same words by the server, the commands and the doctor.")),
     ("store:migrations", "hard edges 27",
      ("A state of any older format, from format 1 on, is brought to the latest one by numbered steps at the first use, "
       "in both stores: once under a lock, with a copy of it first, all steps or none.")),

@@ -15,6 +15,7 @@ ELSEWHERE = {
     "restore.before-removal": "backup and restore, in test_care",
     "restore.before-wait": "backup and restore, in test_care",
     "restore.put-in-place": "backup and restore, in test_care",
+    "repair.before-replace": "a state that is repaired, in test_care",
     "plugin.before-removal": "plugins come and go, in test_care",
     "plugin.before-unpacked": "plugins come and go, in test_care",
     "key.before-link": "the keys of a server, in test_care",

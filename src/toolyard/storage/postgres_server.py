@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageUnwritable
 
 try:
     import asyncpg
@@ -63,6 +63,8 @@ _FIXES: tuple[tuple[type[Exception], str], ...] = (
     (asyncpg.QueryCanceledError, "the server needed too long: ask for less, or give it more memory and a faster disk"),
     (asyncpg.OperatorInterventionError, "the server is stopping or starting: try again in a moment"),
 )
+
+_UNWRITABLE = (asyncpg.DiskFullError, asyncpg.ReadOnlySQLTransactionError)
 
 T = TypeVar("T")
 
@@ -130,7 +132,8 @@ def fault(place: str, error: Exception) -> StorageError:
     said = str(error) or type(error).__name__
     for kind, fix in _FIXES:
         if isinstance(error, kind):
-            return StorageError(f"{place}: {fix} ({said})")
+            cause = StorageUnwritable if isinstance(error, _UNWRITABLE) else StorageError
+            return cause(f"{place}: {fix} ({said})")
     return StorageError(f"{place}: {said}")
 
 

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 from typing import Final
 
-from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.storage.sqlite_schema import HINT
+from toolyard.errors import StorageError, StorageIndexDamaged, StorageUnwritable
+from toolyard.storage.sqlite_schema import HINT, REPAIR
 
 FULL: Final = (errno.ENOSPC, errno.EDQUOT)
 _ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
@@ -21,6 +21,8 @@ def to_storage_error(file: Path, error: Exception) -> StorageError:
         return StorageUnwritable(f"the disk is full: {file} cannot be written; free some space and try again")
     if isinstance(error, OSError) or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return StorageUnwritable(_describe_unwritable(file, said))
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_INDEX:
+        return StorageIndexDamaged(f"{file} is damaged (an index does not match its records): {REPAIR}")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeError):
         return StorageError(f"{file} is damaged ({' '.join(said.split())}): {HINT}")
     return StorageError(f"{file}: {said}")

@@ -55,7 +55,7 @@ def _migrate(file: Path) -> None:
         with contextlib.closing(sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None)) as db:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute("BEGIN EXCLUSIVE")
-            apply_migrations(db, version)
+            apply_migrations(db, version, latest_format())
             crashpoint("store.before-migrated")
             db.execute("COMMIT")
 

@@ -44,6 +44,7 @@ CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = "unicode61 remove_diacri
 )
 HINT: Final = "put it aside and restore a backup with 'toolyard restore'"
 REPAIR: Final = "rebuild it with 'toolyard doctor --repair'"
+_TABLES = ("records", "events")
 _MAX_NAME = 100
 _STATISTICS = frozenset(  # an owner may have let SQLite make them
     {
@@ -60,12 +61,28 @@ def latest_format() -> int:
     return len(MIGRATIONS)
 
 
-def apply_migrations(db: sqlite3.Connection, from_format: int) -> None:
-    """Bring the tables to the latest format, inside of the caller's transaction."""
-    for migration in MIGRATIONS[from_format:]:
+def apply_migrations(db: sqlite3.Connection, from_format: int, to_format: int) -> None:
+    """Bring the tables from one format to another, inside of the caller's transaction; 0: from an empty file."""
+    for migration in MIGRATIONS[from_format:to_format]:
         for statement in migration.statements():
             db.execute(statement)
-    db.execute(f"PRAGMA user_version = {latest_format()}")
+    db.execute(f"PRAGMA user_version = {to_format}")
+
+
+def find_format(db: sqlite3.Connection, file: Path) -> int:
+    """Return the format whose records and events a file has, whatever else is in it. Raises StorageError."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    tables = _tables_of(read_schema(db))
+    known = [
+        number for number in range(1, latest_format() + 1) if _tables_of(_schema_of(MIGRATIONS[:number])) == tables
+    ]
+    if not known:
+        raise StorageError(f"{file} is no state of Toolyard: it has no records and events of a known format: {HINT}")
+    return int(version) if version in known else known[0]
+
+
+def _tables_of(schema: Schema) -> Schema:
+    return frozenset(one for one in schema if one[0] == "table" and one[1] in _TABLES)
 
 
 def require_schema(db: sqlite3.Connection, file: Path) -> int:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.storage.integrity import require_sound
 from toolyard.storage.sqlite_fault import to_storage_error
-from toolyard.storage.sqlite_schema import HINT, require_schema
+from toolyard.storage.sqlite_schema import require_schema
 
 STATE: Final = "state.db"
 SIDE_FILES: Final = (f"{STATE}-wal", f"{STATE}-shm")
@@ -46,11 +47,14 @@ def counts(file: Path) -> dict[str, int]:
     return {**found, "event": events}
 
 
-def check(file: Path) -> None:
-    """Raise StorageError when the file is damaged or of a newer Toolyard; one that does not exist is whole."""
+def check(file: Path, *, whole: bool = False) -> None:
+    """Raise StorageError when the file is damaged or of a newer Toolyard; one that does not exist is whole.
+
+    ``whole``: look at every index too. Writers do not wait for it.
+    """
     if file.exists():
         with _reading(file) as db:
-            _examine(db, file)
+            _examine(db, file, whole=whole)
 
 
 def copy(file: Path, to: Path) -> None:
@@ -62,11 +66,9 @@ def copy(file: Path, to: Path) -> None:
     to.chmod(0o600)
 
 
-def _examine(db: sqlite3.Connection, file: Path) -> None:
+def _examine(db: sqlite3.Connection, file: Path, *, whole: bool = False) -> None:
     require_schema(db, file)
-    (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    if said != "ok":
-        raise StorageError(f"{file} is damaged ({' '.join(said.split())}): {HINT}")
+    require_sound(db, file, whole=whole)
 
 
 def fold_in(file: Path) -> None:

@@ -15,7 +15,7 @@ from starlette.types import Scope
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
-from toolyard.errors import StorageError, ToolyardError
+from toolyard.errors import StorageError, StorageUnwritable, ToolyardError
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media_link import MediaLinks
 from toolyard.protocol.envelope import ErrorCode
@@ -65,6 +65,7 @@ from toolyard.web.routes import (
 from toolyard.web.scope import is_nowhere
 from toolyard.web.shapes import ErrorBody
 from toolyard.web.sockets import deny
+from toolyard.web.state_check import StateCheck
 
 _UNROUTED = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _STATUS = {
@@ -91,6 +92,7 @@ class Parts:
     reloading: Reloading
     cookie: str
     links: MediaLinks
+    state_check: StateCheck
     body_s: float = BODY_S
     chat: Chat | None = None
     more: tuple[APIRouter, ...] = ()  # routes of others
@@ -134,7 +136,16 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         mcp_servers.router(yard, parts.clock),
         settings.router(yard, parts.reloading),
         setup.router(yard, parts.reloading, parts.clock),
-        status.router(yard, drain, parts.feed, parts.reloading, parts.chat, version=parts.version, clock=parts.clock),
+        status.router(
+            yard,
+            drain,
+            parts.feed,
+            parts.reloading,
+            parts.chat,
+            version=parts.version,
+            clock=parts.clock,
+            state_check=parts.state_check,
+        ),
         doctor.router(yard, parts.clock),
         restore.router(yard),
         human.router(yard, parts.clock),
@@ -214,8 +225,8 @@ def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
             status = _STATUS.get(error.code, HTTPStatus.BAD_REQUEST)
             return status, f"{error.message} {error.hint}".strip(), error.code.value, None
         case StorageError():
-            full = "full" in str(error) or "cannot be written" in str(error)
-            status = HTTPStatus.INSUFFICIENT_STORAGE if full else HTTPStatus.SERVICE_UNAVAILABLE
+            unwritable = isinstance(error, StorageUnwritable)
+            status = HTTPStatus.INSUFFICIENT_STORAGE if unwritable else HTTPStatus.SERVICE_UNAVAILABLE
             return status, str(error), "storage", None
         case _:
             return HTTPStatus.BAD_REQUEST, str(error), "", None
