@@ -1261,8 +1261,8 @@ STORAGE_AND_HOSTS: Final = _now(
     ("r:R04", "reliability R04", "A second SIGTERM or SIGINT stops at once with the same invariants."),
     ("r:R05", "reliability R05", "A second host on one home exits 3 with a clear message."),
     ("r:R06", "reliability R06",
-     ("A corrupt, truncated, read-only or newer database refuses to start with its path and a restore hint, and is "
-      "never overwritten.")),
+     ("A corrupt, truncated, read-only or newer database refuses to start with its path and how to fix it, and is "
+      "never overwritten; a restore is suggested only for what is damaged.")),
     ("r:R08", "reliability R08", "After a simulated power cut everything acknowledged is there."),
     ("r:R60", "reliability R60",
      "With 10000 pending tasks start takes under 3 s, a list page under 200 ms and memory under 200 MiB."),
@@ -1282,6 +1282,10 @@ STORAGE_AND_HOSTS: Final = _now(
       "records that cannot be read are left for a backup.")),
     ("schedule:damaged-index", "hard edges 24",
      "A schedule that is due is found although its index is damaged, or the damage is told."),
+    ("home:unwritable", "hard edges 25",
+     ("A full disk at the start, in settings, keys and everything else that is stored answers 507 in words; a "
+      "read-only home is named as such and no backup is suggested for it; a call that cannot be recorded does not "
+      "run.")),
     ("state:named-alike", "hard edges 26",
      ("A state file with a foreign table, a missing table or index, or without a format number is refused and named in "
       "the same words by the server, the commands and the doctor.")),

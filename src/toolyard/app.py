@@ -86,7 +86,7 @@ class Yard:
         self.boot = boot()
         self.store: Store = store or SqliteStore(config.home / STATE)
         self.media = MediaStore(config.home / MEDIA, clock.now)
-        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, required=outside.outlives)
+        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
         self.idempotency = Idempotency(self.store, clock, owner=self.boot.name)
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(

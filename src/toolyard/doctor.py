@@ -113,10 +113,12 @@ def _home(home: Path) -> Check:
     place = home if home.exists() else next(parent for parent in home.parents if parent.exists())
     if not home.exists() and place.is_dir() and os.access(place, os.W_OK):
         return Check("home", Health.OK, f"{home} (made when something needs it)")
-    if not place.is_dir() or not os.access(place, os.W_OK):
-        return Check(
-            "home", Health.FAIL, f"{place} cannot be written", "Name another folder with --home or TOOLYARD_HOME."
-        )
+    if not place.is_dir():
+        fix = "Name another folder with --home or TOOLYARD_HOME."
+        return Check("home", Health.FAIL, f"{place} cannot be written", fix)
+    if not os.access(place, os.W_OK):
+        fix = "Make it writable, or name another folder with --home or TOOLYARD_HOME."
+        return Check("home", Health.FAIL, f"{place} is read-only", fix)
     file = home / FILE_NAME
     if file.exists() and file.stat().st_mode & 0o077:
         fix = f"Run: chmod 600 '{file}'"

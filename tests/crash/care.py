@@ -1,6 +1,7 @@
 """The rarer work of a home, until it is killed: ``python -m tests.crash.care PLACE POINT:N``.
 
-A key and an address are written, a plugin is put in place and taken away, the state is repaired, a backup is made and restored.
+A key and an address are written, a plugin is put in place and taken away, the state is repaired, and a backup is made
+and restored.
 """
 
 import asyncio

@@ -20,8 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final, NoReturn, Self
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.storage.sqlite_fault import FULL
+from toolyard.errors import FULL, StorageError, StorageUnwritable
 from toolyard.storage.state_file import STATE, copy
 
 NAMES: Final = (
@@ -151,7 +150,7 @@ def draft_folder(where: Path) -> Iterator[Path]:
     try:
         draft = Path(tempfile.mkdtemp(prefix=".toolyard-", dir=where))
     except OSError as error:
-        raise StorageError(f"{where} cannot be written: {error.strerror}") from error
+        raise StorageUnwritable.from_os_error(where / "x", error) from error
     try:
         yield draft
     finally:

@@ -55,7 +55,7 @@ def draft(home: Path) -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix=_DRAFT, dir=home))
     except OSError as error:
-        raise StorageUnwritable(f"{home} cannot be written: {error.strerror}") from error
+        raise StorageUnwritable.from_os_error(home / WAITING, error) from error
 
 
 def prepare(archive: Path, home: Path) -> Prepared:

@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -15,7 +16,7 @@ from starlette.types import Scope
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
-from toolyard.errors import StorageError, StorageUnwritable, ToolyardError
+from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media_link import MediaLinks
 from toolyard.protocol.envelope import ErrorCode
@@ -168,7 +169,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
     ):
         app.include_router(router)
     app.add_api_websocket_route("/{path:path}", _no_websocket)
-    _answer_errors(app, drain)
+    _answer_errors(app, drain, yard.config.home)
     _document(app)
     metrics.watch("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running)
     metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
@@ -185,7 +186,7 @@ async def _no_websocket(socket: WebSocket) -> None:
     await deny(socket, HTTPStatus.NOT_FOUND, problem)
 
 
-def _answer_errors(app: FastAPI, drain: Drain) -> None:
+def _answer_errors(app: FastAPI, drain: Drain, home: Path) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         status, message, code, headers = _told(error)
         head = request.scope.get(HEAD)
@@ -202,7 +203,15 @@ def _answer_errors(app: FastAPI, drain: Drain) -> None:
     async def broken(request: Request, _: Exception) -> Response:
         return await refused(request, bug(request.scope[REQUEST]))
 
+    async def unwritable(request: Request, error: Exception) -> Response:
+        if not isinstance(error, OSError) or not is_disk_refusal(error):
+            raise error
+        return await refused(
+            request, StorageUnwritable.from_os_error(home / Path(str(error.filename or "")).name, error)
+        )
+
     app.add_exception_handler(Exception, broken)
+    app.add_exception_handler(OSError, unwritable)
     for kind in (HTTPException, RequestValidationError, Failure, ToolyardError):
         app.add_exception_handler(kind, refused)
 
