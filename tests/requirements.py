@@ -1286,6 +1286,9 @@ STORAGE_AND_HOSTS: Final = _now(
      ("A full disk at the start, in settings, keys and everything else that is stored answers 507 in words; a "
       "read-only home is named as such and no backup is suggested for it; a call that cannot be recorded does not "
       "run.")),
+    ("state:size", "hard edges 28",
+     ("Large results are stored compressed, and the limit of the state's size holds for things of any age: whole "
+      "results go before the calls themselves.")),
     ("state:named-alike", "hard edges 26",
      ("A state file with a foreign table, a missing table or index, or without a format number is refused and named in "
       "the same words by the server, the commands and the doctor.")),

@@ -238,13 +238,13 @@ class Server:
 
     async def _look_after(self) -> None:
         """Settle what dead processes left, and forget what was kept long enough, now and again."""
-        passed = _SWEEP_S
+        passed, fits = _SWEEP_S, True
         while True:
             if not self._is_one_of_many:  # else the hosts do it together, by their leases
                 await self.yard.plugins.adopt((await self.yard.recover()).left)
-            if passed >= _SWEEP_S:
+            if passed >= _SWEEP_S or (fits and await self.yard.has_outgrown_its_limit()):
                 passed = 0.0
-                await self.yard.sweep()
+                fits = (await self.yard.sweep()).fits  # if not, an early sweep would find nothing to forget
             await asyncio.sleep(_RECOVER_S)
             passed += _RECOVER_S
 
