@@ -1289,6 +1289,9 @@ STORAGE_AND_HOSTS: Final = _now(
     ("state:size", "hard edges 28",
      ("Large results are stored compressed, and the limit of the state's size holds for things of any age: whole "
       "results go before the calls themselves.")),
+    ("plugin:left-out", "hard edges 26",
+     ("Of a folder with more than 2,000 plugin folders the first by name count, and how many are left out is told by "
+      "the list of plugins and by the doctor.")),
     ("state:named-alike", "hard edges 26",
      ("A state file with a foreign table, a missing table or index, or without a format number is refused and named in "
       "the same words by the server, the commands and the doctor.")),

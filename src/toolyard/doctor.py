@@ -21,6 +21,7 @@ from toolyard.errors import (
     UsageError,
 )
 from toolyard.gateway.offer import Offers, Selection
+from toolyard.plugins.roots import folders_of, roots_of
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
@@ -69,6 +70,7 @@ def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = N
         )
         return
     yield _ripgrep()
+    yield from _check_plugin_folders(config)
     yield _check_tools(specs)
 
 
@@ -77,6 +79,14 @@ def _tools(config: Config) -> Sequence[ToolSpec]:
     specs = [tool.spec for tool in yard.tools.list_built_in_first()]
     asyncio.run(yard.close())
     return specs
+
+
+def _check_plugin_folders(config: Config) -> Iterator[Check]:
+    """Yield a check for each folder of plugins that is not looked at, or only in part."""
+    for folder, _, problem in folders_of(roots_of(config.project, config.home, config.plugin_folders)):
+        if problem:
+            fix = f"{problem.fix[:1].upper()}{problem.fix[1:]}."
+            yield Check("plugins", Health.WARN, f"{folder}: {problem.message}", fix)
 
 
 def _check_tools(specs: Sequence[ToolSpec]) -> Check:
