@@ -159,7 +159,7 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
     """Rebuild the state of a home if it is damaged. Raises ToolyardError when a server owns the home."""
     config = load(project, home)
     file = config.home / STATE
-    if config["database"]:
+    if config.settings.database:
         return Check(
             "repair", Health.WARN, "the state is in PostgreSQL", "Repair it with its own tools, such as REINDEX."
         )
