@@ -1261,8 +1261,8 @@ STORAGE_AND_HOSTS: Final = _now(
     ("r:R04", "reliability R04", "A second SIGTERM or SIGINT stops at once with the same invariants."),
     ("r:R05", "reliability R05", "A second host on one home exits 3 with a clear message."),
     ("r:R06", "reliability R06",
-     ("A corrupt, truncated, read-only or newer database refuses to start with its path and a restore hint, and is "
-      "never overwritten.")),
+     ("A corrupt, truncated, read-only or newer database refuses to start with its path and how to fix it, and is "
+      "never overwritten; a restore is suggested only for what is damaged.")),
     ("r:R08", "reliability R08", "After a simulated power cut everything acknowledged is there."),
     ("r:R60", "reliability R60",
      "With 10000 pending tasks start takes under 3 s, a list page under 200 ms and memory under 200 MiB."),
@@ -1274,6 +1274,30 @@ STORAGE_AND_HOSTS: Final = _now(
       "ignored.")),
     ("r:R65", "reliability R65", "A slow log disk drops the oldest log lines with a counter, and calls do not wait."),
     ("r:R99", "reliability R99", "The retention sweep under heavy use never causes a locked database."),
+    ("doctor:integrity", "hard edges 24",
+     ("A state is checked quickly at the start of a server, as a whole by the doctor and beside the work of a server "
+      "each week; damage is told with the part it is in and what that is for.")),
+    ("doctor:repair", "hard edges 24",
+     ("doctor --repair builds a state anew from its records and events, with every index, and keeps it as it was; "
+      "records that cannot be read are left for a backup.")),
+    ("schedule:damaged-index", "hard edges 24",
+     "A schedule that is due is found although its index is damaged, or the damage is told."),
+    ("home:unwritable", "hard edges 25",
+     ("A full disk at the start, in settings, keys and everything else that is stored answers 507 in words; a "
+      "read-only home is named as such and no backup is suggested for it; a call that cannot be recorded does not "
+      "run.")),
+    ("state:size", "hard edges 28",
+     ("Large results are stored compressed, and the limit of the state's size holds for things of any age: whole "
+      "results go before the calls themselves.")),
+    ("plugin:left-out", "hard edges 26",
+     ("Of a folder with more than 2,000 plugin folders the first by name count, and how many are left out is told by "
+      "the list of plugins and by the doctor.")),
+    ("state:named-alike", "hard edges 26",
+     ("A state file with a foreign table, a missing table or index, or without a format number is refused and named in "
+      "the same words by the server, the commands and the doctor.")),
+    ("store:migrations", "hard edges 27",
+     ("A state of any older format, from format 1 on, is brought to the latest one by numbered steps at the first use, "
+      "in both stores: once under a lock, with a copy of it first, all steps or none.")),
     ("store:owner-lock", "contract §8", "toolyard call and toolyard.open never take the owner's lock of a home."),
     ("make:soak", "contract §11",
      "make soak runs the full sweeps: every crash point, kill sweep and long fuzz."),

@@ -53,7 +53,7 @@ from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from toolyard.engine.recovery import Report
-    from toolyard.engine.retention import Swept
+    from toolyard.engine.retention import Retention, Swept
     from toolyard.engine.schedules import Schedules
     from toolyard.plugins.launch import Starter
     from toolyard.plugins.tree import Children
@@ -86,7 +86,7 @@ class Yard:
         self.boot = boot()
         self.store: Store = store or SqliteStore(config.home / STATE)
         self.media = MediaStore(config.home / MEDIA, clock.now)
-        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask, required=outside.outlives)
+        self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
         self.idempotency = Idempotency(self.store, clock, owner=self.boot.name)
         self.tasks = Tasks(self.store, clock, owner=self.boot.name, mask=mask.json)
         self.approvals = Approvals(
@@ -198,18 +198,26 @@ class Yard:
 
     async def sweep(self) -> "Swept":
         """Forget what has been kept long enough."""
+        await asyncio.to_thread(self.media.sweep)
+        return await self._retention.sweep()
+
+    async def has_outgrown_its_limit(self) -> bool:
+        """Whether the state is larger than the settings allow, so that it is time for a sweep."""
+        return await self._retention.is_too_large()
+
+    @property
+    def _retention(self) -> "Retention":
         from toolyard.engine.retention import Retention
 
-        await asyncio.to_thread(self.media.sweep)
         used = partial(asyncio.to_thread, used_bytes, self.config.home / STATE)
         embedded = isinstance(self.store, SqliteStore)
-        return await Retention(
+        return Retention(
             self.store,
             self._clock,
             used=used if embedded else None,
             kept_s=self.config.settings.history_days * 86_400.0,
             max_bytes=self.config.settings.history_mib * 2**20,
-        ).sweep()
+        )
 
     def cancel(self, call_id: str) -> bool:
         return self._runner.cancel(call_id)

@@ -11,9 +11,19 @@ from pathlib import Path
 
 from toolyard.app import Yard
 from toolyard.config import FILE_NAME, Config, load
-from toolyard.errors import ConfigError, StorageError, ToolyardError, UsageError
+from toolyard.engine.ownership import OwnerLock
+from toolyard.errors import (
+    ConfigError,
+    StorageError,
+    StorageIndexDamaged,
+    StorageUnwritable,
+    ToolyardError,
+    UsageError,
+)
 from toolyard.gateway.offer import Offers, Selection
+from toolyard.plugins.roots import folders_of, roots_of
 from toolyard.protocol.tool import ToolSpec
+from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
 from toolyard.workspace.search.ripgrep import find
 
@@ -60,6 +70,7 @@ def examine(project: str, home: str | None, tools: Sequence[ToolSpec] | None = N
         )
         return
     yield _ripgrep()
+    yield from _check_plugin_folders(config)
     yield _check_tools(specs)
 
 
@@ -68,6 +79,14 @@ def _tools(config: Config) -> Sequence[ToolSpec]:
     specs = [tool.spec for tool in yard.tools.list_built_in_first()]
     asyncio.run(yard.close())
     return specs
+
+
+def _check_plugin_folders(config: Config) -> Iterator[Check]:
+    """Yield a check for each folder of plugins that is not looked at, or only in part."""
+    for folder, _, problem in folders_of(roots_of(config.project, config.home, config.plugin_folders)):
+        if problem:
+            fix = f"{problem.fix[:1].upper()}{problem.fix[1:]}."
+            yield Check("plugins", Health.WARN, f"{folder}: {problem.message}", fix)
 
 
 def _check_tools(specs: Sequence[ToolSpec]) -> Check:
@@ -104,10 +123,12 @@ def _home(home: Path) -> Check:
     place = home if home.exists() else next(parent for parent in home.parents if parent.exists())
     if not home.exists() and place.is_dir() and os.access(place, os.W_OK):
         return Check("home", Health.OK, f"{home} (made when something needs it)")
-    if not place.is_dir() or not os.access(place, os.W_OK):
-        return Check(
-            "home", Health.FAIL, f"{place} cannot be written", "Name another folder with --home or TOOLYARD_HOME."
-        )
+    if not place.is_dir():
+        fix = "Name another folder with --home or TOOLYARD_HOME."
+        return Check("home", Health.FAIL, f"{place} cannot be written", fix)
+    if not os.access(place, os.W_OK):
+        fix = "Make it writable, or name another folder with --home or TOOLYARD_HOME."
+        return Check("home", Health.FAIL, f"{place} is read-only", fix)
     file = home / FILE_NAME
     if file.exists() and file.stat().st_mode & 0o077:
         fix = f"Run: chmod 600 '{file}'"
@@ -117,10 +138,46 @@ def _home(home: Path) -> Check:
 
 def _state(file: Path) -> Check:
     try:
-        check(file)
+        check(file, whole=True)
     except StorageError as error:
-        return Check("state", Health.FAIL, str(error), f"Run: toolyard restore --force BACKUP --home '{file.parent}'")
+        return Check("state", Health.FAIL, str(error), _state_fix(file, error))
     return Check("state", Health.OK, f"{file} is whole" if file.exists() else f"{file} (made by the first call)")
+
+
+def _state_fix(file: Path, error: StorageError) -> str:
+    """Return what helps; nothing that replaces a state which is only out of reach."""
+    match error:
+        case StorageUnwritable():
+            return "Free some space or make it writable, or name another folder with --home or TOOLYARD_HOME."
+        case StorageIndexDamaged():
+            return f"Stop the server, then run: toolyard doctor --repair --home '{file.parent}'"
+        case _:
+            return f"Run: toolyard restore --force BACKUP --home '{file.parent}'"
+
+
+def repair_state(project: str, home: str | None, stamp: str) -> Check:
+    """Rebuild the state of a home if it is damaged. Raises ToolyardError when a server owns the home."""
+    config = load(project, home)
+    file = config.home / STATE
+    if config.settings.database:
+        return Check(
+            "repair", Health.WARN, "the state is in PostgreSQL", "Repair it with its own tools, such as REINDEX."
+        )
+    lock = OwnerLock.take(config.home)
+    try:
+        if _state(file).health is Health.OK:
+            return Check("repair", Health.OK, f"{file} is whole: nothing was changed")
+        done = repair(file, config.home / f"before-repair-{stamp}")
+    except StorageError as error:
+        return Check("repair", Health.FAIL, str(error), _state_fix(file, error))
+    finally:
+        lock.release()
+    kept = f"{done.records} records and {done.events} events are kept, as it was it is {done.aside}"
+    if done.duplicates:
+        return Check(
+            "repair", Health.WARN, f"{file} was rebuilt with the newer of {done.duplicates} duplicates: {kept}"
+        )
+    return Check("repair", Health.OK, f"{file} was rebuilt: {kept}")
 
 
 def _shared_state(url: str) -> Check:

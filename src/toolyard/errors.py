@@ -10,11 +10,18 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     ├── AlreadyOwned         another Toolyard runs on this home                                               (3)
     ├── ServerUnreachable    a server runs on this home, but cannot be asked                                  (4)
     └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
-        └── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
+        ├── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
+        └── StorageIndexDamaged  its records are whole, but an index is not: 'doctor --repair' rebuilds it          (1)
 """
 
+import errno
+import os
 from collections.abc import Sequence
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Final, Self
+
+FULL: Final = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (*FULL, errno.EROFS)
 
 
 class ToolyardError(Exception):
@@ -63,3 +70,33 @@ class StorageError(ToolyardError):
 
 class StorageUnwritable(StorageError):
     """The state is as good as it was, but nothing can be added to it."""
+
+    @classmethod
+    def from_os_error(cls, file: Path, error: OSError) -> Self:
+        """Say why a file cannot be written: the disk, the file system, or a missing right."""
+        if error.errno in FULL:
+            return cls(f"the disk is full: {file} cannot be written; free some space and try again")
+        for place in (next(one for one in file.absolute().parents if one.exists()), file):
+            if _is_mounted_read_only(place):
+                return cls(
+                    f"{place} is on a file system that is mounted read-only: remount it writable, or use another --home"
+                )
+            if place.exists() and not os.access(place, os.W_OK):
+                return cls(f"{place} is read-only for this user: make it writable, or use another --home")
+        return cls(f"{file} cannot be written ({error.strerror or error}): make the file and its folder writable")
+
+
+def is_disk_refusal(error: OSError) -> bool:
+    """Whether the system refused to write because the disk is full or read-only."""
+    return error.errno in _REFUSED
+
+
+def _is_mounted_read_only(place: Path) -> bool:
+    try:
+        return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+
+
+class StorageIndexDamaged(StorageError):
+    """The records of the state are whole, but an index that they are found by is not."""

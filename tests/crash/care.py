@@ -1,6 +1,7 @@
 """The rarer work of a home, until it is killed: ``python -m tests.crash.care PLACE POINT:N``.
 
-A key and an address are written, a plugin is put in place and taken away, a backup is made and restored.
+A key and an address are written, a plugin is put in place and taken away, the state is repaired, and a backup is made
+and restored.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ from toolyard.plugins.archive import claim
 from toolyard.plugins.install import FOLDER, remove
 from toolyard.protocol.store import Record
 from toolyard.storage.backup import back_up
+from toolyard.storage.repair import repair
 from toolyard.storage.restore import restore
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE
@@ -44,6 +46,8 @@ def main(place: Path) -> None:
     ack("installed")
     remove(Path(os.path.realpath(home / FOLDER / "Tool")), home, stamp="now")
     ack("removed")
+    repair(home / STATE, place / "before-repair")
+    ack("repaired")
     back_up(home, place / "backup.tar.gz")
     ack("backup")
     asyncio.run(keep(home, "second"))

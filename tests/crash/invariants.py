@@ -22,6 +22,7 @@ from toolyard.engine.ownership import is_alive
 from toolyard.plugins import census
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.store import Query
+from toolyard.storage.sqlite_rows import expand_body
 
 ORPHANS_S = 15.0  # R02 has 2 s; the machine of a test may be busy
 _OPEN = {"call": {"running"}, "task": {"waiting_callback"}, "approval": {"pending"}, "schedule": {"running"}}
@@ -60,7 +61,10 @@ def read(scene: Scene) -> Stored:
         rows = db.execute("SELECT kind, id, state, owner, body FROM records") if "records" in tables else ()
         events = db.execute("SELECT seq, type, data FROM events ORDER BY seq") if "events" in tables else ()
         return Stored(
-            [Row(kind, id_, state, owner, orjson.loads(body)) for kind, id_, state, owner, body in rows],
+            [
+                Row(kind, id_, state, owner, orjson.loads(expand_body(body, id_)))
+                for kind, id_, state, owner, body in rows
+            ],
             [(seq, type_, orjson.loads(data)) for seq, type_, data in events],
             str(integrity),
         )

@@ -15,7 +15,7 @@ from toolyard.storage.restore import finish, restore
 POINTS = ["key.before-link:1", "presence.before-replace:1", "presence.before-replace:2", "plugin.before-unpacked:1",
           "plugin.before-removal:1", "backup.before-rename:1", "restore.put-aside:1", "restore.put-aside:2",
           "restore.put-in-place:1", "restore.put-in-place:2", "restore.before-wait:1",
-          "restore.before-removal:1"]  # fmt: skip
+          "restore.before-removal:1", "repair.before-replace:1"]  # fmt: skip
 
 
 def things(file: Path) -> set[str]:

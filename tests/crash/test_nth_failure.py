@@ -147,16 +147,21 @@ class FaultyConnection(sqlite3.Connection):
     left = 0
     said = ""
 
+    def _fault(self) -> sqlite3.OperationalError:
+        fault = sqlite3.OperationalError(self.said)
+        fault.sqlite_errorcode = sqlite3.SQLITE_FULL if "full" in self.said else sqlite3.SQLITE_IOERR
+        return fault
+
     def execute(self, *arguments: Any) -> sqlite3.Cursor:
         type(self).left -= 1
         if type(self).left == 0:
-            raise sqlite3.OperationalError(self.said)
+            raise self._fault()
         return super().execute(*arguments)
 
     def executemany(self, *arguments: Any) -> sqlite3.Cursor:
         type(self).left -= 1
         if type(self).left == 0:
-            raise sqlite3.OperationalError(self.said)
+            raise self._fault()
         return super().executemany(*arguments)
 
 

@@ -23,7 +23,7 @@ COMMITS = 42
 PAGE = 4096
 _HEADER, _FRAME = 32, 24 + PAGE  # of the log
 TEARS = 20 if SOAK else 1
-LARGE = 1_100_000  # four of them, and the log is folded into the file and begun anew
+LARGE = 1_100_000  # bytes that cannot be compressed; four of them, and the log is folded into the file, begun anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ async def answered(place: Path) -> list[Answered]:
             state="open",
             created=1,
             updated=1,
-            body={"text": "x" * (LARGE if number % 8 == 7 else 9)},
+            body={"text": random.Random(number).randbytes(LARGE if number % 8 == 7 else 9).hex()},
         )
         lasting = name.startswith("lasting")
         assert await store.commit([made], [NewEvent(type=name, at=1.0)], lasting=lasting)

@@ -5,13 +5,17 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from random import Random, randbytes
 
 import pytest
 
 from tests import postgres
 from tests.fakes import FakeClock
+from toolyard.app import Yard
+from toolyard.config import load
 from toolyard.engine import retention
 from toolyard.engine.retention import ENDED, EVENTS_S, KEPT_S, Retention, Swept
+from toolyard.plugin_source import Outside
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import used_bytes
@@ -91,12 +95,12 @@ async def test_ended_things_and_events_are_forgotten_when_they_are_old_and_nothi
 
 
 @pytest.mark.requirement("p:P6")
-async def test_a_state_that_is_too_large_loses_its_oldest_first_and_never_what_is_fresh(tmp_path: Path) -> None:
+async def test_a_state_that_is_too_large_loses_its_oldest_first(tmp_path: Path) -> None:
     clock, file = FakeClock(), tmp_path / "state.db"
     store = SqliteStore(file)
     now = clock.now().timestamp()
     for hours in range(100):
-        body = {"filler": "x" * 20_000}
+        body = {"filler": randbytes(10_000).hex()}
         assert await store.commit([record("result", f"{hours:02}", "kept", now - hours * 3600, body=body)])
 
     async def used() -> int:
@@ -108,10 +112,55 @@ async def test_a_state_that_is_too_large_loses_its_oldest_first_and_never_what_i
     assert await used() <= whole // 2
     left = [one.id for one in await store.find("result", Query(), limit=200)]
     assert left == sorted(left)[: len(left)]
-    await Retention(store, clock, used=used, max_bytes=1).sweep()
-    left = [one.id for one in await store.find("result", Query(), limit=200)]
-    assert left == ["00", "01"]  # what is younger than an hour stays, however large
     await store.close()
+
+
+@pytest.mark.requirement("state:size")
+async def test_the_limit_holds_for_what_is_younger_than_an_hour_and_whole_results_go_before_calls(
+    tmp_path: Path,
+) -> None:
+    clock, file = FakeClock(), tmp_path / "state.db"
+    store = SqliteStore(file)
+    now = clock.now().timestamp()
+    for minutes in range(60):
+        for kind, state, size in (("call", "success", 100), ("result", "kept", 10_000), ("call", "running", 100)):
+            made = record(
+                kind, f"{minutes:02} {state}", state, now - minutes * 60, body={"filler": randbytes(size).hex()}
+            )
+            assert await store.commit([made], [NewEvent(type="e", at=now - minutes * 60)])
+
+    async def used() -> int:
+        return used_bytes(file)
+
+    whole = await used()
+    swept = await Retention(store, clock, used=used, max_bytes=whole // 2).sweep()
+    assert (await used() <= whole // 2, swept.fits) == (True, True)
+    assert await store.count("call", Query(states=("success",))) == 60
+    left = [one.id for one in await store.find("result", Query(), limit=200)]
+    assert left == [f"{minutes:02} kept" for minutes in range(len(left))]
+    assert 0 < len(left) < 40
+    swept = await Retention(store, clock, used=used, max_bytes=1).sweep()
+    assert (swept.fits, swept.whole) == (False, True)
+    counts = [await store.count(kind, Query()) for kind in ("result", "call")]
+    assert counts == [1, 61], "what runs stays, and what ended at this very moment"
+    await store.close()
+
+
+@pytest.mark.requirement("state:size")
+async def test_a_file_that_is_written_again_and_again_takes_little_room_in_the_state(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    words, written, content = Random(1), 0, ""
+    async with Yard(load(tmp_path / "project", tmp_path / "home"), outside=Outside(outlives=True)) as yard:
+        for _ in range(40):
+            content = "\n".join(" ".join(f"word{words.randrange(3000)}" for _ in range(10)) for _ in range(300))
+            written += len(content)
+            envelope = await yard.call("Write", {"file_path": "a.txt", "content": content})
+            assert envelope.status == "success"
+        call = (await yard.journal.page(Query(), limit=1))[0]
+        told = await yard.journal.get(call.id)
+    assert told is not None
+    assert told["arguments"] == {"file_path": "a.txt", "content": content}
+    assert used_bytes(tmp_path / "home/state.db") < 3 * written  # 8 times as much before bodies were compressed
 
 
 @pytest.mark.requirement("p:P6")

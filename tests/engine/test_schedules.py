@@ -1,8 +1,12 @@
 """Calls that run later."""
 
 import asyncio
+import sqlite3
+import struct
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,13 +15,14 @@ import pytest
 from tests.engine.held import HeldStore, cancelled
 from tests.fakes import FakeClock
 from toolyard.engine.schedules import Schedules, State
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageIndexDamaged
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Query, Record
+from toolyard.protocol.store import Place, Query, Record, Store
 from toolyard.storage.memory import MemoryStore
+from toolyard.storage.sqlite import SqliteStore
 
 ZONE = ZoneInfo("Asia/Shanghai")
 
@@ -31,7 +36,7 @@ def outcome(error: str = "") -> Outcome:
 
 
 class Bench:
-    def __init__(self, store: MemoryStore | None = None, clock: FakeClock | None = None) -> None:
+    def __init__(self, store: Store | None = None, clock: FakeClock | None = None) -> None:
         self.store, self.clock = store or MemoryStore(), clock or FakeClock()
         self.ran: list[ToolCall] = []
         self.work: Callable[[ToolCall], Awaitable[Outcome]] = self._done
@@ -573,3 +578,56 @@ async def test_a_schedule_keeps_the_chat_that_made_it_through_every_change() -> 
     changed = await bench.schedules.change(made.id, by_hand, at="2026-11-15-19:00")
     assert changed is not None
     assert [bench.schedules.to_dict(one)["chat"] for one in (made, changed)] == ["tea-time", "tea-time"]
+
+
+@pytest.mark.requirement("schedule:damaged-index")
+async def test_a_schedule_whose_index_lost_it_is_run_or_the_damage_is_told(tmp_path: Path) -> None:
+    file, clock = tmp_path / "state.db", FakeClock()
+    bench = Bench(SqliteStore(file), clock)
+    added = await bench.add()
+    await bench.store.close()
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+        (page,) = db.execute("SELECT pageno FROM dbstat WHERE name = 'records_by_due'").fetchone()
+    content = bytearray(file.read_bytes())
+    assert added.due is not None
+    at = content.index(b"schedule" + struct.pack(">i", int(added.due)), (page - 1) * size) + len("schedule")
+    content[at : at + 4] = struct.pack(">i", 2**31 - 1)  # as far as its index knows, it is due in a long time
+    file.write_bytes(content)
+    bench = Bench(SqliteStore(file), clock)
+    clock.advance(31 * 60)
+    assert await bench.tick() == 0, "the damage is not what this test is about"
+    try:
+        told = ", ".join(await bench.schedules.run_missed())
+    except StorageIndexDamaged as error:  # an SQLite that does not change a record whose index is wrong
+        told = str(error)
+    assert added.id in told or "doctor --repair" in told
+    await bench.schedules.drain()
+    await bench.store.close()
+
+
+@pytest.mark.requirement("schedule:damaged-index")
+async def test_a_host_looks_at_every_schedule_when_it_starts_to_serve() -> None:
+    class Forgetful(MemoryStore):
+        """As one whose index of due times is empty."""
+
+        async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+            return [] if query.due_until is not None else await super().find(kind, query, limit=limit, after=after)
+
+    bench = Bench(Forgetful())
+    ran = asyncio.Event()
+
+    async def work(call: ToolCall) -> Outcome:
+        ran.set()
+        return outcome()
+
+    bench.work = work
+    await bench.add()
+    bench.clock.advance(31 * 60)
+    serving = asyncio.create_task(bench.schedules.serve())
+    async with asyncio.timeout(60):
+        await ran.wait()
+    serving.cancel()
+    await asyncio.wait([serving])
+    await bench.schedules.drain()

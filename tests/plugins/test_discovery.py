@@ -9,10 +9,11 @@ import pytest
 
 from tests.fakes import bounded_work
 from tests.plugins.folders import PROGRAMS, make_plugin, manifest_text, plugins_in
+from toolyard.doctor import examine
 from toolyard.plugins.command_line import Programs
 from toolyard.plugins.discovery import Changes, Plugins
 from toolyard.plugins.plugin import Origin, Plugin, State
-from toolyard.plugins.roots import Root, folders_of, roots_of, shipped_folder
+from toolyard.plugins.roots import MAX_FOLDERS, Root, folders_of, roots_of, shipped_folder
 from toolyard.plugins.trust import Trust
 
 
@@ -426,3 +427,23 @@ def test_each_folder_is_one_plugin_however_often_it_is_found(root: Path) -> None
     folder = make_plugin(root, "Some")
     found = list(folders_of([Root(root, Origin.PROJECT), Root(folder, Origin.GIVEN), Root(root, Origin.HOME)]))
     assert found == [(folder, Origin.PROJECT, None)]
+
+
+@pytest.mark.requirement("plugin:left-out")
+def test_what_is_left_out_of_a_folder_with_too_many_plugins_is_told(tmp_path: Path) -> None:
+    folder, many = tmp_path / "home/plugins", MAX_FOLDERS + 3
+    for number in reversed(range(many)):
+        (folder / f"P{number:05}").mkdir(parents=True)
+    (folder / "P").mkdir()  # comes first
+    found = list(folders_of([Root(folder, Origin.HOME)]))
+    paths = [path.name for path, _, problem in found if not problem]
+    assert paths == ["P", *(f"P{number:05}" for number in range(MAX_FOLDERS - 1))]
+    message = f"4 of its {many + 1} folders are left out: all after 'P{MAX_FOLDERS - 2:05}'"
+    assert [(path, problem.message) for path, _, problem in found if problem] == [(folder, message)]
+    plugins = refreshed(plugins_in(folder, home=tmp_path / "home"))
+    assert [(one.state, one.reason) for one in plugins.all if one.folder == folder] == [(State.BROKEN, message)]
+    (tmp_path / "project").mkdir()
+    checks = list(examine(str(tmp_path / "project"), str(tmp_path / "home")))
+    (told,) = [one for one in checks if one.name == "plugins"]
+    assert (told.health, told.detail) == ("warn", f"{folder}: {message}")
+    assert told.fix == f"Keep at most {MAX_FOLDERS} plugins in one folder."

@@ -12,7 +12,7 @@ from tests.fakes import Endless, FakeClock, FakeTool
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import ASYNC, expecting
 from toolyard.engine.journal import ENDED, RUNNING
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
@@ -257,7 +257,7 @@ async def test_a_full_disk_refuses_work_and_is_over_when_there_is_room(
     running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def full(*_: object, **__: object) -> bool:
-        raise StorageError("the disk is full: state.db cannot be written; free some space and try again")
+        raise StorageUnwritable("the disk is full: state.db cannot be written; free some space and try again")
 
     with monkeypatch.context() as patched:
         patched.setattr(running_server.yard.store, "commit", full)
@@ -278,7 +278,7 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
 
     async def full(*changes: object, **__: object) -> bool:
         tried.append(changes)
-        raise StorageError("the disk is full: state.db cannot be written; free some space and try again")
+        raise StorageUnwritable("the disk is full: state.db cannot be written; free some space and try again")
 
     async with serving(tmp_path, Options(port=0, clock=clock)) as running:
         with monkeypatch.context() as patched:

@@ -8,12 +8,13 @@ import importlib
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import click
 
 from toolyard import __version__
 from toolyard.cli.options import Common, common_options
-from toolyard.errors import ToolyardError
+from toolyard.errors import StorageUnwritable, ToolyardError, is_disk_refusal
 
 _COMMANDS = {
     "serve": ("toolyard.cli.serve", "Run the server."),
@@ -90,5 +91,11 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001 a bug of ours: one line for people, the rest for --verbose
         if "--verbose" in sys.argv or "-v" in sys.argv:
             traceback.print_exc()
-        click.echo(f"toolyard: a bug in Toolyard: {type(error).__name__}: {error} (--verbose shows where)", err=True)
+        click.echo(f"toolyard: {_describe(error)}", err=True)
         sys.exit(1)
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, OSError) and is_disk_refusal(error):
+        return str(StorageUnwritable.from_os_error(Path(str(error.filename or Path.cwd() / "a file")), error))
+    return f"a bug in Toolyard: {type(error).__name__}: {error} (--verbose shows where)"

@@ -1,5 +1,6 @@
 """``toolyard doctor``: what is wrong here, and how to mend it."""
 
+import itertools
 import sys
 from dataclasses import asdict
 
@@ -7,17 +8,24 @@ import click
 
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import print_json
-from toolyard.doctor import Health, examine
+from toolyard.doctor import Health, examine, repair_state
+from toolyard.engine.clock import SystemClock
 
 _MARKS = {Health.OK: ("✓", "green"), Health.WARN: ("!", "yellow"), Health.FAIL: ("✗", "red")}
 
 
 @click.command("doctor", short_help="Say what is wrong on this machine and how to mend it.")
+@click.option("--repair", is_flag=True, help="Rebuild a damaged state from its records first; no server may run.")
 @common_options
-def command(common: Common) -> None:
-    """Say what is wrong on this machine and how to mend it. Exits 1 when something must be mended."""
+def command(common: Common, repair: bool) -> None:
+    """Say what is wrong on this machine and how to mend it. Exits 1 when something must be mended.
+
+    With --repair the indexes of a damaged state are built anew. The state as it was is kept in a folder of the home.
+    """
     checks = []
-    for check in examine(common.project, common.home):
+    stamp = SystemClock().now().strftime("%Y%m%d-%H%M%S")
+    repairs = [repair_state(common.project, common.home, stamp)] if repair else []
+    for check in itertools.chain(repairs, examine(common.project, common.home)):
         checks.append(check)
         if not common.json:
             mark, colour = _MARKS[check.health]

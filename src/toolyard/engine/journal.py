@@ -17,7 +17,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
-from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.errors import StorageError
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.failure import Reason, code_of
@@ -79,9 +79,8 @@ class _Running(NamedTuple):
 
 
 class Journal:
-    def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask, required: bool = True) -> None:
-        """``required``: a call that cannot be recorded does not run; else it runs and a warning is logged."""
-        self._store, self._clock, self._owner, self._mask, self._required = store, clock, owner, mask, required
+    def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask) -> None:
+        self._store, self._clock, self._owner, self._mask = store, clock, owner, mask
         self._open: dict[str, _Running] = {}
         self._late: deque[tuple[_Running, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
 
@@ -90,12 +89,22 @@ class Journal:
         return self._store.straight
 
     async def started(self, call: ToolCall) -> None:
-        try:
-            await self._start(call)
-        except StorageUnwritable as error:
-            if self._required:
-                raise
-            _log.warning("%s is not recorded: %s", call.id, error)
+        """Record a call before it runs. Raises StorageError, and then the call does not run."""
+        now = self._now()
+        arguments = self._arguments(call)
+        written = json_bytes(arguments)
+        record = Record(
+            kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
+            key=call.retry_of, owner=self._owner, text=f"{call.tool} {_searched(written)}",
+            body={
+                "arguments": shorten_value(arguments), "origin": call.origin.value, "maid": call.maid,
+                "chat": call.chat or None, **({"retry_of": call.retry_of} if call.retry_of else {}),
+            },
+        )  # fmt: skip
+        event = NewEvent(type="call.started", at=now, data=_told(record))
+        if await self._store.commit([record], [event], lasting=False):
+            self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size, len(written))
+        crashpoint("journal.started")
 
     async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> bool:
         """``also`` is stored with it, or not at all. What was done is told to the caller in any case."""
@@ -124,23 +133,6 @@ class Journal:
             _log.error("the end of %s is not recorded yet: %s", end[0].record.id, error)
             return False
         return True
-
-    async def _start(self, call: ToolCall) -> None:
-        now = self._now()
-        arguments = self._arguments(call)
-        written = json_bytes(arguments)
-        record = Record(
-            kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
-            key=call.retry_of, owner=self._owner, text=f"{call.tool} {_searched(written)}",
-            body={
-                "arguments": shorten_value(arguments), "origin": call.origin.value, "maid": call.maid,
-                "chat": call.chat or None, **({"retry_of": call.retry_of} if call.retry_of else {}),
-            },
-        )  # fmt: skip
-        event = NewEvent(type="call.started", at=now, data=_told(record))
-        if await self._store.commit([record], [event], lasting=False):
-            self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size, len(written))
-        crashpoint("journal.started")
 
     async def _finish(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> None:
         now, record = self._now(), call.record

@@ -5,13 +5,14 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import IO
 from uuid import uuid4
 
-from toolyard.errors import AlreadyOwned, StorageError
+from toolyard.errors import AlreadyOwned, StorageUnwritable
 from toolyard.protocol.store import Place, Query, Record, Store
 
 LOCK = "owner.lock"
@@ -103,15 +104,15 @@ class OwnerLock:
             home.mkdir(parents=True, exist_ok=True, mode=0o700)
             file = (home / LOCK).open("a+", encoding="utf-8")
         except OSError as error:
-            raise StorageError(f"{home} cannot be written ({error.strerror}): use another --home") from error
+            raise StorageUnwritable.from_os_error(home / LOCK, error) from error
         if not _locked(file):
             file.seek(0)
             who = file.read().strip() or "another process"
             file.close()
             raise AlreadyOwned(f"{home} belongs to a running Toolyard ({who}): stop it first, or use another --home")
-        file.truncate(0)
-        file.write(f"process {os.getpid()}")
-        file.flush()
+        with suppress(OSError):  # a full disk; the lock holds anyway, and whoever needs room says so
+            os.ftruncate(file.fileno(), 0)
+            os.write(file.fileno(), f"process {os.getpid()}".encode())
         return cls(file)
 
     def release(self) -> None:

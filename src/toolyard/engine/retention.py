@@ -1,6 +1,7 @@
 """What is forgotten, and when: ended things after ``kept_s``, events after ``EVENTS_S``, and earlier when the state
-has grown beyond ``max_bytes``. The keys of idempotent requests stay for their day however large the state is; the
-answers that are kept for them go with the rest.
+has grown beyond ``max_bytes``: then the oldest go first. Of what is younger than an hour the whole results of calls go
+before the calls themselves, because they take most of the room. The keys of idempotent requests stay for their day
+however large the state is; the answers that are kept for them go with the rest.
 
 What has not ended is never forgotten. A sweep takes small steps with a pause after each, so that it shares the store
 with heavy writers of this and of other processes; one sweep forgets at most ``MAX_STEPS`` pages and leaves the rest to
@@ -8,7 +9,8 @@ the next. Space that is freed is used again by what comes.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -18,12 +20,15 @@ from toolyard.engine.clock import Clock
 from toolyard.protocol import approval, task
 from toolyard.protocol.store import Store
 
+_log = logging.getLogger(__name__)
 KEPT_S: Final = 30 * 86_400.0
 EVENTS_S: Final = 7 * 86_400.0
 MAX_BYTES: Final = 2 * 2**30
 MAX_STEPS: Final = 2000
-_SHORTEST_S = 3600.0  # what is younger stays, however large it is
+_FRESH_S = 3600.0  # of what is younger, the bulky goes first
 _SHORTER = 0.9  # each time the state is still too large
+_MUCH_SHORTER = 0.5  # the same for what is fresh
+_NO_TIME_S = 1.0  # what is shorter counts as nothing
 _PAGE = 200
 _EVENTS_PAGE = 2000
 _PAUSE_S = 0.005  # another process gets the lock of the file in between
@@ -41,6 +46,8 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     schedules.KIND: tuple(state for state in schedules.State if state not in _AWAITED),
 }
 
+_BULKY = (journal.RESULT, backend.KIND)
+
 Used = Callable[[], Awaitable[int]]
 """The bytes that the records and events of a store take now."""
 
@@ -50,6 +57,7 @@ class Swept:
     records: int
     events: int
     whole: bool  # False: there was more than one sweep takes
+    fits: bool = True  # False: the rest is still larger than it may be
 
 
 class Retention:
@@ -68,30 +76,57 @@ class Retention:
     async def sweep(self) -> Swept:
         """Forget what is too old, then what is oldest until the rest fits."""
         steps = _Steps(MAX_STEPS)
-        kept = self._kept_s
-        records, events = await self._forget(steps, kept, EVENTS_S)
-        while steps.left and kept > _SHORTEST_S and await self._too_large():
-            kept = max(_SHORTEST_S, kept * _SHORTER)
-            more, told = await self._forget(steps, kept, min(kept, EVENTS_S))
+        records, events = await self._forget(steps, _Limit(tuple(ENDED), self._kept_s, EVENTS_S))
+        fits = not await self.is_too_large()
+        for limit in self._stricter_limits():
+            if fits or not steps.left:
+                break
+            more, told = await self._forget(steps, limit)
             records, events = records + more, events + told
-        return Swept(records=records, events=events, whole=bool(steps.left))
+            fits = not await self.is_too_large()
+        if steps.left and not fits:
+            _log.warning(
+                "the state is larger than it may be, though all that has ended is forgotten: raise history_mib"
+            )
+        return Swept(records=records, events=events, whole=bool(steps.left), fits=fits)
 
-    async def _too_large(self) -> bool:
+    async def is_too_large(self) -> bool:
         return self._used is not None and await self._used() > self._max_bytes
 
-    async def _forget(self, steps: "_Steps", kept_s: float, events_s: float) -> tuple[int, int]:
+    def _stricter_limits(self) -> "Iterator[_Limit]":
+        """What to forget while the state is too large, in turn."""
+        kept_s = self._kept_s
+        while kept_s > _FRESH_S:
+            kept_s = max(_FRESH_S, kept_s * _SHORTER)
+            yield _Limit(tuple(ENDED), kept_s, min(kept_s, EVENTS_S))
+        for kinds in (_BULKY, tuple(ENDED)):
+            fresh_s = min(kept_s, _FRESH_S)
+            while fresh_s:
+                fresh_s = fresh_s * _MUCH_SHORTER if fresh_s > _NO_TIME_S else 0.0
+                yield _Limit(kinds, fresh_s, EVENTS_S if kinds is _BULKY else fresh_s)
+
+    async def _forget(self, steps: "_Steps", limit: "_Limit") -> tuple[int, int]:
         now = self._clock.now().timestamp()
         records = 0
-        for kind, states in ENDED.items():
-            records += await self._remove(steps, kind, now - kept_s, states)
-        answers_s = min(kept_s, idempotency.KEPT_S)
+        for kind in limit.kinds:
+            records += await self._remove(steps, kind, now - limit.kept_s, ENDED[kind])
+        answers_s = min(limit.kept_s, idempotency.KEPT_S)
         records += await self._remove(steps, idempotency.RESPONSE, now - answers_s, (idempotency.KEPT,))
         records += await self._remove(steps, idempotency.KIND, now - idempotency.KEPT_S, idempotency.ENDED)
-        forget = partial(self._store.forget_events, now - events_s, limit=_EVENTS_PAGE)
+        forget = partial(self._store.forget_events, now - limit.events_s, limit=_EVENTS_PAGE)
         return records, await steps.take(forget, _EVENTS_PAGE)
 
     async def _remove(self, steps: "_Steps", kind: str, before: float, states: Sequence[str]) -> int:
         return await steps.take(partial(self._store.remove, kind, before, states=states, limit=_PAGE), _PAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limit:
+    """How long ended things of some kinds are kept, and events."""
+
+    kinds: tuple[str, ...]
+    kept_s: float
+    events_s: float
 
 
 @dataclass

@@ -7,6 +7,7 @@ when it runs.
 """
 
 import asyncio
+import itertools
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -35,6 +36,7 @@ __all__ = ["GRACE_S", "KIND", "Schedules", "State"]
 _log = logging.getLogger(__name__)
 GRACE_S: Final = 3600.0
 _LOOK_S = 1.0  # the wall clock may jump, so no wait is longer
+_LOOKS_PER_SCAN = 60  # looks at what is due, after which every schedule is looked at
 _PAGE = 200
 
 Approve = Callable[[ToolCall], Awaitable[str]]
@@ -184,12 +186,28 @@ class Schedules:
             claimed += [record.id for record in due if await whole(self._claim(record, now))]
         return claimed
 
+    async def run_missed(self) -> list[str]:
+        """As ``tick``; then claim what is due but was not found so, because the store's index of due times is damaged.
+
+        Those are looked for by their state, which is another index. Which they were.
+        """
+        missed: list[str] = []
+        now, after = self._clock.now().timestamp(), None
+        await self.tick()
+        while page := await self._store.find(KIND, Query(states=(State.SCHEDULED,)), limit=_PAGE, after=after):
+            after = Place(created=page[-1].created, id=page[-1].id)
+            for record in page:
+                if record.due is not None and record.due <= now and await whole(self._claim(record, now)):
+                    _log.error("%s was due, but not found so: the state is damaged; see 'toolyard doctor'", record.id)
+                    missed.append(record.id)
+        return missed
+
     async def serve(self) -> None:
         """Until it is cancelled. Runs that have begun go on: ``drain`` waits for them, ``close`` stops them."""
         self._serving_since = self._clock.now().timestamp()
-        while True:
+        for look in itertools.count():
             try:
-                await self.tick()
+                await (self.tick() if look % _LOOKS_PER_SCAN else self.run_missed())
                 self._refused = False
             except StorageError as error:  # a full disk passes; what is due stays due
                 self._refused = True

@@ -3,17 +3,21 @@
 The order is: those given for this run, the home's, the project's, the shipped one; within one by name. Of plugins with
 one name the first wins, so the owner's own comes before the one that ships. A folder that is
 itself a plugin counts as one. Hidden folders are not looked at. A root that does not exist costs two ``stat`` calls.
+Of a root with more than ``MAX_FOLDERS`` the first by name count, and the root itself is listed with how many do not.
 """
 
+import itertools
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from toolyard.plugins.plugin import Origin, Problem
 from toolyard.plugins.plugin_files import signature_of
 
-_MAX_FOLDERS = 2000  # in one root
+MAX_FOLDERS: Final = 2000  # in one root
+_MAX_ENTRIES = 100_000  # of one root that are looked at to find them
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,10 @@ def shipped_folder() -> Path | None:
 
 
 def folders_of(roots: Sequence[Root]) -> Iterator[tuple[Path, Origin, Problem | None]]:
-    """Every folder that may be a plugin, by its real path, each once; a dead link by its own path, with a problem."""
+    """Every folder that may be a plugin, by its real path, each once; a dead link by its own path, with a problem.
+
+    A root of which some are left out is there too, with that problem.
+    """
     shipped = {os.path.realpath(root.folder) for root in roots if root.origin is Origin.SHIPPED}
     seen: set[str] = set()
     for root in roots:
@@ -64,16 +71,20 @@ def _inside(root: str) -> Iterator[tuple[str, Problem | None]]:
         return
     try:
         with os.scandir(root) as listing:
-            entries = [entry for _, entry in zip(range(_MAX_FOLDERS), listing, strict=False)]
+            entries = [entry for entry in itertools.islice(listing, _MAX_ENTRIES) if _may_be_plugin(entry)]
     except OSError:
         return
-    for entry in sorted(entries, key=lambda entry: entry.name):
-        if entry.name.startswith("."):
-            continue
-        if entry.is_symlink():
-            yield _linked(entry.path)
-        elif entry.is_dir():
-            yield entry.path, None
+    entries.sort(key=lambda entry: entry.name)
+    for entry in entries[:MAX_FOLDERS]:
+        yield _linked(entry.path) if entry.is_symlink() else (entry.path, None)
+    if len(entries) > MAX_FOLDERS:
+        last = entries[MAX_FOLDERS - 1].name
+        message = f"{len(entries) - MAX_FOLDERS} of its {len(entries)} folders are left out: all after '{last}'"
+        yield root, Problem(message=message, fix=f"keep at most {MAX_FOLDERS} plugins in one folder")
+
+
+def _may_be_plugin(entry: "os.DirEntry[str]") -> bool:
+    return not entry.name.startswith(".") and (entry.is_symlink() or entry.is_dir())
 
 
 def _linked(path: str) -> tuple[str, Problem | None]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import ConfigError
+from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.protocol.json import JsonObject
 
 _MAX_BYTES = 64 * 2**20
@@ -38,7 +38,7 @@ class StateFile:
         return self._value
 
     def change(self, edit: Callable[[JsonObject], None]) -> None:
-        """Write the file as ``edit`` leaves its content; raises ConfigError when it cannot be read or written."""
+        """Write the file as ``edit`` leaves its content; raises ConfigError and StorageUnwritable."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with turn(self.path.with_name(f".{self.path.name}.lock")):
@@ -48,7 +48,7 @@ class StateFile:
                 edit(value)
                 write_private(self.path, json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass"))
         except OSError as error:
-            raise ConfigError(f"{self.path} cannot be written: {error.strerror}") from error
+            raise StorageUnwritable.from_os_error(self.path, error) from error
 
     def _load(self) -> tuple[JsonObject, str]:
         try:

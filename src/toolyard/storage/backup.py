@@ -8,7 +8,6 @@ Reading takes nothing on trust: a bit that was changed, a header that is damaged
 """
 
 import contextlib
-import errno
 import gzip
 import os
 import shutil
@@ -21,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Final, NoReturn, Self
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.errors import FULL, StorageError, StorageUnwritable
 from toolyard.storage.state_file import STATE, copy
 
 NAMES: Final = (
@@ -35,7 +34,6 @@ MAX_BYTES: Final = 16 * 2**30
 _CHUNK = 2**20
 _MAX_PATH = 1000
 _MAX_HEADER = 8192  # of a name of _MAX_PATH characters, whatever they are
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class _Member(tarfile.TarInfo):
@@ -140,7 +138,7 @@ def needs_room() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in _FULL:
+        if error.errno not in FULL:
             raise
         raise StorageUnwritable(
             "the disk is full: there is no room for what is in the backup; free some space and try again"
@@ -152,7 +150,7 @@ def draft_folder(where: Path) -> Iterator[Path]:
     try:
         draft = Path(tempfile.mkdtemp(prefix=".toolyard-", dir=where))
     except OSError as error:
-        raise StorageError(f"{where} cannot be written: {error.strerror}") from error
+        raise StorageUnwritable.from_os_error(where / "x", error) from error
     try:
         yield draft
     finally:

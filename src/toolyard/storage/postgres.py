@@ -16,7 +16,7 @@ from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.search_words import list_prefixes, list_words
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
 from toolyard.storage.postgres_bell import POLL_S, Bell
-from toolyard.storage.postgres_schema import prepare
+from toolyard.storage.postgres_schema import check_server, latest_format, migrate
 from toolyard.storage.postgres_server import Server
 from toolyard.storage.postgres_writer import CHANNEL, Writer
 
@@ -39,10 +39,11 @@ class PostgresStore:
 
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":
-        """StorageError when the database cannot be reached or used; its tables are made if they are missing."""
+        """StorageError when the database cannot be reached or used; its tables are brought to the latest format."""
         server = await Server.at(url)
         try:
-            await server.run(lambda db: prepare(db, server.place))
+            if await server.run(lambda db: check_server(db, server.place)) < latest_format():
+                await server.run_alone(lambda db: migrate(db, server.place))
         except BaseException:
             await server.close()
             raise

@@ -1,22 +1,32 @@
-"""The tables of the shared store, and how they come into a database.
+"""The tables of the shared store, format by format, and how a database comes to the latest.
 
 They stand in a schema of their own, ``toolyard``, so that one database can serve other programs too. Hosts that start
-at the same moment make them once: whoever has the advisory lock does it, the others find it done.
+at the same moment migrate once: whoever has the advisory lock does it, the others find it done. Before the tables of an
+older format are changed they are copied to the schema ``toolyard_format_N``, in the same transaction, so the copy is
+whole and as of that moment; one transaction also means that a crash leaves the old format or the new one. Hosts of an
+older version must be stopped first: one that still writes waits until the migration is over.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from toolyard.errors import StorageError
+from toolyard.storage.migration import Migration
 
 if TYPE_CHECKING:
+    import asyncpg
     from asyncpg.pool import PoolConnectionProxy
 
-VERSION = 1
+_log = logging.getLogger(__name__)
 OLDEST_SERVER = 14  # nobody mends older ones any more
 _LOCK = 0x746F6F6C79617264  # "toolyard"
+_MIGRATE_S = 3600.0  # for a migration, and for another host's
 
 # COLLATE "C": the order of bytes, as in the other stores and whatever language the database speaks.
-SCHEMA = """
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "the tables of records, events and writers",
+        """
 CREATE SCHEMA IF NOT EXISTS toolyard;
 CREATE TABLE toolyard.records (
     kind text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL,
@@ -47,12 +57,18 @@ CREATE TABLE toolyard.writers (
     seen timestamptz NOT NULL DEFAULT now()
 ) WITH (fillfactor = 50);
 CREATE TABLE toolyard.format (version integer NOT NULL);
-INSERT INTO toolyard.format VALUES (1);
-"""
+INSERT INTO toolyard.format VALUES (0);
+""",
+    ),
+)
 
 
-async def prepare(db: "PoolConnectionProxy", place: str) -> None:
-    """Make the tables that are missing; StorageError when this database cannot be used."""
+def latest_format() -> int:
+    return len(MIGRATIONS)
+
+
+async def check_server(db: "PoolConnectionProxy", place: str) -> int:
+    """Return the format of the tables, 0 where there are none; StorageError when this database cannot be used."""
     if (server := db.get_server_version()).major < OLDEST_SERVER:
         raise StorageError(f"{place} is PostgreSQL {server.major}: Toolyard needs {OLDEST_SERVER} or newer")
     if (encoding := await db.fetchval("SHOW server_encoding")) != "UTF8":
@@ -60,19 +76,48 @@ async def prepare(db: "PoolConnectionProxy", place: str) -> None:
             f"{place} keeps text as {encoding}, which cannot hold every text: "
             "make a database with CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0"
         )
-    if await _version(db) < VERSION:
-        async with db.transaction():
-            await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-            if await _version(db) < VERSION:  # another host may have been faster
-                await db.execute(SCHEMA)
-    if (version := await _version(db)) > VERSION:
+    if (version := await _read_format(db)) > latest_format():
         raise StorageError(
-            f"{place} was written by a newer Toolyard (format {version}, this one knows {VERSION}): "
+            f"{place} was written by a newer Toolyard (format {version}, this one knows {latest_format()}): "
             "use that version on this host, or restore a backup into another database"
         )
+    return version
 
 
-async def _version(db: "PoolConnectionProxy") -> int:
+async def migrate(db: "asyncpg.Connection", place: str) -> None:
+    """Bring the tables to the latest format, unless another host was faster. ``db`` is the caller's alone."""
+    async with db.transaction():
+        await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK, timeout=_MIGRATE_S)
+        version = await _read_format(db)
+        if version >= latest_format():
+            return
+        if version:
+            await db.execute(_copy_sql(version, await _tables(db)), timeout=_MIGRATE_S)
+        for migration in MIGRATIONS[version:]:
+            await db.execute(migration.sql, timeout=_MIGRATE_S)
+        await db.execute("UPDATE toolyard.format SET version = $1", latest_format())
+    if version:
+        said = "%s was brought from format %d to %d; as it was, it is in the schema toolyard_format_%d"
+        _log.warning(said, place, version, latest_format(), version)
+
+
+async def _tables(db: "asyncpg.Connection") -> list[str]:
+    rows = await db.fetch("SELECT quote_ident(tablename) FROM pg_tables WHERE schemaname = 'toolyard' ORDER BY 1")
+    return [name for (name,) in rows]
+
+
+def _copy_sql(version: int, tables: list[str]) -> str:
+    """Return the statements that keep the tables as they are, in place of a copy from an earlier time."""
+    copy = f"toolyard_format_{version}"
+    locks = ", ".join(f"toolyard.{table}" for table in tables)
+    kept = (f"CREATE TABLE {copy}.{table} AS TABLE toolyard.{table};" for table in tables)
+    return (
+        f"LOCK TABLE {locks} IN ACCESS EXCLUSIVE MODE; "
+        f"DROP SCHEMA IF EXISTS {copy} CASCADE; CREATE SCHEMA {copy}; {' '.join(kept)}"
+    )
+
+
+async def _read_format(db: "PoolConnectionProxy | asyncpg.Connection") -> int:
     """0 where there is nothing yet."""
     # Not to_regclass: it may still remember, while waiting for the lock, that there was nothing.
     if not await db.fetch("SELECT FROM pg_tables WHERE schemaname = 'toolyard' AND tablename = 'format'"):

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageUnwritable
 
 try:
     import asyncpg
@@ -64,6 +64,8 @@ _FIXES: tuple[tuple[type[Exception], str], ...] = (
     (asyncpg.OperatorInterventionError, "the server is stopping or starting: try again in a moment"),
 )
 
+_UNWRITABLE = (asyncpg.DiskFullError, asyncpg.ReadOnlySQLTransactionError)
+
 T = TypeVar("T")
 
 
@@ -103,6 +105,17 @@ class Server:
             raise fault(self.place, error) from error
         raise fault(self.place, trouble) from trouble
 
+    async def run_alone(self, work: Callable[[asyncpg.Connection], Awaitable[T]]) -> T:
+        """Run long work once, on a connection of its own without the limits of the others. Raises StorageError."""
+        try:
+            db = await self.connect()
+            try:
+                return await work(db)
+            finally:
+                await db.close(timeout=_COMMAND_S)
+        except (*PASSING, asyncpg.PostgresError) as error:
+            raise fault(self.place, error) from error
+
     async def connect(self) -> asyncpg.Connection:
         """A connection of one's own."""
         return await asyncpg.connect(self._url, timeout=_CONNECT_S, server_settings={"application_name": "toolyard"})
@@ -119,7 +132,8 @@ def fault(place: str, error: Exception) -> StorageError:
     said = str(error) or type(error).__name__
     for kind, fix in _FIXES:
         if isinstance(error, kind):
-            return StorageError(f"{place}: {fix} ({said})")
+            cause = StorageUnwritable if isinstance(error, _UNWRITABLE) else StorageError
+            return cause(f"{place}: {fix} ({said})")
     return StorageError(f"{place}: {said}")
 
 

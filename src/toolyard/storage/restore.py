@@ -21,7 +21,8 @@ from typing import Final
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.storage.backup import NAMES, PLUGINS, needs_room, to_disk, unpack
-from toolyard.storage.state_file import HINT, SIDE_FILES, STATE, check, counts, disown, fold_in
+from toolyard.storage.sqlite_schema import HINT
+from toolyard.storage.state_file import SIDE_FILES, STATE, check, counts, disown, fold_in
 
 WAITING: Final = ".restore"
 _DRAFT = ".restoring-"
@@ -54,7 +55,7 @@ def draft(home: Path) -> Path:
     try:
         return Path(tempfile.mkdtemp(prefix=_DRAFT, dir=home))
     except OSError as error:
-        raise StorageUnwritable(f"{home} cannot be written: {error.strerror}") from error
+        raise StorageUnwritable.from_os_error(home / WAITING, error) from error
 
 
 def prepare(archive: Path, home: Path) -> Prepared:

@@ -9,7 +9,6 @@ they are noticed within ``_POLL_S``.
 
 import asyncio
 import contextlib
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
@@ -20,16 +19,16 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.errors import StorageError
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
+from toolyard.storage.sqlite_fault import to_storage_error
+from toolyard.storage.sqlite_migration import ensure_latest_format
 from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, know_words, record_of, remove, where_is
-from toolyard.storage.sqlite_schema import VERSION, migrate
 
 _BATCH = 500  # commits in one transaction
 _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
 _POLL_S = 0.2
-_ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
 
 T = TypeVar("T")
 
@@ -82,7 +81,8 @@ class SqliteStore:
             try:
                 self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
-                raise _fault(self._file, error) from error
+                raise to_storage_error(self._file, error) from error
+            ensure_latest_format(self._file)
             writes, reads = _connect(self._file), _connect(self._file)
             writer = threading.Thread(target=self._write_all, args=(writes,), name="toolyard-state", daemon=True)
             reader = ThreadPoolExecutor(1, thread_name_prefix="toolyard-state-reader")
@@ -174,7 +174,7 @@ class SqliteStore:
         try:
             return await asyncio.get_running_loop().run_in_executor(opened.reader, work, opened.reads)
         except sqlite3.Error as error:
-            raise _fault(self._file, error) from error
+            raise to_storage_error(self._file, error) from error
 
     async def _write(self, work: Callable[[sqlite3.Connection], T], *, lasting: bool = False) -> T:
         try:
@@ -235,14 +235,14 @@ class SqliteStore:
         except sqlite3.Error as error:  # nothing of the batch is on the disk, and all of it is told so
             if db.in_transaction:
                 db.rollback()
-            return [_fault(self._file, error)] * len(batch)
+            return [to_storage_error(self._file, error)] * len(batch)
         return answers
 
     def _do(self, db: sqlite3.Connection, job: _Job, *, undo: str) -> Any:
         try:
             answer = job.work(db)
         except sqlite3.Error as error:
-            answer = _fault(self._file, error)
+            answer = to_storage_error(self._file, error)
         if (answer is False or isinstance(answer, StorageError)) and db.in_transaction:
             db.execute(undo)
         return answer
@@ -272,29 +272,9 @@ def _done(waiting: "asyncio.Future[None]") -> None:
 def _connect(file: Path) -> sqlite3.Connection:
     try:
         db = sqlite3.connect(file, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-        file.chmod(0o600)
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA foreign_keys = ON")
         know_words(db)
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > VERSION:
-            raise StorageError(
-                f"{file} was written by a newer Toolyard (format {version}, this one knows {VERSION}): "
-                "use that version, or restore a backup with 'toolyard restore'"
-            )
-        if version < VERSION:
-            migrate(db)
     except (sqlite3.Error, OSError) as error:
-        raise _fault(file, error) from error
+        raise to_storage_error(file, error) from error
     return db
-
-
-def _fault(file: Path, error: Exception) -> StorageError:
-    said = str(error)
-    if "full" in said or ("disk I/O error" in said and shutil.disk_usage(file.parent).free < _ROOM):
-        return StorageUnwritable(f"the disk is full: {file} cannot be written; free some space and try again")
-    if "readonly" in said or isinstance(error, OSError):
-        return StorageUnwritable(f"{file} cannot be written: make the file and its folder writable")
-    if "malformed" in said or "not a database" in said:
-        return StorageError(f"{file} is damaged ({said}): put it aside and restore a backup with 'toolyard restore'")
-    return StorageError(f"{file}: {said}")

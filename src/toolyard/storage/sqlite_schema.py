@@ -1,12 +1,23 @@
-"""The tables of the embedded store, and how they come into a file."""
+"""The tables of the embedded store, format by format, and whether a file has exactly those.
 
+Whoever opens a file, looks at it or takes it from a backup asks ``require_schema`` first, so that all of them name the
+same trouble in the same words.
+"""
+
+import contextlib
+import functools
 import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
 
-from toolyard.crashpoint import crashpoint
+from toolyard.errors import StorageError, StorageIndexDamaged
+from toolyard.storage.migration import Migration
 
-VERSION = 1
-
-SCHEMA = """
+MIGRATIONS: tuple[Migration, ...] = (
+    Migration(
+        "the tables of records and events",
+        """
 CREATE TABLE records (
     number INTEGER PRIMARY KEY,
     kind TEXT NOT NULL, id TEXT NOT NULL, state TEXT NOT NULL, version INTEGER NOT NULL,
@@ -27,16 +38,96 @@ CREATE TABLE events (
     seq INTEGER PRIMARY KEY AUTOINCREMENT, type TEXT NOT NULL, at REAL NOT NULL, data TEXT NOT NULL
 );
 CREATE VIRTUAL TABLE words USING fts5 (said, tokenize = "unicode61 remove_diacritics 0");
-"""
+""",
+    ),
+    Migration("large bodies of records may be compressed", ""),
+)
+HINT: Final = "put it aside and restore a backup with 'toolyard restore'"
+REPAIR: Final = "rebuild it with 'toolyard doctor --repair'"
+_TABLES = ("records", "events")
+_MAX_NAME = 100
+_STATISTICS = frozenset(  # an owner may have let SQLite make them
+    {
+        ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
+        ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
+    }
+)
+
+Schema = frozenset[tuple[str, ...]]
+"""The type, name, table and SQL of everything that a file declares."""
 
 
-def migrate(db: sqlite3.Connection) -> None:
-    """Bring a file to this version, unless another process was faster."""
-    db.execute("BEGIN IMMEDIATE")
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version < VERSION:
-        for statement in SCHEMA.split(";"):
+def latest_format() -> int:
+    return len(MIGRATIONS)
+
+
+def apply_migrations(db: sqlite3.Connection, from_format: int, to_format: int) -> None:
+    """Bring the tables from one format to another, inside of the caller's transaction; 0: from an empty file."""
+    for migration in MIGRATIONS[from_format:to_format]:
+        for statement in migration.statements():
             db.execute(statement)
-        db.execute(f"PRAGMA user_version = {VERSION}")
-        crashpoint("store.before-migrated")
-    db.execute("COMMIT")
+    db.execute(f"PRAGMA user_version = {to_format}")
+
+
+def find_format(db: sqlite3.Connection, file: Path) -> int:
+    """Return the format whose records and events a file has, whatever else is in it. Raises StorageError."""
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    tables = _tables_of(read_schema(db))
+    known = [
+        number for number in range(1, latest_format() + 1) if _tables_of(_schema_of(MIGRATIONS[:number])) == tables
+    ]
+    if not known:
+        raise StorageError(f"{file} is no state of Toolyard: it has no records and events of a known format: {HINT}")
+    return int(version) if version in known else known[0]
+
+
+def _tables_of(schema: Schema) -> Schema:
+    return frozenset(one for one in schema if one[0] == "table" and one[1] in _TABLES)
+
+
+def require_schema(db: sqlite3.Connection, file: Path) -> int:
+    """Return the format of a file that has the tables and indexes of its format and nothing else; 0 when it is empty.
+
+    Raises StorageIndexDamaged when all it lacks is indexes, and StorageError otherwise.
+    """
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > latest_format():
+        raise StorageError(
+            f"{file} was written by a newer Toolyard (format {version}, this one knows {latest_format()}): "
+            "use that version, or restore a backup with 'toolyard restore'"
+        )
+    found = read_schema(db) - _STATISTICS
+    if version <= 0 and (found or version < 0):
+        raise StorageError(f"{file} is no state of Toolyard: it has tables, but its format number is {version}: {HINT}")
+    _require_same(found, _schema_of(MIGRATIONS[:version]), file)
+    return int(version)
+
+
+def read_schema(db: sqlite3.Connection) -> Schema:
+    """Return everything that a file declares, as it was written, whatever the blanks in it."""
+    found = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return frozenset((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in found)
+
+
+def _require_same(found: Schema, expected: Schema, file: Path) -> None:
+    foreign, missing = sorted(found - expected), sorted(expected - found)
+    missing_names = {name for _, name, _, _ in missing}
+    if foreign:
+        kind, name, *_ = foreign[0]
+        what = f"{kind[:_MAX_NAME]} {name[:_MAX_NAME]!r}"
+        said = f"its {what} is not as Toolyard makes it" if name in missing_names else f"Toolyard has no {what}"
+        raise StorageError(f"{file} is no state of Toolyard: {said}: {HINT}")
+    tables = [name for kind, name, *_ in missing if kind != "index"]
+    if tables:
+        raise StorageError(f"{file} is no state of Toolyard: its table {tables[0]!r} is missing: {HINT}")
+    if missing:
+        names = ", ".join(sorted(missing_names))
+        raise StorageIndexDamaged(f"{file} is damaged (missing index: {names}): {REPAIR}")
+
+
+@functools.cache
+def _schema_of(migrations: Sequence[Migration]) -> Schema:
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
+        for migration in migrations:
+            db.executescript(migration.sql)
+        return read_schema(db)

@@ -5,7 +5,6 @@ is read, it must have the tables and indices of a Toolyard and nothing else, so 
 """
 
 import contextlib
-import functools
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -13,22 +12,17 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.errors import StorageError, StorageUnwritable
-from toolyard.storage.sqlite_schema import SCHEMA, VERSION
+from toolyard.storage.integrity import require_sound
+from toolyard.storage.sqlite_fault import to_storage_error
+from toolyard.storage.sqlite_schema import require_schema
 
 STATE: Final = "state.db"
 SIDE_FILES: Final = (f"{STATE}-wal", f"{STATE}-shm")
-HINT: Final = "put it aside and restore a backup with 'toolyard restore'"
 _BUSY_S = 5.0
 _COUNTS = """
 SELECT kind, COUNT(*) FROM records WHERE typeof(kind) = 'text' AND length(kind) <= 100
 GROUP BY kind ORDER BY kind LIMIT 100
 """
-_STATISTICS = frozenset(  # an owner may have let SQLite make them
-    {
-        ("table", "sqlite_stat1", "sqlite_stat1", "CREATE TABLE sqlite_stat1(tbl,idx,stat)"),
-        ("table", "sqlite_stat4", "sqlite_stat4", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"),
-    }
-)
 
 
 def used_bytes(file: Path) -> int:
@@ -53,11 +47,14 @@ def counts(file: Path) -> dict[str, int]:
     return {**found, "event": events}
 
 
-def check(file: Path) -> None:
-    """Raise StorageError when the file is damaged or of a newer Toolyard; one that does not exist is whole."""
+def check(file: Path, *, whole: bool = False) -> None:
+    """Raise StorageError when the file is damaged or of a newer Toolyard; one that does not exist is whole.
+
+    ``whole``: look at every index too. Writers do not wait for it.
+    """
     if file.exists():
         with _reading(file) as db:
-            _examine(db, file)
+            _examine(db, file, whole=whole)
 
 
 def copy(file: Path, to: Path) -> None:
@@ -69,31 +66,9 @@ def copy(file: Path, to: Path) -> None:
     to.chmod(0o600)
 
 
-def _examine(db: sqlite3.Connection, file: Path) -> None:
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise StorageError(
-            f"{file} was written by a newer Toolyard (format {version}, this one knows {VERSION}): "
-            "use that version, or restore a backup with 'toolyard restore'"
-        )
-    if _made_of(db) - _STATISTICS != (_ours() if version == VERSION else frozenset()):
-        raise StorageError(f"{file} is no state of Toolyard: {HINT}")
-    (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
-    if said != "ok":
-        raise StorageError(f"{file} is damaged ({' '.join(said.split())}): {HINT}")
-
-
-def _made_of(db: sqlite3.Connection) -> frozenset[tuple[str, ...]]:
-    """Everything that the file declares, as it was written, whatever the blanks in it."""
-    found = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
-    return frozenset((str(kind), str(name), str(table), " ".join(str(sql).split())) for kind, name, table, sql in found)
-
-
-@functools.cache
-def _ours() -> frozenset[tuple[str, ...]]:
-    with contextlib.closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(SCHEMA)
-        return _made_of(db)
+def _examine(db: sqlite3.Connection, file: Path, *, whole: bool = False) -> None:
+    require_schema(db, file)
+    require_sound(db, file, whole=whole)
 
 
 def fold_in(file: Path) -> None:
@@ -126,7 +101,7 @@ def _reading(file: Path) -> Iterator[sqlite3.Connection]:
     except (sqlite3.DatabaseError, UnicodeError) as error:  # a message may quote what is in the file
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
             raise StorageUnwritable(f"the disk is full: there is no room for a copy of {file}") from error
-        raise StorageError(f"{file} cannot be read ({error}): {HINT}") from error
+        raise to_storage_error(file, error) from error
 
 
 def _uri(file: Path) -> str:

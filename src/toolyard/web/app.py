@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -15,7 +16,7 @@ from starlette.types import Scope
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
-from toolyard.errors import StorageError, ToolyardError
+from toolyard.errors import StorageError, StorageUnwritable, ToolyardError, is_disk_refusal
 from toolyard.gateway.chat import Chat
 from toolyard.gateway.media_link import MediaLinks
 from toolyard.protocol.envelope import ErrorCode
@@ -65,6 +66,7 @@ from toolyard.web.routes import (
 from toolyard.web.scope import is_nowhere
 from toolyard.web.shapes import ErrorBody
 from toolyard.web.sockets import deny
+from toolyard.web.state_check import StateCheck
 
 _UNROUTED = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 _STATUS = {
@@ -91,6 +93,7 @@ class Parts:
     reloading: Reloading
     cookie: str
     links: MediaLinks
+    state_check: StateCheck
     body_s: float = BODY_S
     chat: Chat | None = None
     more: tuple[APIRouter, ...] = ()  # routes of others
@@ -134,7 +137,16 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
         mcp_servers.router(yard, parts.clock),
         settings.router(yard, parts.reloading),
         setup.router(yard, parts.reloading, parts.clock),
-        status.router(yard, drain, parts.feed, parts.reloading, parts.chat, version=parts.version, clock=parts.clock),
+        status.router(
+            yard,
+            drain,
+            parts.feed,
+            parts.reloading,
+            parts.chat,
+            version=parts.version,
+            clock=parts.clock,
+            state_check=parts.state_check,
+        ),
         doctor.router(yard, parts.clock),
         restore.router(yard),
         human.router(yard, parts.clock),
@@ -157,7 +169,7 @@ def routed(yard: Yard, parts: Parts) -> FastAPI:
     ):
         app.include_router(router)
     app.add_api_websocket_route("/{path:path}", _no_websocket)
-    _answer_errors(app, drain)
+    _answer_errors(app, drain, yard.config.home)
     _document(app)
     metrics.watch("toolyard_requests_running", "Requests that have not ended.", lambda: drain.running)
     metrics.watch("toolyard_websocket_clients", "Open WebSockets.", lambda: parts.feed.followers)
@@ -174,7 +186,7 @@ async def _no_websocket(socket: WebSocket) -> None:
     await deny(socket, HTTPStatus.NOT_FOUND, problem)
 
 
-def _answer_errors(app: FastAPI, drain: Drain) -> None:
+def _answer_errors(app: FastAPI, drain: Drain, home: Path) -> None:
     async def refused(request: Request, error: Exception) -> Response:
         status, message, code, headers = _told(error)
         head = request.scope.get(HEAD)
@@ -191,7 +203,15 @@ def _answer_errors(app: FastAPI, drain: Drain) -> None:
     async def broken(request: Request, _: Exception) -> Response:
         return await refused(request, bug(request.scope[REQUEST]))
 
+    async def unwritable(request: Request, error: Exception) -> Response:
+        if not isinstance(error, OSError) or not is_disk_refusal(error):
+            raise error
+        return await refused(
+            request, StorageUnwritable.from_os_error(home / Path(str(error.filename or "")).name, error)
+        )
+
     app.add_exception_handler(Exception, broken)
+    app.add_exception_handler(OSError, unwritable)
     for kind in (HTTPException, RequestValidationError, Failure, ToolyardError):
         app.add_exception_handler(kind, refused)
 
@@ -214,8 +234,8 @@ def _told(error: Exception) -> tuple[int, str, str, dict[str, str] | None]:
             status = _STATUS.get(error.code, HTTPStatus.BAD_REQUEST)
             return status, f"{error.message} {error.hint}".strip(), error.code.value, None
         case StorageError():
-            full = "full" in str(error) or "cannot be written" in str(error)
-            status = HTTPStatus.INSUFFICIENT_STORAGE if full else HTTPStatus.SERVICE_UNAVAILABLE
+            unwritable = isinstance(error, StorageUnwritable)
+            status = HTTPStatus.INSUFFICIENT_STORAGE if unwritable else HTTPStatus.SERVICE_UNAVAILABLE
             return status, str(error), "storage", None
         case _:
             return HTTPStatus.BAD_REQUEST, str(error), "", None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import ConfigError
+from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
@@ -66,11 +66,10 @@ def stored_key(home: Path) -> str | None:
 def make_key(home: Path) -> str:
     """A new owner's key, stored. The file is never written over."""
     text = f"ty-{secrets.token_urlsafe(32)}"
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = home / f".{FILE}.{os.getpid()}"
-    with suppress(FileNotFoundError):
-        draft.unlink()
     try:
+        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft.unlink(missing_ok=True)
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             file.write(text + "\n")
@@ -80,7 +79,9 @@ def make_key(home: Path) -> str:
         os.link(draft, home / FILE)
         draft.unlink()
     except OSError as error:
-        raise ConfigError(f"{home / FILE} cannot be written: {error.strerror}") from error
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise StorageUnwritable.from_os_error(home / FILE, error) from error
     return text
 
 

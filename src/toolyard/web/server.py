@@ -22,6 +22,7 @@ from toolyard.plugin_source import Outside
 from toolyard.plugins.publish_keys import PublishKeys
 from toolyard.plugins.static import StaticValues
 from toolyard.plugins.watch import watch
+from toolyard.storage.state_file import STATE
 from toolyard.web.access import Access
 from toolyard.web.app import Parts, make_app
 from toolyard.web.background import kept, until
@@ -40,6 +41,7 @@ from toolyard.web.pushes import Pushes
 from toolyard.web.reloading import Reloading
 from toolyard.web.routes import backend, mcp, published
 from toolyard.web.sockets import PING_S
+from toolyard.web.state_check import StateCheck
 
 _SWEEP_S = 3600.0
 _RECOVER_S = 30.0
@@ -79,6 +81,7 @@ class Server:
             self._lock.release()
             raise
         self.url = ""
+        self.state_check = StateCheck(None if self._is_one_of_many else config.home / STATE)
         self.drain = Drain()
         self.statics: StaticValues | None = None
         self._works: list[asyncio.Task[None]] = []
@@ -97,6 +100,7 @@ class Server:
         port = listening.getsockname()[1]
         self.url = url_of(options.host, port)
         try:
+            await self.state_check.require_sound()
             await self._assemble(Place(options.host, port))
             await self.feed.start()
             reloading = self._reloading(port)
@@ -114,6 +118,7 @@ class Server:
             self._begin(self.pushes.run, "pushes")  # before the events: it begins with the first of them
         self._begin(self.feed.run, "events")
         self._begin(self._look_after, "recovery")
+        self._begin(self.state_check.run, "state check")
         self._begin(self.yard.schedules.serve, "schedules")
         self._begin(reloading.run, "settings")
         if not options.safe:
@@ -187,6 +192,7 @@ class Server:
             body_s=self.options.body_s,
             chat=self.chat,
             links=self.links,
+            state_check=self.state_check,
             more=(
                 published.router(self.yard, self.access, self.publish_keys),
                 backend.router(self.yard, clock, self.access, self._is_ending),
@@ -232,13 +238,13 @@ class Server:
 
     async def _look_after(self) -> None:
         """Settle what dead processes left, and forget what was kept long enough, now and again."""
-        passed = _SWEEP_S
+        passed, fits = _SWEEP_S, True
         while True:
             if not self._is_one_of_many:  # else the hosts do it together, by their leases
                 await self.yard.plugins.adopt((await self.yard.recover()).left)
-            if passed >= _SWEEP_S:
+            if passed >= _SWEEP_S or (fits and await self.yard.has_outgrown_its_limit()):
                 passed = 0.0
-                await self.yard.sweep()
+                fits = (await self.yard.sweep()).fits  # if not, an early sweep would find nothing to forget
             await asyncio.sleep(_RECOVER_S)
             passed += _RECOVER_S
 

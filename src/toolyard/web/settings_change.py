@@ -6,11 +6,13 @@ unless the key is given anew with it (S-72).
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from toolyard.config import FILE_NAME, Config, load
-from toolyard.errors import ConfigError
+from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.gateway.assemble import DEFAULT_URL
 from toolyard.plugins.state_file import turn, write_private
 from toolyard.provider_settings import ProviderOptions
@@ -63,11 +65,10 @@ def change(
 ) -> Change:
     """Put what ``edit`` makes of the file in its place. ``typed``: every text that was given just now.
 
-    ``config`` counts as what was before when the file itself has a mistake. Raises ConfigError with every problem, and
-    then nothing has changed.
+    ``config`` counts as what was before when the file itself has a mistake. Raises ConfigError with every problem, or
+    StorageUnwritable, and then nothing has changed.
     """
-    config.home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with turn(config.home / f".{FILE_NAME}.lock"):
+    with _writing(config.home / FILE_NAME), turn(config.home / f".{FILE_NAME}.lock"):
         stored = stored_text(config)
         text = edit(stored)
         try:
@@ -80,11 +81,17 @@ def change(
         if problems:
             raise ConfigError("\n".join(problems))
         if write and text != stored:
-            try:
-                write_private(config.home / FILE_NAME, text.encode())
-            except OSError as error:
-                raise ConfigError(f"{config.home / FILE_NAME} cannot be written: {error.strerror}") from error
+            write_private(config.home / FILE_NAME, text.encode())
     return Change(new=new, names=names, before=masked(stored, hide), after=masked(text, hide))
+
+
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        yield
+    except OSError as error:
+        raise StorageUnwritable.from_os_error(file, error) from error
 
 
 def outranked(config: Config, names: Mapping[str, object]) -> list[str]:

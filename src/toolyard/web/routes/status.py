@@ -26,6 +26,7 @@ from toolyard.web.plugin_view import SANDBOX, row
 from toolyard.web.reloading import Reloading
 from toolyard.web.settings_change import upstream_url
 from toolyard.web.shapes_admin import Status
+from toolyard.web.state_check import StateCheck
 
 _STATE_S = 2.0
 
@@ -39,6 +40,7 @@ def router(
     *,
     version: str,
     clock: Clock,
+    state_check: StateCheck,
 ) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["status"])
     started = clock.now().timestamp()
@@ -47,6 +49,7 @@ def router(
     async def show_status() -> Response:
         """Version, places, state, disk, queue, events, plugins and memory."""
         newest, problem = await _newest(yard)
+        problem = problem or state_check.problem
         on_disk = await asyncio.to_thread(_on_disk, yard)
         queue, config = yard.plugins.host.queue, reloading.config
         told = {

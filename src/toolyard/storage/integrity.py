@@ -1,0 +1,114 @@
+"""Damage inside of a state file: whether there is any, which parts it is in, and what those are for.
+
+Indexes repeat what stands in the records, so they can be rebuilt when every record and event can be read; otherwise a
+backup is needed. What SQLite says about damage often names a page only, or nothing, so each index is then compared
+with the records.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from toolyard.errors import StorageError, StorageIndexDamaged
+from toolyard.storage.sqlite_schema import HINT, REPAIR
+
+USES: Final[Mapping[str, str]] = {
+    "sqlite_autoindex_records_1": "records are found by their ids with it",
+    "records_by_age": "lists are sorted with it",
+    "records_by_state": "calls, tasks, schedules and approvals are found by their states with it",
+    "records_by_tool": "records are found by their tools with it",
+    "records_by_caller": "records are found by their callers with it",
+    "records_by_change": "old records are found with it",
+    "records_by_key": "retried calls and repeated requests are found with it",
+    "records_by_owner": "what a process left behind is found with it",
+    "records_by_due": "schedules that are due are found with it",
+    "words": "text is searched with it",
+}
+_MOST = 100  # problems to ask for: more tell no more
+_PAGE = 500
+_INDEX = re.compile(r"\bindex (\w+)")
+_PAGE_NUMBER = re.compile(r"\bpage (\d+)", re.IGNORECASE)
+_SEARCH = re.compile(r"FTS5 table (?:main\.)?words")
+_PARTIAL = {"records_by_key": "key <> ''", "records_by_owner": "owner <> ''", "records_by_due": "due IS NOT NULL"}
+_SEARCH_TABLES = ("words_data", "words_idx", "words_content", "words_docsize", "words_config")
+
+
+def require_sound(db: sqlite3.Connection, file: Path, *, whole: bool = False) -> None:
+    """Raise StorageIndexDamaged or StorageError when something in the file is damaged.
+
+    ``whole`` also compares every index with its table, which takes about twice as long.
+    """
+    problems = _find_problems(db, whole=whole)
+    if not problems:
+        return
+    first = " ".join(problems[0].split())
+    if not all(_is_readable(db, f"SELECT * FROM {table} NOT INDEXED") for table in ("records", "events")):  # noqa: S608
+        raise StorageError(f"{file} is damaged ({first}): {HINT}")
+    parts = {*_named_in(problems), *_find_damaged(db, problems)}
+    affected = "; ".join(f"{part}: {USES[part]}" for part in sorted(parts)) or "its records can be read"
+    raise StorageIndexDamaged(f"{file} is damaged ({first}; {affected}): {REPAIR}")
+
+
+def _find_problems(db: sqlite3.Connection, *, whole: bool) -> list[str]:
+    said: list[str] = []
+    try:
+        for (text,) in db.execute(f"PRAGMA {'integrity' if whole else 'quick'}_check({_MOST})"):
+            said += [line for line in str(text).splitlines() if line != "ok" and not line.startswith("***")]
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_CORRUPT:
+            raise
+        said.append(str(error))
+    return said
+
+
+def _named_in(problems: Sequence[str]) -> Iterator[str]:
+    for problem in problems:
+        found = _INDEX.search(problem)
+        name = found[1] if found else "words" if _SEARCH.search(problem) else ""
+        if name in USES:
+            yield name
+
+
+def _find_damaged(db: sqlite3.Connection, problems: Sequence[str]) -> Iterator[str]:
+    """Name the indexes that do not hold what the records hold; slow, for a file that is known to be damaged."""
+    for name in USES:
+        if name != "words" and _differs(db, name):
+            yield name
+    pages = {int(number) for problem in problems for number in _PAGE_NUMBER.findall(problem)}
+    is_readable = all(_is_readable(db, f"SELECT * FROM {table}") for table in _SEARCH_TABLES)  # noqa: S608
+    if not is_readable or _has_pages(db, _SEARCH_TABLES, pages):
+        yield "words"
+
+
+def _differs(db: sqlite3.Connection, index: str) -> bool:
+    """Whether an index holds other values than the table, whatever their order."""
+    try:
+        names = [name for _, _, name in db.execute(f"PRAGMA index_info({index})")]
+        columns, where = ", ".join([*names, "number"]), _PARTIAL.get(index, "1")
+        sums = [
+            sum(map(hash, db.execute(f"SELECT {columns} FROM records {how} WHERE {where}")))  # noqa: S608 names of ours
+            for how in (f"INDEXED BY {index}", "NOT INDEXED")
+        ]
+    except (sqlite3.DatabaseError, UnicodeError):
+        return True
+    return sums[0] != sums[1]
+
+
+def _has_pages(db: sqlite3.Connection, tables: Sequence[str], pages: set[int]) -> bool:
+    """Whether pages belong to one of some tables, if this SQLite can tell."""
+    try:
+        return any(page in pages for name, page in db.execute("SELECT name, pageno FROM dbstat") if name in tables)
+    except sqlite3.DatabaseError:  # it has no such table, or the damage is in its way
+        return False
+
+
+def _is_readable(db: sqlite3.Connection, query: str) -> bool:
+    try:
+        rows = db.execute(query)
+        while rows.fetchmany(_PAGE):
+            pass
+    except (sqlite3.DatabaseError, UnicodeError):
+        return False
+    return True

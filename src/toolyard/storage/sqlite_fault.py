@@ -1,0 +1,39 @@
+"""What SQLite says about a state file, as a StorageError: what is wrong, where, and how to fix it."""
+
+import errno
+import shutil
+import sqlite3
+from pathlib import Path
+
+from toolyard.errors import FULL, StorageError, StorageIndexDamaged, StorageUnwritable
+from toolyard.storage.sqlite_schema import HINT, REPAIR
+
+_ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
+
+
+def to_storage_error(file: Path, error: Exception) -> StorageError:
+    said = str(error)
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if _is_full(file, error, code):
+        return StorageUnwritable.from_os_error(file, OSError(errno.ENOSPC, said))
+    if isinstance(error, OSError) or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        cause = error if isinstance(error, OSError) else OSError(0, said)
+        return StorageUnwritable.from_os_error(file, cause)
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_INDEX:
+        return StorageIndexDamaged(f"{file} is damaged (an index does not match its records): {REPAIR}")
+    if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeError):
+        return StorageError(f"{file} is damaged ({' '.join(said.split())}): {HINT}")
+    return StorageError(f"{file}: {said}")
+
+
+def _is_full(file: Path, error: Exception, code: int) -> bool:
+    if code == sqlite3.SQLITE_FULL or (isinstance(error, OSError) and error.errno in FULL):
+        return True
+    return code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN) and not _has_room(file)
+
+
+def _has_room(file: Path) -> bool:
+    try:
+        return shutil.disk_usage(file.parent).free >= _ROOM
+    except OSError:
+        return True
