@@ -316,6 +316,9 @@ RUNNER: Final = _now(
      "The journal hook gets each call and its full envelope exactly once, failures included."),
     ("runner:deadline", "contract §1",
      "A tool that is still running at its deadline is stopped and the call ends as TIMEOUT."),
+    ("runner:truth", "issue 17 §19",
+     ("A write that has begun at its deadline is waited for and told as done; a tool that goes on after its deadline "
+      "is never told as stopped.")),
     ("runner:cancel", "contract §1",
      "A cancelled call ends as EXECUTION_ERROR with reason CANCELLED and its tool is stopped."),
     ("runner:bound", "architecture flow, contract §1",
@@ -603,6 +606,9 @@ WRITING_TOOLS: Final = _now(
     ("patch:npm", "contract §2, contract §11",
      ("structured_patch and toolyard.structured_patch(old, new, context=3) equal structuredPatch of npm diff 7 on "
       "every vector.")),
+    ("patch:budget", "issue 17 §19, contract §2",
+     ("The search for a patch has a budget of steps and memory; beyond it the hunks are right but coarser, and "
+      "context.patch is 'coarse'.")),
     ("validate:after-write", "000 §4, contract §2",
      ("After a write to Python, JSON, YAML, TOML, JavaScript, TypeScript, CSS or HTML the file is checked and "
       "findings go to data.validation.")),
