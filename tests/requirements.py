@@ -916,6 +916,9 @@ MANIFESTS: Final = _now(
       "calls use the new manifest.")),
     ("s:S-83", "security S-83",
      "A change of a trusted plugin's manifest or files makes it need review, and it does not run until then."),
+    ("plugin:bytecode", "issue 17 §8, security S-83",
+     ("Compiled Python without a source is part of what is reviewed; __pycache__ beside the sources is never read, for "
+      "a cache of the host for each fingerprint is used, and it is refused in archives.")),
     ("plugin:risk:confirmed", "hard edges",
      ("A plugin's own risk read counts as execute until its owner confirmed it at the review of exactly these files; "
       "shipped plugins are believed.")),

@@ -33,7 +33,8 @@ HOST_KEYS = frozenset({
 })  # fmt: skip
 _HOST_PREFIX = "toolyard_"
 DECIDED = publish_keys.NAMES | {
-    "HOME", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK",
+    "HOME", "PYTHONPYCACHEPREFIX", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL",
+    "PLUGIN_NAME_FOR_CALLBACK",
 }  # fmt: skip
 _ADDRESS = "VarHttpUrl"  # what VCPToolBox calls the address of the host, without its port
 _SECRET_NAME = re.compile(
