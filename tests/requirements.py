@@ -1485,6 +1485,12 @@ ROUTES: Final = _now(
     ("http:key", "contract §9",
      ("The key is made at first start, printed once, kept in a file of mode 0600 and shown by toolyard config show "
       "--key.")),
+    ("cli:database:password", "issue 17 §16",
+     ("serve and worker with a password in --database warn and start themselves anew with it in the environment, so "
+      "that the list of processes does not show it.")),
+    ("home:private", "issue 17 §16",
+     ("The home, trash, transactions and records are 0700 and 0600, also when the home existed with 0755; what is in "
+      "the trash keeps its own mode in a closed folder.")),
     ("http:browser-session", "contract §9",
      "Browsers use a SameSite=Strict cookie and a one-time ticket from POST /ws-ticket."),
     ("cli:through-server", "contract §8",

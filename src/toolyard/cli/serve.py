@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard import __version__
+from toolyard.cli.database_option import database_option
 from toolyard.cli.options import Common, common_options
 from toolyard.config import Config
 from toolyard.engine.masking import Mask
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port.  [default: as the settings say]"
 )
 @click.option("--allow-remote", is_flag=True, help="Let other machines reach it, when --host says so.")
-@click.option("--database", metavar="URL", help="The PostgreSQL of many hosts.  [default: as the settings say]")
+@database_option("The PostgreSQL of many hosts.  [default: as the settings say]")
 @click.option("--safe", is_flag=True, help="Start without any plugins.")
 @common_options
 def command(common: Common, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool) -> None:

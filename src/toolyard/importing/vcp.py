@@ -29,6 +29,7 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, Task, key_of, state_of, valid_id
+from toolyard.workspace.home_folder import make_private_folder
 
 CALLER = "import:vcp"
 _RUNS_HERE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS, PluginType.STATIC)
@@ -238,7 +239,7 @@ def _write_variables(path: Path, values: dict[str, str]) -> None:
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = parse(before).values
     lines = [f"{name}={_quoted(value)}\n" for name, value in values.items() if name not in known]
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     draft = path.with_suffix(".new")
     draft.write_text(before + ("\n" if before and not before.endswith("\n") else "") + "".join(lines), encoding="utf-8")
     draft.chmod(stat.S_IRUSR | stat.S_IWUSR)

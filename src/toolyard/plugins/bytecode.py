@@ -15,6 +15,7 @@ from typing import Final
 
 from toolyard.plugins.environment import data_folder
 from toolyard.plugins.plugin import Plugin
+from toolyard.workspace.home_folder import make_private_folder
 
 FOLDER: Final = "python-cache"
 VARIABLE: Final = "PYTHONPYCACHEPREFIX"
@@ -32,8 +33,7 @@ def cache_folder(home: Path, plugin: Plugin) -> Path | None:
     folder = own / plugin.fingerprint.digest
     if not folder.is_dir():
         with suppress(OSError):
-            (home / FOLDER).mkdir(mode=0o700, exist_ok=True)
-            folder.mkdir(mode=0o700, parents=True)
+            make_private_folder(folder)
             _remove_oldest(own)
     return folder
 

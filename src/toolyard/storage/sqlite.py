@@ -25,6 +25,7 @@ from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
 from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, know_words, record_of, remove, where_is
 from toolyard.storage.sqlite_schema import VERSION, migrate
+from toolyard.workspace.home_folder import make_private_folder
 
 _BATCH = 500  # commits in one transaction
 _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
@@ -80,7 +81,7 @@ class SqliteStore:
         self._require_open()
         if self._opened is None:
             try:
-                self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(self._file.parent)
             except OSError as error:
                 raise _fault(self._file, error) from error
             writes, reads = _connect(self._file), _connect(self._file)

@@ -22,6 +22,7 @@ from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.scope import ANY, Scope
+from toolyard.workspace.home_folder import make_private_folder
 
 FILE: Final = "key"
 MORE: Final = "keys.json"
@@ -66,7 +67,7 @@ def stored_key(home: Path) -> str | None:
 def make_key(home: Path) -> str:
     """A new owner's key, stored. The file is never written over."""
     text = f"ty-{secrets.token_urlsafe(32)}"
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(home)
     draft = home / f".{FILE}.{os.getpid()}"
     with suppress(FileNotFoundError):
         draft.unlink()

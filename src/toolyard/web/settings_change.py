@@ -15,6 +15,7 @@ from toolyard.gateway.assemble import DEFAULT_URL
 from toolyard.plugins.state_file import turn, write_private
 from toolyard.provider_settings import ProviderOptions
 from toolyard.web.settings_file import Hide, masked
+from toolyard.workspace.home_folder import make_private_folder
 
 _MAX_DIFF_LINES = 1000
 
@@ -66,7 +67,7 @@ def change(
     ``config`` counts as what was before when the file itself has a mistake. Raises ConfigError with every problem, and
     then nothing has changed.
     """
-    config.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(config.home)
     with turn(config.home / f".{FILE_NAME}.lock"):
         stored = stored_text(config)
         text = edit(stored)
