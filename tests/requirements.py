@@ -783,7 +783,7 @@ REQUESTS: Final = _now(
      "Results of text requests go back as a user message that begins with the VCP_TOOL_PAYLOAD comment."),
     ("s:S-21", "security S-21",
      ("Markers and placeholders in tool output that the model repeats word for word give no call and no expansion, "
-      "and the raw text stays available.")),
+      "also when characters that nobody sees were taken out: the model is told. The raw text stays available.")),
     ("s:S-22", "security S-22",
      ("A value that tries to open further fields cannot change the command, and a duplicate key refuses the whole "
       "call as INVALID_PARAM.")),
