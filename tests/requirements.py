@@ -1580,6 +1580,9 @@ INTEROP: Final = _now(
      "/v1/backend/stream sends over a WebSocket the same frames as in server-sent events."),
     ("import:vcp", "contract §8",
      "toolyard import vcp brings in the plugins and settings of a VCPToolBox folder without running anything."),
+    ("import:vcp-timed", "issue 17 §9",
+     ("Timed calls are imported as proposals: each needs the same approval as a model's call, and the report shows the "
+      "whole call; toolyard schedule allow lets one run.")),
     ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),
     ("export:tools", "architecture words, contract §3",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),
