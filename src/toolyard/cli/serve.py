@@ -12,6 +12,7 @@ import click
 from toolyard import __version__
 from toolyard.cli.database_option import database_option
 from toolyard.cli.options import Common, common_options
+from toolyard.cli.plugin_targets import warn_of_broken
 from toolyard.config import Config
 from toolyard.engine.masking import Mask
 
@@ -84,6 +85,7 @@ def _tell(common: Common, server: "Server") -> None:
     from toolyard.web.keys import FILE
 
     click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
+    warn_of_broken(common, server.yard.plugins)
     if server.is_remote:
         click.echo("Other machines reach it without encryption: put a proxy with TLS before it.", err=True)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:
