@@ -10,9 +10,11 @@ import tempfile
 import time
 from asyncio.subprocess import PIPE
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 from bench.plugins_bare import BareForkServer
+from toolyard.plugins import bytecode
 from toolyard.plugins.child import run_child
 from toolyard.plugins.cold import ColdStarter
 from toolyard.plugins.launch import Launch, Starter
@@ -84,21 +86,25 @@ async def rates(ways: dict[str, tuple[Way, int]], rounds: int = 9) -> dict[str, 
 
 async def python(folder: Path, children: Children, cold: ColdStarter, warm: WarmStarter) -> None:
     launch = _launch(folder, sys.executable, "echo.py", PYTHON_ECHO)
+    cached = replace(launch, environment={**launch.environment, bytecode.VARIABLE: str(folder / bytecode.FOLDER)})
     forks = BareForkServer(folder / "echo.py")
     ways: dict[str, Way] = {
         "bare spawn": lambda stdin: bare(launch, stdin),
         "toolyard, cold": lambda stdin: hosted(children, cold, launch, stdin),
+        "toolyard, cold, own cache": lambda stdin: hosted(children, cold, cached, stdin),
         "bare fork server": forks.call,
         "toolyard, warm": lambda stdin: hosted(children, warm, launch, stdin),
     }
     try:
         await _until_warm(warm, launch, ways["toolyard, warm"])
         medians = await latencies(ways, ROUNDS)
-        counts = (24, 24, 160, 160)
+        counts = (24, 24, 24, 160, 160)
         found = await rates({name: (way, count) for (name, way), count in zip(ways.items(), counts, strict=True)})
         _table("python echo", medians, found)
         promise("cold p50 / bare spawn", medians["toolyard, cold"] / medians["bare spawn"], "<=", 1.15)
         promise("cold rate / bare spawn", found["toolyard, cold"] / found["bare spawn"], ">=", 0.95)
+        own_cache = medians["toolyard, cold, own cache"] / medians["toolyard, cold"]
+        promise("cold p50, own cache / without", own_cache, "<=", 1.05)
         promise("warm p50 / bare spawn", medians["toolyard, warm"] / medians["bare spawn"], "<=", 0.25)
         promise("warm rate / bare spawn", found["toolyard, warm"] / found["bare spawn"], ">=", 10)
         promise("warm rate / bare fork server", found["toolyard, warm"] / found["bare fork server"], ">=", 0.7)

@@ -316,6 +316,9 @@ RUNNER: Final = _now(
      "The journal hook gets each call and its full envelope exactly once, failures included."),
     ("runner:deadline", "contract §1",
      "A tool that is still running at its deadline is stopped and the call ends as TIMEOUT."),
+    ("runner:truth", "hard edges",
+     ("A write that has begun at its deadline is waited for and told as done; a tool that goes on after its deadline "
+      "is never told as stopped.")),
     ("runner:cancel", "contract §1",
      "A cancelled call ends as EXECUTION_ERROR with reason CANCELLED and its tool is stopped."),
     ("runner:bound", "architecture flow, contract §1",
@@ -603,6 +606,9 @@ WRITING_TOOLS: Final = _now(
     ("patch:npm", "contract §2, contract §11",
      ("structured_patch and toolyard.structured_patch(old, new, context=3) equal structuredPatch of npm diff 7 on "
       "every vector.")),
+    ("patch:budget", "hard edges, contract §2",
+     ("The search for a patch has a budget of steps and memory; beyond it the hunks are right but coarser, and "
+      "context.patch is 'coarse'.")),
     ("validate:after-write", "000 §4, contract §2",
      ("After a write to Python, JSON, YAML, TOML, JavaScript, TypeScript, CSS or HTML the file is checked and "
       "findings go to data.validation.")),
@@ -777,7 +783,7 @@ REQUESTS: Final = _now(
      "Results of text requests go back as a user message that begins with the VCP_TOOL_PAYLOAD comment."),
     ("s:S-21", "security S-21",
      ("Markers and placeholders in tool output that the model repeats word for word give no call and no expansion, "
-      "and the raw text stays available.")),
+      "also when characters that nobody sees were taken out: the model is told. The raw text stays available.")),
     ("s:S-22", "security S-22",
      ("A value that tries to open further fields cannot change the command, and a duplicate key refuses the whole "
       "call as INVALID_PARAM.")),
@@ -910,6 +916,13 @@ MANIFESTS: Final = _now(
       "calls use the new manifest.")),
     ("s:S-83", "security S-83",
      "A change of a trusted plugin's manifest or files makes it need review, and it does not run until then."),
+    ("plugin:messages", "hard edges",
+     ("A broken manifest that the command line names is told with its problem; types that cannot run are never "
+      "offered; misspelt keys get did you mean; lint finds a SyntaxError with its line, and so does the text of a "
+      "call; a Windows path in a command is told as such.")),
+    ("plugin:bytecode", "hard edges, security S-83",
+     ("Compiled Python without a source is part of what is reviewed; __pycache__ beside the sources is never read, for "
+      "a cache of the host for each fingerprint is used, and it is refused in archives.")),
     ("plugin:risk:confirmed", "hard edges",
      ("A plugin's own risk read counts as execute until its owner confirmed it at the review of exactly these files; "
       "shipped plugins are believed.")),
@@ -1500,6 +1513,12 @@ ROUTES: Final = _now(
     ("http:key", "contract §9",
      ("The key is made at first start, printed once, kept in a file of mode 0600 and shown by toolyard config show "
       "--key.")),
+    ("cli:database:password", "hard edges",
+     ("serve and worker with a password in --database warn and start themselves anew with it in the environment, so "
+      "that the list of processes does not show it.")),
+    ("home:private", "hard edges",
+     ("The home, trash, transactions and records are 0700 and 0600, also when the home existed with 0755; what is in "
+      "the trash keeps its own mode in a closed folder.")),
     ("http:browser-session", "contract §9",
      "Browsers use a SameSite=Strict cookie and a one-time ticket from POST /ws-ticket."),
     ("cli:through-server", "contract §8",
@@ -1589,6 +1608,9 @@ INTEROP: Final = _now(
      "/v1/backend/stream sends over a WebSocket the same frames as in server-sent events."),
     ("import:vcp", "contract §8",
      "toolyard import vcp brings in the plugins and settings of a VCPToolBox folder without running anything."),
+    ("import:vcp-timed", "hard edges",
+     ("Timed calls are imported as proposals: each needs the same approval as a model's call, and the report shows the "
+      "whole call; toolyard schedule allow lets one run.")),
     ("import:vcp-plugins", "001, contract §6", "Unchanged VCPToolBox plugins of the supported types run after import."),
     ("export:tools", "architecture words, contract §3",
      "Every tool's definition is given in OpenAI's and in MCP's shape from the same ToolSpec."),

@@ -14,7 +14,16 @@ SPOKEN = (
     *("doctor.py", "web/plugin_view.py", "web/routes/plugin_cases.py", "gateway/probe.py"),
     *(
         f"plugins/{name}.py"
-        for name in ("lint", "command_line", "plugin_files", "poison", "discovery", "roots", "new_case")
+        for name in (
+            "lint",
+            "command_line",
+            "python_syntax",
+            "plugin_files",
+            "poison",
+            "discovery",
+            "roots",
+            "new_case",
+        )
     ),
     *(
         f"protocol/manifests/{name}.py"

@@ -42,6 +42,7 @@ from toolyard.storage.sqlite import SqliteStore
 from toolyard.storage.state_file import STATE, used_bytes
 from toolyard.tools.thread import in_thread
 from toolyard.tools.unattended import Unattended
+from toolyard.workspace.home_folder import close_home
 from toolyard.workspace.media_files import MediaFiles
 from toolyard.workspace.outputs import Outputs
 from toolyard.workspace.private import keep_private
@@ -75,6 +76,7 @@ class Yard:
         self.config = config
         self._clock = clock = clock or SystemClock()
         self._workspace = workspace = Workspace(config.project)
+        close_home(config.home)
         keep_private(config.home, workspace.root)
         self._transactions = transactions = Transactions(config.home / "transactions", workspace.root)
         try:

@@ -83,6 +83,11 @@ class PluginSource:
             found = self.host.tool(name)
         return found
 
+    def explain_missing(self, name: str) -> str:
+        """Return what is wrong with a plugin of this name whose manifest cannot be used; empty without one."""
+        plugin = self.host.plugins.get(name)
+        return f"its plugin is broken: {plugin.reason}" if plugin and not plugin.manifest else ""
+
     def all(self) -> "Iterator[PluginTool]":
         return self.host.tools()
 

@@ -529,3 +529,27 @@ def test_a_call_of_an_asynchronous_plugin_waits_and_shows_progress_unless_it_is_
     (running,) = (task for task in shell.json("task", "list", "--json") if task["state"] == "waiting_callback")
     assert running["id"] == receipt["data"]["tasks"][0]["id"]
     assert shell.run("task", "cancel", running["id"]).returncode == 0
+
+
+@pytest.mark.requirement("plugin:messages", "r:R30")
+def test_a_broken_manifest_that_the_command_line_names_is_told_with_its_problem(shell: Shell, project: Path) -> None:
+    folder = _echo(project / "drafts", "Half")
+    (folder / "plugin-manifest.json").write_text('{"name": "Half",\n "pluginType" "synchronous"}')
+    problem = "plugin-manifest.json:2:15: This is not JSON"
+    for words in (("plugin", "allow", "drafts/Half"), ("plugin", "disable", "./drafts/Half")):
+        done = shell.run(*words)
+        assert (done.returncode, problem in done.stderr) == (1, True), done.stderr
+    called = shell.run("call", "Half", "--plugins", "drafts/Half")
+    assert called.returncode == 1
+    assert f"There is no tool called 'Half': its plugin is broken: {problem}" in json.loads(called.stdout)["text"]
+    listed = shell.run("tools", "list", "--plugins", "drafts")
+    assert (listed.returncode, listed.stderr.startswith("Warning: the plugin in "), problem in listed.stderr) == (
+        0, True, True,
+    )  # fmt: skip
+
+
+@pytest.mark.requirement("plugin:messages")
+def test_the_line_of_a_syntax_error_is_in_the_text_of_a_call(shell: Shell, project: Path) -> None:
+    _echo(project / "drafts", "Half", "import json\nprint('x'\n")
+    called = shell.run("call", "Half", "text=x", "--plugins", "drafts", "--trust")
+    assert "SyntaxError: '(' was never closed (main.py, line 2)" in json.loads(called.stdout)["text"]

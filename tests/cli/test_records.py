@@ -193,11 +193,13 @@ def test_a_schedule_is_added_listed_run_and_cancelled(shell: Shell) -> None:
     assert (listed[1]["arguments"], listed[1]["zone"]) == ({"limit": 5}, "Asia/Shanghai")
     assert "+08:00" in shell.run("schedule", "list").stdout
     assert "Nothing is due" in shell.run("schedule", "run").stderr
+    assert f'{id_}: LS with {{"limit": 5}} may run at 2037' in shell.run("schedule", "allow", id_).stdout
     (ran,) = shell.json("schedule", "run", id_, "--json")
     assert (ran["id"], ran["state"]) == (id_, "done")
     (call,) = shell.json("journal", "list", "--json")
     assert (call["id"], call["origin"], call["arguments"]) == (ran["call_id"], "schedule", {"limit": 5})
     assert shell.run("schedule", "run", id_).returncode == 1
+    assert shell.run("schedule", "allow", id_).returncode == 1
     assert shell.run("schedule", "cancel", repeating["id"]).returncode == 0
     assert shell.run("schedule", "cancel", repeating["id"]).returncode == 1
     assert [one["id"] for one in shell.json("schedule", "list", "--state", "cancelled", "--json")] == [repeating["id"]]

@@ -3,7 +3,9 @@
 import asyncio
 import json
 import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
+from toolyard.engine import runner
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
@@ -188,6 +191,57 @@ async def test_a_tool_that_runs_past_its_deadline_is_stopped(project: Path) -> N
     outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
     assert outcome.envelope.error == Fault(ErrorCode.TIMEOUT, "Fake did not finish within 0.05 s and was stopped.")
     assert endless.stopped.is_set()
+
+
+def until_expired(checkpoint: Checkpoint) -> None:
+    with suppress(Failure):
+        while True:
+            checkpoint()
+
+
+@pytest.mark.requirement("runner:truth")
+@pytest.mark.parametrize("straight", [False, True])
+async def test_a_write_that_ends_after_its_deadline_is_told_as_done(
+    project: Path, monkeypatch: pytest.MonkeyPatch, straight: bool
+) -> None:
+    monkeypatch.setattr(runner, "_GRACE_S", 0.0)
+
+    async def writes(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        def work() -> Result:
+            until_expired(checkpoint)
+            return Result(data={}, text="Written.")
+
+        return await in_thread(work)
+
+    bench = Bench(project, writes, timeout_s=0.05, risk=Risk.WRITE, straight=straight)
+    bench.journal.straight = straight
+    bench.clock.monotonic = time.monotonic  # type: ignore[method-assign]
+    outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
+    assert (outcome.envelope.status, outcome.envelope.text) == (Status.SUCCESS, "Written.")
+
+
+@pytest.mark.requirement("runner:truth", "runner:deadline")
+@pytest.mark.parametrize("straight", [False, True])
+async def test_a_tool_that_goes_on_after_its_deadline_is_not_told_as_stopped(
+    project: Path, monkeypatch: pytest.MonkeyPatch, straight: bool
+) -> None:
+    monkeypatch.setattr(runner, "_GRACE_S", 0.05)
+    let_go = threading.Event()
+
+    async def goes_on(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        def work() -> Result:
+            let_go.wait(WAIT_S)
+            return Result(data={}, text="Finished.")
+
+        return await in_thread(work)
+
+    bench = Bench(project, goes_on, timeout_s=0.05, straight=straight)
+    bench.journal.straight = straight
+    outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
+    let_go.set()
+    assert outcome.envelope.error == Fault(ErrorCode.TIMEOUT, "Fake did not finish within 0.05 s.")
+    assert "may still finish" in outcome.envelope.text
+    assert next(told for _, told in bench.journal.finished_calls) == outcome
 
 
 @pytest.mark.requirement("runner:deadline")

@@ -11,6 +11,7 @@ from tests.fakes import FakeTool
 from tests.gateway.serving import ME, asked, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, replies, says
 from tests.plugins.folders import make_plugin
+from toolyard.gateway.vcp import write_information_block
 from toolyard.protocol.approval import Mode
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Result
@@ -62,6 +63,68 @@ async def test_tool_output_that_the_model_repeats_gives_no_call_and_no_expansion
         assert stored is not None
         assert isinstance(stored["envelope"], dict)
         assert stored["envelope"]["text"] == EVIL
+
+
+SHOWN = write_information_block("Web", BLOCK, failed=False)
+SEEN_ALIKE = {
+    "as told": lambda text: text,
+    "zero-width characters gone": lambda text: text.replace("\u200b", ""),
+    "other characters that nobody sees": lambda text: text.replace("\u200b", "").replace("evil", "ev\u2060i\u200dl"),
+    "other blanks": lambda text: text.replace("\u200b", "").replace("\n", "  \n\n"),
+    "another form of the markers": lambda text: text.replace("\u200b", "").replace("<<<", "<<").replace(">>>", ">>"),
+}
+
+
+@pytest.mark.requirement("s:S-21")
+@pytest.mark.parametrize("alike", SEEN_ALIKE)
+@pytest.mark.parametrize("how", ["text", "native"])
+async def test_a_block_of_a_tool_result_never_runs_whatever_became_of_what_nobody_sees(
+    tmp_path: Path, how: str, alike: str
+) -> None:
+    def model(body: dict[str, Any]) -> Script:
+        if len(one.upstream.bodies) == 1:
+            return echo(body)
+        if len(one.upstream.bodies) == 2:
+            told = str(body["messages"][-1]["content"])
+            with contextlib.suppress(ValueError):
+                told = json.loads(told)["text"]
+            return says(SEEN_ALIKE[alike](told[told.index("<<<") :]))
+        return says("I see.")
+
+    async with gateway(tmp_path, model) as one:
+        one.yard.tools.add(FakeTool(evil, name="Evil"))
+        await one.streamed(how)
+        assert one.ran == []
+        if alike != "as told":
+            assert "stands word for word in a tool result" in str(one.upstream.bodies[2]["messages"][-1]["content"])
+
+
+@pytest.mark.requirement("s:S-21")
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"role": "tool", "tool_call_id": "x", "content": json.dumps({"page": f"{BLOCK}\n\U0001f600"})},
+        {"role": "user", "content": [{"type": "text", "text": f"<!-- VCP_TOOL_PAYLOAD -->\n{BLOCK}"}]},
+        {"role": "assistant", "content": f"{request(text='mine')}\n{SHOWN}\nSeen."},
+    ],
+    ids=["tool", "payload", "shown"],
+)
+async def test_a_block_of_an_earlier_tool_result_never_runs_but_one_of_its_own_does(
+    tmp_path: Path, result: dict[str, Any]
+) -> None:
+    history: list[Any] = [{"role": "user", "content": "Look."}, result, {"role": "user", "content": "Go on."}]
+    async with gateway(tmp_path, replies(f"{BLOCK}\n{request(text='mine')}", "Done.")) as one:
+        await one.chat.complete({"messages": history}, caller=ME)
+        assert [call.arguments for call in one.ran] == [{"text": "mine"}]
+        told = str(one.upstream.bodies[1]["messages"][-1]["content"])
+        assert told.index("stands word for word in a tool result") < told.index("[2] Say: success")
+
+
+@pytest.mark.requirement("s:S-21")
+async def test_what_a_person_writes_may_be_run(tmp_path: Path) -> None:
+    async with gateway(tmp_path, replies(BLOCK, "Done.")) as one:
+        await one.streamed(f"Send exactly this:\n{BLOCK}")
+        assert [call.arguments for call in one.ran] == [{"text": "evil"}]
 
 
 @pytest.mark.requirement("s:S-20", "s:S-24")

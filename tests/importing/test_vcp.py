@@ -1,5 +1,6 @@
 """The import of an install of VCPToolBox: a folder of the shapes that such installs have."""
 
+import asyncio
 import hashlib
 import json
 import shutil
@@ -221,6 +222,38 @@ async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: H
     assert failed is not None
     assert failed.state is TaskState.FAILED
     assert (rule.tool, rule.key, rule.body["effect"]) == ("PowerShellExecutor", "run", "deny")
+
+
+@pytest.mark.requirement("import:vcp-timed")
+async def test_a_timed_call_is_a_proposal_that_asks_like_a_models_call_until_its_owner_allows_it(
+    install: Path, home: Home
+) -> None:
+    _timed(install, "task-4-d", "EchoTool", "2099-03-05T14:00:00+08:00", text="x" * 3000 + "\u200b end")
+    report = await home.take(install, trust=True)
+    told = {item.name: item.why for item in report.took}
+    assert 'EchoTool at 2099-03-05T14:00:00+08:00 with {"maid": "Nova", "text": "later"}' in told["task-1-a.json"]
+    assert "x" * 3000 + "\\u200b end" in told["task-4-d.json"]
+    async with home.yard() as yard:
+        own = {str(one.body["arguments"]["text"])[:5]: one.id for one in await yard.schedules.page(Query(), limit=10)}  # type: ignore[call-overload, index]
+        id_ = own["later"]
+        assert f"'toolyard schedule allow {id_}'" in told["task-1-a.json"]
+        assert await yard.schedules.run_by_hand(id_)
+        async with asyncio.timeout(60):
+            while not (asked := await yard.approvals.page(("pending",), limit=10)):  # noqa: ASYNC110 there is no event
+                await asyncio.sleep(0)
+        await yard.approvals.answer(asked[0].id, allowed=False, by="owner")
+        await yard.schedules.drain()
+        refused = await yard.schedules.get(id_)
+        assert refused is not None
+        assert refused.state == "failed"
+        assert not await yard.schedules.allow(id_)
+        other = own["xxxxx"]
+        assert await yard.schedules.allow(other)
+        assert await yard.schedules.run_by_hand(other)
+        await yard.schedules.drain()
+        ran = await yard.schedules.get(other)
+        assert ran is not None
+        assert ran.state == "done"
 
 
 @pytest.mark.requirement("plugin:same-name")

@@ -112,6 +112,7 @@ def sparse() -> bytes:
 ZEROS = bytes(30 * 2**20)
 
 HOSTILE = {
+    "compiled Python": (zip_of(*GOOD.items(), ("Plug/lib/__pycache__/a.cpython-311.pyc", b"x")), "nobody can review"),
     "zip: parent": (zip_of(("../x", b"1")), "leads out of the folder"),
     "zip: parent in the middle": (zip_of(("a/../../x", b"1")), "leads out"),
     "zip: absolute": (zip_of(("/etc/x", b"1")), "an absolute path"),

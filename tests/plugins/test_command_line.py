@@ -206,3 +206,29 @@ def test_python_2_is_not_taken_for_python(folder: Path, path: str, tmp_path: Pat
     program(tmp_path / "old/python2.7")
     (tmp_path / "old/python").symlink_to(tmp_path / "old/python2.7")
     assert argv("python main.py", folder, f"{tmp_path}/old:{path}")[0] == f"{path}/python3"
+
+
+@pytest.mark.requirement("plugin:messages")
+@pytest.mark.parametrize(
+    ("command", "path", "fix"),
+    [
+        (r"bin\x.exe", r"bin\x.exe", "name a program that this machine can run"),
+        (r".\tool --fast", r".\tool", 'write "./tool"'),
+        (r"python src\main.py", r"src\main.py", 'write "src/main.py"'),
+        (r"'bin\run' x", r"bin\run", 'write "bin/run"'),
+        (r'"C:\Program Files\node.exe" a.js', r"C:\Program Files\node.exe", "name a program"),
+        ("python C:/plugins/main.py", "C:/plugins/main.py", "name a file of the plugin's folder"),
+    ],
+)
+def test_a_path_as_windows_writes_it_is_told_as_such(folder: Path, command: str, path: str, fix: str) -> None:
+    told = problem(command, folder)
+    assert told.startswith(f"the command has a path as Windows writes it, '{path}': ")
+    assert fix in told
+    in_shell = resolve(command, folder, shell=True, programs=Programs(SYSTEM))
+    assert isinstance(in_shell, CommandProblem) == command.startswith((path, "'", '"'))
+
+
+@pytest.mark.requirement("plugin:messages")
+@pytest.mark.parametrize("words", [r"a\ b", r"--re=\w+\.py", r"\d+", r"a:b", "http://x/y.z", r"'^\w+$'", r"\n"])
+def test_backslashes_that_are_no_path_of_windows_are_taken_as_a_shell_takes_them(folder: Path, words: str) -> None:
+    assert argv(f"python main.py {words}", folder, SYSTEM, sys.executable)

@@ -117,7 +117,7 @@ async def test_a_child_sees_its_own_settings_and_none_of_the_hosts_secrets(
     assert seen["MY_API_KEY"] == "plugin-secret-777"
     assert set(seen) - {"LC_CTYPE"} == {
         "PATH", "HOME", "LANG", "TZ", "TMPDIR", "PYTHONIOENCODING", "PYTHONUNBUFFERED", "PROJECT_BASE_PATH",
-        "SERVER_PORT", "VCP_REQUEST_IP", "PLAIN", "MY_API_KEY",
+        "PYTHONPYCACHEPREFIX", "SERVER_PORT", "VCP_REQUEST_IP", "PLAIN", "MY_API_KEY",
     }  # fmt: skip
     assert seen["HOME"] == str(host.place / "home/plugin-data/Env")
     stored = await host.yard.journal.get((await host.yard.journal.page(Query(), limit=1))[0].id)

@@ -236,3 +236,40 @@ def test_the_name_of_a_built_in_tool_is_an_error_and_a_foreign_type_a_warning(tm
     problems = lint(_plugin(tmp_path / "other", pluginType="service", capabilities=_commands(_good())))
     assert [problem.warning for problem in problems] == [True]
     assert "Node.js process" in problems[0].message
+
+
+def _errors(plugin: Plugin) -> list[tuple[str, int, bool, str]]:
+    found = [problem for problem in lint(plugin) if problem.file.endswith(".py")]
+    return [(problem.file, problem.line, problem.warning, problem.message) for problem in found]
+
+
+@pytest.mark.requirement("plugin:messages", "plugin:cli:lint")
+def test_a_file_that_python_cannot_read_is_told_with_its_line(tmp_path: Path) -> None:
+    folder = make_plugin(tmp_path / "plugins", "Linted", capabilities=_commands(_good()))
+    (folder / "main.py").write_text("import json\n\ndef run(:\n    pass\n")
+    (folder / "lib").mkdir()
+    (folder / "lib/part.py").write_text("if True:\npass\n")
+    (folder / "lib/odd.py").write_text("import re\nWORD = re.compile('\\d')  # only a warning\n")
+    (folder / "data.txt").write_text("def run(:\n")
+    plugins = plugins_in(tmp_path / "plugins", home=tmp_path / "home")
+    plugins.refresh()
+    part = (
+        "Python cannot read it: IndentationError in line 2: expected an indented block after 'if' statement on line 1."
+    )
+    main = "Python cannot read it: SyntaxError in line 3: invalid syntax."
+    assert _errors(plugins.all[0]) == [("lib/part.py", 2, True, part), ("main.py", 3, False, main)]
+
+
+@pytest.mark.requirement("plugin:messages", "plugin:cli:lint")
+def test_what_another_python_may_know_is_no_error(tmp_path: Path) -> None:
+    newer = tmp_path / "bin/python3.99"
+    newer.parent.mkdir()
+    newer.write_text("#!/bin/sh\n")
+    newer.chmod(0o755)
+    folder = make_plugin(tmp_path / "plugins", "Linted", entryPoint={"command": f"{newer} main.py"})
+    (folder / "main.py").write_text("match it with new words\n")
+    plugins = plugins_in(tmp_path / "plugins", home=tmp_path / "home")
+    plugins.refresh()
+    ((file, line, is_warning, message),) = _errors(plugins.all[0])
+    assert (file, line, is_warning) == ("main.py", 1, True)
+    assert "which may know less than the plugin's" in message

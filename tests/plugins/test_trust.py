@@ -143,6 +143,8 @@ CHANGES: dict[str, Callable[[Path], Path]] = {
     "a linked folder": lambda f: link(f / "more", f.parent),
     "a setting that loads code": lambda f: put(f / "config.env", "NODE_OPTIONS=--require ./x.txt\n"),
     "an own interpreter": lambda f: put(f / ".venv/bin/python", "#!/bin/sh\nevil\n", 0o755),
+    "compiled Python without a source": lambda f: put(f / "lib/helper.pyc", "evil"),
+    "a module among compiled files": lambda f: put(f / "__pycache__/helper.py", "evil()"),
     "a native library": lambda f: put(f / "lib/fast.so", "ELF"),
 }
 
@@ -164,7 +166,7 @@ OWN_WRITES: dict[str, Callable[[Path], Path]] = {
     "a cache": lambda f: put(f / "cache.json", "{}"),
     "a log": lambda f: put(f / "plugin.log", "x"),
     "data": lambda f: put(f / "data/picture.png", "x"),
-    "bytecode": lambda f: put(f / "__pycache__/main.py", "x"),
+    "bytecode": lambda f: put(f / "__pycache__/main.cpython-311.opt-1.pyc", "x"),
     "dependencies": lambda f: put(f / "node_modules/a/index.js", "x"),
     "an ordinary setting": lambda f: put(f / "config.env", "COLOUR=red\nAPI_KEY=x\n"),
     "the same bytes again": lambda f: put(f / "main.py", (f / "main.py").read_text()),

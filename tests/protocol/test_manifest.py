@@ -1027,3 +1027,46 @@ def test_nothing_hidden_in_a_declared_schema_reaches_the_model() -> None:
     declared = found.manifest.commands[0].parameters
     assert declared is not None
     assert declared["properties"] == {"description": {"type": "string", "description": "abc"}}
+
+
+@pytest.mark.requirement("plugin:messages")
+@pytest.mark.parametrize("kind", ["synchronos", "servic", "hybrid", "preprocessor", "x", None])
+def test_types_that_cannot_run_are_never_offered(kind: str | None) -> None:
+    manifest = {**MINIMAL, "pluginType": kind}
+    (problem,) = refusals(json.dumps(manifest))
+    assert problem.fix in ("Did you mean synchronous?", "Did you mean static?") or problem.fix.endswith(
+        "one of synchronous, asynchronous, static."
+    )
+
+
+@pytest.mark.requirement("plugin:messages")
+def test_a_misspelt_key_that_nothing_works_without_is_named_at_its_place() -> None:
+    text = '{"name": "Tiny",\n "pluginTyp": "synchronous",\n "entrypoint": {"command": "python tiny.py"}}'
+    assert [(problem.line, problem.message, problem.fix) for problem in refusals(text)] == [
+        (2, "'pluginType' is missing, and 'pluginTyp' is not known.", "Did you mean 'pluginType'? Write it instead."),
+        (3, "'entryPoint' is missing, and 'entrypoint' is not known.", "Did you mean 'entryPoint'? Write it instead."),
+    ]
+    text = '{"name": "Tiny", "pluginType": "synchronous",\n "entryPoint": {\n  "comand": "python tiny.py"}}'
+    (problem,) = refusals(text)
+    assert (problem.line, problem.message) == (3, "'entryPoint.command' is missing, and 'comand' is not known.")
+
+
+@pytest.mark.requirement("plugin:messages")
+def test_other_misspelt_keys_are_warned_of_and_keys_of_others_are_not() -> None:
+    found = problems(
+        discription="x",
+        comunication={},
+        capabilities={"invocationCommands": [{"command": "Go", "descripton": "Goes.", "exmaple": ""}]},
+        isDistributed=True,
+        hasApiRoutes=True,
+        category="tools",
+        license="MIT",
+    )
+    told = {problem.field: problem.fix for problem in found if "is not known" in problem.message}
+    inside = "capabilities.invocationCommands[0]"
+    assert told == {
+        "discription": "Did you mean 'description'?",
+        "comunication": "Did you mean 'communication'?",
+        f"{inside}.descripton": "Did you mean 'description'?",
+        f"{inside}.exmaple": "Did you mean 'example'?",
+    }

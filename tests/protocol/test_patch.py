@@ -1,8 +1,10 @@
 """Hunks: equal to npm ``diff`` 7 where its vectors reach, and always a true account of the change."""
 
 import json
+import tracemalloc
 from itertools import pairwise, product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 
 import toolyard
 from toolyard.protocol import line_runs, patch
-from toolyard.protocol.patch import NO_NEWLINE, Hunk, changes, split_lines, structured_patch
+from toolyard.protocol.patch import NO_NEWLINE, Hunk, build_patch, find_changes, split_lines, structured_patch
 
 pytestmark = pytest.mark.requirement("hunk:shape", "patch:npm")
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors/structured_patch.json").read_text("utf-8"))
@@ -73,14 +75,74 @@ def test_equal_texts_have_no_hunks(text: str) -> None:
 @given(old=few_lines, new=few_lines)
 def test_hunks_of_texts_too_different_for_the_exact_search_are_still_true(old: str, new: str) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(line_runs, "_MAX_STEPS", 0)
+        patched.setattr(line_runs, "MAX_STEPS", 0)
         patched.setattr(line_runs, "_GAP_STEPS", 2)
         assert applied(old, structured_patch(old, new)) == new
 
 
+class CountedLine(int):
+    """A line number that counts how often it is compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        CountedLine.compared += 1
+        return int(self) == other
+
+    __hash__ = int.__hash__
+
+
+REVERSED = {
+    "lines of their own": [f"{number:x}" for number in range(3000)],
+    "lines that repeat": [f"{number % 100}" for number in range(3000)],
+    "two lines": Random(1).choices("ab", k=6000),
+}
+
+
+@pytest.mark.requirement("patch:budget")
+@pytest.mark.parametrize("lines", REVERSED.values(), ids=REVERSED)
+def test_the_search_keeps_to_its_budget_of_steps_and_memory(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 20_000
+    monkeypatch.setattr(line_runs, "MAX_STEPS", steps)
+    monkeypatch.setattr(line_runs, "MAX_COARSE_STEPS", steps)
+    numbers: dict[str, int] = {}
+    old: list[int] = [CountedLine(numbers.setdefault(line, len(numbers))) for line in lines]
+    CountedLine.compared = 0
+    assert not line_runs.equal_runs(old, old[::-1]).exact
+    assert CountedLine.compared < 20 * (steps + len(lines))
+    plain = [int(line) for line in old]
+    tracemalloc.start()
+    try:
+        line_runs.equal_runs(plain, plain[::-1])
+        assert tracemalloc.get_traced_memory()[1] < 3_000_000
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.requirement("patch:budget")
+@pytest.mark.parametrize("lines", REVERSED.values(), ids=REVERSED)
+def test_a_patch_beyond_the_budget_is_coarse_and_still_true(lines: list[str]) -> None:
+    old, new = "\n".join(lines) + "\n", "\n".join(lines[::-1]) + "\n"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(line_runs, "MAX_STEPS", 20_000)
+        found = build_patch(old, new)
+    assert (found.exact, applied(old, found.hunks)) == (False, new)
+    assert build_patch(old[:200], new[:200]).exact
+
+
+@pytest.mark.requirement("patch:budget")
+def test_texts_of_more_lines_than_are_searched_differ_between_their_equal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patch, "MAX_LINES", 20)
+    old = "".join(f"{line}\n" for line in ("same", *range(10), "end"))
+    new = "".join(f"{line}\n" for line in ("same", *reversed(range(10)), "end"))
+    found = build_patch(old, new, 0)
+    assert [(hunk["oldStart"], hunk["oldLines"]) for hunk in found.hunks] == [(2, 10)]
+    assert (found.exact, applied(old, found.hunks)) == (False, new)
+
+
 @given(old=few_lines, new=few_lines)
 def test_between_two_changes_stands_an_equal_line(old: str, new: str) -> None:
-    found = list(changes(split_lines(old), split_lines(new)))
+    found = find_changes(split_lines(old), split_lines(new)).regions
     assert all(later.old_start > earlier.old_end for earlier, later in pairwise(found))
 
 
@@ -112,7 +174,10 @@ def test_one_changed_line_gives_the_hunks_of_the_whole_texts_whatever_stands_aro
     for count in range(1, 6):
         for lines, at, put in product(product("abc", repeat=count), range(count), "abcd"):
             old, new = "\n".join(lines) + end, "\n".join([*lines[:at], put, *lines[at + 1 :]]) + end
-            assert structured_patch(old, new, 1) == patch._hunks(split_lines(old), split_lines(new), 0, 1), (old, new)
+            assert structured_patch(old, new, 1) == patch._build(split_lines(old), split_lines(new), 0, 1).hunks, (
+                old,
+                new,
+            )
 
 
 @pytest.mark.requirement("edit:data")

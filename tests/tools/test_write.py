@@ -51,6 +51,26 @@ def test_a_new_file_is_created_with_the_folders_on_the_way(project: Path, yard: 
     assert envelope.text == "Created 'a/b/new.txt' (8 bytes)."
 
 
+@pytest.mark.requirement("patch:budget", "write:data", "applypatch:data")
+def test_a_write_whose_patch_is_coarse_says_so_and_is_done(project: Path, yard: BlockingYard) -> None:
+    lines = [f"{number:x}\n" for number in range(3000)]
+    (project / "a.txt").write_text("".join(lines))
+    yard.call("Read", {"path": "a.txt"})
+    for envelope in (
+        yard.call("Write", {"path": "a.txt", "content": "".join(lines[::-1])}),
+        yard.call("ApplyPatch", {"patch": whole_file_patch("a.txt", lines[::-1], lines)}),
+    ):
+        assert (envelope.status, envelope.context.get("patch")) == (Status.SUCCESS, "coarse"), envelope.text
+    assert (project / "a.txt").read_text() == "".join(lines)
+    exact = yard.call("Edit", {"path": "a.txt", "old_string": "\nbb7\n", "new_string": "\nend\n"})
+    assert (exact.status, "patch" in exact.context) == (Status.SUCCESS, False)
+
+
+def whole_file_patch(path: str, old: list[str], new: list[str]) -> str:
+    gone, come = "".join(f"-{line}" for line in old), "".join(f"+{line}" for line in new)
+    return f"--- a/{path}\n+++ b/{path}\n@@ -1,{len(old)} +1,{len(new)} @@\n{gone}{come}"
+
+
 @pytest.mark.requirement("write:data")
 def test_a_new_file_has_the_mode_of_any_new_file(project: Path, yard: BlockingYard) -> None:
     yard.call("Write", {"path": "new.txt", "content": "x"})

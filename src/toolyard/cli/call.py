@@ -13,6 +13,7 @@ from toolyard.app import Yard
 from toolyard.cli.detach import Say, detached, printed
 from toolyard.cli.options import Common, common_options
 from toolyard.cli.output import json_text
+from toolyard.cli.plugin_targets import warn_of_broken
 from toolyard.cli.through import run_through, server_for
 from toolyard.cli.waiting import Stops, background_ids, task_ids, waited
 from toolyard.dialects import DIALECTS
@@ -78,6 +79,7 @@ class Request:
     async def run(self, say: Say, *, wait: bool) -> int:
         """Run it, say its result, and give the exit code. Without ``wait`` the result is the receipt of a task."""
         async with open_yard(self.common.config(), outside=Outside(warm=False), serves=False) as yard:
+            warn_of_broken(self.common, yard.plugins)
             arguments = {**self.written, **from_pairs(yard, self.tool, self.pairs)}
             later = arguments.pop("timely_contact", None)
             call = request_of(yard, self.tool, arguments, force=self.force)

@@ -4,11 +4,14 @@ import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+import click
+
 from toolyard.cli.options import Common
 from toolyard.config import Config, load
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
-from toolyard.plugins.plugin import Plugin, Problem, State
+from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.plugin import Origin, Plugin, Problem, State
 from toolyard.plugins.plugin_files import signature_of
 from toolyard.protocol.arguments import find_nearest
 
@@ -38,11 +41,28 @@ def named(source: PluginSource, word: str, *, waits_as: Collection[State] = ()) 
         found = next(waiting, None) or source.plugins.get(word)
     if found is not None:
         return found
-    if "/" in word:
+    if is_folder(word):
+        require_usable(source, real)
         raise ToolyardError(f"'{word}' is none of the plugins: see 'toolyard plugin list' for where they are")
     guess = find_nearest(word, sorted({plugin.name for plugin in everything}))
     hint = f"did you mean '{guess}'?" if guess else "see 'toolyard plugin list'"
     raise ToolyardError(f"there is no plugin called '{word}': {hint}")
+
+
+def require_usable(source: PluginSource, folder: Path) -> None:
+    """Raise ToolyardError with the problem of a folder whose manifest or command cannot be used."""
+    plugin = source.inspect(folder) if folder.is_dir() else None
+    if plugin is not None and plugin.state is State.BROKEN:
+        raise ToolyardError(f"the plugin in {folder} cannot be used: {plugin.reason}")
+
+
+def warn_of_broken(common: Common, source: PluginSource) -> None:
+    """Tell what is wrong with plugins of the folders that ``--plugins`` names."""
+    if not common.plugins or common.quiet:
+        return
+    for plugin in source.plugins.all:
+        if plugin.origin is Origin.GIVEN and plugin.state is State.BROKEN:
+            click.echo(f"Warning: the plugin in {plugin.folder} cannot be used: {shown(plugin.reason)}", err=True)
 
 
 def told(problem: Problem, folder: Path) -> str:

@@ -18,11 +18,12 @@ from toolyard.engine.schedules import KIND, State
 from toolyard.engine.typed_when import typed
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.json import JsonObject
+from toolyard.protocol.manifests.safe_text import escape_hidden
 
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
 
 
-@click.group("schedule", cls=Verbs, short_help="List, add, cancel or run scheduled calls.")
+@click.group("schedule", cls=Verbs, short_help="List, add, allow, cancel or run scheduled calls.")
 @common_options
 def command(common: Common) -> None:
     """Calls that run later, once or again and again."""
@@ -65,6 +66,28 @@ def add(common: Common, tool: str, pairs: tuple[str, ...], at: str, cron: str) -
         click.echo(f"{told['id']}: {tool} runs at {told['scheduled_for']}{', then again and again' if cron else ''}.")
     if not told["server"]:
         say(common, "No server runs on this home now: start one, or run what is due with 'toolyard schedule run'.")
+
+
+@command.command("allow")
+@click.argument("id_", metavar="ID")
+@common_options
+def allow(common: Common, id_: str) -> None:
+    """Let a schedule run without asking, such as one that was imported."""
+
+    async def work(yard: Yard) -> JsonObject | None:
+        record = await yard.schedules.get(id_)
+        if record is None:
+            raise unknown("schedule", id_)
+        return yard.schedules.to_dict(record) if await yard.schedules.allow(id_) else None
+
+    told = ask(common, work)
+    if told is None:
+        raise ToolyardError(f"{id_} runs now or has ended: 'toolyard schedule list' tells which")
+    if common.json:
+        print_json({"allowed": id_})
+    else:
+        what = json.dumps(told["arguments"], ensure_ascii=False)
+        click.echo(f"{id_}: {told['tool']} with {escape_hidden(what)} may run at {told['scheduled_for']}.")
 
 
 @command.command("cancel")

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from toolyard import __version__
+from toolyard.cli.database_option import database_option
 from toolyard.cli.options import Common, common_options
+from toolyard.cli.plugin_targets import warn_of_broken
 from toolyard.config import Config
 from toolyard.engine.masking import Mask
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     "--port", metavar="NUMBER", type=click.IntRange(0, 65535), help="The port.  [default: as the settings say]"
 )
 @click.option("--allow-remote", is_flag=True, help="Let other machines reach it, when --host says so.")
-@click.option("--database", metavar="URL", help="The PostgreSQL of many hosts.  [default: as the settings say]")
+@database_option("The PostgreSQL of many hosts.  [default: as the settings say]")
 @click.option("--safe", is_flag=True, help="Start without any plugins.")
 @common_options
 def command(common: Common, host: str, port: int | None, allow_remote: bool, database: str | None, safe: bool) -> None:
@@ -83,6 +85,7 @@ def _tell(common: Common, server: "Server") -> None:
     from toolyard.web.keys import FILE
 
     click.echo(f"Toolyard serves {server.config.project.resolve()} on {server.url}")
+    warn_of_broken(common, server.yard.plugins)
     if server.is_remote:
         click.echo("Other machines reach it without encryption: put a proxy with TLS before it.", err=True)
     if server.is_first_start and sys.stdout.isatty() and not common.quiet:

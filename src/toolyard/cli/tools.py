@@ -9,6 +9,7 @@ import click
 
 from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
+from toolyard.cli.plugin_targets import warn_of_broken
 from toolyard.cli.tools_export import export_
 from toolyard.errors import ToolyardError
 from toolyard.hosts.yard import open_yard
@@ -58,6 +59,7 @@ def _print_list(common: Common) -> None:
 
 async def _specs(common: Common) -> list[ToolSpec]:
     async with open_yard(common.config(), serves=False) as yard:
+        warn_of_broken(common, yard.plugins)
         return [tool.spec for tool in yard.tools]
 
 

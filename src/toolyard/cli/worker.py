@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 import click
 
 from toolyard.app import Yard
+from toolyard.cli.database_option import database_option
 from toolyard.cli.options import Common, common_options
 from toolyard.config import Config
 from toolyard.errors import StorageError, UsageError
@@ -19,7 +20,7 @@ _PAUSE_S = 1.0
 
 
 @click.command("worker", short_help="Run calls for other hosts that share a PostgreSQL database.")
-@click.option("--database", metavar="URL", help="The database they share.  [default: the setting database]")
+@database_option("The database they share.  [default: the setting database]")
 @common_options
 def command(common: Common, database: str | None) -> None:
     """Run calls, tasks and schedules for other hosts that share a PostgreSQL database.

@@ -14,8 +14,10 @@ from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
 from toolyard.protocol.store import Place, Query, Record, Store
+from toolyard.workspace.home_folder import make_private_folder
 
 LOCK = "owner.lock"
+_LOCK_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
 IsAlive = Callable[[str], bool]
 _PAGE = 500
 _TRIES = 500
@@ -101,8 +103,8 @@ class OwnerLock:
     @classmethod
     def take(cls, home: Path) -> "OwnerLock":
         try:
-            home.mkdir(parents=True, exist_ok=True, mode=0o700)
-            file = (home / LOCK).open("a+", encoding="utf-8")
+            make_private_folder(home)
+            file = os.fdopen(os.open(home / LOCK, _LOCK_FLAGS, 0o600), "a+", encoding="utf-8")
         except OSError as error:
             raise StorageUnwritable.from_os_error(home / LOCK, error) from error
         if not _locked(file):

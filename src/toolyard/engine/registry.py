@@ -1,7 +1,7 @@
 """The tools of a Yard, by their exact names."""
 
 from collections.abc import Hashable, Iterable, Iterator
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from toolyard.errors import DuplicateTool
 from toolyard.protocol.arguments import find_nearest
@@ -19,6 +19,15 @@ class Source(Protocol):
 
     def version(self) -> Hashable:
         """Return what changes whenever ``all`` does; cheap."""
+        ...
+
+
+@runtime_checkable
+class ExplainingSource(Protocol):
+    """A source that knows of tools which cannot be called."""
+
+    def explain_missing(self, name: str) -> str:
+        """Return why there is no tool of this name, such as a plugin that cannot be read; empty: it is unknown."""
         ...
 
 
@@ -79,6 +88,9 @@ class Registry:
 
     def _unknown(self, name: str) -> Failure:
         said = name.encode(errors="replace").decode()[:100]
+        explaining = (source for source in self._sources if isinstance(source, ExplainingSource))
+        if why := next((why for source in explaining if (why := source.explain_missing(name))), ""):
+            return Failure(ErrorCode.NOT_FOUND, f"There is no tool called '{said}': {why}")
         names = [tool.spec.name for tool in self]
         guess = find_nearest(said, [*names, *self._names])
         meant = f" Did you mean '{guess}'?" if guess else ""

@@ -5,7 +5,8 @@ happens a call ends in exactly one Outcome: a tool's Failure, its bug, its deadl
 never exceptions. Each is settled in a task of its own, which only the end of the event loop cancels: when the task that
 awaits ``settle`` is cancelled, the call is stopped as by any cancel, and the exception goes on after the outcome is
 journalled. The wait for permission is no part of the time that a call took.
-A tool that ignores its checkpoint is left behind at the deadline; it cannot hold up its call.
+A tool that ignores its checkpoint is left behind at the deadline; it cannot hold up its call, and the envelope says so:
+it may still finish. A write that has begun by then is waited for: what has happened is told as done.
 """
 
 import asyncio
@@ -43,6 +44,7 @@ Run = Callable[[Tool, ToolCall, Stop], Awaitable[Result]]
 _log = logging.getLogger(__name__)
 _STOP_S = 5.0  # for all calls together when the Yard closes
 _GRACE_S = 1.0  # for a stopped tool to put things in order before it is left behind
+_WRITE_GRACE_S = 20.0  # for one that writes: it heeds its checkpoint, but not amid the write itself
 
 
 class Runner:
@@ -102,9 +104,11 @@ class Runner:
             return run.result()
         failure = stop.expire()
         began = not run.withdraw()
-        if began and await run.ended(_GRACE_S):
+        if began and await run.ended(_grace_s(tool)):
             return run.result()
-        if not began:
+        if began:
+            failure = stop.failure_unstopped()
+        else:
             await self._journal.started(call)
         outcome = self._told(call, watch, self._failed(call, failure, watch))
         if not await self._journal.finished(call, outcome) and began and await run.ended(_GRACE_S):
@@ -190,8 +194,8 @@ class Runner:
         task = asyncio.ensure_future(tool.run(call, stop))
         if not await _first(task, stop, limit):
             failure = stop.expire()
-            if not await _abandon(task):
-                raise failure
+            if not await _end(task, _grace_s(tool)):
+                raise failure if task.done() else stop.failure_unstopped()
         if task.cancelled():  # by itself
             stop.cancel()
             raise stop.failure()
@@ -260,14 +264,18 @@ async def _first(work: "asyncio.Future[Any]", stop: Stop, seconds: float | None)
     return work.done()
 
 
-async def _abandon(task: "asyncio.Future[Result]") -> bool:
+async def _end(task: "asyncio.Future[Result]", grace_s: float) -> bool:
     """Ask a run to end and give it a moment. True when it was done all the same; else nobody hears of it any more."""
     task.cancel()
-    await asyncio.wait({task}, timeout=_GRACE_S)
+    await asyncio.wait({task}, timeout=grace_s)
     if task.done() and not task.cancelled():
         return task.exception() is None
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return False
+
+
+def _grace_s(tool: Tool) -> float:
+    return _WRITE_GRACE_S if tool.spec.risk is Risk.WRITE else _GRACE_S
 
 
 def _limit(call: ToolCall, tool: Tool) -> float:

@@ -25,7 +25,7 @@ from toolyard.engine.schedule_runs import KIND, Runs, Settle, State, event, show
 from toolyard.engine.when import first_of
 from toolyard.engine.whole import whole
 from toolyard.errors import StorageError
-from toolyard.protocol.call import ToolCall
+from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, Json, JsonObject, json_problem
@@ -64,15 +64,37 @@ class Schedules:
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Record:
         """Keep a call for later. Raises Failure when the time makes no sense or the call is not allowed."""
-        stamp = self._clock.now().timestamp()
-        record = await self._planned(call, at, cron, id_=f"schedule_{uuid4().hex}", created=stamp)
-        await self._store.commit([record], [event("schedule.added", stamp, record)])
+        return await self._add(await self._approved(self._planned(call, at, cron), call))
+
+    async def propose(self, call: ToolCall, *, at: str) -> Record:
+        """Keep a call for later that nobody has approved: it asks when it runs, unless it is allowed before."""
+        return await self._add(self._planned(call, at, ""))
+
+    async def allow(self, id_: str) -> bool:
+        """Approve one that waits, for its owner, so that it does not ask. False when it runs, has ended, or is none.
+
+        Raises Failure when its call could not begin.
+        """
+        while True:
+            record = await self._store.get(KIND, id_)
+            if record is None or record.state not in (State.SCHEDULED, State.PAUSED):
+                return False
+            allowed = await self._approved(record, _owners_call(record))
+            if await self._store.commit([allowed], [event("schedule.changed", allowed.updated, allowed)]):
+                return True
+
+    async def _approved(self, record: Record, call: ToolCall) -> Record:
+        digest = await self._approve(call)
+        return replace(record, updated=self._clock.now().timestamp(), body={**record.body, "approved": digest})
+
+    async def _add(self, record: Record) -> Record:
+        await self._store.commit([record], [event("schedule.added", record.created, record)])
         crashpoint("schedule.added")
         return record
 
     async def change(self, id_: str, call: ToolCall, *, at: str = "", cron: str = "") -> Record | None:
         """Another call or another time for one that waits or is paused; None when it runs or has ended."""
-        planned = await self._planned(call, at, cron, id_=id_, created=0)
+        planned = await self._approved(replace(self._planned(call, at, cron), id=id_), call)
         while True:
             old = await self._store.get(KIND, id_)
             if old is None or old.state not in (State.SCHEDULED, State.PAUSED):
@@ -91,19 +113,19 @@ class Schedules:
             if await self._store.commit([new], [event("schedule.changed", new.updated, new)]):
                 return replace(new, version=new.version + 1)
 
-    async def _planned(self, call: ToolCall, at: str, cron: str, *, id_: str, created: float) -> Record:
+    def _planned(self, call: ToolCall, at: str, cron: str) -> Record:
+        """A new schedule that nobody has approved. Raises Failure when the arguments or the time make no sense."""
         now = self._clock.now()
         if problem := json_problem(call.arguments, "arguments", most=MAX_VALUES):
             raise Failure(ErrorCode.INVALID_PARAM, f"{problem}.", hint="Send arguments that are JSON.")
         due = first_of(at, cron, self._zone, now).timestamp()
-        digest = await self._approve(call)
         return Record(
-            kind=KIND, id=id_, state=State.SCHEDULED, created=created, updated=now.timestamp(),
-            caller=call.caller, tool=call.tool, due=due,
+            kind=KIND, id=f"schedule_{uuid4().hex}", state=State.SCHEDULED, created=now.timestamp(),
+            updated=now.timestamp(), caller=call.caller, tool=call.tool, due=due,
             text=f"{call.tool} {call.maid or ''} {excerpt(self._mask.json(call.arguments))}",
             body={
                 "arguments": call.arguments, "maid": call.maid, "at": at, "cron": cron, "zone": self._zone.key,
-                "for": self.shown(due), "approved": digest, "origin": call.origin.value, "runs": [],
+                "for": self.shown(due), "approved": "", "origin": call.origin.value, "runs": [],
                 "chat": call.chat or None,
             },
         )  # fmt: skip
@@ -306,3 +328,12 @@ class Schedules:
 def _begins(due: float | None = None) -> JsonObject:
     """What a run that begins changes in its schedule: the id of its call, and nothing of the run before."""
     return {"call_id": f"call_{uuid4().hex}", "was_due": due, "late_s": None, "late_because": None}
+
+
+def _owners_call(record: Record) -> ToolCall:
+    """The call of a schedule as its owner would make it: nobody else is asked."""
+    arguments, maid = record.body["arguments"], record.body.get("maid")
+    return ToolCall(
+        id=record.id, tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},
+        maid=maid if isinstance(maid, str) else None, caller=record.caller, origin=Origin.CLI,
+    )  # fmt: skip

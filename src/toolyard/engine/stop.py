@@ -48,3 +48,10 @@ class Stop:
             f"{self._tool} did not finish within {self._timeout_s:g} s and was stopped.",
             hint="Narrow the call so that there is less to do.",
         )
+
+    def failure_unstopped(self) -> Failure:
+        """What becomes of a run that was to be stopped and went on: how it ends is not known."""
+        hint = "It may still finish: look at what it did before you call it again."
+        if self.asked.done():
+            return Failure(Reason.CANCELLED, f"{self._tool} was cancelled and did not stop at once.", hint=hint)
+        return Failure(ErrorCode.TIMEOUT, f"{self._tool} did not finish within {self._timeout_s:g} s.", hint=hint)

@@ -18,6 +18,7 @@ from toolyard.gateway.bounds import Bounds
 from toolyard.gateway.chat_record import ChatRecord
 from toolyard.gateway.chunks import Chunk, Head
 from toolyard.gateway.display import Show, approval_event, call_event, limit_note, write_approvals, write_results
+from toolyard.gateway.echo import refuse_echoes
 from toolyard.gateway.events import CallUpdate, Delta, Ending, Failed, Finished, Note, ReplyEnded, TurnEvent
 from toolyard.gateway.faults import ChatFailed, ChatFault, broken_answer, encode_request
 from toolyard.gateway.interruption import Interrupted, Interruption
@@ -299,10 +300,9 @@ class Turn:
         """Return what a reply asks of us; nothing when it hands over to the client."""
         if reply.is_handed_over or reply.finish == _FILTERED:
             return []
-        found = reply.request_filter.requests
-        written = text_calls.make_jobs(
-            found, self._tools, self.request.caller, self._messages, reply.text if found else ""
-        )
+        text = reply.text if reply.request_filter.requests else ""
+        found = refuse_echoes(reply.request_filter.requests, text, self._messages)
+        written = text_calls.make_jobs(found, self._tools, self.request.caller, self._messages, text)
         calls = [call for call in reply.calls if not self.request.owners.is_client(native_calls.call_name(call))]
         ours = native_calls.make_jobs(
             calls,

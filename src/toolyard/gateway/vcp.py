@@ -5,6 +5,8 @@ from typing import Final
 from toolyard.protocol.json import JsonObject
 
 PAYLOAD: Final = "<!-- VCP_TOOL_PAYLOAD -->"
+INFORMATION: Final = "[[VCP调用结果信息汇总:"
+INFORMATION_END: Final = "VCP调用结果结束]]"
 FORBIDDEN: Final = "[[VCPToolUse=Forbidden]]"
 MARK_HISTORY: Final = "mark_history"
 HANDLES: Final = ("requestId", "messageId")  # how a client names a request that it may interrupt
@@ -20,7 +22,7 @@ def find_handle(body: JsonObject) -> str:
 def write_information_block(tool: str, text: str, *, failed: bool) -> str:
     """What a client sees of one call."""
     state = "❌ ERROR" if failed else "✅ SUCCESS"
-    return f"\n[[VCP调用结果信息汇总:\n- 工具名称: {tool}\n- 执行状态: {state}\n- 返回内容: {text}\nVCP调用结果结束]]\n"
+    return f"\n{INFORMATION}\n- 工具名称: {tool}\n- 执行状态: {state}\n- 返回内容: {text}\n{INFORMATION_END}\n"
 
 
 def write_summary_block(calls: list[tuple[str, bool]]) -> str:

@@ -5,6 +5,7 @@ repeated. Plugins need a review afterwards, unless the owner says that all of th
 written at all.
 """
 
+import json
 import stat
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from uuid import uuid4
 from toolyard.app import Yard
 from toolyard.config import HOST_FILE
 from toolyard.dialects.vcp_install import CONFIG, RESULTS, Timed, read_approval_rules, read_result_name, read_timed_task
+from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.errors import ToolyardError
 from toolyard.importing.report import Report, What
@@ -27,8 +29,10 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Manifest, PluginType
-from toolyard.protocol.store import Query
+from toolyard.protocol.manifests.safe_text import escape_hidden
+from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import KIND, Task, key_of, state_of, valid_id
+from toolyard.workspace.home_folder import make_private_folder
 
 CALLER = "import:vcp"
 _RUNS_HERE = (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS, PluginType.STATIC)
@@ -174,29 +178,27 @@ class VcpImport:
             elif await self._is_scheduled(task):
                 report.leave(What.SCHEDULE, name, "it is scheduled already")
             else:
-                why = await self._scheduled(task)
-                if why:
-                    report.leave(What.SCHEDULE, name, why)
+                proposed = await self._propose(task)
+                if isinstance(proposed, str):
+                    report.leave(What.SCHEDULE, name, proposed)
                 else:
-                    report.take(What.SCHEDULE, name, f"{task.tool} at {task.at}")
+                    report.take(What.SCHEDULE, name, _describe(task, proposed))
 
     async def _is_scheduled(self, task: Timed) -> bool:
         found = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
         return any((one.body["at"], one.body["arguments"]) == (task.at, task.arguments) for one in found)
 
-    async def _scheduled(self, task: Timed) -> str:
-        """Why it could not be; empty when it is."""
+    async def _propose(self, task: Timed) -> Record | str | None:
+        """Keep a timed call that nobody has approved here; none in a dry run. A text says why it could not be kept."""
         call = ToolCall(
             id=f"call_{uuid4().hex}", tool=task.tool, arguments=task.arguments, maid=task.maid, caller=CALLER,
             origin=CallOrigin.CLI,
         )  # fmt: skip
         try:
-            self.yard.tools.get(task.tool)
-            if not self.dry:
-                await self.yard.schedules.submit(call, at=task.at)
+            check_call(self.yard.tools.get(task.tool), call)
+            return None if self.dry else await self.yard.schedules.propose(call, at=task.at)
         except Failure as failure:
             return f"{failure.message} Allow the tool, or name a later time, and import again."
-        return ""
 
     async def _results(self, report: Report, plugins: set[str]) -> None:
         for name, body in self.source.results():
@@ -219,6 +221,13 @@ class VcpImport:
         await self.yard.store.commit([task.to_record()])
 
 
+def _describe(task: Timed, proposed: Record | None) -> str:
+    """The whole call, with what nobody sees written out, and how to let it run."""
+    arguments = escape_hidden(json.dumps(task.arguments, ensure_ascii=False))
+    allow = f"'toolyard schedule allow {proposed.id}' lets it run; else it asks" if proposed else "It asks"
+    return f"{escape_hidden(task.tool)} at {task.at} with {arguments}. {allow} when it is due, as a model's call does."
+
+
 def _dependencies(folder: Path) -> list[str]:
     """How to get what a plugin found in VCPToolBox's own packages, or what it names itself."""
     found = []
@@ -238,7 +247,7 @@ def _write_variables(path: Path, values: dict[str, str]) -> None:
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     known = parse(before).values
     lines = [f"{name}={_quoted(value)}\n" for name, value in values.items() if name not in known]
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(path.parent)
     draft = path.with_suffix(".new")
     draft.write_text(before + ("\n" if before and not before.endswith("\n") else "") + "".join(lines), encoding="utf-8")
     draft.chmod(stat.S_IRUSR | stat.S_IWUSR)

@@ -55,6 +55,8 @@ def judged(entries: Iterable[Entry], caps: Caps, packed: int) -> list[Entry]:
         if entry.oddity:
             raise Refused(f"'{shown(entry.path)}' is {entry.oddity}")
         path = plain_path(entry.path)
+        if "__pycache__" in path.split("/"):
+            raise Refused(f"'{shown(path)}' is compiled Python, which nobody can review; pack it without")
         if entry.size < 0 or (entry.is_folder and entry.size):
             raise Refused(f"'{shown(path)}' has an impossible size")
         total += entry.size

@@ -34,6 +34,10 @@ _NEEDS_SHELL = re.compile(
 _IN_QUOTES = re.compile(r'"(?:[^"\\$`]|\\.)*(?P<syntax>\$\(|\$\w*|`)', re.DOTALL)
 
 
+_WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/][\w.\\/ -]*|[\w.-]*(?:\\[\w. -]+)+")
+_WINDOWS_PROGRAM = re.compile(r".*\.(?:exe|bat|cmd|com|ps1)", re.IGNORECASE)
+
+
 @dataclass(frozen=True, slots=True)
 class CommandLine:
     argv: tuple[str, ...]  # argv[0] is an absolute path
@@ -82,6 +86,8 @@ def resolve(command: str, folder: Path, *, shell: bool, programs: Programs) -> C
     """The argv for ``command`` in ``folder``."""
     if "\0" in command or not command.strip():
         return CommandProblem("the command is empty or holds a NUL", 'write it as "python main.py"')
+    if windows := _windows_path(command, only_first=shell):
+        return _needs_posix(windows)
     if shell:
         return CommandLine(("/bin/sh", "-c", command), _files(_words(command), folder))
     syntax = _shell_syntax(command)
@@ -102,6 +108,25 @@ def resolve(command: str, folder: Path, *, shell: bool, programs: Programs) -> C
 
 def _needs_shell(message: str) -> CommandProblem:
     return CommandProblem(message, 'write it without, or say "shell": true in entryPoint')
+
+
+def _windows_path(command: str, *, only_first: bool) -> str | None:
+    """The first word that is a path as Windows has it: one with a drive, or with backslashes and the name of a file."""
+    for words in (command.split(), _words(command)):  # as they are written, and without their quotes
+        for number, word in enumerate(words[:1] if only_first else words):
+            is_file = number == 0 or "." in word.rpartition("\\")[2] or word[1:2] == ":"
+            if is_file and _WINDOWS_PATH.fullmatch(word):
+                return word
+    return None
+
+
+def _needs_posix(path: str) -> CommandProblem:
+    message = f"the command has a path as Windows writes it, '{path}'"
+    if _WINDOWS_PROGRAM.fullmatch(path):
+        return CommandProblem(message, "name a program that this machine can run, with '/' in its path")
+    if path[1:2] == ":":
+        return CommandProblem(message, "name a file of the plugin's folder, with '/' in its path")
+    return CommandProblem(message, f'write "{path.replace(chr(92), "/")}"')
 
 
 def _shell_syntax(command: str) -> str | None:

@@ -24,6 +24,7 @@ from toolyard.plugins import publish_keys
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import ConfigKey, Manifest, PluginType
+from toolyard.workspace.home_folder import make_private_folder
 
 DATA_FOLDER = "plugin-data"
 # the names that Toolyard and VCPToolBox give to the keys of the host and its upstream, in lower case
@@ -33,7 +34,8 @@ HOST_KEYS = frozenset({
 })  # fmt: skip
 _HOST_PREFIX = "toolyard_"
 DECIDED = publish_keys.NAMES | {
-    "HOME", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL", "PLUGIN_NAME_FOR_CALLBACK",
+    "HOME", "PYTHONPYCACHEPREFIX", "PROJECT_BASE_PATH", "SERVER_PORT", "VCP_REQUEST_IP", "CALLBACK_BASE_URL",
+    "PLUGIN_NAME_FOR_CALLBACK",
 }  # fmt: skip
 _ADDRESS = "VarHttpUrl"  # what VCPToolBox calls the address of the host, without its port
 _SECRET_NAME = re.compile(
@@ -145,7 +147,7 @@ def make_data_folder(home: Path, plugin: str) -> Path:
     """Make it, for nobody else to read, before the plugin is started. Raises Failure(START_FAILED)."""
     folder = data_folder(home, plugin)
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         for place in (folder.parent, folder):
             if place.stat().st_mode & 0o077:
                 place.chmod(0o700)

@@ -1,9 +1,10 @@
 """What of a plugin's folder decides what would run, as one number: the same number, the same code (S-83).
 
 It covers the manifest, the command line, every file that the command line names, every file of code in the folder and
-below, where links lead, and settings that choose what an interpreter loads. It does not cover what plugins write while
-they run (data, caches, logs, other settings), nor installed dependencies and hidden folders (node_modules, .venv): a
-review of those would never end.
+below, compiled Python too, where links lead, and settings that choose what an interpreter loads. It does not cover what
+plugins write while they run (data, caches, logs, other settings), nor installed dependencies and hidden folders
+(node_modules, .venv): a review of those would never end. What Python itself keeps in ``__pycache__`` is left out
+because it is never read (see ``bytecode``); anything else in there counts.
 
 Whether it still holds costs one ``stat`` for each file and folder. A folder with more code than the bounds has no
 number, and says so in ``problem``.
@@ -28,11 +29,13 @@ _MAX_ENTRIES = 100_000
 _CHUNK = 2**20
 _OVERLAP = 64  # longer than any name that is looked for
 _CODE = frozenset({
-    ".py", ".pyw", ".pyi", ".pyd", ".pyx", ".pth", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx",
-    ".node", ".wasm", ".sh", ".bash", ".zsh", ".rb", ".pl", ".pm", ".php", ".lua", ".tcl", ".ps1", ".psm1", ".bat",
-    ".cmd", ".r", ".jl", ".go", ".rs", ".c", ".cs", ".java", ".class", ".jar", ".exe", ".dll", ".so", ".dylib",
+    ".py", ".pyw", ".pyi", ".pyd", ".pyx", ".pyc", ".pyo", ".pth", ".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts",
+    ".tsx", ".node", ".wasm", ".sh", ".bash", ".zsh", ".rb", ".pl", ".pm", ".php", ".lua", ".tcl", ".ps1", ".psm1",
+    ".bat", ".cmd", ".r", ".jl", ".go", ".rs", ".c", ".cs", ".java", ".class", ".jar", ".exe", ".dll", ".so", ".dylib",
 })  # fmt: skip
-_NOT_THEIRS = frozenset({"node_modules", "venv", "__pycache__", "site-packages"})
+_NOT_THEIRS = frozenset({"node_modules", "venv", "site-packages"})
+_PYCACHE = "__pycache__"
+_CACHED = re.compile(r"[^.]+\.\w+-\d+(?:\.opt-\w+)?\.pyc")  # main.cpython-311.pyc: no module has such a name
 # settings that decide what code an interpreter or the loader takes in
 _STEERING = re.compile(
     r"PATH|(?:LD|DYLD)_\w+|PYTHON\w+|NODE_(?:OPTIONS|PATH)|PERL5\w*|RUBY(?:LIB|OPT)|LUA_\w+|PHPRC|PHP_INI\w*|CLASSPATH"
@@ -120,7 +123,8 @@ def _code(folder: Path, seen: dict[str, Seen]) -> list[str]:
                     raise _Unfit(f"there are more than {_MAX_ENTRIES} files")
                 path = os.path.join(inner, entry.name)
                 if not entry.is_dir():
-                    found += [path] if is_code(entry.name) else []
+                    is_cached = os.path.basename(inner) == _PYCACHE and _CACHED.fullmatch(entry.name)
+                    found += [path] if is_code(entry.name) and not is_cached else []
                 elif is_looked_into(entry.name):
                     (found if entry.is_symlink() else pending).append(path)
     return sorted(found)

@@ -8,6 +8,7 @@ from datetime import datetime
 from toolyard.plugins.advice import advise
 from toolyard.plugins.asynchronous import Submissions
 from toolyard.plugins.background import MAX_WORKS, BackgroundWork
+from toolyard.plugins.bytecode import VARIABLE, add_cache_option, cache_folder
 from toolyard.plugins.child import SILENCE_S, Ended, run_child
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.environment import Environment, Surroundings, environment_of, make_data_folder, per_call
@@ -105,10 +106,11 @@ class PluginHost:
         environment = self.environment(plugin, manifest)
         self._keep_secret(environment.secrets)
         self._keep_from_logs(environment.log_secrets)
+        argv, cache = plugin.command.argv, cache_folder(self.around.home, plugin)
         return Launch(
-            argv=plugin.command.argv,
+            argv=add_cache_option(argv, cache) if cache else argv,
             cwd=plugin.folder,
-            environment=environment.values,
+            environment={**environment.values, **({VARIABLE: str(cache)} if cache else {})},
             limits=manifest.limits,
             warm=manifest.warm and manifest.type is PluginType.SYNCHRONOUS,
             version=plugin.fingerprint.digest,

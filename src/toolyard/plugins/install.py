@@ -21,6 +21,7 @@ from toolyard.plugins.archive import claim, extract, write_file
 from toolyard.plugins.archive_entries import Caps, Entry, Refused, judged
 from toolyard.plugins.git_source import HOSTS, fetch, git_source
 from toolyard.plugins.plugin_files import MANIFEST, PluginFiles, read_files, signature_of
+from toolyard.workspace.home_folder import make_private_folder
 
 FOLDER = "plugins"
 REMOVED = ".removed"
@@ -76,7 +77,7 @@ def stage(
     """Bring a plugin beside its place, to be looked at and then admitted or discarded. Raises ToolyardError."""
     place = home / FOLDER / f"{prefix}{token_hex(8)}"
     try:
-        place.mkdir(parents=True, mode=0o700)
+        make_private_folder(place)
         proof, left_out = _brought(source, place, environ, (*HOSTS, *(host.lower() for host in hosts)), caps)
         found = _plugin_folder(place / "content", source)
         return Staged(

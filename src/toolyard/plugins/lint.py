@@ -13,6 +13,7 @@ from toolyard.plugins.outliving import find_outliving
 from toolyard.plugins.plugin import Plugin, Problem, State
 from toolyard.plugins.plugin_files import MANIFEST
 from toolyard.plugins.poison import HIDDEN, poison_in
+from toolyard.plugins.python_syntax import find_syntax_errors
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
@@ -56,6 +57,7 @@ def lint(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[Problem, ...]:
         problems += _of_texts(text, plugin.manifest)
         problems += _of_examples(text, plugin.manifest)
         problems += _of_type(text, plugin.manifest)
+        problems += _of_python(plugin)
         problems += _of_sources(plugin, plugin.manifest)
     return tuple(sorted(problems, key=lambda problem: (problem.file != MANIFEST, problem.line, problem.column)))
 
@@ -138,6 +140,12 @@ def _of_example(text: _Text, manifest: Manifest, example: Example) -> Iterator[P
         except Failure as failure:
             message = f"the example is refused by the plugin's own schema: {failure.message}"
             yield text.problem(example.path, message, "Correct the example or the schema.", warning=False)
+
+
+def _of_python(plugin: Plugin) -> Iterator[Problem]:
+    if plugin.command is not None and plugin.fingerprint is not None:
+        files, named = plugin.fingerprint.files, plugin.command.files
+        yield from find_syntax_errors(plugin.folder, files, named, plugin.command.argv[0])
 
 
 def _of_sources(plugin: Plugin, manifest: Manifest) -> Iterator[Problem]:

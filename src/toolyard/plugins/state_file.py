@@ -16,6 +16,7 @@ from pathlib import Path
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.protocol.json import JsonObject
+from toolyard.workspace.home_folder import make_private_folder
 
 _MAX_BYTES = 64 * 2**20
 _WAIT_S = 0.02
@@ -40,7 +41,7 @@ class StateFile:
     def change(self, edit: Callable[[JsonObject], None]) -> None:
         """Write the file as ``edit`` leaves its content; raises ConfigError and StorageUnwritable."""
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self.path.parent)
             with turn(self.path.with_name(f".{self.path.name}.lock")):
                 value, problem = self._load()
                 if problem:

@@ -14,6 +14,8 @@ _SEEN = 200  # characters of the last line of stderr that stand in a message
 _python_module = re.compile(r"^ModuleNotFoundError: No module named '(\w+)", re.M)
 _node_module = re.compile(r"Cannot find (?:module|package) '([^']+)'")
 _node_version = re.compile(r"Node\.js v\d")
+_python_syntax = re.compile(r"(?:Syntax|Indentation|Tab)Error\b")
+_python_place = re.compile(r"^\s*File \"(?:[^\"\n]*/)?([^\"\n/]+)\", line (\d+)", re.MULTILINE)
 _node_error = re.compile(r"(?:Uncaught |\[)?\w*(?:Error|Exception)\b.*: ")
 _no_command = re.compile(r"([^\s:]+): (?:command )?not found|env: ['‘’\"]?([^'‘’\"\s:]+)['‘’\"]?: No such file")
 
@@ -125,7 +127,9 @@ def _last_words(stderr: str) -> str:
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     if lines and _node_version.match(lines[-1]):
         lines = [line for line in lines if _node_error.match(line)] or lines
-    return lines[-1] if lines else ""
+    last = lines[-1] if lines else ""
+    places = _python_place.findall(stderr) if _python_syntax.match(last) else []
+    return f"{last} ({places[-1][0]}, line {places[-1][1]})" if places else last
 
 
 _ANSWER = 'A plugin answers with one JSON object such as {"status": "success", "result": "..."}.'

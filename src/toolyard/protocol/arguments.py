@@ -76,12 +76,12 @@ def _coerce_inside(value: Json, schema: Mapping[str, Any]) -> Json:
     return made
 
 
-def find_nearest(name: str, names: Iterable[str]) -> str | None:
-    """The one of ``names`` that ``name`` was most likely meant to be."""
+def find_nearest(name: str, names: Iterable[str], *, like: float = 0.6) -> str | None:
+    """The one of ``names`` that ``name`` was most likely meant to be; 1 is ``like`` nothing but the same."""
     from difflib import get_close_matches  # needed only when something is already wrong
 
     by_fold = {fold_name(known): known for known in names}
-    close = get_close_matches(fold_name(name), by_fold, n=1, cutoff=0.6)
+    close = get_close_matches(fold_name(name), by_fold, n=1, cutoff=like)
     return by_fold[close[0]] if close else None
 
 

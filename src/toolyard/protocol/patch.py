@@ -2,18 +2,23 @@
 
 Most edits change one place: one line, or lines that stand nowhere else. Then there is only one way to match all other
 lines, and the lines around that place are enough: to split two whole texts into lines would take longer than the edit.
-For all others the equal lines are searched for (``line_runs``); texts that differ in thousands of lines get hunks that
-are right but perhaps not the shortest.
+For all others the equal lines are searched for (``line_runs``), within a budget of steps and memory: texts that differ
+in thousands of lines get coarse hunks, which are right but perhaps not the shortest.
 """
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import AnyStr, NamedTuple, TypedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, AnyStr, Final, NamedTuple, TypedDict, cast
 
 from toolyard.protocol.line_runs import Run, equal_runs
 
+if TYPE_CHECKING:
+    from toolyard.protocol.json import Json
+
 CONTEXT = 3
 NO_NEWLINE = "\\ No newline at end of file"
+MAX_LINES: Final = 100_000  # of both texts that are searched for equal ones: half a second, 40 MB
 _FEW = 16  # changed lines that are looked up one by one
 _STRIDE = 16 * 1024  # characters compared at once
 
@@ -37,21 +42,48 @@ class Change(NamedTuple):
     new_end: int
 
 
+class Changes(NamedTuple):
+    """The changed regions in order; between two of them stands at least one equal line.
+
+    ``exact``: they are the shortest edit script. Else the search went over its budget, and they are merely right.
+    """
+
+    regions: list[Change]
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The hunks between two texts; ``exact``: those of npm ``diff``, else coarser ones that are right all the same."""
+
+    hunks: list[Hunk]
+    exact: bool = True
+
+    def to_json(self) -> "list[Json]":
+        return cast("list[Json]", self.hunks)
+
+
 def structured_patch(old: str, new: str, context: int = CONTEXT) -> list[Hunk]:
     """The hunks that turn ``old`` into ``new``, with ``context`` unchanged lines around the changes."""
+    return build_patch(old, new, context).hunks
+
+
+def build_patch(old: str, new: str, context: int = CONTEXT) -> Patch:
+    """The patch that turns ``old`` into ``new``, with ``context`` unchanged lines around the changes."""
     first, old, new = _around_the_change(old, new, context)
-    return _hunks(split_lines(old), split_lines(new), first, context)
+    return _build(split_lines(old), split_lines(new), first, context)
 
 
-def _hunks(old_lines: list[str], new_lines: list[str], first: int, context: int) -> list[Hunk]:
-    """The hunks of two texts that begin after ``first`` equal lines."""
+def _build(old_lines: list[str], new_lines: list[str], first: int, context: int) -> Patch:
+    """The patch of two texts that begin after ``first`` equal lines."""
+    found = find_changes(old_lines, new_lines)
     groups: list[list[Change]] = []
-    for change in changes(old_lines, new_lines):
+    for change in found.regions:
         if groups and change.old_start - groups[-1][-1].old_end <= 2 * context:
             groups[-1].append(change)
         else:
             groups.append([change])
-    return [_hunk(group, old_lines, new_lines, first, context) for group in groups]
+    return Patch([_hunk(group, old_lines, new_lines, first, context) for group in groups], found.exact)
 
 
 def split_lines(text: str) -> list[str]:
@@ -64,27 +96,27 @@ def split_lines(text: str) -> list[str]:
     return lines
 
 
-def changes(old: list[str], new: list[str]) -> Iterator[Change]:
-    """The changed regions in order; between two of them stands at least one equal line."""
+def find_changes(old: list[str], new: list[str]) -> Changes:
+    """Find the changed regions between two lists of lines."""
     start = _equal_lines(old, new)
     a, b = old[start:], new[start:]
     end = _equal_lines(a[::-1], b[::-1])
     gone, come = a[: len(a) - end], b[: len(b) - end]
     if len(gone) + len(come) <= _FEW and not any(line in b for line in gone) and not any(line in a for line in come):
-        if gone or come:  # most edits: one place, lines that stand nowhere else, so there is nothing to search
-            yield Change(start, start + len(gone), start, start + len(come))
-        return
+        # Most edits: one place, lines that stand nowhere else, so there is nothing to search.
+        return Changes([Change(start, start + len(gone), start, start + len(come))] if gone or come else [])
     left, right = set(a), set(b)
     rest = [line for line in a if line in right]
     if rest == [line for line in b if line in left]:
         # All other lines are new or gone: there is only one way to match these, whatever the search.
         removed = [at for at, line in enumerate(a) if line not in right]
         added = [at for at, line in enumerate(b) if line not in left]
-        found = _between(removed, added)
+        found = Changes(list(_between(removed, added)))
+    elif len(a) + len(b) > MAX_LINES:
+        found = Changes([Change(0, len(gone), 0, len(come))], exact=False)
     else:
-        found = _searched(a, b)
-    for change in found:
-        yield Change(*(place + start for place in change))
+        found = _search(a, b)
+    return found._replace(regions=[Change(*(place + start for place in change)) for change in found.regions])
 
 
 def _equal_lines(old: list[str], new: list[str]) -> int:
@@ -109,15 +141,18 @@ def _between(gone: list[int], come: list[int]) -> Iterator[Change]:
         yield Change(old_start, before + x, new_start, before + y)
 
 
-def _searched(old: list[str], new: list[str]) -> Iterator[Change]:
+def _search(old: list[str], new: list[str]) -> Changes:
     ids: dict[str, int] = {}
     a = [ids.setdefault(line, len(ids)) for line in old]
     b = [ids.setdefault(line, len(ids)) for line in new]
+    runs, exact = equal_runs(a, b)
+    regions: list[Change] = []
     x = y = 0
-    for run in (*equal_runs(a, b), Run(len(a), len(b), 0)):
+    for run in (*runs, Run(len(a), len(b), 0)):
         if run.old > x or run.new > y:
-            yield Change(x, run.old, y, run.new)
+            regions.append(Change(x, run.old, y, run.new))
         x, y = run.old + run.length, run.new + run.length
+    return Changes(regions, exact)
 
 
 def _hunk(group: list[Change], old: list[str], new: list[str], skipped: int, context: int) -> Hunk:

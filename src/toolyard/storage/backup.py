@@ -22,6 +22,7 @@ from typing import IO, Final, NoReturn, Self
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import FULL, StorageError, StorageUnwritable
 from toolyard.storage.state_file import STATE, copy
+from toolyard.workspace.home_folder import make_private_folder
 
 NAMES: Final = (
     *("config.toml", "host.env", "trust.json", "disabled.json", "mcp.json", "mcp-trust.json", "setup.json"),
@@ -198,7 +199,7 @@ def _unpack_one(tar: tarfile.TarFile, member: tarfile.TarInfo, to: Path) -> None
     if content is None:
         raise StorageError(f"{member.name[:100]!r} of the backup has no content")
     place = to / PurePosixPath(member.name)
-    place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(place.parent)
     mode = 0o700 if member.name.startswith(f"{PLUGINS}/") and member.mode & 0o100 else 0o600
     with open(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as out:
         shutil.copyfileobj(content, out, _CHUNK)

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.content import Media
+from toolyard.workspace.home_folder import make_private_folder
 
 FOLDER: Final = "media"
 KEPT: Final = timedelta(days=7)
@@ -85,7 +86,7 @@ class MediaStore:
             try:
                 os.utime(self._folder / name, (self._timestamp(), self._timestamp()), follow_symlinks=False)
             except FileNotFoundError:
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(self._folder)
                 self._make_room(len(media.data))
                 self._write(name, media.data)
         return name
@@ -115,7 +116,7 @@ class MediaStore:
         with self._lock:
             found = self.signing_key()
             if found is None:
-                self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(self._folder)
                 self._write(_KEY, found := secrets.token_bytes(_KEY_BYTES))
             return found
 

@@ -25,6 +25,7 @@ from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format
 from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, know_words, record_of, remove, where_is
+from toolyard.workspace.home_folder import make_private_folder
 
 _BATCH = 500  # commits in one transaction
 _BUSY_S = 60.0  # for a turn to write: SQLite keeps no queue, and of several that always write one may have to try often
@@ -79,7 +80,7 @@ class SqliteStore:
         self._require_open()
         if self._opened is None:
             try:
-                self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                make_private_folder(self._file.parent)
             except OSError as error:
                 raise to_storage_error(self._file, error) from error
             ensure_latest_format(self._file)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
 from toolyard.protocol.apply_patch import PlannedFile, parse, plan
 from toolyard.protocol.call import ToolCall
@@ -12,10 +12,10 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.patch import structured_patch
+from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.patching.text import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, ChangingTool, remark, require_no_new_mask
+from toolyard.tools.change import DRY_RUN, ChangingTool, patch_context, remark, require_no_new_mask
 from toolyard.tools.text import load_words
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
@@ -74,11 +74,13 @@ class ApplyPatch(ChangingTool):
             for file in planned:
                 require_no_new_mask(call, file.new_path or file.path, file.before or "", file.after or "")
             writes = [write for file in planned for write in _contents(file, found)]
+            patches = {file.path: _patch(file, checkpoint) for file in planned}
             checkpoint()
             if not wanted["dry_run"]:
                 for path, hash_ in self._files.commit(call, writes).items():
                     self._files.remember(call, path, hash_)
-            return _result(planned, found, applied=not wanted["dry_run"])
+        findings = {file.path: _findings(file, found, checkpoint) for file in planned}
+        return _result(planned, found, patches, findings, applied=not wanted["dry_run"])
 
     def _planned(
         self, call: ToolCall, changes: Sequence[FileChange], found: Mapping[str, _Found]
@@ -135,9 +137,20 @@ def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[Content]:
     return [moved, Content(here.target, old, None)]
 
 
-def _result(planned: Sequence[PlannedFile], found: Mapping[str, _Found], *, applied: bool) -> Result:
-    findings = {file.path: _findings(file, found) for file in planned}
-    files: list[Json] = [_report(file, found, findings[file.path]) for file in planned]
+def _patch(file: PlannedFile, checkpoint: Checkpoint) -> Patch:
+    checkpoint()
+    return build_patch(printable(file.before or ""), printable(file.after or ""))
+
+
+def _result(
+    planned: Sequence[PlannedFile],
+    found: Mapping[str, _Found],
+    patches: Mapping[str, Patch],
+    findings: Mapping[str, Sequence[Finding]],
+    *,
+    applied: bool,
+) -> Result:
+    files: list[Json] = [_report(file, found, patches[file.path], findings[file.path]) for file in planned]
     what = ", ".join(_said(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
     text = (
         f"Applied the patch: {what}."
@@ -155,7 +168,7 @@ def _result(planned: Sequence[PlannedFile], found: Mapping[str, _Found], *, appl
         data={"applied": applied, "files": files},
         text=text,
         stats={"files": len(files)},
-        context={"path_resolved": first} if len(files) == 1 else {},
+        context={**({"path_resolved": first} if len(files) == 1 else {}), **patch_context(*patches.values())},
     )
 
 
@@ -164,24 +177,26 @@ def _said(file: PlannedFile) -> str:
     return f"{done} '{file.path}'" + (f" to '{file.new_path}'" if file.new_path else "")
 
 
-def _findings(file: PlannedFile, found: Mapping[str, _Found]) -> tuple[Finding, ...]:
-    path = _written_path(file, found)
-    return validate(path, printable(file.after)).findings if file.after is not None else ()
+def _findings(file: PlannedFile, found: Mapping[str, _Found], checkpoint: Checkpoint) -> tuple[Finding, ...]:
+    if file.after is None:
+        return ()
+    return validate(_written_path(file, found), printable(file.after), checkpoint).findings
 
 
 def _written_path(file: PlannedFile, found: Mapping[str, _Found]) -> str:
     return found[file.new_path or file.path].target.path
 
 
-def _report(file: PlannedFile, found: Mapping[str, _Found], findings: Sequence[Finding]) -> dict[str, Json]:
-    before, after = printable(file.before or ""), printable(file.after or "")
+def _report(
+    file: PlannedFile, found: Mapping[str, _Found], patch: Patch, findings: Sequence[Finding]
+) -> dict[str, Json]:
     report: JsonObject = {
         "path": _written_path(file, found),
         "operation": file.operation.value,
     }
     if file.new_path:
         report["from"] = found[file.path].target.path
-    report["structured_patch"] = cast("list[Json]", structured_patch(before, after))
+    report["structured_patch"] = patch.to_json()
     if file.strategy != "exact":
         report["strategy"] = file.strategy.value
     if findings:

@@ -1,7 +1,8 @@
 """How a file tool changes one file: the steps that Write, Edit, MultiEdit and NotebookEdit share.
 
-Find the file, keep other writers out, read it, refuse what is stale, compute the new bytes, write them in one step,
-remember them for the caller, look at what was written. A dry run does everything but the writing.
+Find the file, keep other writers out, read it, refuse what is stale, compute the new bytes and the patch, write them in
+one step, remember them for the caller, look at what was written. A dry run does everything but the writing. What takes
+time comes before the write or ends at the deadline, so that a write that has happened is told as done.
 """
 
 import posixpath
@@ -9,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -17,7 +18,7 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK, count_masks
 from toolyard.protocol.outcome import Extras, Result
-from toolyard.protocol.patch import structured_patch
+from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import Finding, validate
@@ -49,12 +50,14 @@ class Changed:
     after: Document
     hash: str  # of the new bytes
     applied: bool
+    patch: Patch | None  # None: not worth sending back
+    checkpoint: Checkpoint  # ends what looks at the new file
 
     def result(self, done: str, data: JsonObject) -> Result:
         """The result of a tool that changed this file: its own data, the hash, the hunks, what the checkers say."""
         before = printable(self.before.text) if self.before else None
         after = printable(self.after.text)
-        validation = validate(self.path, after)
+        validation = validate(self.path, after, self.checkpoint)
         findings: list[Json] = [finding.to_json(self.path) for finding in validation.findings]
         text = done if self.applied else f"Dry run: nothing was written. Without dry_run: {done}"
         text += remark(validation.findings)
@@ -63,14 +66,19 @@ class Changed:
                 "applied": self.applied,
                 **data,
                 "hash": self.hash,
-                "structured_patch": cast("list[Json]", structured_patch(before or "", after)),
+                **({"structured_patch": self.patch.to_json()} if self.patch else {}),
                 **({"validation": findings} if findings else {}),
             },
             text=text,
             stats={"bytes": len(self.after.raw)},
-            context={"path_resolved": self.path},
+            context={"path_resolved": self.path, **patch_context(self.patch)},
             extras=Extras(before=before, after=after),
         )
+
+
+def patch_context(*patches: Patch | None) -> JsonObject:
+    """The part of ``context`` that says that a patch is coarser than npm's."""
+    return {} if all(patch is None or patch.exact for patch in patches) else {"patch": "coarse"}
 
 
 def remark(findings: Sequence[Finding], file: str = "") -> str:
@@ -102,6 +110,7 @@ class FileChanger:
                 raise self.explained(failure, call, {target.path: raw}) from failure
             after = Document.known(content, before.encoding if before else UTF8)
             require_no_new_mask(call, target.path, before.text if before else "", after.text)
+            patch = build_patch(printable(before.text) if before else "", printable(after.text))
             applied = not wanted["dry_run"]
             checkpoint()
             if applied and content != raw:
@@ -110,7 +119,7 @@ class FileChanger:
                 hash_ = checksum(content)
             if applied:
                 self.remember(call, target.path, hash_)
-            return Changed(target.path, before, after, hash_, applied)
+            return Changed(target.path, before, after, hash_, applied, patch, checkpoint)
 
     @contextmanager
     def target(self, call: ToolCall, path: str) -> Iterator[Target]:

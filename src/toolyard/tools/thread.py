@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import TypeVar
 
-_GRACE_S = 1.0  # how long a cancelled call waits for its thread to see the checkpoint
+_GRACE_S = 20.0  # how long a cancelled call waits for its thread to see the checkpoint; its caller may wait for less
 
 T = TypeVar("T")
 

@@ -22,6 +22,7 @@ from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.offer import OfferMode
 from toolyard.web.scope import ANY, Scope
+from toolyard.workspace.home_folder import make_private_folder
 
 FILE: Final = "key"
 MORE: Final = "keys.json"
@@ -68,7 +69,7 @@ def make_key(home: Path) -> str:
     text = f"ty-{secrets.token_urlsafe(32)}"
     draft = home / f".{FILE}.{os.getpid()}"
     try:
-        home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(home)
         draft.unlink(missing_ok=True)
         fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:

@@ -17,6 +17,7 @@ from toolyard.gateway.assemble import DEFAULT_URL
 from toolyard.plugins.state_file import turn, write_private
 from toolyard.provider_settings import ProviderOptions
 from toolyard.web.settings_file import Hide, masked
+from toolyard.workspace.home_folder import make_private_folder
 
 _MAX_DIFF_LINES = 1000
 
@@ -88,7 +89,7 @@ def change(
 @contextmanager
 def _writing(file: Path) -> Iterator[None]:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(file.parent)
         yield
     except OSError as error:
         raise StorageUnwritable.from_os_error(file, error) from error

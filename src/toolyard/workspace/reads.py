@@ -14,6 +14,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
+from toolyard.workspace.home_folder import make_private_folder
 
 _log = logging.getLogger(__name__)
 MAX_REMEMBERED = 20_000
@@ -49,7 +50,7 @@ class Reads:
 
     def _append(self, caller: str, path: str, checksum: str) -> None:
         file = self._file(caller)
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(file.parent)
         line = json.dumps([path, checksum]).encode() + b"\n"
         fd = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:

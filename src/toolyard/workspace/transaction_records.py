@@ -18,6 +18,7 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
+from toolyard.workspace.home_folder import make_private_folder
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _SPARE = 4  # empty records that are kept
@@ -96,7 +97,7 @@ class Records:
         try:
             return os.open(file, _NEW, 0o600)
         except FileNotFoundError:  # the first record
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self._folder)
             return os.open(file, _NEW, 0o600)
 
 

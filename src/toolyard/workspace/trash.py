@@ -24,6 +24,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.tool import Checkpoint
 from toolyard.workspace.arrange import Arranger, transfer
 from toolyard.workspace.document import MAX_BYTES
+from toolyard.workspace.home_folder import make_private_folder
 from toolyard.workspace.locks import locked
 from toolyard.workspace.protected import WriteAccess
 from toolyard.workspace.replace import already_exists, read_or_none
@@ -36,6 +37,7 @@ _ABOUT, _ITEM, _DRAFT = "about.json", b"item", b"draft"
 _ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{16}")
 _STAMP = "%Y%m%dT%H%M%S"
 _DELETED, _VERSION = "deleted", "version"
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,7 @@ class Trash:
     def keep(self, path: str, content: bytes) -> Trashed:
         """Keep what a file had in it before it is overwritten; ``path`` is its real path."""
         with self._place(_VERSION, path, b"") as (own, place):
-            fd = os.open(_ITEM, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=place)
+            fd = os.open(_ITEM, _NEW, 0o600, dir_fd=place)
             with os.fdopen(fd, "wb") as file:
                 file.write(content)
                 file.flush()
@@ -121,10 +123,10 @@ class Trash:
         self._sweep(now)
         own = f"{now:{_STAMP}}-{token_hex(8)}"
         place = self._folder / own
-        place.mkdir(parents=True, mode=0o700)
+        make_private_folder(place)
         try:
             about = {"kind": kind, "path": path, "name": os.fsdecode(name), "at": now.isoformat(timespec="seconds")}
-            with (place / _ABOUT).open("xb") as file:
+            with open(os.open(place / _ABOUT, _NEW, 0o600), "wb") as file:
                 file.write(json.dumps(about).encode())
                 file.flush()
                 os.fsync(file.fileno())

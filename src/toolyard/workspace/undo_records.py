@@ -24,6 +24,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.changes import Change, decode, encode
+from toolyard.workspace.home_folder import make_private_folder
 
 KEPT = timedelta(days=30)
 MAX_BYTES = 32 * 1024 * 1024
@@ -146,8 +147,7 @@ class UndoRecords:
         try:
             return os.open(file, _APPEND, 0o600)
         except FileNotFoundError:  # the first record
-            self._folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._folder.mkdir(exist_ok=True, mode=0o700)
+            make_private_folder(self._folder)
             return os.open(file, _APPEND, 0o600)
 
     def _stored(self, call_id: str) -> list[bytes] | None:

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from toolyard.workspace.home_folder import make_private_folder
+
 FOLDER: Final = "logs"
 MAX_BYTES: Final = 2**20
 _KEPT = 8 * 1024
@@ -22,7 +24,7 @@ class ServerLog:
     def add(self, chunk: bytes) -> None:
         self._last = (self._last + chunk)[-_KEPT:]
         with contextlib.suppress(OSError):
-            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self.path.parent)
             fd = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             with os.fdopen(fd, "ab") as file:
                 file.write(chunk)

@@ -27,6 +27,7 @@ _SCHEMA_WORDS = {
     "oneOf",
     "allOf",
 }
+_KEYS = frozenset({"command", "commandIdentifier", "name", "displayName", "description", "example", "parameters"})
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
@@ -47,6 +48,7 @@ def commands(capabilities: Fields) -> tuple[Command, ...]:
             fields.note(None, "This command is not an object. It is ignored.", "Write it as {...}.")
             continue
         command = _command(fields, selects=len(items) > 1)
+        Fields(item, fields.path, fields.faults).note_misspelt(_KEYS)
         if command.name in names:
             fields.note(None, f"The command {command.name!r} is there twice.", "Give each its own name.")
         names |= {command.name} - {""}

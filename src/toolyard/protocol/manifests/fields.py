@@ -6,8 +6,9 @@ it just as safely; a field that protects or that nothing works without is ``vita
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifests.source import Fault, Path
 
@@ -21,6 +22,26 @@ class Fields:
     def note(self, name: str | int | None, message: str, fix: str, *, warning: bool = True) -> None:
         path = self.path if name is None else (*self.path, name)
         self.faults.append(Fault(message=message, fix=fix, path=path, warning=warning))
+
+    def note_missing(self, name: str, fix: str, known: Collection[str]) -> None:
+        """Refuse an object without this member; one that is not ``known`` and was meant to be it is named."""
+        whole = ".".join(str(part) for part in (*self.path, name))
+        written = find_nearest(name, [key for key in self.value if key not in known])
+        if written is None:
+            self.note(None, f"'{whole}' is missing.", fix, warning=False)
+        else:
+            message = f"'{whole}' is missing, and '{written}' is not known."
+            self.note(written, message, f"Did you mean '{name}'? Write it instead.", warning=False)
+
+    def note_misspelt(self, known: Collection[str]) -> None:
+        """Warn of members that are not known, and are written almost like one that is and does not stand here."""
+        absent = [name for name in known if name not in self.value]
+        noted = {fault.path for fault in self.faults}
+        for name in self.value:
+            if name in known or (*self.path, name) in noted:
+                continue
+            if meant := find_nearest(name, absent, like=0.8):
+                self.note(name, f"'{name}' is not known. It is ignored.", f"Did you mean '{meant}'?")
 
     def text(self, name: str, default: str = "") -> str:
         value = self.value.get(name)

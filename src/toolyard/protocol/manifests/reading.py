@@ -26,6 +26,17 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _PLACEHOLDER = re.compile(r"\{*\s*([^{}\s][^{}\n]{0,127}?)\s*\}*")
 _MAX_PLACEHOLDER = 200
 _PROTOCOLS = ("stdio", "process_stdio")
+_KEYS = frozenset({
+    "manifestVersion", "name", "displayName", "version", "description", "author", "pluginType", "entryPoint", "shell",
+    "communication", "configSchema", "capabilities", "translations", "webSocketPush", "refreshIntervalCron", "risk",
+    "idempotent", "maxConcurrency", "limits", "permissions", "warmStart", "detached", "detachedTimeout",
+})  # fmt: skip
+_INNER_KEYS = {
+    "entryPoint": frozenset({"type", "command", "script", "shell", "timeout"}),
+    "communication": frozenset({"protocol", "timeout"}),
+    "capabilities": frozenset({"invocationCommands", "systemPromptPlaceholders"}),
+    "webSocketPush": frozenset({"enabled", "messageType", "targetClientType", "usePluginResultAsMessage"}),
+}
 _IN_NODE = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBRID_SERVICE)
 
 
@@ -36,6 +47,7 @@ def manifest_of(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
     name, kind = _name(fields), _type(fields)
     if kind is None:
         _command_line(fields, None, "")
+        _note_misspelt(fields)
         return None, faults
     unsupported = _unsupported(fields, kind)
     capabilities = fields.inside("capabilities")
@@ -69,14 +81,24 @@ def manifest_of(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
         unsupported=unsupported,
         fields=value,
     )
+    _note_misspelt(fields)
     return (manifest if all(fault.warning for fault in faults) else None), faults
+
+
+def _note_misspelt(fields: Fields) -> None:
+    """Warn of keys that are almost known; others are kept and mean nothing to us."""
+    fields.note_misspelt(_KEYS)
+    for name, keys in _INNER_KEYS.items():
+        value = fields.value.get(name)
+        if isinstance(value, dict):
+            Fields(value, (*fields.path, name), fields.faults).note_misspelt(keys)
 
 
 def _name(fields: Fields) -> str:
     name = fields.value.get("name")
     fix = 'Add "name": letters, digits, "_", "." and "-", beginning with a letter, a digit or "_", at most 128.'
     if name is None:
-        fields.note(None, "'name' is missing.", fix, warning=False)
+        fields.note_missing("name", fix, _KEYS)
     elif not isinstance(name, str) or not _NAME.fullmatch(name):
         fields.note("name", f"'name' cannot be {str(name)[:60]!r}.", fix.replace("Add", "Write"), warning=False)
     else:
@@ -86,14 +108,15 @@ def _name(fields: Fields) -> str:
 
 def _type(fields: Fields) -> PluginType | None:
     written = fields.value.get("pluginType")
-    choices = ", ".join(PluginType)
+    supported = [kind.value for kind in PluginType if kind not in _IN_NODE]
+    choices = ", ".join(supported)
     if written is None:
-        fields.note(None, "'pluginType' is missing.", f'Add "pluginType": one of {choices}.', warning=False)
+        fields.note_missing("pluginType", f'Add "pluginType": one of {choices}.', _KEYS)
         return None
     kinds = {kind.lower(): kind for kind in PluginType}
     kind = kinds.get(str(written).strip().lower())
     if kind is None:
-        guess = find_nearest(str(written), kinds.values())
+        guess = find_nearest(str(written), supported)
         fix = f"Did you mean {guess}?" if guess else f"Use one of {choices}."
         fields.note("pluginType", f"'pluginType' cannot be {str(written)[:60]!r}.", fix, warning=False)
     return kind
@@ -115,15 +138,16 @@ def _command_line(fields: Fields, kind: PluginType | None, unsupported: str) -> 
     entry = fields.value.get("entryPoint")
     fix = 'Add "entryPoint": {"command": "python main.py"} with the command that starts the plugin.'
     if entry is None:
-        fields.note(None, "'entryPoint' is missing.", fix, warning=False)
+        fields.note_missing("entryPoint", fix, _KEYS)
         return ""
     command = entry.get("command") if isinstance(entry, dict) else None
     if isinstance(command, str) and command.strip() and "\0" not in command:
         return command.strip()
     if kind is not None and not unsupported:
-        there = isinstance(entry, dict) and "command" not in entry
-        said = "'entryPoint.command' is missing." if there else "'entryPoint' has no command that can be run."
-        fields.note("entryPoint", said, fix, warning=False)
+        if isinstance(entry, dict) and "command" not in entry:
+            fields.inside("entryPoint").note_missing("command", fix, _INNER_KEYS["entryPoint"])
+        else:
+            fields.note("entryPoint", "'entryPoint' has no command that can be run.", fix, warning=False)
     return ""
 
 

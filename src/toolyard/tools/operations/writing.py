@@ -56,7 +56,11 @@ class Writing:
         done = f"Created '{placed.path}' ({size_in_words(len(document.raw))})."
         if placed.renamed:
             done = f"'{placed.wanted}' exists already and was not changed: {done[0].lower()}{done[1:]}"
-        result = Changed(placed.path, None, document, checksum(document.raw), applied=True).result(
+        # The patch of a new file is what the caller just sent: not worth sending back.
+        created = Changed(
+            placed.path, None, document, checksum(document.raw), applied=True, patch=None, checkpoint=request.checkpoint
+        )
+        return created.result(
             done,
             {
                 "operation": "create",
@@ -66,8 +70,6 @@ class Writing:
                 "size": len(document.raw),
             },
         )
-        # The patch of a new file is what the caller just sent: not worth sending back.
-        return replace(result, data={key: value for key, value in result.data.items() if key != "structured_patch"})
 
     def append_file(self, request: Request) -> Result:
         content: str = request["content"]

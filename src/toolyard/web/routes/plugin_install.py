@@ -27,6 +27,7 @@ from toolyard.web.plugin_view import review_of, row, whole, without_secrets
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.shapes import Done
 from toolyard.web.shapes_plugins import Allowed, InstallSource, PluginRow, StagedShown
+from toolyard.workspace.home_folder import make_private_folder
 
 MOST: Final = 5
 _PREFIX = ".staged-"
@@ -133,7 +134,7 @@ def _staged(yard: Yard, source: str | bytes, kept: frozenset[str]) -> Staged:
         return stage(source, config.home, config.environ, prefix=_PREFIX)
     upload = place / f"{_PREFIX}upload-{token_hex(8)}" / "upload.zip"
     try:
-        upload.parent.mkdir(parents=True, mode=0o700)
+        make_private_folder(upload.parent)
         upload.write_bytes(source)
         return stage(str(upload), config.home, config.environ, prefix=_PREFIX)
     except ToolyardError as error:
