@@ -2,8 +2,8 @@
 
 It keeps the whole contract of ``protocol.store`` across processes and machines: versions are compared by the server,
 events are numbered without holes in the order of their commits, and ``next_event`` wakes for the events of every host.
-A lasting commit is on the server's disk when it returns (see ``postgres_writer`` for how, and ``postgres_server`` for
-what happens while the server is away). Of a word longer than ``_WORD`` characters, search compares only its beginning.
+A lasting commit, and each with events, is on the server's disk when it returns (see ``postgres_writer`` for how, and
+``postgres_server`` for what happens while the server is away). Of a word longer than ``_WORD`` characters, search compares only its beginning.
 
 Needs the extra ``toolyard[postgres]``; nothing here is loaded for the embedded store.
 """
@@ -61,7 +61,10 @@ class PostgresStore:
         said = [f"{signal.type} {signal.id}" for signal in signals]
         rows = [_row(record) for record in changes]
         told = [(_stored(event.type), event.at, json_bytes(event.data).decode()) for event in events]
-        return not (rows or told or said) or await self._writer.commit(rows, told, signals=said, lasting=lasting)
+        if not (rows or told or said):
+            return True
+        # An event that somebody has seen must be there, with its number, after a crash of the server too.
+        return await self._writer.commit(rows, told, signals=said, lasting=lasting or bool(told))
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE kind = $1 AND id = $2"  # noqa: S608 no value is in it
