@@ -1251,6 +1251,9 @@ STORAGE_AND_HOSTS: Final = _now(
     ("hosts:one-story", "hard edges, reliability P10",
      ("What a client was told about a call is what the journal keeps, and a database that does not answer is told as "
       "such.")),
+    ("hosts:campaign", "hard edges",
+     ("While servers, workers, the database and the network are killed, paused and stalled, an observer with a ledger "
+      "of its own finds no call lost, doubled, started after its end, or told differently from the journal.")),
     ("hosts:event-numbers", "hard edges, reliability P9",
      "The numbers of events that a client sees have no holes: what hosts tell each other takes none."),
     ("p:P1", "reliability P1",

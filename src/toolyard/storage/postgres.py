@@ -3,7 +3,8 @@
 It keeps the whole contract of ``protocol.store`` across processes and machines: versions are compared by the server,
 events are numbered without holes in the order of their commits, and ``next_event`` wakes for the events of every host.
 A lasting commit, and each with events, is on the server's disk when it returns (see ``postgres_writer`` for how, and
-``postgres_server`` for what happens while the server is away). Of a word longer than ``_WORD`` characters, search compares only its beginning.
+``postgres_server`` for what happens while the server is away). Of a word longer than ``_WORD`` characters, search
+compares only its beginning.
 
 Needs the extra ``toolyard[postgres]``; nothing here is loaded for the embedded store.
 """
