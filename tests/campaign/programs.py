@@ -46,6 +46,24 @@ class Program:
         self._process = None
 
 
+class WorkerProgram(Program):
+    def __init__(self, place: Path, *, database: str) -> None:
+        super().__init__(place, "worker", database=database)
+
+    async def start(self) -> None:
+        """Until it has joined; one that meets no database when it starts ends, and is started again."""
+        before = self._joined()
+        async with asyncio.timeout(READY_S):
+            while self._joined() == before:
+                if self._process is None or self._process.returncode is not None:
+                    await super().start()
+                await asyncio.sleep(0.1)
+
+    def _joined(self) -> int:
+        log = self.place / "log"
+        return log.read_text().count("This worker is ") if log.exists() else 0
+
+
 class ServerProgram(Program):
     """A server that is always at the same address."""
 

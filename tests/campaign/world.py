@@ -17,7 +17,7 @@ import aiohttp
 from tests import postgres
 from tests.campaign.clients import Clients, EventReader
 from tests.campaign.network import Wire
-from tests.campaign.programs import READY_S, Program, ServerProgram
+from tests.campaign.programs import READY_S, ServerProgram, WorkerProgram
 from tests.hosts.yards import shell_plugin
 
 NEAR, FAR = "Near", "Far"  # a tool of the server itself, and one that only workers have
@@ -44,9 +44,7 @@ class World:
             shell_plugin(place / f"worker{number}", FAR, _NOTE, communication=_PATIENT)
         urls = [wire.url for wire in self.wires] or [""]
         self.server = ServerProgram(place / "server", database=urls[0])
-        self.workers = [
-            Program(place / f"worker{number}", "worker", database=url) for number, url in enumerate(urls[1:])
-        ]
+        self.workers = [WorkerProgram(place / f"worker{number}", database=url) for number, url in enumerate(urls[1:])]
         self.tools = [NEAR, *([FAR] if workers else [])]
 
     @property

@@ -221,6 +221,7 @@ async def test_what_another_host_has_found_out_counts_before_this_one_has_seen_i
     await town.a.look()
     assert not await town.a.is_gone(B.name)
     await town.b.leave()
+    await town.lease.release()
     assert town.a.alive(B.name)
     assert await town.a.is_gone(B.name)
     assert not await town.a.is_gone(A.name)

@@ -177,9 +177,9 @@ class Directory:
         if not self.alive(owner):
             return True
         host, term = split_owner(owner)
-        record, lease = await self._store.get(HOST, host), await self._store.get(LEASE, host)
-        if lease is not None and (lease.state != HELD or int(str(lease.body["term"])) > term):
-            return True
+        if (lease := await self._store.get(LEASE, host)) is not None:
+            return lease.state != HELD or int(str(lease.body["term"])) > term
+        record = await self._store.get(HOST, host)
         return record is not None and record.state != State.UP
 
     def is_first(self) -> bool:

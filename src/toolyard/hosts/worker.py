@@ -78,7 +78,9 @@ class Claims(Unrecorded):
 
     async def confirm(self, call: ToolCall) -> None:
         """Raise Failure unless the claim of a call was good a moment ago. Mostly without asking anybody."""
-        claim = self._claims[call.id.partition("#")[0]]
+        claim = self._claims.get(call.id.partition("#")[0])
+        if claim is None:
+            raise Failure(Reason.INTERRUPTED, f"{call.tool} was not started: its call has ended.")
         for _ in range(_TRIES):
             if self._is_fresh(claim):
                 return
