@@ -43,7 +43,7 @@ class Clients:
         entry = Entry(id_, self._folder / id_, time.time())
         self.entries.append(entry)
         url = f"{self._server.url}/v1/tools/{tool}?call_id={id_}"
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+        try:
             async with (
                 asyncio.timeout(within_s),
                 client.post(url, json={"file": str(entry.file)}, headers=self._server.headers) as response,
@@ -51,6 +51,10 @@ class Clients:
                 body = await response.json()
                 entry.told, entry.answered = state_told(response.status, body), time.time()
                 entry.text = str(body.get("text") or body)
+        except aiohttp.ClientConnectorError:
+            self.entries.remove(entry)  # nobody was there: nothing was sent
+        except (aiohttp.ClientError, TimeoutError, OSError):
+            pass  # no answer
         return entry
 
     async def _work(self) -> None:

@@ -11,7 +11,7 @@ from toolyard.engine.journal import CALL, Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.failure import Failure, Reason
@@ -26,18 +26,22 @@ CLICK = ToolCall(id="call_1", tool="Fake", arguments={"text": "hi"})
 
 
 class FrozenStore(MemoryStore):
-    """Does not answer while it is ``frozen``; ``keeps``: what it was asked to commit is kept all the same."""
+    """Does not answer while it is ``frozen``; ``keeps``: what it was asked to commit is kept all the same.
+
+    ``thaws``: it answers again after the next commit.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.frozen = self.keeps = False
+        self.frozen = self.keeps = self.thaws = False
 
     async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), **more: Any) -> bool:
         if self.frozen and not self.keeps:
             raise StorageError("db: the server does not answer")
         done = await super().commit(changes, events, **more)
         if self.frozen:
-            raise StorageError("db: the server does not answer; whether the last change was kept is not known")
+            self.frozen = not self.thaws
+            raise StorageInDoubt("db: the server does not answer; whether the last change was kept is not known")
         return done
 
 
@@ -117,6 +121,21 @@ async def test_an_end_that_the_database_does_not_take_is_told_as_such_and_kept_a
         assert await host.other.settle_orphans(lambda owner: owner != "a") == 1
     await host.journal.catch_up()
     assert (await host.kept()).state == "interrupted"
+    finished = [event for event in await host.store.events(0, limit=10) if event.type == "call.finished"]
+    assert len(finished) == 1
+
+
+async def test_an_end_of_which_nobody_knows_whether_it_was_kept_is_looked_for_before_it_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    host = Host()
+
+    async def freeze() -> None:
+        host.store.frozen = host.store.keeps = host.store.thaws = True
+
+    monkeypatch.setattr(host, "during", freeze)
+    envelope = await host.call()
+    assert (envelope.status, (await host.kept()).state) == (Status.SUCCESS, "success")
     finished = [event for event in await host.store.events(0, limit=10) if event.type == "call.finished"]
     assert len(finished) == 1
 

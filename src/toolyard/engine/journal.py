@@ -17,7 +17,7 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
-from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.errors import StorageError, StorageInDoubt, StorageUnwritable
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Fault, Status
 from toolyard.protocol.extras import Extras
@@ -42,6 +42,7 @@ KEPT: Final = "kept"  # the state of a result
 MAX_STORED: Final = 2**20
 CUT: Final[JsonObject] = {"cut": f"more than {MAX_STORED} bytes"}  # instead of the data of a result over it
 _MAX_LATE = 1000  # ends of calls that wait for a store that refuses; older ones are settled at the next start
+_TRIES_IN_DOUBT = 2  # each takes as long as the store is patient
 _MAX_TASKS = 100  # of one call, that its record names
 _SEARCHED = 2000  # characters of arguments and of the text that a search looks at
 
@@ -129,7 +130,7 @@ class Journal:
         if opened is None:
             return None
         try:
-            kept = await self._finish(opened, outcome, also)
+            kept = await self._finish_in_doubt(opened, outcome, also)
         except StorageError as error:
             if self.confirm_owner is not None:
                 outcome, also = _unrecorded(opened.record.tool, outcome, error), ()
@@ -182,6 +183,15 @@ class Journal:
         if begun:
             self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size, len(written))
         crashpoint("journal.started")
+
+    async def _finish_in_doubt(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> Outcome:
+        """Keep the end of a call; when nobody knows whether it was kept, find out, before anything else is told."""
+        for _ in range(_TRIES_IN_DOUBT):
+            try:
+                return await self._finish(call, outcome, also)
+            except StorageInDoubt as error:
+                _log.warning("the end of %s may be recorded or not: %s", call.record.id, error)
+        return await self._finish(call, outcome, also)
 
     async def _finish(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> Outcome:
         """Keep the end of a call, if it has none yet; the one that it has now."""

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.storage.postgres_server import Server
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Writer:
             except StorageError as error:
                 if not self._doubtful:
                     raise
-                raise StorageError(f"{error}; whether the last change was kept is not known") from error
+                raise StorageInDoubt(f"{error}; whether the last change was kept is not known") from error
         return set(standing)
 
     async def _transact(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> None:
