@@ -113,10 +113,11 @@ async def _host(url: str, *, tools: bool) -> AsyncIterator[Host]:
         config = load(Path(folder) / "project", Path(folder) / "home")
         config = replace(config, settings=replace(config.settings, plugins_at_once=AT_ONCE))
         clock = SystemClock()
-        yard = Yard(config, clock=clock, store=await PostgresStore.open(url))
+        store = await PostgresStore.open(url)
+        yard = Yard(config, clock=clock, store=store)
         if tools:
             yard.tools.ask_first(Source())
-        host = Host(yard, await Queue.open(url), clock, serves=tools)
+        host = Host(yard, store, await Queue.open(url), clock, serves=tools)
         await host.open()
         yield host
         await host.close(1.0)

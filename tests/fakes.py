@@ -49,9 +49,12 @@ class ListJournal:
     async def started(self, call: ToolCall) -> None:
         self.started_calls.append(call)
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
+    async def confirm(self, call: ToolCall) -> None:
+        pass
+
+    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         self.finished_calls.append((call, outcome))
-        return True
+        return outcome
 
 
 TEXT_PARAMETER: JsonObject = {

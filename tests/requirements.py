@@ -1255,6 +1255,20 @@ STORAGE_AND_HOSTS: Final = _now(
      ("toolyard serve and any number of toolyard worker on one PostgreSQL database share all state, and a call goes "
       "to a host whose plugins have the tool.")),
     ("hosts:killed-worker", "contract §10", "The calls of a killed worker are found and end as the promises say."),
+    ("hosts:fencing", "hard edges, reliability P2",
+     ("A host confirms with a token that grows, as the last step before a child gets its input, that a call is still "
+      "its own: what ended while it stood still never starts, and a result with an older token is refused.")),
+    ("hosts:lease", "hard edges, reliability P3",
+     ("A host is lost only when its lease ran out on the database's own clock. The lease outlasts the longest wait of "
+      "its renewal, which waits behind no other lock, and host.up follows every host.lost that comes back.")),
+    ("hosts:one-story", "hard edges, reliability P10",
+     ("What a client was told about a call is what the journal keeps, and a database that does not answer is told as "
+      "such.")),
+    ("hosts:campaign", "hard edges",
+     ("While servers, workers, the database and the network are killed, paused and stalled, an observer with a ledger "
+      "of its own finds no call lost, doubled, started after its end, or told differently from the journal.")),
+    ("hosts:event-numbers", "hard edges, reliability P9",
+     "The numbers of events that a client sees have no holes: what hosts tell each other takes none."),
     ("p:P1", "reliability P1",
      "What an HTTP call acknowledged with 2xx is on disk and survives kill -9 and power loss."),
     ("p:P3", "reliability P3",

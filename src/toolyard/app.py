@@ -179,9 +179,16 @@ class Yard:
         from toolyard.engine.schedules import Schedules
 
         return Schedules(
-            self.store, self._clock, zone=self.config.zone, owner=self.boot.name, settle=self.settle,
+            self.store, self._clock, zone=self.config.zone, owner=self.journal.owner, settle=self.settle,
             approve=self._approve_later, mask=self.mask,
         )  # fmt: skip
+
+    def take_owner_name(self, owner: str) -> None:
+        """Own what begins from now on under this name: one host among many has a new one after it was lost."""
+        for part in (self.journal, self.idempotency, self.tasks, self.approvals):
+            part.owner = owner
+        if "schedules" in self.__dict__:  # it is made when somebody asks for it
+            self.schedules.owner = owner
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Outcome:
         """Run a call later, as ``timely_contact`` asks for: the receipt, or why not."""

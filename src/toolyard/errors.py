@@ -10,6 +10,7 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     ├── AlreadyOwned         another Toolyard runs on this home                                               (3)
     ├── ServerUnreachable    a server runs on this home, but cannot be asked                                  (4)
     └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
+        ├── StorageInDoubt       a change was asked for, and whether it was kept is not known                 (1)
         ├── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
         └── StorageIndexDamaged  its records are whole, but an index is not: 'doctor --repair' rebuilds it          (1)
 """
@@ -66,6 +67,10 @@ class ServerUnreachable(ToolyardError):
 
 class StorageError(ToolyardError):
     """The state cannot be read or written."""
+
+
+class StorageInDoubt(StorageError):
+    """A change was asked for, and whether it was kept is not known."""
 
 
 class StorageUnwritable(StorageError):

@@ -2,9 +2,10 @@
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from toolyard.protocol.store import NewEvent, Record
+from toolyard.protocol.store import NewEvent, Record, Signal
 from toolyard.storage.memory import MemoryStore
 
 
@@ -22,14 +23,22 @@ class HeldStore(MemoryStore):
         self.held.clear()
         self.go.clear()
 
-    async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
+    async def commit(
+        self,
+        changes: Sequence[Record],
+        events: Sequence[NewEvent] = (),
+        *,
+        lasting: bool = True,
+        signals: Sequence[Signal] = (),
+    ) -> bool:
+        commit = partial(super().commit, changes, events, lasting=lasting, signals=signals)
         if self._state not in [record.state for record in changes]:
-            return await super().commit(changes, events, lasting=lasting)
+            return await commit()
         self._state = ""
-        won = self._kept and await super().commit(changes, events, lasting=lasting)
+        won = self._kept and await commit()
         self.held.set()
         await self.go.wait()
-        return won if self._kept else await super().commit(changes, events, lasting=lasting)
+        return won if self._kept else await commit()
 
 
 async def cancelled(waiting: "asyncio.Future[Any]", store: HeldStore) -> None:

@@ -38,7 +38,7 @@ class Threads(ListJournal):
         self.threads.add(threading.get_ident())
         await super().started(call)
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
+    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         self.threads.add(threading.get_ident())
         return await super().finished(call, outcome)
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from toolyard.hosts import directory, host
+from toolyard.hosts import host, lease
 
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """As ``worker_main``: where hosts speak more often, a shorter silence means as much."""
-    monkeypatch.setattr(directory, "LEASE_S", 3.5)
+    monkeypatch.setattr(lease, "LEASE_S", 3.5)
     for name, value in (("BEAT_S", 0.5), ("LOOK_S", 0.25)):
         monkeypatch.setattr(host, name, value)

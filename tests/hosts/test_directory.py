@@ -8,9 +8,12 @@ import pytest
 from tests.fakes import FakeClock
 from toolyard.engine.ownership import Boot, boot
 from toolyard.errors import StorageError
-from toolyard.hosts.directory import LEASE_S, Announcement, Directory
+from toolyard.hosts.directory import Announcement, Directory
+from toolyard.hosts.lease import BEAT_S, LEASE_S, HostLease
+from toolyard.protocol.store import Record
 from toolyard.protocol.tool import ToolSpec
-from toolyard.storage.memory import MemoryStore
+from toolyard.storage.memory import MemoryLeases, MemoryStore
+from toolyard.storage.postgres_leases import LONGEST_S
 
 pytestmark = pytest.mark.requirement("hosts:shared", "hosts:killed-worker")
 
@@ -22,10 +25,25 @@ def spec(name: str) -> ToolSpec:
 
 
 class Town:
+    """``a`` looks, ``b`` announces itself; the store has a clock of its own, which runs as the one of ``a`` does."""
+
     def __init__(self) -> None:
         self.store, self.clock, self.theirs = MemoryStore(), FakeClock(), FakeClock()
-        self.a = Directory(self.store, self.clock, A)
+        self.leases = MemoryLeases(self.store, lambda: self.clock.monotonic() + 1e6)
+        self.a = self.directory(A)
         self.b = Announcement(self.store, self.theirs, B)
+        self.lease = self.lease_of(B)
+
+    def directory(self, boot: Boot) -> Directory:
+        return Directory(self.store, self.leases, self.clock, boot, self.lease_of(boot))
+
+    def lease_of(self, boot: Boot) -> HostLease:
+        return HostLease(self.leases, boot.name, now=self.theirs.monotonic)
+
+    async def say(self, *specs: ToolSpec) -> None:
+        """Let ``b`` say that it lives, and which tools it has."""
+        await self.lease.renew()
+        await self.b.say(specs, term=self.lease.term)
 
     async def pass_time(self, seconds: float) -> list[str]:
         """Second by second, as a host looks; who was missed."""
@@ -42,7 +60,7 @@ async def town() -> Town:
 
 
 async def test_a_host_is_seen_with_its_tools_until_nothing_is_heard_of_it(town: Town) -> None:
-    await town.b.say([spec("Echo")])
+    await town.say(spec("Echo"))
     assert await town.a.look() == []
     assert town.a.elsewhere("Echo") is not None
     assert town.a.machines() == {"a", "b"}
@@ -56,12 +74,12 @@ async def test_a_host_is_seen_with_its_tools_until_nothing_is_heard_of_it(town: 
 async def test_a_host_that_goes_on_announcing_itself_stays_whatever_its_clock_says(town: Town) -> None:
     town.theirs.advance(-86_400)
     for _ in range(20):
-        await town.b.say([spec("Echo")])
+        await town.say(spec("Echo"))
         assert await town.pass_time(2) == []
 
 
 async def test_a_host_that_says_so_is_gone_at_once(town: Town) -> None:
-    await town.b.say([])
+    await town.say()
     await town.a.look()
     await town.b.leave()
     assert await town.a.look() == []  # it was not missed: it said so
@@ -69,29 +87,73 @@ async def test_a_host_that_says_so_is_gone_at_once(town: Town) -> None:
 
 
 async def test_after_a_pause_nobody_is_gone_just_because_nobody_could_be_heard(town: Town) -> None:
-    await town.b.say([])
+    await town.say()
     await town.a.look()
     town.clock.advance(3600)
     assert await town.a.look() == []
     assert await town.pass_time(LEASE_S + 2) == [B.name]
 
 
-async def test_a_host_that_was_missed_wrongly_comes_back(town: Town) -> None:
-    await town.b.say([spec("Echo")])
+@pytest.mark.requirement("hosts:lease")
+async def test_a_host_that_was_missed_wrongly_comes_back_in_a_new_term(town: Town) -> None:
+    await town.say(spec("Echo"))
     await town.a.look()
     await town.pass_time(LEASE_S + 2)
-    await town.b.say([spec("Echo")])
+    await town.say(spec("Echo"))
+    assert town.lease.owner == f"{B.name}/2"
+    assert town.a.alive(town.lease.owner)  # although it was not seen yet
     await town.a.look()
-    assert town.a.alive(B.name)
+    assert town.a.alive(town.lease.owner)
+    assert not town.a.alive(B.name)  # what it owned before belongs to nobody
+    assert await town.a.is_gone(B.name)
+    assert not await town.a.is_gone(town.lease.owner)
     assert town.a.elsewhere("Echo") is not None
+    told = [event.type for event in await town.store.events(0, limit=10)]
+    assert told == ["host.up", "host.lost", "host.up"]
+
+
+@pytest.mark.requirement("hosts:lease")
+async def test_nobody_is_lost_before_its_lease_has_run_out_on_the_clock_of_the_store(town: Town) -> None:
+    stands = town.clock.monotonic()
+    town.leases = MemoryLeases(town.store, lambda: stands)
+    town.a, town.lease = town.directory(A), town.lease_of(B)
+    await town.say()
+    await town.a.look()
+    assert await town.pass_time(10 * LEASE_S) == []
+    assert town.a.alive(B.name)
+
+
+@pytest.mark.requirement("hosts:lease")
+async def test_a_host_that_renews_its_lease_between_a_look_and_its_loss_is_not_lost(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get = town.store.get
+
+    async def renews(kind: str, id: str) -> Record | None:  # noqa: A002
+        found = await get(kind, id)
+        with monkeypatch.context() as patched:
+            patched.setattr(town.store, "get", get)
+            await town.lease.renew()
+        return found
+
+    await town.say()
+    await town.a.look()
+    monkeypatch.setattr(town.store, "get", renews)
+    assert await town.pass_time(LEASE_S + 5) == []
+    assert town.lease.term == 1
+
+
+@pytest.mark.requirement("hosts:lease")
+async def test_the_lease_is_longer_than_two_attempts_to_renew_it_can_take() -> None:
+    assert LEASE_S > BEAT_S + 2 * LONGEST_S
 
 
 async def test_tools_that_come_and_go_are_seen(town: Town) -> None:
-    await town.b.say([spec("Echo")])
+    await town.say(spec("Echo"))
     await town.a.look()
     first = town.a.elsewhere("Echo")
-    await town.b.say([spec("Echo"), spec("Other")])
-    await town.b.say([spec("Other")])
+    await town.say(spec("Echo"), spec("Other"))
+    await town.say(spec("Other"))
     await town.a.look()
     assert first is not None
     assert town.a.elsewhere("Echo") is None
@@ -111,7 +173,7 @@ async def test_a_process_that_never_announced_itself_is_judged_by_its_machine_or
 
 
 async def test_hosts_that_are_long_gone_are_forgotten_and_those_that_are_there_are_not(town: Town) -> None:
-    await town.b.say([spec("Echo")])
+    await town.say(spec("Echo"))
     await town.b.leave()
     late = Announcement(town.store, town.clock, Boot("c/1/1/x", "c"))
     for _ in range(5):
@@ -128,7 +190,7 @@ async def test_one_of_those_that_look_after_dead_hosts_is_the_first(town: Town) 
     assert town.a.is_first()
     mine = Announcement(town.store, town.clock, A)
     await mine.say([])
-    await town.b.say([])
+    await town.say()
     await town.a.look()
     assert town.a.is_first()
     await mine.say([], keeps=False)
@@ -142,7 +204,7 @@ async def test_a_host_whose_loss_could_not_be_told_is_missed_by_the_next_look(
     async def fails(*_: object, **__: object) -> bool:
         raise StorageError("the database is away")
 
-    await town.b.say([])
+    await town.say()
     await town.a.look()
     await town.pass_time(LEASE_S)
     town.clock.advance(1)
@@ -155,18 +217,19 @@ async def test_a_host_whose_loss_could_not_be_told_is_missed_by_the_next_look(
 
 
 async def test_what_another_host_has_found_out_counts_before_this_one_has_seen_it(town: Town) -> None:
-    await town.b.say([])
+    await town.say()
     await town.a.look()
     assert not await town.a.is_gone(B.name)
     await town.b.leave()
+    await town.lease.release()
     assert town.a.alive(B.name)
     assert await town.a.is_gone(B.name)
     assert not await town.a.is_gone(A.name)
 
 
 async def test_of_all_who_miss_a_host_one_is_the_first(town: Town) -> None:
-    others = [Directory(town.store, town.clock, Boot(f"{name}/1/1/x", name)) for name in "cde"]
-    await town.b.say([])
+    others = [town.directory(Boot(f"{name}/1/1/x", name)) for name in "cde"]
+    await town.say()
     everyone = [town.a, *others]
     missed: list[str] = []
     for _ in range(int(LEASE_S) + 3):
@@ -178,8 +241,8 @@ async def test_of_all_who_miss_a_host_one_is_the_first(town: Town) -> None:
 
 
 async def test_who_settles_nothing_leaves_it_to_another_to_be_the_first(town: Town) -> None:
-    await town.b.say([])
-    keeper = Directory(town.store, town.clock, Boot("c/1/1/x", "c"))
+    await town.say()
+    keeper = town.directory(Boot("c/1/1/x", "c"))
     await keeper.look()
     for _ in range(int(LEASE_S) + 2):
         assert await town.a.look(settles=False) == []

@@ -19,7 +19,7 @@ from tests.hosts.yards import config_of, eventually, host, plugin, sees, shell_p
 from toolyard.app import Yard
 from toolyard.engine.feed import feed
 from toolyard.engine.tasks import Answer
-from toolyard.hosts import directory, keeper, remote_tools
+from toolyard.hosts import directory, keeper, lease, remote_tools
 from toolyard.hosts import host as hosts
 from toolyard.hosts.yard import open_yard
 from toolyard.protocol.call import Origin
@@ -38,7 +38,7 @@ async def database() -> AsyncIterator[str]:
         yield url
 
 
-@pytest.mark.requirement("hosts:runner")
+@pytest.mark.requirement("hosts:runner", "hosts:event-numbers")
 async def test_a_call_runs_on_the_host_that_has_the_tool_and_is_journalled_once_by_the_one_that_asked(
     database: str, tmp_path: Path
 ) -> None:
@@ -52,6 +52,8 @@ async def test_a_call_runs_on_the_host_that_has_the_tool_and_is_journalled_once_
         assert (record.id, record.state) == (call.id, "success")
         told = [event async for event in feed(a.yard.store, a.yard._clock, 0, follow=False)]
         assert [event.type for event in told if event.type.startswith("call.")] == ["call.started", "call.finished"]
+        assert {event.type.partition(".")[0] for event in told} == {"call", "host"}  # hosts talk without events
+        assert [event.seq for event in told] == list(range(1, len(told) + 1))
 
 
 async def test_a_tool_that_this_host_has_too_runs_here(database: str, tmp_path: Path) -> None:
@@ -320,7 +322,7 @@ def test_without_a_database_nothing_for_many_hosts_is_loaded() -> None:
 async def test_a_task_whose_machine_is_gone_ends_after_a_while_unless_its_callback_comes(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module, name, value in ((keeper, "SWEEP_S", 0.2), (directory, "LEASE_S", 2.0), (hosts, "LOOK_S", 0.2)):
+    for module, name, value in ((keeper, "SWEEP_S", 0.2), (lease, "LEASE_S", 2.0), (hosts, "LOOK_S", 0.2)):
         monkeypatch.setattr(module, name, value)
     async with host(tmp_path / "a", database) as a:
         told = await _elsewhere(a.yard, "told")

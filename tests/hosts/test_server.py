@@ -3,6 +3,7 @@
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
@@ -13,7 +14,7 @@ from tests.web.conftest import serving
 from toolyard.web.server import Options
 
 
-@pytest.mark.requirement("hosts:shared", "http:call")
+@pytest.mark.requirement("hosts:shared", "http:call", "hosts:event-numbers")
 async def test_a_client_of_a_server_calls_a_tool_that_only_a_worker_has(tmp_path: Path) -> None:
     (tmp_path / "worker").mkdir()
     plugin(tmp_path / "worker", "Far")
@@ -28,10 +29,11 @@ async def test_a_client_of_a_server_calls_a_tool_that_only_a_worker_has(tmp_path
             ):
                 answer = await server.post("/v1/tools/Far", {"text": "hi"})
                 assert answer.json["status"] == "success", answer.json
-                heard: list[str] = []
+                heard: list[dict[str, Any]] = []
                 async with asyncio.timeout(60):
-                    while "call.finished" not in heard:
-                        heard.append(json.loads((await events.receive()).data)["type"])
-            assert not [name for name in heard if name.startswith("remote.")]
+                    while not heard or heard[-1]["type"] != "call.finished":
+                        heard.append(json.loads((await events.receive()).data))
+            assert not [event for event in heard if event["type"].startswith("remote.")]
+            assert [event["seq"] for event in heard] == list(range(1, len(heard) + 1))
             listed = await server.get("/v1/calls")
             assert [call["tool"] for call in listed.json["data"]] == ["Far"]

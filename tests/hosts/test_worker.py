@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,17 +10,16 @@ import pytest
 
 from tests.fakes import FakeClock, FakeTool
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.journal import Unrecorded
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.hosts.remote_call import KIND, RemoteCalls, State, outcome_of
-from toolyard.hosts.worker import Worker
+from toolyard.hosts.worker import Claims, Worker
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.store import Record
-from toolyard.protocol.tool import Checkpoint, ToolSpec
+from toolyard.protocol.tool import Checkpoint, ToolSpec, confirm_start
 from toolyard.storage.memory import MemoryStore
 from toolyard.workspace.workspace import Workspace
 
@@ -35,9 +35,12 @@ class Shop:
     def __init__(self, project: Path) -> None:
         self.store, self.runs = MemoryStore(), 0
         self.go, self.gone = asyncio.Event(), set[str]()
+        self.ready = asyncio.Event()  # when the tool is about to give the call to its process
+        self.ready.set()
         self.workspace = Workspace(project)
         self.calls = {name: RemoteCalls(self.store, FakeClock(), host=name) for name in "abc"}
-        self.b, self.c = (Worker(self.calls[name], self._runner(), self) for name in "bc")
+        self.clock, self.store_time = FakeClock(), 0.0  # of the hosts, and of the store
+        self.b, self.c = (self._worker(self.calls[name]) for name in "bc")
 
     def alive(self, owner: str) -> bool:
         return owner not in self.gone
@@ -45,7 +48,20 @@ class Shop:
     async def is_gone(self, owner: str) -> bool:
         return owner in self.gone
 
+    def is_certain(self) -> bool:
+        return True
+
+    def latest_store_time(self) -> float:
+        return self.store_time
+
+    async def confirm(self, owner: str) -> None:
+        """As a lease does."""
+        if owner in self.gone:
+            raise Failure(Reason.INTERRUPTED, "this host was taken for dead")
+
     async def work(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
+        await self.ready.wait()
+        await confirm_start(checkpoint)
         self.runs += 1
         await self.go.wait()
         return Result(data={}, text="Done.")
@@ -55,9 +71,20 @@ class Shop:
         assert found is not None
         return found
 
-    def _runner(self) -> Runner:
+    def _worker(self, calls: RemoteCalls) -> Worker:
+        claims = Claims(calls, self, self.clock.monotonic)
         tools = Registry([FakeTool(self.work)])
-        return Runner(tools, root="/", clock=SystemClock(), journal=Unrecorded(), mask=Mask())
+        runner = Runner(tools, root="/", clock=SystemClock(), journal=claims, mask=Mask())
+        return Worker(calls, claims, runner, self)
+
+    async def begin(self, worker: Worker) -> "asyncio.Task[None]":
+        """Let a worker claim the call; its tool waits until it is ``ready``."""
+        self.ready.clear()
+        running = asyncio.create_task(worker.run(CALL.id))
+        async with asyncio.timeout(60):
+            while (await self.record()).state != State.RUNNING:  # noqa: ASYNC110
+                await asyncio.sleep(0)
+        return running
 
 
 @pytest.fixture
@@ -142,3 +169,66 @@ async def test_a_call_that_a_host_has_forgotten_to_be_its_own_is_interrupted_not
 async def test_an_entry_without_a_call_is_passed_over(shop: Shop) -> None:
     await shop.b.run("call_unknown")
     assert shop.runs == 0
+
+
+@pytest.mark.requirement("hosts:fencing")
+async def test_a_call_that_another_host_has_ended_meanwhile_gets_no_input(shop: Shop) -> None:
+    running = await shop.begin(shop.b)
+    shop.clock.advance(14)  # its process stood still
+    assert await shop.calls["c"].interrupt(await shop.record())
+    shop.ready.set()
+    await asyncio.wait_for(running, 60)
+    assert shop.runs == 0
+    assert "failure" in (await shop.record()).body
+
+
+@pytest.mark.requirement("hosts:fencing")
+async def test_a_call_that_was_claimed_once_more_meanwhile_runs_by_its_newest_claim_alone(shop: Shop) -> None:
+    record = await shop.record()
+    await shop.store.commit([replace(record, body={**record.body, "idempotent": True})])
+    running = await shop.begin(shop.b)
+    shop.clock.advance(14)
+    shop.gone.add("b")
+    again = asyncio.create_task(shop.c.run(CALL.id))
+    while (await shop.record()).owner != "c":  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    assert (await shop.record()).body["runs"] == 2  # the token has grown
+    shop.ready.set()
+    await asyncio.wait_for(running, 60)
+    shop.go.set()
+    await asyncio.wait_for(again, 60)
+    assert shop.runs == 1
+    assert outcome_of(await shop.record()).envelope.text == "Done."
+
+
+@pytest.mark.requirement("hosts:fencing")
+async def test_a_call_whose_sender_gave_up_while_its_host_stood_still_gets_no_input(shop: Shop) -> None:
+    running = await shop.begin(shop.b)
+    shop.clock.advance(14)
+    await shop.calls["a"].stop(CALL.id)  # the signal is not heard
+    shop.ready.set()
+    await asyncio.wait_for(running, 60)
+    assert shop.runs == 0
+
+
+@pytest.mark.requirement("hosts:fencing", "p:P3")
+async def test_a_call_whose_time_is_over_by_the_clock_of_the_store_does_not_begin(shop: Shop) -> None:
+    late = replace(CALL, id="call_2")
+    await shop.calls["a"].submit(late, SPEC, due=100.0)
+    shop.store_time = 100.0
+    await shop.b.run(late.id)
+    assert shop.runs == 0
+    record = await shop.store.get(KIND, late.id)
+    assert record is not None
+    assert record.state == State.DONE
+
+
+@pytest.mark.requirement("hosts:fencing")
+async def test_a_call_that_its_sender_stopped_is_cancelled_although_nobody_heard_of_it(shop: Shop) -> None:
+    running = asyncio.create_task(shop.b.run(CALL.id))
+    while not shop.runs:  # noqa: ASYNC110
+        await asyncio.sleep(0)
+    await shop.calls["a"].stop(CALL.id)
+    await shop.b.cancel_stopped()
+    await asyncio.wait_for(running, 60)
+    assert outcome_of(await shop.record()).envelope.context["reason"] == "CANCELLED"

@@ -3,10 +3,10 @@ tests need not wait for it."""
 
 import tests.postgres  # noqa: F401 its patience
 from toolyard.engine import recovery
-from toolyard.hosts import directory
+from toolyard.hosts import directory, lease
 
 recovery.GRACE_S = 1.0  # type: ignore[misc]
-directory.BEAT_S, directory.LEASE_S, directory.LOOK_S = 0.5, 3.5, 0.25  # type: ignore[misc]
+lease.BEAT_S, lease.LEASE_S, directory.LOOK_S = 0.5, 3.5, 0.25  # type: ignore[misc]
 
 from toolyard.cli import main  # noqa: E402
 

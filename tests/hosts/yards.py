@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -87,6 +88,15 @@ class WorkerProcess:
             said = (await self._process.stderr.readline()).decode()
         assert said.startswith("This worker is "), said + (await self._process.stderr.read()).decode()
         self.name = said.split()[3].rstrip(".")
+
+    def pause(self) -> None:
+        """Stop it as a debugger, a frozen container or a sleeping machine does."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     async def end(self, *, kill: bool = True) -> int:
         process, self._process = self._process, None

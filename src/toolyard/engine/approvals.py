@@ -48,7 +48,7 @@ class Approvals:
         mask: Mask | None = None,
         timeout_s: float = ANSWER_S,
     ) -> None:
-        self._store, self._clock, self._owner, self._timeout_s = store, clock, owner, timeout_s
+        self._store, self._clock, self.owner, self._timeout_s = store, clock, owner, timeout_s
         self._mask = mask or Mask()
         self._rules = Rules(store, clock)
         self._ruling = asyncio.Lock()  # held while an answer makes a rule for a chat
@@ -167,7 +167,7 @@ class Approvals:
     async def _ask(self, ask: Ask, verdict: Verdict) -> Record:
         """Put the question where people see it, and wait for the answer."""
         asked = self._record(ask, verdict)
-        record = replace(asked, owner=self._owner, due=asked.created + self._timeout_s)
+        record = replace(asked, owner=self.owner, due=asked.created + self._timeout_s)
         data: JsonObject = {"id": record.id, "tool": record.tool, "call_id": ask.call.id, "expires": record.due}
         event = NewEvent(type="approval.requested", at=record.created, data=data | record.body)
         self._waiting[record.id] = ask.call.arguments

@@ -48,7 +48,10 @@ class BackendRecorder:
     async def started(self, call: ToolCall) -> None:
         await self._journal.started(call)
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
+    async def confirm(self, call: ToolCall) -> None:
+        await self._journal.confirm(call)
+
+    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         now = self._clock.now().timestamp()
         masked = self._mask.json(_storable(encode(call, outcome, uuid=str(uuid4())), call, outcome))
         body = masked if isinstance(masked, dict) else {}

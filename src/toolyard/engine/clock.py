@@ -21,3 +21,9 @@ class SystemClock:
 
     def monotonic(self) -> float:
         return time.monotonic()
+
+
+def read_boot_time() -> float:
+    """Return seconds that also pass while the machine sleeps, where it can tell."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)
+    return time.monotonic() if clock is None else time.clock_gettime(clock)

@@ -117,7 +117,7 @@ class Idempotency:
     """The idempotent requests of a store, as the host ``owner`` sees them."""
 
     def __init__(self, store: Store, clock: Clock, *, owner: str) -> None:
-        self._store, self._clock, self._owner = store, clock, owner
+        self._store, self._clock, self.owner = store, clock, owner
         self._running: set[str] = set()  # requests that run in this process, by the ids of their records
 
     async def begin(self, request: IdempotentRequest) -> Begun:
@@ -187,7 +187,7 @@ class Idempotency:
         body: JsonObject = {"fingerprint": request.fingerprint, "call": request.call, "chat": request.chat}
         record = Record(
             kind=KIND, id=request.id, state=State.RUNNING, version=version, created=now, updated=now,
-            caller=request.caller, owner=self._owner, body=body,
+            caller=request.caller, owner=self.owner, body=body,
         )  # fmt: skip
         if record.id in self._running:
             await asyncio.sleep(0)  # another one with this key is being started in this process
@@ -224,7 +224,7 @@ class Idempotency:
 
     def _is_lost(self, record: Record) -> bool:
         """Whether this host started it, and it no longer runs here: its end could not be stored."""
-        return record.owner == self._owner and record.id not in self._running
+        return record.owner == self.owner and record.id not in self._running
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

@@ -9,7 +9,7 @@ process takes nothing.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Protocol, cast
 
@@ -17,14 +17,18 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, is_alive, orphans
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.envelope import Envelope, Status
+from toolyard.protocol.envelope import Envelope, Fault, Status
+from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Reason, code_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
 from toolyard.protocol.truncation import shorten_value
+
+ConfirmOwner = Callable[[str], Awaitable[None]]
+"""Raises Failure unless what this owner has begun still belongs to this host."""
 
 _log = logging.getLogger(__name__)
 CALL: Final = "call"
@@ -38,6 +42,7 @@ KEPT: Final = "kept"  # the state of a result
 MAX_STORED: Final = 2**20
 CUT: Final[JsonObject] = {"cut": f"more than {MAX_STORED} bytes"}  # instead of the data of a result over it
 _MAX_LATE = 1000  # ends of calls that wait for a store that refuses; older ones are settled at the next start
+_TRIES_IN_DOUBT = 2  # each takes as long as the store is patient
 _MAX_TASKS = 100  # of one call, that its record names
 _SEARCHED = 2000  # characters of arguments and of the text that a search looks at
 
@@ -52,8 +57,15 @@ class Recorder(Protocol):
 
     async def started(self, call: ToolCall) -> None: ...
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:
-        """False when the call does not run, or another end of it was told before: that one holds."""
+    async def confirm(self, call: ToolCall) -> None:
+        """Raise Failure unless the call is still to be run, and by this host."""
+        ...
+
+    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
+        """The end that holds: this one, or that of another host which took this one for dead.
+
+        None when the call does not run, or its end was told before.
+        """
         ...
 
 
@@ -65,8 +77,11 @@ class Unrecorded:
     async def started(self, call: ToolCall) -> None:
         pass
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> bool:  # noqa: ARG002
-        return True
+    async def confirm(self, call: ToolCall) -> None:
+        pass
+
+    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:  # noqa: ARG002
+        return outcome
 
 
 class _Running(NamedTuple):
@@ -80,9 +95,12 @@ class _Running(NamedTuple):
 
 class Journal:
     def __init__(self, store: Store, clock: Clock, *, owner: str, mask: Mask) -> None:
-        self._store, self._clock, self._owner, self._mask = store, clock, owner, mask
+        self.owner = owner  # of the calls that begin from now on
+        self.confirm_owner: ConfirmOwner | None = None  # where other hosts may end the calls of this one
+        self._store, self._clock, self._mask = store, clock, mask
         self._open: dict[str, _Running] = {}
         self._late: deque[tuple[_Running, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
+        self._doubtful: deque[str] = deque(maxlen=_MAX_LATE)  # calls that did not run, and may be recorded as begun
 
     @property
     def straight(self) -> bool:
@@ -95,46 +113,90 @@ class Journal:
         written = json_bytes(arguments)
         record = Record(
             kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
-            key=call.retry_of, owner=self._owner, text=f"{call.tool} {_searched(written)}",
+            key=call.retry_of, owner=self.owner, text=f"{call.tool} {_searched(written)}",
             body={
                 "arguments": shorten_value(arguments), "origin": call.origin.value, "maid": call.maid,
                 "chat": call.chat or None, **({"retry_of": call.retry_of} if call.retry_of else {}),
             },
         )  # fmt: skip
         event = NewEvent(type="call.started", at=now, data=_told(record))
-        if await self._store.commit([record], [event], lasting=False):
+        try:
+            begun = await self._store.commit([record], [event], lasting=False)
+        except StorageError:
+            if self.confirm_owner is not None:
+                self._doubtful.append(call.id)
+            raise
+        if begun:
             self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size, len(written))
         crashpoint("journal.started")
 
-    async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> bool:
-        """``also`` is stored with it, or not at all. What was done is told to the caller in any case."""
+    async def confirm(self, call: ToolCall) -> None:
+        opened = self._open.get(call.id.partition("#")[0])
+        if self.confirm_owner is not None and opened is not None:
+            await self.confirm_owner(opened.record.owner)
+
+    async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> Outcome | None:
+        """``also`` is stored with it, or not at all.
+
+        What was done is told to the caller in any case, unless other hosts may end the call: then its end is told only
+        when it is kept, so that nobody is told anything that the journal contradicts.
+        """
         opened = self._open.pop(call.id, None)
         if opened is None:
-            return False
-        if await self._ends((opened, outcome, also)):
-            await self._catch_up()
-        return True
+            return None
+        try:
+            kept = await self._finish_in_doubt(opened, outcome, also)
+        except StorageError as error:
+            if self.confirm_owner is not None:
+                outcome, also = _unrecorded(opened.record.tool, outcome, error), ()
+            self._keep_for_later((opened, outcome, also), error)
+            return outcome
+        await self.catch_up()
+        return kept
 
-    async def _catch_up(self) -> None:
-        """Record the ends that are not recorded yet: those that met a full disk."""
+    async def catch_up(self) -> None:
+        """Record what could not be recorded: ends that met a full disk or a database that was away."""
         for _ in range(len(self._late)):
             try:
                 late = self._late.popleft()
             except IndexError:
                 return  # another thread was quicker
-            if not await self._ends(late):
+            try:
+                await self._finish(*late)
+            except StorageError as error:
+                self._keep_for_later(late, error)
                 return
+        while self._doubtful:
+            record = await self._store.get(CALL, self._doubtful[0])
+            if record is not None and record.state == RUNNING and record.id not in self._open:
+                await self._interrupt(record, f"{record.tool} was not run: the database did not answer when it began.")
+            self._doubtful.popleft()
 
-    async def _ends(self, end: tuple[_Running, Outcome, Sequence[Record]]) -> bool:
-        try:
-            await self._finish(*end)
-        except StorageError as error:
-            self._late.append(end)
-            _log.error("the end of %s is not recorded yet: %s", end[0].record.id, error)
-            return False
-        return True
+    def _keep_for_later(self, end: tuple[_Running, Outcome, Sequence[Record]], error: StorageError) -> None:
+        self._late.append(end)
+        _log.error("the end of %s is not recorded yet: %s", end[0].record.id, error)
 
-    async def _finish(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> None:
+    async def _finish_in_doubt(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> Outcome:
+        """Keep the end of a call; when nobody knows whether it was kept, find out, before anything else is told."""
+        for _ in range(_TRIES_IN_DOUBT):
+            try:
+                return await self._finish(call, outcome, also)
+            except StorageInDoubt as error:
+                _log.warning("the end of %s may be recorded or not: %s", call.record.id, error)
+        return await self._finish(call, outcome, also)
+
+    async def _finish(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> Outcome:
+        """Keep the end of a call, if it has none yet; the one that it has now."""
+        while not await self._keep(call, outcome, also):
+            record = None if self._store.straight else await self._store.get(CALL, call.record.id)
+            if record is None:
+                break
+            if record.state != RUNNING:
+                return _interrupted(outcome, record) if record.state == INTERRUPTED else outcome
+            call = call._replace(record=record)
+        return outcome
+
+    async def _keep(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> bool:
         now, record = self._now(), call.record
         envelope, course = outcome.envelope, outcome.course
         kept, size = self._whole(call, envelope)
@@ -159,8 +221,9 @@ class Journal:
         )  # fmt: skip
         event = NewEvent(type="call.finished", at=now, data=_told(ended))
         crashpoint("journal.before-finished")
-        await self._store.commit([ended, whole, *also], [event], lasting=False)
+        has_won = await self._store.commit([ended, whole, *also], [event], lasting=False)
         crashpoint("journal.finished")
+        return has_won
 
     async def get(self, call_id: str) -> JsonObject | None:
         """One call with the whole of its result."""
@@ -202,9 +265,9 @@ class Journal:
             settled += sum(await asyncio.gather(*map(self._interrupt, page)))
         return settled
 
-    async def _interrupt(self, record: Record) -> bool:
+    async def _interrupt(self, record: Record, text: str = "") -> bool:
         now = self._now()
-        text = f"{record.tool} was cut off when its host went down: what it had done by then is not known."
+        text = text or f"{record.tool} was cut off when its host went down: what it had done by then is not known."
         body: JsonObject = {**record.body, "text": text, "reason": Reason.INTERRUPTED.value}
         body["error"] = {"code": code_of(Reason.INTERRUPTED).value, "message": text}
         ended = replace(record, state=INTERRUPTED, updated=now, owner="", body=body)
@@ -243,7 +306,36 @@ class Journal:
 
 def ended_as(envelope: Envelope) -> str:
     """The state of a call that has come to this."""
-    return CANCELLED if envelope.context.get("reason") in STOPPED else envelope.status.value
+    reason = envelope.context.get("reason")
+    if reason == Reason.INTERRUPTED:
+        return INTERRUPTED
+    return CANCELLED if reason in STOPPED else envelope.status.value
+
+
+def _interrupted(outcome: Outcome, record: Record) -> Outcome:
+    """The end of a call that another host has ended as interrupted, instead of the one that came too late."""
+    return _replaced(outcome, str(record.body["text"]))
+
+
+def _unrecorded(tool: str, outcome: Outcome, error: StorageError) -> Outcome:
+    """The end of a call whose own end could not be kept, in a store where others may end it."""
+    status = outcome.envelope.status.value
+    return _replaced(
+        outcome,
+        f"{tool} has ended here ({status}), but the database does not take its end: {error}. Its result is lost.",
+    )
+
+
+def _replaced(outcome: Outcome, text: str) -> Outcome:
+    envelope = Envelope(
+        status=Status.ERROR,
+        data={},
+        text=text,
+        error=Fault(code_of(Reason.INTERRUPTED), text),
+        stats={"time_ms": outcome.envelope.stats["time_ms"]},
+        context={**outcome.envelope.context, "reason": Reason.INTERRUPTED.value},
+    )
+    return replace(outcome, envelope=envelope, extras=Extras(), batch=())
 
 
 def shown(record: Record) -> JsonObject:

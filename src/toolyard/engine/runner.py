@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from toolyard.engine.approvals import ASKED
@@ -27,13 +28,14 @@ from toolyard.engine.stop import Stop
 from toolyard.engine.stopwatch import Stopwatch
 from toolyard.engine.straight import Straight
 from toolyard.engine.whole import whole
+from toolyard.errors import StorageError
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall, describe_oversize, require_readable
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status, is_partial
-from toolyard.protocol.failure import Failure
+from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json, JsonObject, json_problem
 from toolyard.protocol.outcome import BatchItem, Course, Outcome, Result
-from toolyard.protocol.tool import Risk, Tool, ToolSpec
+from toolyard.protocol.tool import Risk, Tool, ToolSpec, confirm_start
 
 Permit = Callable[[ToolCall, ToolSpec], Awaitable[ToolCall]]
 """Returns the call when it may run, with what it may do; raises Failure when it may not."""
@@ -68,7 +70,8 @@ class Runner:
 
     async def settle(self, call: ToolCall) -> Outcome:
         """Run one call to its end. Cancelled, it stops the call and waits until that is journalled."""
-        watch, stop = Stopwatch(self._clock), Stop(call.tool, self._clock)
+        watch = Stopwatch(self._clock)
+        stop = Stop(call.tool, self._clock, confirm=partial(self._journal.confirm, call))
         tool = self._straight(call)
         work = self._settle(call, watch, stop, self._run) if tool is None else self._pass(call, watch, stop, tool)
         run = asyncio.ensure_future(work)
@@ -111,14 +114,15 @@ class Runner:
         else:
             await self._journal.started(call)
         outcome = self._told(call, watch, self._failed(call, failure, watch))
-        if not await self._journal.finished(call, outcome) and began and await run.ended(_GRACE_S):
+        kept = await self._journal.finished(call, outcome)
+        if kept is None and began and await run.ended(_GRACE_S):
             return run.result()  # it was told in this very moment
-        return outcome  # of its thread nobody hears any more
+        return kept or outcome  # of its thread nobody hears any more
 
     async def _settle(self, call: ToolCall, watch: Stopwatch, stop: Stop, run: Run) -> Outcome:
         await self._journal.started(call)
         outcome = self._told(call, watch, await self._attempt(call, watch, stop, run))
-        await self._journal.finished(call, outcome)
+        outcome = await self._journal.finished(call, outcome) or outcome
         envelope = outcome.envelope
         _log.debug("%s %s: %s in %s ms", call.tool, call.id, envelope.status, envelope.stats["time_ms"])
         return outcome
@@ -169,6 +173,9 @@ class Runner:
             failure.data, failure.extras, warnings = await self._media.keep(failure.data, failure.extras)
             failure.context = _add_warnings(failure.context, warnings)
             return replace(self._failed(call, failure, watch), arguments=arguments)
+        except StorageError as error:
+            _log.error("%s %s: %s", call.tool, call.id, error)
+            return self._failed(call, _storage_failure(call, error, has_begun=watch.ran is not None), watch)
         except Exception as error:  # noqa: BLE001 a bug of ours must still end in an envelope
             _log.exception("%s failed on call %s", call.tool, call.id)
             bug = f"Toolyard has a bug: {call.tool} raised {type(error).__name__}: {error}".rstrip(": ")
@@ -190,7 +197,7 @@ class Runner:
     async def _run(self, tool: Tool, call: ToolCall, stop: Stop) -> Result:
         limit = _limit(call, tool)
         stop = stop.within(limit)
-        stop()
+        await confirm_start(stop)
         task = asyncio.ensure_future(tool.run(call, stop))
         if not await _first(task, stop, limit):
             failure = stop.expire()
@@ -276,6 +283,22 @@ async def _end(task: "asyncio.Future[Result]", grace_s: float) -> bool:
 
 def _grace_s(tool: Tool) -> float:
     return _WRITE_GRACE_S if tool.spec.risk is Risk.WRITE else _GRACE_S
+
+
+def _storage_failure(call: ToolCall, error: StorageError, *, has_begun: bool) -> Failure:
+    """What becomes of a call when the state cannot be read or written on the way."""
+    if has_begun:
+        message = f"{call.tool} was cut off, because the state could not be read or written ({error}): what it had "
+        return Failure(
+            Reason.INTERRUPTED,
+            f"{message}done by then is not known.",
+            hint="Look at what it may have changed before you call it again.",
+        )
+    return Failure(
+        Reason.START_FAILED,
+        f"{call.tool} was not run, because the state cannot be read or written ({error}).",
+        hint="Call it again when that is mended.",
+    )
 
 
 def _limit(call: ToolCall, tool: Tool) -> float:

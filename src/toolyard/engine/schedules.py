@@ -56,7 +56,7 @@ class Schedules:
         approve: Approve,
         mask: Mask | None = None,
     ) -> None:
-        self._store, self._clock, self._zone, self._owner = store, clock, zone, owner
+        self._store, self._clock, self._zone, self.owner = store, clock, zone, owner
         self._approve, self._mask = approve, mask or Mask()
         self._runs = Runs(store, clock, zone=zone, settle=settle)
         self._serving_since: float | None = None
@@ -318,7 +318,7 @@ class Schedules:
     ) -> Record | None:
         """Compare and set; the record as it is now stored, or None when another was faster."""
         now = self._clock.now().timestamp()
-        owner = self._owner if to is State.RUNNING else ""
+        owner = self.owner if to is State.RUNNING else ""
         body = {**record.body, **(begins or {})} if due is None else {**record.body, "for": self.shown(due)}
         moved = replace(record, state=to, updated=now, owner=owner, due=due, body=body)
         won = await self._store.commit([moved], [event(f"schedule.{to.value}", now, moved)])

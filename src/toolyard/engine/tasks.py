@@ -97,7 +97,7 @@ class Tasks:
     def __init__(
         self, store: Store, clock: Clock, *, owner: str, mask: Callable[[Json], Json] = lambda json: json
     ) -> None:
-        self._store, self._clock, self._owner, self._mask = store, clock, owner, mask
+        self._store, self._clock, self.owner, self._mask = store, clock, owner, mask
         self._expected: dict[str, _Expected] = {}  # by the hash of the token
         self._refused: OrderedDict[str, deque[float]] = OrderedDict()  # by plugin and id; a bad token writes nothing
 
@@ -156,7 +156,7 @@ class Tasks:
     async def adopt(self, tasks: Sequence[Task]) -> Expected | None:
         """Take over the open tasks of one call, whose host is gone; None when another host was faster."""
         now = self._now()
-        ours = [replace(task, owner=self._owner, updated=now) for task in tasks]
+        ours = [replace(task, owner=self.owner, updated=now) for task in tasks]
         if not await self._store.commit([_record(task) for task in ours]):
             return None
         first = ours[0]
@@ -167,6 +167,14 @@ class Tasks:
         crashpoint("task.readopted")
         self._expected[first.token_hash] = expected
         return expected
+
+    async def keep_own(self) -> None:
+        """Own again what this host still looks after: it was taken for dead, and has another name now."""
+        for expected in list(self._expected.values()):
+            for task in [task for task in expected.tasks.values() if not task.ended and task.owner != self.owner]:
+                record = await self._store.get(KIND, task.id)
+                if record is not None and record.owner == task.owner and not from_record(record).ended:
+                    await self._store.commit([replace(record, owner=self.owner)])
 
     async def look(self, expected: Expected) -> None:
         """See what others did to the tasks of a call: a callback may come to any host, and so may a cancel."""
@@ -306,7 +314,7 @@ class Tasks:
         task = Task(
             id=f"task_{uuid4().hex}", call_id=call.id, plugin=call.tool, task_id=task_id, state=TaskState.WAITING,
             created=now, updated=now, deadline=expected.deadline, caller=call.caller, token_hash=expected.token_hash,
-            owner=self._owner, arguments=arguments if isinstance(arguments, dict) else {}, receipt=receipt,
+            owner=self.owner, arguments=arguments if isinstance(arguments, dict) else {}, receipt=receipt,
             process=process, chat=call.chat,
         )  # fmt: skip
         crashpoint("task.before-started")

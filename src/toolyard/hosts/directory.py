@@ -1,8 +1,9 @@
 """Who is there: the hosts that announce themselves in the shared store, and the tools they have.
 
-A host says that it lives every ``BEAT_S``. It counts as gone when it said so itself, or when nothing was heard of it
-for ``LEASE_S`` by the clock of whoever looks, so clocks that differ do no harm. After a pause in which nobody could be
-heard, because this process or the database stood still, every host gets a whole lease again.
+A host renews its lease every ``BEAT_S`` (see ``hosts.lease``). It counts as gone when it said so itself, or when its
+lease ran out by the clock of the database and nothing was heard of it for ``LEASE_S`` by the clock of whoever looks, so
+clocks that differ do no harm. After a pause in which nobody could be heard, because this process or the database stood
+still, every host gets a whole lease again. A host that was lost may come back, in a new term.
 """
 
 import socket
@@ -13,15 +14,16 @@ from typing import Final
 
 from toolyard.engine.clock import Clock
 from toolyard.engine.ownership import Boot, is_alive
+from toolyard.hosts import lease as leasing
+from toolyard.hosts.lease import HostLease, split_owner
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import NewEvent, Query, Record, Store
+from toolyard.protocol.store import HELD, LEASE, Lease, Leases, NewEvent, Query, Record, SharedStore, Signal
 from toolyard.protocol.tool import ToolSpec
 from toolyard.protocol.tool_json import spec_from_text, spec_to_text
 
 HOST: Final = "host"
 OFFER: Final = "offer"  # the tools of a host, apart from its heartbeat because they are large and change seldom
-BEAT_S: Final = 2.0
-LEASE_S: Final = 6.0
+MOVED: Final = "host.moved"  # the signal that a host has come or gone
 LOOK_S: Final = 1.0
 MAX_HOSTS: Final = 1000
 _KEPT_S = 3600.0
@@ -37,25 +39,35 @@ class State(StrEnum):
 class Announcement:
     """What one host says about itself."""
 
-    def __init__(self, store: Store, clock: Clock, boot: Boot) -> None:
+    def __init__(self, store: SharedStore, clock: Clock, boot: Boot) -> None:
         self._store, self._clock, self._boot = store, clock, boot
+        self._said: tuple[list[str], bool, int] | None = None
         self._host: Record | None = None
         self._offer: Record | None = None
 
-    async def say(self, specs: Iterable[ToolSpec], *, keeps: bool = True) -> None:
-        """That this host lives, which tools it has if that has changed, and whether it looks after dead ones."""
+    async def say(self, specs: Iterable[ToolSpec], *, keeps: bool = True, term: int = 1) -> None:
+        """Tell the others that this host is up, which tools it has, and whether it looks after dead ones.
+
+        Nothing is written when nothing has changed. A new ``term`` is a change: this host was lost, and is back.
+        """
         texts = sorted(spec_to_text(spec) for spec in specs)
-        while not await self._say(texts, keeps=keeps):
+        offer = self._offer
+        is_old = offer is None or self._clock.now().timestamp() - offer.updated > _KEPT_S / 2
+        if not is_old and self._said == (texts, keeps, term):
+            return
+        while not await self._say(texts, keeps=keeps, term=term):
             self._host = await self._store.get(HOST, self._boot.name)  # another host thought that this one was gone
             self._offer = await self._store.get(OFFER, self._boot.name)
+        self._said = texts, keeps, term
 
     async def leave(self) -> None:
         """Nobody sends anything here any more."""
         record = await self._store.get(HOST, self._boot.name)
         if record is not None and record.state == State.UP:
-            await self._store.commit([replace(record, state=State.LEFT, due=None)], [_event(record, State.LEFT)])
+            left = replace(record, state=State.LEFT, updated=self._clock.now().timestamp())
+            await self._store.commit([left], [_event(left)], signals=[Signal(MOVED, record.id)])
 
-    async def _say(self, texts: list[str], *, keeps: bool) -> bool:
+    async def _say(self, texts: list[str], *, keeps: bool, term: int) -> bool:
         now = self._clock.now().timestamp()
         offer = self._offer
         changes: list[Record] = []
@@ -65,12 +77,16 @@ class Announcement:
             changes.append(offer)
         version = offer.version + len(changes)
         names: list[Json] = [spec_from_text(text).name for text in texts]
-        body: JsonObject = {"machine": self._boot.machine, "keeps": keeps, "offer": version, "tools": names}
+        body: JsonObject = {
+            "machine": self._boot.machine, "keeps": keeps, "offer": version, "tools": names, "term": term,
+        }  # fmt: skip
         new = Record(kind=HOST, id=self._boot.name, state=State.UP, created=now, updated=now, body=body)
-        host = replace(self._host or new, state=State.UP, updated=now, due=now + LEASE_S, body=body)
+        before = self._host
+        host = replace(before or new, state=State.UP, updated=now, body=body)
+        is_back = before is None or (before.state, before.body.get("term", 1)) != (State.UP, term)
+        told = [_event(host)] if changes or is_back else []
         changes.append(host)
-        told = [_event(host, State.UP)] if len(changes) > 1 else []
-        if not await self._store.commit(changes, told, lasting=False):
+        if not await self._store.commit(changes, told, lasting=False, signals=[Signal(MOVED, host.id)]):
             return False
         self._host = replace(host, version=host.version + 1)
         self._offer = replace(offer, version=version)
@@ -82,16 +98,29 @@ class Sighting:
     """A host as it was last seen."""
 
     record: Record
+    lease: Lease | None
     heard: float  # by this process's own clock
     offer: int = 0  # the version of its tools
     tools: dict[str, ToolSpec] = field(default_factory=dict)
 
+    @property
+    def sign(self) -> "_Sign":
+        """Return what changes with every sign of life."""
+        return _sign(self.record, self.lease)
+
+    @property
+    def term(self) -> int:
+        return self.lease.term if self.lease else 1
+
+
+_Sign = tuple[int, int]
+
 
 class Directory:
-    def __init__(self, store: Store, clock: Clock, me: Boot) -> None:
-        self._store, self._clock, self._me = store, clock, me
+    def __init__(self, store: SharedStore, leases: Leases, clock: Clock, me: Boot, own: HostLease) -> None:
+        self._store, self._leases, self._clock, self._me, self._own = store, leases, clock, me, own
         self._hosts: dict[str, Sighting] = {}
-        self._gone: dict[str, int] = {}  # the latest ones in order, and the version at which each was missed
+        self._gone: dict[str, tuple[_Sign, int]] = {}  # the latest ones in order: the last sign of each, and its term
         self._unknown: dict[str, float] = {}  # owners that never announced themselves, and since when
         self._looked = clock.monotonic()
 
@@ -100,43 +129,57 @@ class Directory:
 
         Who ``settles`` nothing tells nobody: then another host is the first.
         """
+        held = {lease.holder: lease for lease in await self._leases.find_held()}
         found = await self._store.find(HOST, Query(states=(State.UP,)), limit=MAX_HOSTS)
         now = self._clock.monotonic()
-        if now - self._looked > LEASE_S / 2:
+        if now - self._looked > leasing.LEASE_S / 2:
             self._hosts = {name: replace(seen, heard=now) for name, seen in self._hosts.items()}
             self._unknown.clear()
         self._looked = now
-        there = {record.id: record for record in found if self._gone.get(record.id) != record.version}
-        for record in there.values():
-            self._hosts[record.id] = await self._sight(record, now)
-        stale = [name for name, seen in self._hosts.items() if name not in there or now - seen.heard > LEASE_S]
-        lost = [self._hosts[name].record for name in stale if name != self._me.name]
-        first = [record.id for record in lost if settles and record.id in there and await self._missed(record)]
-        for record in lost:  # not before it is told: what could not be told now is told by the next look
-            del self._hosts[record.id]
-            self._gone[record.id] = record.version
+        there = [record for record in found if not self._is_known_as_gone(record, held.get(record.id))]
+        for record in there:
+            self._hosts[record.id] = await self._sight(record, held.get(record.id), now)
+        names = {record.id for record in there}
+        lost = [
+            seen
+            for name, seen in self._hosts.items()
+            if name != self._me.name and (name not in names or _is_silent(seen, now))
+        ]
+        first = [seen.record.id for seen in lost if settles and seen.record.id in names and await self._missed(seen)]
+        for seen in lost:  # not before it is told: what could not be told now is told by the next look
+            del self._hosts[seen.record.id]
+            self._gone[seen.record.id] = seen.sign, seen.term
         while len(self._gone) > _MAX_REMEMBERED:
             self._gone.pop(next(iter(self._gone)))
         return first
 
     def alive(self, owner: str) -> bool:
-        """Whether the host of that name is there; of one that never announced itself, its own machine knows best."""
-        if owner == self._me.name or owner in self._hosts:
-            return True
-        if owner in self._gone or not owner:
-            return False
+        """Whether that owner is there: its host, and still in the term in which it owned something.
+
+        Of a host that never announced itself, its own machine knows best.
+        """
+        host, term = split_owner(owner)
+        if host == self._me.name:
+            return term >= self._own.term
+        if host in self._hosts:
+            return term >= self._hosts[host].term
+        if host in self._gone or not owner:
+            return host in self._gone and term > self._gone[host][1]  # it is back, and was not seen yet
         if owner.partition("/")[0] == socket.gethostname() and is_alive(owner):
             return True
         if len(self._unknown) >= _MAX_REMEMBERED:
             self._unknown.clear()
         now = self._clock.monotonic()
-        return now - self._unknown.setdefault(owner, now) <= LEASE_S
+        return now - self._unknown.setdefault(owner, now) <= leasing.LEASE_S
 
     async def is_gone(self, owner: str) -> bool:
         """As far as anybody knows: another host may have found out earlier."""
         if not self.alive(owner):
             return True
-        record = await self._store.get(HOST, owner)
+        host, term = split_owner(owner)
+        if (lease := await self._store.get(LEASE, host)) is not None:
+            return lease.state != HELD or int(str(lease.body["term"])) > term
+        record = await self._store.get(HOST, host)
         return record is not None and record.state != State.UP
 
     def is_first(self) -> bool:
@@ -165,29 +208,51 @@ class Directory:
 
     async def forget(self) -> None:
         before = self._clock.now().timestamp() - _KEPT_S
-        for kind, states in ((HOST, (State.LEFT, State.LOST)), (OFFER, (State.UP,))):
+        for kind, states in ((HOST, (State.LEFT, State.LOST)), (LEASE, (HELD, State.LOST)), (OFFER, (State.UP,))):
             await self._store.remove(kind, before, states=states, limit=MAX_HOSTS)
 
     def _others(self) -> Iterator[Sighting]:
         return (seen for name, seen in self._hosts.items() if name != self._me.name)
 
-    async def _missed(self, record: Record) -> bool:
-        return await self._store.commit([replace(record, state=State.LOST, due=None)], [_event(record, State.LOST)])
+    def _is_known_as_gone(self, record: Record, lease: Lease | None) -> bool:
+        return self._gone.get(record.id, (None, 0))[0] == _sign(record, lease)
 
-    async def _sight(self, record: Record, now: float) -> Sighting:
+    async def _missed(self, seen: Sighting) -> bool:
+        """Declare a host lost; False when it, or another host, was faster."""
+        now = self._clock.now().timestamp()
+        record = replace(seen.record, state=State.LOST, updated=now)
+        changes = [record]
+        if seen.lease is not None:
+            lease = await self._store.get(LEASE, record.id)
+            if lease is None or (lease.state, lease.version) != (HELD, seen.lease.version):
+                return False
+            changes.append(replace(lease, state=State.LOST, updated=now))
+        return await self._store.commit(changes, [_event(record)], signals=[Signal(MOVED, record.id)])
+
+    async def _sight(self, record: Record, lease: Lease | None, now: float) -> Sighting:
         seen = self._hosts.get(record.id)
-        if seen is not None and seen.record.version == record.version:
-            return seen
+        if seen is not None and seen.sign == _sign(record, lease):
+            return replace(seen, lease=lease)
         offer = record.body.get("offer")
         if seen is not None and seen.offer == offer:
-            return replace(seen, record=record, heard=now)
+            return replace(seen, record=record, lease=lease, heard=now)
         tools: dict[str, ToolSpec] = {}
         stored = await self._store.get(OFFER, record.id)
         if stored is not None and isinstance(texts := stored.body["tools"], list):
             tools = {spec.name: spec for spec in map(spec_from_text, map(str, texts))}
-        return Sighting(record=record, heard=now, offer=offer if isinstance(offer, int) else 0, tools=tools)
+        number = offer if isinstance(offer, int) else 0
+        return Sighting(record=record, lease=lease, heard=now, offer=number, tools=tools)
 
 
-def _event(record: Record, state: State) -> NewEvent:
+def _sign(record: Record, lease: Lease | None) -> _Sign:
+    return record.version, lease.version if lease else 0
+
+
+def _is_silent(seen: Sighting, now: float) -> bool:
+    """Whether its lease has run out, and nothing was heard of it for as long."""
+    return now - seen.heard > leasing.LEASE_S and (seen.lease is None or seen.lease.is_expired)
+
+
+def _event(record: Record) -> NewEvent:
     data: JsonObject = {"id": record.id, "machine": record.body["machine"], "tools": record.body["tools"]}
-    return NewEvent(type=f"host.{state.value}", at=record.updated, data=data)
+    return NewEvent(type=f"host.{record.state}", at=record.updated, data=data)

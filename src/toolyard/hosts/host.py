@@ -13,22 +13,23 @@ from typing import Any
 from toolyard.app import Yard
 from toolyard.config import Config
 from toolyard.engine.clock import Clock, SystemClock
-from toolyard.engine.journal import Unrecorded
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
-from toolyard.hosts.directory import BEAT_S, LOOK_S, Announcement, Directory
+from toolyard.hosts.directory import LOOK_S, Announcement, Directory
 from toolyard.hosts.keeper import Keeper
+from toolyard.hosts.lease import BEAT_S, HostLease
 from toolyard.hosts.mail import Mail
 from toolyard.hosts.queue import Lane, Queue
 from toolyard.hosts.remote_call import RemoteCalls
 from toolyard.hosts.remote_tools import RemoteTools
-from toolyard.hosts.worker import Worker
+from toolyard.hosts.worker import Claims, Worker
 from toolyard.plugin_source import Outside
 from toolyard.protocol.tool import Tool
 from toolyard.storage.postgres import PostgresStore
 
 GRACE_S = 20.0  # for calls that run when the host is asked to stop
+_CATCH_UP_S = 5.0
 _BATCH = 32
 
 _log = logging.getLogger(__name__)
@@ -37,15 +38,17 @@ _log = logging.getLogger(__name__)
 class Host:
     """A Yard that takes part. ``serves``: it runs calls for others and settles what dead hosts left."""
 
-    def __init__(self, yard: Yard, queue: Queue, clock: Clock, *, serves: bool) -> None:
+    def __init__(self, yard: Yard, store: PostgresStore, queue: Queue, clock: Clock, *, serves: bool) -> None:
         self.yard, self._queue, self._serves = yard, queue, serves
         self._own = yard.tools.sources
-        self.directory = Directory(yard.store, clock, yard.boot)
-        self._announcement = Announcement(yard.store, clock, yard.boot)
-        calls = RemoteCalls(yard.store, clock, host=yard.boot.name)
-        self._worker = Worker(calls, self._runner(clock), self.directory)
-        self._moved = asyncio.Event()
-        self._mail = Mail(yard.store, stop=self._worker.cancel, moved=self._moved.set)
+        self._lease = HostLease(store.leases, yard.boot.name, take_name=self._take_name)
+        self.directory = Directory(store, store.leases, clock, yard.boot, self._lease)
+        self._announcement = Announcement(store, clock, yard.boot)
+        self._calls = calls = RemoteCalls(store, clock, host=yard.boot.name)
+        claims = Claims(calls, self._lease)
+        self._worker = Worker(calls, claims, self._runner(clock, claims), self.directory)
+        self._moved, self._missed = asyncio.Event(), asyncio.Event()
+        self._mail = Mail(store, stop=self._worker.cancel, moved=self._moved.set, missed=self._missed.set)
         self._keeper = Keeper(yard, clock, self.directory, calls, queue)
         at_once = yard.config.settings.plugins_at_once
         self._lane = Lane(queue, self._worker.run, at_once=at_once, batch=max(1, min(_BATCH, at_once // 2)))
@@ -55,14 +58,25 @@ class Host:
         self._tasks: list[asyncio.Task[None]] = []
         self._serving: list[asyncio.Task[None]] = []
         self._closed = False
-        remote = RemoteTools(self.directory, calls, queue, self._mail, clock, lambda: self._here, yard.runs.put)
+        remote = RemoteTools(
+            self.directory,
+            calls,
+            queue,
+            self._mail,
+            clock,
+            lambda: self._here,
+            yard.runs.put,
+            self._lease.earliest_store_time,
+        )
         yard.tools.ask_first(remote)
+        yard.journal.confirm_owner = self._lease.confirm
 
     async def open(self) -> None:
-        await self._mail.open()
+        await self._lease.renew()
         await self._announce()
         await self._see()
-        self._tasks = [self._start(self._mail.serve()), self._start(self._beat()), self._start(self._look())]
+        works = (self._beat(), self._announce_changes(), self._look(), self._catch_up())
+        self._tasks = [self._start(work) for work in works]
         if self._serves:
             self._serving = [self._start(self._lane.serve()), self._start(self._limited.serve())]
 
@@ -84,6 +98,7 @@ class Host:
             task.cancel()
         await asyncio.gather(*self._serving, *self._tasks, return_exceptions=True)
         await self._try(self._announcement.leave())  # when nobody is left to announce it again
+        await self._try(self._lease.release())
         await self.yard.close()
         await self._queue.close()
 
@@ -96,12 +111,37 @@ class Host:
         self._here = frozenset(tool.spec.name for tool in self.own_tools())
         self._lane.offer({spec.name: 0 for spec in specs if not spec.at_once})
         self._limited.offer({spec.name: spec.at_once for spec in specs if spec.at_once})
-        await self._announcement.say(specs, keeps=self._serves)
+        await self._announcement.say(specs, keeps=self._serves, term=self._lease.term)
 
     async def _beat(self) -> None:
+        """Renew the lease, and wait for nothing else."""
+        while True:
+            await asyncio.sleep(BEAT_S)
+            await self._try(self._lease.renew())
+
+    async def _announce_changes(self) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
             await self._try(self._announce())
+
+    async def _catch_up(self) -> None:
+        """Do what could not be done, or was not heard, while the database was away."""
+        while True:
+            self._missed.clear()
+            await self._try(self.yard.journal.catch_up())
+            await self._try(self.yard.tasks.keep_own())
+            await self._try(self._worker.cancel_stopped())
+            try:
+                async with asyncio.timeout(_CATCH_UP_S):
+                    await self._missed.wait()
+            except TimeoutError:
+                pass
+
+    def _take_name(self, owner: str) -> None:
+        """Own what begins from now on under this name; what earlier terms began belongs to nobody any more."""
+        _log.log(logging.WARNING if self._lease.term > 1 else logging.DEBUG, "this host is %s now", owner)
+        self.yard.take_owner_name(owner)
+        self._calls.host = owner
 
     async def _look(self) -> None:
         while True:
@@ -126,14 +166,14 @@ class Host:
     def _start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
         return asyncio.create_task(work)
 
-    def _runner(self, clock: Clock) -> Runner:
+    def _runner(self, clock: Clock, claims: Claims) -> Runner:
         """Runs calls that another host has permitted and journals: only with the tools of this host."""
         yard = self.yard
         return Runner(
             Registry((), self._own),
             root=str(yard._workspace.root),
             clock=clock,
-            journal=Unrecorded(),
+            journal=claims,
             mask=yard.mask,
             processes=yard.runs.take,
         )
@@ -156,7 +196,7 @@ async def join(
         undo.push_async_callback(store.close)
         yard = Yard(config, clock=clock, store=store, outside=outside)
         undo.push_async_callback(yard.close)
-        host = Host(yard, queue, clock, serves=serves)
+        host = Host(yard, store, queue, clock, serves=serves)
         undo.push_async_callback(host.close)
         await host.open()
         undo.pop_all()

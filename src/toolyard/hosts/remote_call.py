@@ -1,7 +1,8 @@
 """Calls on their way to another host, as records: queued, then running with an owner, then done.
 
 Each step is one compare-and-set, so whoever sees a call first, twice or too late, it runs at most once: only the one
-who moves it to ``running`` may run it, and only the first end is kept. A call whose owner is gone ends as interrupted.
+who moves it to ``running`` may run it, and only the first end is kept. ``runs`` counts the claims: it is the fencing
+token, and an end with an older one is refused. A call whose owner is gone ends as interrupted.
 Only a call of an idempotent tool may be claimed once more instead. An ended call is kept without its arguments until
 ``forget`` removes it; its story is in the journal of the host that sent it.
 """
@@ -17,12 +18,12 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.outcome_json import call_from_text, call_to_text, outcome_from_text, outcome_to_text
-from toolyard.protocol.store import NewEvent, Record, Store
+from toolyard.protocol.store import Query, Record, SharedStore, Signal
 from toolyard.protocol.tool import ToolSpec
 
 KIND: Final = "remote"
-DONE_EVENT: Final = "remote.done"
-STOP_EVENT: Final = "remote.stop"
+DONE: Final = "remote.done"  # signals
+STOP: Final = "remote.stop"
 MAX_OUTCOME: Final = 64 * 2**20  # characters; a plugin's own limit is far below
 _RUNS = 2  # of an idempotent tool
 _KEPT_S = 600.0
@@ -37,17 +38,20 @@ class State(StrEnum):
 
 
 class RemoteCalls:
-    """As one host sees them."""
+    """As one host sees them. ``host`` is the name under which it owns things; it changes with its term."""
 
-    def __init__(self, store: Store, clock: Clock, *, host: str) -> None:
+    def __init__(self, store: SharedStore, clock: Clock, *, host: str) -> None:
         self._store, self._clock, self.host = store, clock, host
 
-    async def submit(self, call: ToolCall, spec: ToolSpec) -> None:
-        """Not lasting by itself: the queue's own commit comes later, and takes everything before it to the disk."""
+    async def submit(self, call: ToolCall, spec: ToolSpec, *, due: float | None = None) -> None:
+        """Send a call that must not begin after ``due``, by the clock of the store.
+
+        Not lasting by itself: the queue's own commit comes later, and takes everything before it to the disk.
+        """
         now = self._now()
         record = Record(
             kind=KIND, id=call.id, state=State.QUEUED, created=now, updated=now, caller=call.caller, tool=spec.name,
-            key=self.host, body={"call": call_to_text(call), "idempotent": spec.idempotent, "runs": 0},
+            key=self.host, due=due, body={"call": call_to_text(call), "idempotent": spec.idempotent, "runs": 0},
         )  # fmt: skip
         if not await self._store.commit([record], lasting=False):
             raise Failure(ErrorCode.CONFLICT, f"A call with the id {call.id} was sent before.", hint="Use a new id.")
@@ -83,8 +87,8 @@ class RemoteCalls:
     async def _end(self, claimed: Record, what: JsonObject) -> bool:
         record: Record | None = claimed
         while record is not None and _is_same_run(record, claimed):
-            ended, event = _ended(record, self._now(), what)
-            if await self._store.commit([ended], [event], lasting=False):
+            ended = _ended(record, self._now(), what)
+            if await self._store.commit([ended], lasting=False, signals=[Signal(DONE, record.id)]):
                 return True
             record = await self.get(claimed.id)
         return False
@@ -94,11 +98,11 @@ class RemoteCalls:
         while (record := await self.get(call_id)) is not None and record.state != State.DONE:
             now = self._now()
             if record.state == State.QUEUED:
-                changed, event = _ended(record, now, _failed(_cancelled(record)))
+                changed, signal = _ended(record, now, _failed(_cancelled(record))), Signal(DONE, call_id)
             else:
                 changed = replace(record, updated=now, body={**record.body, "stop": True})
-                event = NewEvent(type=STOP_EVENT, at=now, data={"id": call_id, "owner": record.owner})
-            if record.body.get("stop") or await self._store.commit([changed], [event], lasting=False):
+                signal = Signal(STOP, call_id)
+            if record.body.get("stop") or await self._store.commit([changed], lasting=False, signals=[signal]):
                 return changed
         return record
 
@@ -111,8 +115,21 @@ class RemoteCalls:
             f"{record.tool} was cut off while it ran on {machine}: what it had done by then is not known.{twice}",
             hint="Look at what it may have changed before you call it again.",
         )
-        changed, event = _ended(record, self._now(), _failed(lost))
-        return await self._store.commit([changed], [event])
+        changed = _ended(record, self._now(), _failed(lost))
+        return await self._store.commit([changed], signals=[Signal(DONE, record.id)])
+
+    async def confirm(self, claimed: Record) -> None:
+        """Raise Failure unless a claimed call is still to be run here, by this claim of it."""
+        record = await self.get(claimed.id)
+        if record is None or not _is_same_run(record, claimed):
+            raise Failure(Reason.INTERRUPTED, f"{claimed.tool} was not started: the call was ended by another host.")
+        if record.body.get("stop") is True:
+            raise _cancelled(claimed)
+
+    async def find_stopped(self) -> list[str]:
+        """Return the ids of the calls that run here and that their senders no longer want."""
+        found = await self._store.find(KIND, Query(states=(State.RUNNING,), owner=self.host), limit=_PAGE)
+        return [record.id for record in found if record.body.get("stop") is True]
 
     async def forget(self) -> None:
         """Ended calls, and those that were taken back before they came into the queue."""
@@ -150,10 +167,9 @@ def outcome_of(record: Record) -> Outcome:
     return outcome_from_text(str(record.body["outcome"]))
 
 
-def _ended(record: Record, now: float, what: JsonObject) -> tuple[Record, NewEvent]:
+def _ended(record: Record, now: float, what: JsonObject) -> Record:
     body: JsonObject = {"runs": record.body["runs"], "idempotent": record.body["idempotent"], **what}
-    ended = replace(record, state=State.DONE, updated=now, owner="", body=body)
-    return ended, NewEvent(type=DONE_EVENT, at=now, data={"id": record.id})
+    return replace(record, state=State.DONE, updated=now, owner="", body=body)
 
 
 def _failed(failure: Failure) -> JsonObject:

@@ -22,7 +22,7 @@ from toolyard.protocol.store import Record
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 
 _LOOK_S = 2.0  # how often a waiting call sees whether anybody is there to run it
-_TRUST_S = 30.0  # how long it trusts the mail
+_TRUST_S = 10.0  # how long it trusts the mail
 _STOP_S = 0.8  # what a cancelled call may still take; the runner leaves it behind after one second
 NOBODY_S = 15.0  # how long a call waits for a host when the last one with its tool is gone
 _OURS = frozenset({"params_input"})  # of a context: told by the sender's own runner
@@ -40,8 +40,9 @@ class RemoteTools:
         clock: Clock,
         here: Callable[[], Set[str]],
         keep_process: Callable[[str, JsonObject], None],
+        store_time: Callable[[], float],
     ) -> None:
-        self._keep_process = keep_process
+        self._keep_process, self._store_time = keep_process, store_time
         self._directory, self._calls, self._queue, self._mail = directory, calls, queue, mail
         self._clock, self._here = clock, here
 
@@ -62,7 +63,8 @@ class RemoteTools:
         """Send a call, wait for its end. Cancelled, it takes the call back, or asks whoever runs it to stop."""
         with self._mail.expecting(call.id) as rung:
             try:
-                await self._calls.submit(call, spec)
+                limit_s = spec.timeout_s if call.timeout_s is None else min(call.timeout_s, spec.timeout_s)
+                await self._calls.submit(call, spec, due=self._store_time() + limit_s)
                 await self._queue.put(spec.name, call.id)
                 record = await self._ended(call.id, spec.name, rung)
             except (asyncio.CancelledError, Failure, StorageError):

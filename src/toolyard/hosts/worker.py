@@ -1,17 +1,29 @@
 """The calls that other hosts send here: claimed, run by a runner as every call is, and sent back.
 
 Whoever sent a call has permitted it and journals it; here it only runs. An entry of a call that has ended, or that
-another host runs, is passed over. The outcome of a call that was settled meanwhile is dropped: the first end stays.
+another host runs, is passed over. A claim is confirmed as the last step before the tool gets its input: a process that
+stood still meanwhile starts nothing that has ended. The outcome of a call that was settled meanwhile is dropped: the
+first end stays.
 """
 
 import logging
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
+from toolyard.engine.clock import read_boot_time
+from toolyard.engine.journal import Unrecorded
 from toolyard.engine.runner import Runner
+from toolyard.errors import StorageError
 from toolyard.hosts.remote_call import RemoteCalls, State, call_of, may_run_again
+from toolyard.protocol.call import ToolCall
+from toolyard.protocol.envelope import ErrorCode
+from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.store import Record
 
 _log = logging.getLogger(__name__)
+_FRESH_S = 0.7  # how long a claim that was confirmed stays so; a sender that gives up waits longer for its end
+_TRIES = 10
 
 
 class Presence(Protocol):
@@ -26,9 +38,77 @@ class Presence(Protocol):
         ...
 
 
+class Ownership(Protocol):
+    """The right of this host to what it has begun."""
+
+    def is_certain(self) -> bool: ...
+
+    def latest_store_time(self) -> float: ...
+
+    async def confirm(self, owner: str) -> None:
+        """Raise Failure unless what ``owner`` has begun is this host's own."""
+        ...
+
+
+@dataclass(slots=True)
+class _Claim:
+    record: Record
+    asked: float  # when the newest confirmation was asked for
+
+
+class Claims(Unrecorded):
+    """The claims of this host, as its runner asks about them."""
+
+    def __init__(self, calls: RemoteCalls, own: Ownership, now: Callable[[], float] = read_boot_time) -> None:
+        self._calls, self._own, self._now = calls, own, now
+        self._claims: dict[str, _Claim] = {}
+
+    def now(self) -> float:
+        return self._now()
+
+    def is_too_late(self, record: Record) -> bool:
+        """Whether the sender of a call does not wait for it any more, and may not have been able to say so."""
+        return record.due is not None and self._own.latest_store_time() >= record.due
+
+    def add(self, record: Record, asked: float) -> None:
+        self._claims[record.id] = _Claim(record, asked)
+
+    def remove(self, call_id: str) -> None:
+        self._claims.pop(call_id, None)
+
+    async def confirm(self, call: ToolCall) -> None:
+        """Raise Failure unless the claim of a call was good a moment ago. Mostly without asking anybody."""
+        claim = self._claims.get(call.id.partition("#")[0])
+        if claim is None:
+            raise Failure(Reason.INTERRUPTED, f"{call.tool} was not started: its call has ended.")
+        for _ in range(_TRIES):
+            if self._is_fresh(claim):
+                return
+            asked = self._now()
+            try:
+                await self._own.confirm(claim.record.owner)
+                await self._calls.confirm(claim.record)
+            except StorageError as error:
+                raise Failure(
+                    Reason.INTERRUPTED,
+                    f"{call.tool} was not started: the database does not confirm that it is still wanted ({error}).",
+                ) from error
+            if self.is_too_late(claim.record):
+                raise Failure(ErrorCode.TIMEOUT, f"{call.tool} was not started: its time was over before it began.")
+            claim.asked = asked
+        raise Failure(
+            Reason.INTERRUPTED,
+            f"{call.tool} was not started: the database is too slow to confirm that it is still wanted.",
+            hint="Call it again.",
+        )
+
+    def _is_fresh(self, claim: _Claim) -> bool:
+        return self._own.is_certain() and self._now() - claim.asked < _FRESH_S
+
+
 class Worker:
-    def __init__(self, calls: RemoteCalls, runner: Runner, hosts: Presence) -> None:
-        self._calls, self._runner, self._hosts = calls, runner, hosts
+    def __init__(self, calls: RemoteCalls, claims: Claims, runner: Runner, hosts: Presence) -> None:
+        self._calls, self._claims, self._runner, self._hosts = calls, claims, runner, hosts
         self._running: dict[str, bool] = {}  # and whether each was stopped
 
     async def run(self, call_id: str) -> None:
@@ -37,20 +117,29 @@ class Worker:
         self._running[call_id] = False
         try:
             record = await self._calls.get(call_id)
+            asked = self._claims.now()
             claimed = await self._claim(record) if record else None
             if claimed is not None and self._running[call_id]:  # others saw the claim before this host did
                 await self._calls.drop(claimed)
             elif claimed is not None:
+                self._claims.add(claimed, asked)
                 outcome = await self._runner.settle(call_of(claimed))
                 if not await self._calls.finish(claimed, outcome):
                     _log.warning("%s %s had ended before its outcome came: it is dropped", claimed.tool, call_id)
         finally:
+            self._claims.remove(call_id)
             del self._running[call_id]
 
     def cancel(self, call_id: str) -> bool:
         if call_id in self._running:
             self._running[call_id] = True
         return self._runner.cancel(call_id)
+
+    async def cancel_stopped(self) -> None:
+        """Cancel the calls that their senders no longer want, whether that was heard or not."""
+        if self._running:
+            for call_id in await self._calls.find_stopped():
+                self.cancel(call_id)
 
     async def stop(self) -> None:
         await self._runner.stop()
@@ -59,7 +148,7 @@ class Worker:
         if record.state == State.DONE:
             return None
         if record.state == State.QUEUED:
-            if not self._hosts.alive(record.key):
+            if not self._hosts.alive(record.key) or self._claims.is_too_late(record):
                 await self._calls.stop(record.id)  # nobody waits for it any more
                 return None
             return await self._calls.claim(record)

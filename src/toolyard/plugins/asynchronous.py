@@ -17,7 +17,7 @@ from typing import Any
 
 from toolyard.crashpoint import crashpoint
 from toolyard.plugins.adopted import AdoptedChild
-from toolyard.plugins.child import Ended
+from toolyard.plugins.child import Ended, confirm_input
 from toolyard.plugins.environment import per_call
 from toolyard.plugins.launch import Launch, Starter
 from toolyard.plugins.living import LivingChild
@@ -34,6 +34,7 @@ from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import Desk, Expected, Task, TaskState
+from toolyard.protocol.tool import Checkpoint, confirm_start
 
 RECEIPT_S = 60.0
 CALLBACK_GRACE_S = 30.0
@@ -75,7 +76,9 @@ class Submissions:
         self._outlives = outlives  # whether children go on when this host ends: somebody must take their callbacks
         self._watches: dict[asyncio.Task[None], _Watch] = {}
 
-    async def submit(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
+    async def submit(
+        self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
+    ) -> Result:
         """Start the child and give back its receipt; the rest goes on behind."""
         if len(self._watches) >= MAX_LIVING:
             raise Failure(Reason.BUSY, f"{len(self._watches)} tasks are running already.", hint="Try again later.")
@@ -86,7 +89,7 @@ class Submissions:
         ended: Ended | None = None
         try:
             async with run_limit(manifest.name, RECEIPT_S, "gave no receipt"):
-                living, process = await self._start(manifest, launch, stdin, expected.token)
+                living, process = await self._start(manifest, launch, stdin, expected.token, checkpoint)
                 ended = await living.receipt()
             said = verdict(manifest.name, ended)
             result = read_plugin_result(manifest.name, said, warnings=ended.warnings)
@@ -106,11 +109,15 @@ class Submissions:
                 self._desk.close(expected)
         return _with_tasks(result, tasks)
 
-    async def _start(self, manifest: Manifest, launch: Launch, stdin: bytes, token: str) -> tuple[LivingChild, Started]:
+    async def _start(
+        self, manifest: Manifest, launch: Launch, stdin: bytes, token: str, checkpoint: Checkpoint
+    ) -> tuple[LivingChild, Started]:
         base = await self._callback_base() + token
         extra = per_call(manifest, request_address="127.0.0.1", callback_base=base)
+        await confirm_start(checkpoint)
         child = await self.starter.spawn(launch, extra)
         crashpoint("task.process-started")
+        await confirm_input(child, self._children, checkpoint)
         process = Started(child.pid, launch, self._now)
         living = LivingChild(
             child,

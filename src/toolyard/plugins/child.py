@@ -21,6 +21,7 @@ The contract of a plugin's child process:
 
 import asyncio
 import math
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -32,6 +33,7 @@ from toolyard.plugins.tree import GRACE_S, Children
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Limits
 from toolyard.protocol.plugin_output import Output, PrintedObject
+from toolyard.protocol.tool import Checkpoint, confirm_start
 
 DRAIN_S = 1.0
 SILENCE_S = 1.0  # on stdout after an answer, until it counts although the process lives on
@@ -71,6 +73,17 @@ class Ended:
     overrun: bool = False  # killed because it had too many processes
     was_left_behind: bool = False  # processes of it went on when it had exited, and were killed
     remainder: Remainder | None = None  # or they go on still
+
+
+async def confirm_input(child: Spawned, children: Children, checkpoint: Checkpoint) -> None:
+    """Check, as the last step before a child gets its input, that its call is still to be run; else end the child."""
+    try:
+        await confirm_start(checkpoint)
+    except BaseException:
+        for pipe in (child.stdin, child.stdout, child.stderr):
+            os.close(pipe)
+        children.end(child.pid)
+        raise
 
 
 async def run_child(

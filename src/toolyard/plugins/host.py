@@ -9,7 +9,7 @@ from toolyard.plugins.advice import advise
 from toolyard.plugins.asynchronous import Submissions
 from toolyard.plugins.background import MAX_WORKS, BackgroundWork
 from toolyard.plugins.bytecode import VARIABLE, add_cache_option, cache_folder
-from toolyard.plugins.child import SILENCE_S, Ended, run_child
+from toolyard.plugins.child import SILENCE_S, Ended, confirm_input, run_child
 from toolyard.plugins.discovery import Plugins
 from toolyard.plugins.environment import Environment, Surroundings, environment_of, make_data_folder, per_call
 from toolyard.plugins.launch import Launch, Starter
@@ -30,7 +30,7 @@ from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 from toolyard.protocol.task import Desk
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
 _NO_ROOM = f"Processes that went on after its answer were stopped: {MAX_WORKS} others go on already."
@@ -166,9 +166,9 @@ class PluginTool:
                 if waited:  # in the meantime it may have become another one, or have been forbidden
                     plugin, manifest, launch = self._prepare(call)
                 if manifest.type is PluginType.ASYNCHRONOUS:
-                    result = await self._host.submissions.submit(call, manifest, launch, stdin)
+                    result = await self._host.submissions.submit(call, manifest, launch, stdin, checkpoint)
                 else:
-                    result = await self._once(call, manifest, launch, stdin)
+                    result = await self._once(call, manifest, launch, stdin, checkpoint)
         except Failure as failure:
             failure.context = {"cwd": self._host.cwd_of(plugin), **failure.context}
             advise(failure, plugin.name, self._host.settings(plugin, manifest))
@@ -189,14 +189,18 @@ class PluginTool:
             accept_arguments(declared, call.arguments)
         return plugin, manifest
 
-    async def _once(self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes) -> Result:
+    async def _once(
+        self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
+    ) -> Result:
         name, process = manifest.name, None
         ended: Ended | None = None
         ring = StderrRing()
         try:
             async with run_limit(name, manifest.timeout_s) as limit:
+                await confirm_start(checkpoint)  # a child may begin before it has read anything
                 child = await self._host.starter.spawn(launch, per_call(manifest, request_address="127.0.0.1"))
                 process = Started(child.pid, launch, self._host.now)
+                await confirm_input(child, self._host.children, checkpoint)
                 ended = await run_child(
                     child,
                     stdin,

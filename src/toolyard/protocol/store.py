@@ -9,11 +9,15 @@ The contract of every store (memory, SQLite, PostgreSQL):
 - A record read is a value: changing it means committing another one with the same version.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from toolyard.protocol.json import JsonObject
+
+LEASE: Final = "lease"  # the kind of the records in which leases are kept
+HELD: Final = "held"
+MAX_LEASES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,28 @@ class Event:
     type: str
     at: float
     data: JsonObject = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """A word from one host to the others: it has no number, is kept nowhere, and reaches whoever listens just then."""
+
+    type: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A host's right to what it has begun, as the store has it.
+
+    ``version`` grows with every renewal. ``term`` is the fencing token: it grows whenever the host was declared lost
+    and came back, so what an earlier term began is no longer its own.
+    """
+
+    holder: str
+    term: int
+    version: int
+    is_expired: bool  # by the store's own clock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,3 +135,44 @@ class Store(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+Hear = Callable[[Signal | None], None]
+"""Takes a signal; None when some may have been missed."""
+
+
+class SharedStore(Store, Protocol):
+    """A store of many hosts."""
+
+    async def commit(
+        self,
+        changes: Sequence[Record],
+        events: Sequence[NewEvent] = (),
+        *,
+        lasting: bool = True,
+        signals: Sequence[Signal] = (),
+    ) -> bool:
+        """As every store does; ``signals`` are sent if the commit is made, and not otherwise."""
+        ...
+
+    def subscribe(self, hear: Hear) -> None:
+        """Hear the signals of all hosts from now on, until the store is closed."""
+        ...
+
+
+class Leases(Protocol):
+    """The leases of all hosts. What is asked here never waits for the locks of other work, and only for so long."""
+
+    async def acquire(self, holder: str, seconds: float) -> tuple[int, float]:
+        """Hold a lease in a new term, whatever was before; the term, and the time by the clock of the store."""
+        ...
+
+    async def renew(self, holder: str, term: int, seconds: float) -> float | None:
+        """Hold it for so long from now; the time by the clock of the store, None when its holder was declared lost."""
+        ...
+
+    async def release(self, holder: str) -> None: ...
+
+    async def find_held(self) -> list[Lease]:
+        """Return the leases of hosts that were not declared lost, expired ones too."""
+        ...

@@ -10,7 +10,24 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 
 Checkpoint: TypeAlias = Callable[[], None]
+
 """Called by a tool between its steps; raises Failure when the call was cancelled or its deadline has passed."""
+
+
+@runtime_checkable
+class ConfirmingCheckpoint(Protocol):
+    """A checkpoint that can also ask whether its call is still this host's to run."""
+
+    async def confirm(self) -> None:
+        """Raise Failure when the call has ended: another host took this one for dead, or its sender gave up."""
+        ...
+
+
+async def confirm_start(checkpoint: Checkpoint) -> None:
+    """Check, as the last step before a process gets the call, that the call is still to be run, and run here."""
+    if isinstance(checkpoint, ConfirmingCheckpoint):
+        await checkpoint.confirm()
+    checkpoint()
 
 
 class Risk(StrEnum):

@@ -5,12 +5,12 @@ It keeps the whole contract of ``protocol.store`` but one thing: nothing survive
 
 import asyncio
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
 from toolyard.protocol.search_words import list_prefixes, matches_words
-from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
+from toolyard.protocol.store import HELD, LEASE, MAX_LEASES, Event, Hear, Lease, NewEvent, Place, Query, Record, Signal
 
 
 class MemoryStore:
@@ -23,6 +23,7 @@ class MemoryStore:
         self._events: list[Event] = []
         self._forgotten = 0  # events with numbers up to this one are gone
         self._grown = asyncio.Condition()
+        self._hearers: list[Hear] = []
 
     async def commit(
         self,
@@ -30,6 +31,7 @@ class MemoryStore:
         events: Sequence[NewEvent] = (),
         *,
         lasting: bool = True,  # noqa: ARG002 nothing here lasts
+        signals: Sequence[Signal] = (),
     ) -> bool:
         for record in changes:
             json.dumps(record.body)  # what no other store could keep is refused here too
@@ -46,7 +48,13 @@ class MemoryStore:
                 for seq, event in enumerate(events, last + 1)
             ]
             self._grown.notify_all()
+        for signal in signals:
+            for hear in self._hearers:
+                hear(signal)
         return True
+
+    def subscribe(self, hear: Hear) -> None:
+        self._hearers.append(hear)
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         return self._records.get(kind, {}).get(id)
@@ -90,11 +98,54 @@ class MemoryStore:
         async with self._grown:
             await self._grown.wait_for(lambda: self._forgotten + len(self._events) > after)
 
+    def put_lease(self, lease: Record) -> None:
+        """Keep a lease, which nobody else changes at the same time."""
+        self._records.setdefault(LEASE, {})[lease.id] = lease
+
+    def remove_lease(self, holder: str) -> None:
+        self._records.get(LEASE, {}).pop(holder, None)
+
     async def close(self) -> None:
         pass
 
     def _matching(self, kind: str, query: Query) -> Iterator[Record]:
         return (record for record in self._records.get(kind, {}).values() if _matches(record, query))
+
+
+class MemoryLeases:
+    """The leases in a ``MemoryStore``; ``now`` is its clock."""
+
+    def __init__(self, store: MemoryStore, now: Callable[[], float]) -> None:
+        self._store, self._now = store, now
+
+    async def acquire(self, holder: str, seconds: float) -> tuple[int, float]:
+        before = await self._store.get(LEASE, holder)
+        term = int(str(before.body["term"])) + 1 if before else 1
+        self._put(holder, before, term, seconds)
+        return term, self._now()
+
+    async def renew(self, holder: str, term: int, seconds: float) -> float | None:
+        before = await self._store.get(LEASE, holder)
+        if before is None or (before.state, before.body["term"]) != (HELD, term):
+            return None
+        self._put(holder, before, term, seconds)
+        return self._now()
+
+    async def release(self, holder: str) -> None:
+        self._store.remove_lease(holder)
+
+    async def find_held(self) -> list[Lease]:
+        found = await self._store.find(LEASE, Query(states=(HELD,)), limit=MAX_LEASES)
+        return [
+            Lease(record.id, int(str(record.body["term"])), record.version, (record.due or 0.0) < self._now())
+            for record in found
+        ]
+
+    def _put(self, holder: str, before: Record | None, term: int, seconds: float) -> None:
+        now = self._now()
+        record = before or Record(kind=LEASE, id=holder, state=HELD, created=now, updated=now)
+        held = replace(record, state=HELD, updated=now, due=now + seconds, body={"term": term})
+        self._store.put_lease(replace(held, version=held.version + 1))
 
 
 def _matches(record: Record, query: Query) -> bool:

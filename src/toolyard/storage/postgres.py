@@ -2,8 +2,9 @@
 
 It keeps the whole contract of ``protocol.store`` across processes and machines: versions are compared by the server,
 events are numbered without holes in the order of their commits, and ``next_event`` wakes for the events of every host.
-A lasting commit is on the server's disk when it returns (see ``postgres_writer`` for how, and ``postgres_server`` for
-what happens while the server is away). Of a word longer than ``_WORD`` characters, search compares only its beginning.
+A lasting commit, and each with events, is on the server's disk when it returns (see ``postgres_writer`` for how, and
+``postgres_server`` for what happens while the server is away). Of a word longer than ``_WORD`` characters, search
+compares only its beginning.
 
 Needs the extra ``toolyard[postgres]``; nothing here is loaded for the embedded store.
 """
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.search_words import list_prefixes, list_words
-from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
+from toolyard.protocol.store import Event, Hear, NewEvent, Place, Query, Record, Signal
 from toolyard.storage.postgres_bell import POLL_S, Bell
+from toolyard.storage.postgres_leases import PostgresLeases
 from toolyard.storage.postgres_schema import check_server, latest_format, migrate
 from toolyard.storage.postgres_server import Server
-from toolyard.storage.postgres_writer import CHANNEL, Writer
+from toolyard.storage.postgres_writer import CHANNEL, SIGNALS, Writer
 
 if TYPE_CHECKING:
     import asyncpg
@@ -34,8 +36,9 @@ class PostgresStore:
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._bell = Bell(server, CHANNEL)
+        self._bell = Bell(server, CHANNEL, SIGNALS)
         self._writer = Writer(server, self._bell.ring)
+        self.leases = PostgresLeases(server)
 
     @classmethod
     async def open(cls, url: str) -> "PostgresStore":
@@ -49,10 +52,21 @@ class PostgresStore:
             raise
         return cls(server)
 
-    async def commit(self, changes: Sequence[Record], events: Sequence[NewEvent] = (), *, lasting: bool = True) -> bool:
+    async def commit(
+        self,
+        changes: Sequence[Record],
+        events: Sequence[NewEvent] = (),
+        *,
+        lasting: bool = True,
+        signals: Sequence[Signal] = (),
+    ) -> bool:
+        said = [f"{signal.type} {signal.id}" for signal in signals]
         rows = [_row(record) for record in changes]
         told = [(_stored(event.type), event.at, json_bytes(event.data).decode()) for event in events]
-        return not (rows or told) or await self._writer.commit(rows, told, lasting=lasting)
+        if not (rows or told or said):
+            return True
+        # An event that somebody has seen must be there, with its number, after a crash of the server too.
+        return await self._writer.commit(rows, told, signals=said, lasting=lasting or bool(told))
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         sql = f"SELECT {_COLUMNS} FROM toolyard.records WHERE kind = $1 AND id = $2"  # noqa: S608 no value is in it
@@ -111,10 +125,14 @@ class PostgresStore:
             except TimeoutError:
                 pass
 
+    def subscribe(self, hear: Hear) -> None:
+        self._bell.subscribe(hear)
+
     async def close(self) -> None:
         """After everything that was asked for is settled."""
         await self._writer.close()
         await self._bell.close()
+        self.leases.close()
         await self._server.close()
 
     async def _fetch(self, sql: str, *values: Any) -> "list[asyncpg.Record]":

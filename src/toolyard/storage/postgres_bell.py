@@ -1,7 +1,8 @@
-"""The bell of the shared store: it rings in this process when any host has committed events.
+"""The bell of the shared store: it rings in this process when any host has committed events or sent signals.
 
-PostgreSQL's NOTIFY carries only the number of the newest event. A bell that does not ring (the connection is lost, the
-server restarts) delays nobody for longer than ``POLL_S``: whoever waits looks by themselves then.
+For events PostgreSQL's NOTIFY carries only the number of the newest one. A bell that does not ring (the connection is
+lost, the server restarts) delays nobody for longer than ``POLL_S``: whoever waits looks by themselves then. Who listens
+for signals is told when some may have been missed.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
+from toolyard.protocol.store import Hear, Signal
 from toolyard.storage.postgres_server import PASSING, Server
 
 if TYPE_CHECKING:
@@ -21,10 +23,11 @@ _PAUSES_S = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 class Bell:
     """``newest`` is a number that is known to be there; 0 when nothing is known."""
 
-    def __init__(self, server: Server, channel: str) -> None:
+    def __init__(self, server: Server, channel: str, signals: str) -> None:
         self.newest = 0
         self._server = server
-        self._channel = channel
+        self._channel, self._signals = channel, signals
+        self._hearers: list[Hear] = []
         self._rung = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
 
@@ -35,9 +38,16 @@ class Bell:
 
     def next_ring(self) -> asyncio.Event:
         """Ask for it before looking: then nothing can come in between."""
+        self._begin()
+        return self._rung
+
+    def subscribe(self, hear: Hear) -> None:
+        self._hearers.append(hear)
+        self._begin()
+
+    def _begin(self) -> None:
         if self._listening is None or self._listening.done():
             self._listening = asyncio.create_task(self._listen(), name="toolyard-state-bell")
-        return self._rung
 
     async def close(self) -> None:
         if self._listening is not None:
@@ -62,7 +72,9 @@ class Bell:
         db.add_termination_listener(lambda _: ended.set())
         try:
             await db.add_listener(self._channel, self._heard)
+            await db.add_listener(self._signals, self._heard_signal)
             self.ring(0)  # what came before this was not heard
+            self._tell(None)
             await ended.wait()
         except (*PASSING, asyncpg.PostgresError):
             pass
@@ -72,3 +84,13 @@ class Bell:
 
     def _heard(self, _db: "asyncpg.Connection | PoolConnectionProxy", _pid: int, _channel: str, payload: Any) -> None:
         self.ring(int(payload))
+
+    def _heard_signal(
+        self, _db: "asyncpg.Connection | PoolConnectionProxy", _pid: int, _channel: str, payload: Any
+    ) -> None:
+        type_, _, id_ = str(payload).partition(" ")
+        self._tell(Signal(type_, id_))
+
+    def _tell(self, signal: Signal | None) -> None:
+        for hear in self._hearers:
+            hear(signal)

@@ -116,9 +116,12 @@ class Server:
         except (*PASSING, asyncpg.PostgresError) as error:
             raise fault(self.place, error) from error
 
-    async def connect(self) -> asyncpg.Connection:
-        """A connection of one's own."""
-        return await asyncpg.connect(self._url, timeout=_CONNECT_S, server_settings={"application_name": "toolyard"})
+    async def connect(self, seconds: float | None = None, **settings: str) -> asyncpg.Connection:
+        """A connection of one's own, with ``settings`` for its session."""
+        named = {"application_name": "toolyard", **settings}
+        return await asyncpg.connect(
+            self._url, timeout=_CONNECT_S if seconds is None else seconds, server_settings=named
+        )
 
     async def close(self) -> None:
         try:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
+from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.storage.postgres_server import Server
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _BATCH = 200  # commits in one transaction
 CHANNEL = "toolyard_events"
+SIGNALS = "toolyard_signals"
 
 _ENROL = """
 WITH gone AS (DELETE FROM toolyard.writers WHERE seen < now() - interval '30 days')
@@ -67,12 +68,14 @@ told AS (
 )
 SELECT seq, pg_notify($3, seq::text) FROM last
 """  # noqa: S608
+_SIGNAL = "SELECT pg_notify($1, said) FROM unnest($2::text[]) AS said"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Job:
     rows: Sequence[tuple[Any, ...]]  # as _PUT has them: kind and id come first
     events: Sequence[tuple[Any, ...]]  # type, at, data
+    signals: Sequence[str]
     lasting: bool
     answer: "asyncio.Future[bool]"
 
@@ -100,9 +103,14 @@ class Writer:
         self._doubtful = False  # its end was not answered
 
     async def commit(
-        self, rows: Sequence[tuple[Any, ...]], events: Sequence[tuple[Any, ...]], *, lasting: bool
+        self,
+        rows: Sequence[tuple[Any, ...]],
+        events: Sequence[tuple[Any, ...]],
+        *,
+        signals: Sequence[str] = (),
+        lasting: bool,
     ) -> bool:
-        job = Job(rows, events, lasting, asyncio.get_running_loop().create_future())
+        job = Job(rows, events, signals, lasting, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write_all(), name="toolyard-state-writer")
@@ -155,7 +163,7 @@ class Writer:
             except StorageError as error:
                 if not self._doubtful:
                     raise
-                raise StorageError(f"{error}; whether the last change was kept is not known") from error
+                raise StorageInDoubt(f"{error}; whether the last change was kept is not known") from error
         return set(standing)
 
     async def _transact(self, db: "PoolConnectionProxy", jobs: Sequence[Job]) -> None:
@@ -170,6 +178,8 @@ class Writer:
             if not any(job.lasting for job in jobs):
                 await db.execute("SET LOCAL synchronous_commit = off")
             await self._put(db, jobs)
+            if signals := [signal for job in jobs for signal in job.signals]:
+                await db.execute(_SIGNAL, SIGNALS, signals)
             newest = await self._tell(db, jobs)
             crashpoint("postgres.before-commit")
             self._doubtful = True

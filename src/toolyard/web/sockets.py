@@ -25,7 +25,6 @@ PING_S: Final = 20.0
 RATE: Final = 50
 _CLOSE_S = 30.0  # for a client that was dropped to read what is left
 _LOOK_S = 5.0
-_INNER = "remote."  # what hosts tell each other is nobody else's business
 TOO_SLOW: Final = 1013
 NONSENSE: Final = 1008
 _SIGNED_OUT = 1008
@@ -65,8 +64,6 @@ class Client:
     async def _send_all(self, follower: Follower) -> int:
         async with contextlib.aclosing(self._feed.follow(follower)) as messages:
             async for message in messages:
-                if message.type.startswith(_INNER):
-                    continue
                 for text in self._say(message):
                     await self._socket.send({"type": "websocket.send", "text": text})
                 await asyncio.sleep(0)

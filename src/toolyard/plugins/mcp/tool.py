@@ -10,7 +10,7 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
+from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
 
 TIMEOUT_S: Final = 120.0  # the start of the server included
 
@@ -33,6 +33,7 @@ class McpTool:
         async with self._servers.turn(self.server):
             checkpoint()
             connection = await self._servers.connection(self.server)
+            await confirm_start(checkpoint)
             try:
                 said = await connection.call(self.definition.name, self._arguments(call))
             except MCPError as error:
