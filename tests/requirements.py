@@ -1547,6 +1547,9 @@ ROUTES: Final = _now(
     ("clients:matrix", "clients",
      ("With default settings openai-python, openai-node, llm, LangChain, pydantic-ai, the AI SDK and litellm cause a "
       "tool's effect once, however the provider fails after it.")),
+    ("clients:pages", "clients",
+     ("Each page about a client can be walked as it is written, ends with a tool call that works, and says how to "
+      "switch the tools off.")),
     ("s:S-45", "security S-45",
      "No key stands in a URL: a header, a subprotocol or a ticket valid once for 30 s is used, and logs hold no key."),
     ("s:S-46", "security S-46", "Keys are compared in constant time on their hashes."),
