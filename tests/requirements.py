@@ -1513,6 +1513,8 @@ ROUTES: Final = _now(
       "usePluginResultAsMessage false leaves plugin, id, status and message.")),
     ("ws:callback-event", "contract §6", "/ws has the event of every callback, pushed or not."),
     ("ws:vcp-paths", "contract §9", "/VCPlog and /vcpinfo with VCP_Key work only when the compatibility switch is on."),
+    ("ws:vcp-approval-time", "clients",
+     "An approval request on /VCPlog tells its time as VCPToolBox does, local and readable, as VCPChat shows it."),
     ("supply:floors", "security J",
      "Locked dependencies have hashes and are at or above the safe versions of the list."),
     ("r:R80", "reliability R80",
