@@ -1549,6 +1549,9 @@ ROUTES: Final = _now(
     ("clients:matrix", "clients",
      ("With default settings openai-python, openai-node, llm, LangChain, pydantic-ai, the AI SDK and litellm cause a "
       "tool's effect once, however the provider fails after it.")),
+    ("spec:exported-name", "clients",
+     ("A tool is called by its own name or by the one in its exported definition: in Python, over HTTP, over MCP and "
+      "on the command line.")),
     ("clients:pages", "clients",
      ("Each page about a client can be walked as it is written, ends with a tool call that works, and says how to "
       "switch the tools off.")),
