@@ -1546,6 +1546,8 @@ ROUTES: Final = _now(
       "usePluginResultAsMessage false leaves plugin, id, status and message.")),
     ("ws:callback-event", "contract §6", "/ws has the event of every callback, pushed or not."),
     ("ws:vcp-paths", "contract §9", "/VCPlog and /vcpinfo with VCP_Key work only when the compatibility switch is on."),
+    ("ws:vcp-approval-time", "clients",
+     "An approval request on /VCPlog tells its time as VCPToolBox does, local and readable, as VCPChat shows it."),
     ("supply:floors", "security J",
      "Locked dependencies have hashes and are at or above the safe versions of the list."),
     ("r:R80", "reliability R80",
@@ -1580,6 +1582,12 @@ ROUTES: Final = _now(
     ("clients:matrix", "clients",
      ("With default settings openai-python, openai-node, llm, LangChain, pydantic-ai, the AI SDK and litellm cause a "
       "tool's effect once, however the provider fails after it.")),
+    ("spec:exported-name", "clients",
+     ("A tool is called by its own name or by the one in its exported definition: in Python, over HTTP, over MCP and "
+      "on the command line.")),
+    ("clients:pages", "clients",
+     ("Each page about a client can be walked as it is written, ends with a tool call that works, and says how to "
+      "switch the tools off.")),
     ("s:S-45", "security S-45",
      "No key stands in a URL: a header, a subprotocol or a ticket valid once for 30 s is used, and logs hold no key."),
     ("s:S-46", "security S-46", "Keys are compared in constant time on their hashes."),

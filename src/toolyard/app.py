@@ -158,7 +158,7 @@ class Yard:
         _require_call(tool, arguments)
         return ToolCall(
             id=f"call_{uuid4().hex}",
-            tool=tool,
+            tool=self.tools.resolve_name(tool),
             arguments=dict(arguments),
             maid=find_signer(arguments),
             caller=caller or self._caller,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from tests.fakes import FakeTool, says
+from toolyard.dialects.specs import plain_name
 from toolyard.engine.registry import Registry
 from toolyard.errors import DuplicateTool
 from toolyard.protocol.tool import ToolSpec
@@ -33,6 +34,15 @@ def test_two_tools_cannot_share_a_name(second: Aliased) -> None:
     registry = Registry([Aliased(says, name="One", aliases=("Uno",))])
     with pytest.raises(DuplicateTool, match="two tools are called"):
         registry.add(second)
+
+
+@pytest.mark.requirement("spec:exported-name")
+def test_the_name_of_an_exported_definition_leads_to_its_tool_and_any_other_name_to_nothing_new() -> None:
+    exported = plain_name("Film 2.1")
+    registry = Registry([FakeTool(says, name=name) for name in ("Film 2.1", "One", "One-0123abcd")])
+    assert registry.resolve_name(exported) == "Film 2.1"
+    for name in ("Film 2.1", "One", "One-0123abcd", "Film_2_1-0123abcd", f"{exported} ", "Film_2_1"):
+        assert registry.resolve_name(name) == name
 
 
 @pytest.mark.requirement("cli:tools:list")

@@ -11,6 +11,7 @@ import pytest
 from tests.fakes import Endless, FakeTool
 from tests.web.conftest import Answer, RunningServer
 from toolyard.dialects import DIALECTS
+from toolyard.dialects.specs import plain_name
 from toolyard.engine.approvals import KIND as APPROVAL
 from toolyard.protocol.call import MAX_ARGUMENTS, ToolCall
 from toolyard.protocol.outcome import Result
@@ -36,6 +37,18 @@ async def test_the_tools_are_listed_and_shown(running_server: RunningServer) -> 
     assert (shown.status, shown.json["name"], shown.json["risk"]) == (200, "Read", "read")
     assert "path" in shown.json["parameters"]["properties"]
     assert (await running_server.get("/v1/tools/Nothing")).status == 404
+
+
+@pytest.mark.requirement("spec:exported-name")
+async def test_a_program_calls_a_tool_by_the_name_of_its_exported_definition(running_server: RunningServer) -> None:
+    async def echo(call: ToolCall, checkpoint: Checkpoint) -> Result:
+        return Result(data={}, text=f"{call.tool} ran.")
+
+    running_server.yard.tools.add(FakeTool(echo, name="Film 2.1"))
+    name = plain_name("Film 2.1")
+    assert (await running_server.get(f"/v1/tools/{name}")).json["name"] == "Film 2.1"
+    called = await running_server.post(f"/v1/tools/{name}", {})
+    assert (called.status, called.json["text"]) == (200, "Film 2.1 ran.")
 
 
 @pytest.mark.requirement("http:call", "http:runner")

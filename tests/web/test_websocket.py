@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -412,9 +413,9 @@ async def test_the_log_has_no_key_of_a_vcp_address(tmp_path: Path, caplog: pytes
     assert [one for one in told if running.key in one] == []
 
 
-@pytest.mark.requirement("ws:vcp-paths")
+@pytest.mark.requirement("ws:vcp-paths", "ws:vcp-approval-time")
 async def test_vcp_log_clients_hear_of_calls_and_answer_approvals(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings="vcp_channels = true") as running:
+    async with serving(tmp_path, settings='vcp_channels = true\ntime_zone = "Asia/Shanghai"') as running:
         with pytest.raises(InvalidStatus):
             async with following(running, "/VCPlog/VCP_Key=wrong", key=None):
                 pass
@@ -429,6 +430,7 @@ async def test_vcp_log_clients_hear_of_calls_and_answer_approvals(tmp_path: Path
             (request,) = await hear(connection, 1)
             assert request["type"] == "tool_approval_request"
             assert (request["data"]["requestId"], request["data"]["toolName"]) == (id_, "Write")
+            assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+08:00", request["data"]["timestamp"])
             answer = {"type": "tool_approval_response", "data": {"requestId": id_, "approved": True}}
             await connection.send(json.dumps(answer))
             async with asyncio.timeout(60):

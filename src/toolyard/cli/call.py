@@ -129,7 +129,7 @@ def from_pairs(yard: Yard, tool: str, pairs: tuple[str, ...]) -> JsonObject:
 
 def _schema(yard: Yard, tool: str, key: str) -> dict[str, Json]:
     try:
-        return find_schema(yard.tools.get(tool).spec, key)
+        return find_schema(yard.tools.get(yard.tools.resolve_name(tool)).spec, key)
     except Failure:
         return {}  # the call itself will say that there is no such tool
 

@@ -17,6 +17,7 @@ from toolyard.protocol.tool_text import write_tool
 LONGEST_NAME: Final = 64
 _PLAIN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _STEM = LONGEST_NAME - 9  # room for a hyphen and eight digits
+_HASHED = re.compile(r"-[0-9a-f]{8}\Z")
 
 ENVELOPE: Final[JsonObject] = {
     "type": "object",
@@ -92,6 +93,11 @@ def plain_name(name: str) -> str:
         return name
     digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:8]
     return f"{re.sub('[^A-Za-z0-9_-]', '_', name)[:_STEM]}-{digest}"
+
+
+def has_hash(name: str) -> bool:
+    """Whether ``name`` ends like one that ``plain_name`` has made from another."""
+    return _HASHED.search(name) is not None
 
 
 def input_schema(spec: ToolSpec) -> JsonObject:

@@ -19,15 +19,15 @@ def log_line(tool: str, *, failed: bool, content: str) -> JsonObject:
     return {"type": "vcp_log", "data": {"tool_name": tool, "status": status, "content": content[:_MAX_CONTENT]}}
 
 
-def approval_request(asked: JsonObject, at: float) -> JsonObject:
-    """``asked``: the data of an ``approval.requested`` event."""
+def approval_request(asked: JsonObject, at: float, local_time: str) -> JsonObject:
+    """``asked``: the data of an ``approval.requested`` event. Clients show ``local_time`` as they get it."""
     expires = asked.get("expires")
     data: JsonObject = {
         "requestId": asked.get("id"),
         "toolName": asked.get("tool"),
         "maid": asked.get("maid"),
         "args": asked.get("arguments"),
-        "timestamp": round(at * 1000),
+        "timestamp": local_time,
         "approvalTtlMs": round(max(0.0, expires - at) * 1000) if isinstance(expires, int | float) else 0,
     }
     return {"type": "tool_approval_request", "data": data}

@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
+from toolyard.dialects.specs import has_hash, plain_name
 from toolyard.errors import DuplicateTool
 from toolyard.protocol.arguments import find_nearest
 from toolyard.protocol.envelope import ErrorCode
@@ -85,6 +86,13 @@ class Registry:
         if tool is None:
             raise self._unknown(name)
         return tool
+
+    def resolve_name(self, name: str) -> str:
+        """Return the own name of the tool whose exported definition has ``name``; any other name as it is."""
+        if not has_hash(name) or name in self._names:
+            return name
+        names = [tool.spec.name for tool in self]
+        return name if name in names else next((own for own in names if plain_name(own) == name), name)
 
     def _unknown(self, name: str) -> Failure:
         said = name.encode(errors="replace").decode()[:100]

@@ -13,7 +13,7 @@ from mcp.server.models import InitializationOptions
 from mcp.shared.exceptions import MCPError
 
 from toolyard.app import Yard
-from toolyard.dialects.specs import Format, export, input_schema, plain_name
+from toolyard.dialects.specs import Format, export, input_schema
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.mcp import resources
 from toolyard.mcp.calls import BEAT_S, Answer, Calls, MayRule
@@ -121,6 +121,6 @@ class McpServer:
     def _name(self, told: str) -> str | None:
         """The tool's own name for the one that the client was told."""
         try:
-            return self._yard.tools.get(told).spec.name
+            return self._yard.tools.get(self._yard.tools.resolve_name(told)).spec.name
         except Failure:
-            return next((tool.spec.name for tool in self._yard.tools if plain_name(tool.spec.name) == told), None)
+            return None

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import cast
 
@@ -44,6 +45,7 @@ class _Channel:
 
     def __init__(self, yard: Yard, feed: Feed, access: Access, pushes: Pushes, name: str) -> None:
         self._yard, self._feed, self._access, self._pushes, self._name = yard, feed, access, pushes, name
+        self._zone = yard.config.zone
 
     async def connect(self, socket: WebSocket, key: str) -> None:  # noqa: ARG002 the edge has looked at it
         visitor = cast("Visitor", socket.scope[VISITOR])
@@ -69,7 +71,8 @@ class _Channel:
             failed, content = data.get("error") is not None, str(data.get("text", ""))
             return [vcp_server.log_line(str(data["tool"]), failed=failed, content=content)]
         if log and told.type == "approval.requested":
-            return [vcp_server.approval_request(data, told.at)]
+            moment = datetime.fromtimestamp(told.at, UTC).astimezone(self._zone)
+            return [vcp_server.approval_request(data, told.at, moment.isoformat(timespec="milliseconds"))]
         push = self._pushes.message(told, self._name)
         return [push] if push else []
 

@@ -53,7 +53,7 @@ def router(yard: Yard, runs: IdempotentRuns) -> APIRouter:
     async def show_tool(name: str) -> Response:
         """One tool: what a model reads about it, and its parameters."""
         try:
-            return answer(describe(yard, yard.tools.get(name)))
+            return answer(describe(yard, yard.tools.get(yard.tools.resolve_name(name))))
         except Failure as failure:
             raise not_found(f"tool called '{name[:100]}'") from failure
 
