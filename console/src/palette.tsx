@@ -25,7 +25,7 @@ export function Palette() {
   }, []);
   useEffect(() => {
     api<{ data: { name: string }[] }>("/v1/tools").then((all) => (tools.value = all.data.map((one) => one.name)), () => undefined);
-  }, []);
+  }, [tools]);
   const all: Found[] = [
     ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, also: name, run: () => go(`/${name}`) })),
     { name: t.newChat, kind: t.kindDo, run: () => go("/chat") },

@@ -14,7 +14,7 @@ import { isDark, wear } from "./lib/theme";
 import { close, toasts } from "./lib/toast";
 import { IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
-import { Icon, type Sign } from "./ui/icon";
+import { Icon } from "./ui/icon";
 import { Palette } from "./palette";
 import { shellWords as words } from "./shell.words";
 
@@ -53,7 +53,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
 function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () => void }) {
   return (
     <a class="entry" href={`/${name}`} aria-current={on ? "page" : undefined} onClick={onClick}>
-      <Icon sign={name as Sign} /><span>{words()[name]}</span>
+      <Icon sign={name} /><span>{words()[name]}</span>
       {name === "approvals" && waiting.value.length > 0 && <b class="badge">{waiting.value.length}</b>}
     </a>
   );

@@ -11,9 +11,9 @@ let asked = 0;
 let shown = 0;
 
 export function feelPulse(): void {
-  look();
+  void look();
   hear(["call.", "approval."], () => {
-    if (!timer) timer = window.setTimeout(() => { timer = 0; look(); }, 400);
+    if (!timer) timer = window.setTimeout(() => { timer = 0; void look(); }, 400);
   });
 }
 

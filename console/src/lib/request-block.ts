@@ -7,6 +7,7 @@ const SPECIAL = new Set(["tool_name", "archery", "ink", "river", "timely_contact
 const NOT_PLAIN = /[「{][始末]|TOOL_REQUEST/;
 const ESCAPED = /(<<<\[(?:END_)?TOOL_REQUEST)((?:_ESCAPE)+)(\]>>>)|(「[始末])((?:ESCAPE)+)(」)/g;
 // What the server's `strip` takes away, which is not quite what `trim` does.
+// eslint-disable-next-line no-control-regex -- it takes these controls away as well
 const BLANK_END = /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
 
 /** The block that calls `tool`; throws when a name cannot stand in one. Every value can: what is no text is written as JSON. */

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { api, type ApiError, type Page } from "./api";
 import { hear, reconnections } from "./live";
+import { useEvent } from "./use-event";
 
 export type State = "loading" | "ready" | "fault";
 export interface Thing<T> { state: State; value: T | null; error: ApiError | null; reload: () => void; put: (value: T) => void }
@@ -21,22 +22,25 @@ export function useThing<T>(path: string | null, topics: readonly string[] = [],
       (value) => { if (!ours.signal.aborted) held.value = { path, state: "ready", value, error: null }; },
       (error: ApiError) => { if (!ours.signal.aborted) held.value = { path, state: "fault", value: held.peek().value, error }; },
     );
-  }, [path]);
+  }, [held, path]);
   useEffect(() => {
     void load();
     return () => stop.current?.abort();
   }, [load]);
   const later = useSoon(load);
-  const latest = useRef(concerns);
-  latest.current = concerns;
-  useEffect(() => (topics.length ? hear(topics, (event) => { if (event.type === "gap" || latest.current(event.data)) later(); }) : undefined), [later, topics.join()]);
-  const seen = useRef(reconnections.value);
-  useEffect(() => { if (seen.current !== reconnections.value) { seen.current = reconnections.value; void load(); } }, [reconnections.value]);
+  const isConcerned = useEvent(concerns);
+  const heard = useTopics(topics);
+  useEffect(() => (heard.length ? hear(heard, (event) => { if (event.type === "gap" || isConcerned(event.data)) later(); }) : undefined), [heard, isConcerned, later]);
+  const connection = reconnections.value;
+  const seen = useRef(connection);
+  useEffect(() => { if (seen.current !== connection) { seen.current = connection; void load(); } }, [connection, load]);
+  const reload = useCallback(() => void load(), [load]);
   const now = held.value.path === path ? held.value : { state: "loading" as State, value: null, error: null };
-  return { state: now.state, value: now.value, error: now.error, reload: () => void load(), put: (value) => { stop.current?.abort(); held.value = { path, state: "ready", value, error: null }; } };
+  return { state: now.state, value: now.value, error: now.error, reload, put: (value) => { stop.current?.abort(); held.value = { path, state: "ready", value, error: null }; } };
 }
 
 export interface Row { id: string }
+interface Held<T> { path: string; state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean }
 export interface Records<T> {
   state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean; unseen: number; paused: boolean;
   more: () => void; reload: () => void; pause: (on: boolean) => void; put: (row: T) => void; drop: (id: string) => void;
@@ -46,21 +50,19 @@ export interface Records<T> {
  * only counted (those that `counts` says belong here), nothing moves, and nothing is lost: going on loads them. `one` is the path of
  * a single row, for rows further down. */
 export function useRecords<T extends Row>(path: string, topics: readonly string[], one?: (id: string) => string, counts: (data: Record<string, unknown>) => boolean = () => true): Records<T> {
-  type Held = { path: string; state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean };
-  const empty = (): Held => ({ path, state: "loading", rows: [], error: null, next: null, busy: false });
-  const held = useSignal<Held>(empty());
+  const held = useSignal<Held<T>>(noRows(path));
   const paused = useSignal(false);
   const unseen = useSignal(0);
   const missed = useRef(new Set<string>());
   const changed = useRef(new Map<string, Record<string, unknown>>()); // not yet read, with what the event said
   const stop = useRef<AbortController | null>(null);
-  const latest = useRef(counts);
-  latest.current = counts;
+  const belongs = useEvent(counts);
+  const pathOf = useEvent((id: string) => one?.(id) ?? null);
 
   const load = useCallback(async (fresh: boolean) => {
     stop.current?.abort();
     const ours = (stop.current = new AbortController());
-    if (fresh) held.value = empty();
+    if (fresh) held.value = noRows(path);
     const ids = [...changed.current.keys()];
     await api<Page<T>>(path, { signal: ours.signal }).then(async (page) => {
       if (ours.signal.aborted) return;
@@ -73,37 +75,41 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
       const joins = met > 0 && met >= Math.min(EDGE, before.length, page.data.length / 2);
       const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page)) : [];
       held.value = { path, state: "ready", rows: [...page.data, ...further], error: null, next: further.length ? held.peek().next : page.next, busy: false };
-      if (one) for (const id of ids.filter((id) => !got.has(id) && further.some((row) => row.id === id)).slice(0, 20)) {
-        const row = await api<T>(one(id), { signal: ours.signal }).catch(() => null);
+      for (const id of ids.filter((id) => !got.has(id) && further.some((row) => row.id === id)).slice(0, 20)) {
+        const place = pathOf(id);
+        if (place === null) break;
+        const row = await api<T>(place, { signal: ours.signal }).catch(() => null);
         if (row && !ours.signal.aborted) held.value = { ...held.peek(), rows: held.peek().rows.map((old) => (old.id === id ? row : old)) };
       }
     }, (error: ApiError) => {
       if (!ours.signal.aborted) held.value = { ...held.peek(), path, state: "fault", error, busy: false };
     });
-  }, [path]);
+  }, [held, path, pathOf]);
 
   useEffect(() => {
     missed.current.clear();
     unseen.value = 0;
     void load(true);
     return () => stop.current?.abort();
-  }, [load]);
+  }, [load, unseen]);
   const later = useSoon(async () => { if (!paused.peek()) await load(false); });
-  const count = (id: string, data: Record<string, unknown>) => {
-    if (latest.current(data) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
-  };
-  useEffect(() => hear(topics, (event) => {
+  const count = useCallback((id: string, data: Record<string, unknown>) => {
+    if (belongs(data) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
+  }, [belongs, held, unseen]);
+  const heard = useTopics(topics);
+  useEffect(() => hear(heard, (event) => {
     const id = typeof event.data.id === "string" ? event.data.id : "";
     if (id) changed.current.set(id, event.data);
     if (!paused.peek()) return later();
     if (id) count(id, event.data);
-  }), [later, topics.join()]);
-  const seen = useRef(reconnections.value);
+  }), [count, heard, later, paused]);
+  const connection = reconnections.value;
+  const seen = useRef(connection);
   useEffect(() => {
-    if (seen.current === reconnections.value) return;
-    seen.current = reconnections.value;
+    if (seen.current === connection) return;
+    seen.current = connection;
     if (!paused.peek()) void load(false);
-  }, [reconnections.value]);
+  }, [connection, load, paused]);
 
   const more = useCallback(() => {
     const { next, busy } = held.peek();
@@ -119,11 +125,12 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
       },
       (error: ApiError) => { if (held.peek().path === path) held.value = { ...held.peek(), error, busy: false }; },
     );
-  }, [path]);
+  }, [held, path]);
+  const reload = useCallback(() => void load(held.peek().path !== path || held.peek().rows.length === 0), [held, load, path]);
 
-  const shown = held.value.path === path ? held.value : empty();
+  const shown = held.value.path === path ? held.value : noRows<T>(path);
   return {
-    ...shown, paused: paused.value, unseen: unseen.value, more, reload: () => void load(shown.rows.length === 0),
+    ...shown, paused: paused.value, unseen: unseen.value, more, reload,
     pause: (on) => {
       paused.value = on;
       if (on) {
@@ -138,6 +145,16 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
     put: (row) => (held.value = { ...held.peek(), rows: held.peek().rows.some((old) => old.id === row.id) ? held.peek().rows.map((old) => (old.id === row.id ? row : old)) : [row, ...held.peek().rows] }),
     drop: (id) => (held.value = { ...held.peek(), rows: held.peek().rows.filter((row) => row.id !== id) }),
   };
+}
+
+function noRows<T>(path: string): Held<T> {
+  return { path, state: "loading", rows: [], error: null, next: null, busy: false };
+}
+
+/** The same list for as long as it has the same topics: pages write theirs anew at every render. */
+function useTopics(topics: readonly string[]): readonly string[] {
+  const key = topics.join();
+  return useMemo(() => (key ? key.split(",") : []), [key]);
 }
 
 /** Whether a row we have belongs under the page just read: it is older than the last of it. */

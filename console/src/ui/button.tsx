@@ -14,7 +14,7 @@ interface Common { onClick?: (event: MouseEvent) => unknown; disabled?: boolean;
 export function Button({ children, onClick, disabled, kind = "plain", sign, type = "button", pressed, title, onFault, inner }: Common & { children: ComponentChildren; title?: string; onFault?: (error: unknown) => void }) {
   const busy = useSignal(false);
   return (
-    <button ref={inner} type={type} class={`button ${kind}`} disabled={disabled || busy.value} aria-busy={busy.value || undefined} aria-pressed={pressed} title={title} onClick={(event) => press(event, onClick, busy, onFault)}>
+    <button ref={inner} type={type} class={`button ${kind}`} disabled={disabled || busy.value} aria-busy={busy.value || undefined} aria-pressed={pressed} title={title} onClick={(event) => void press(event, onClick, busy, onFault)}>
       {sign && <Icon sign={sign} size={16} />}
       <span>{children}</span>
     </button>
@@ -24,24 +24,28 @@ export function Button({ children, onClick, disabled, kind = "plain", sign, type
 export function IconButton({ label, sign, onClick, disabled, kind = "quiet", pressed, inner }: Common & { label: string; sign: Sign }) {
   const busy = useSignal(false);
   return (
-    <button ref={inner} type="button" class={`button icon-only ${kind}`} aria-label={label} title={label} disabled={disabled || busy.value} aria-pressed={pressed} onClick={(event) => press(event, onClick, busy)}>
+    <button ref={inner} type="button" class={`button icon-only ${kind}`} aria-label={label} title={label} disabled={disabled || busy.value} aria-pressed={pressed} onClick={(event) => void press(event, onClick, busy)}>
       <Icon sign={sign} />
     </button>
   );
 }
 
-async function press(event: MouseEvent, run: Common["onClick"], busy: { value: boolean }, onFault?: (error: unknown) => void): Promise<void> {
-  const came = run?.(event);
-  if (!(came instanceof Promise)) return;
-  busy.value = true;
+async function press(event: MouseEvent, run: Common["onClick"], busy: { value: boolean }, onFault: (error: unknown) => void = toastError): Promise<void> {
   try {
+    const came = run?.(event);
+    if (!(came instanceof Promise)) return;
+    busy.value = true;
     await came;
   } catch (error) {
-    if (onFault) onFault(error);
-    else toast(error instanceof ApiError ? error.message : words().failed, "bad");
+    onFault(error);
   } finally {
     busy.value = false;
   }
+}
+
+/** Tell by a toast that something a person asked for has failed. */
+export function toastError(error: unknown): void {
+  toast(error instanceof ApiError ? error.message : words().failed, "bad");
 }
 
 export function CopyButton({ text, label, short = true }: { text: string | (() => string | Promise<string>); label?: string; short?: boolean }) {

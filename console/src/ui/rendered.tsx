@@ -3,6 +3,7 @@
  * code, formulas, diagrams, charts, tables and pictures elsewhere get what a person does with them. */
 import "./rendered.css";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEvent } from "../lib/use-event";
 import { drawChart } from "./rendered/chart";
 import { blocksOf } from "./rendered/clean";
 import { drawCode } from "./rendered/code";
@@ -15,7 +16,8 @@ import { words } from "./rendered/words";
 /** `more` adds what only one page knows, to each new block. */
 export function Rendered({ html, streaming = false, more }: { html: string; streaming?: boolean; more?: (block: HTMLElement) => void }) {
   const root = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => patch(root.current!, blocksOf(html), (block) => { enhance(block); more?.(block); }), [html]);
+  const finish = useEvent((block: HTMLElement) => { enhance(block); more?.(block); });
+  useLayoutEffect(() => patch(root.current!, blocksOf(html), finish), [finish, html]);
   useLayoutEffect(() => () => { if (root.current) clear(root.current); }, []);
   return <div ref={root} class="rendered" aria-busy={streaming} />;
 }

@@ -14,7 +14,7 @@ export function Tabs<T extends string>({ tabs, open, onOpen, label }: { tabs: re
     const at = tabs.findIndex((tab) => tab.id === open);
     const next = tabs[(at + by + tabs.length) % tabs.length]!;
     onOpen(next.id);
-    ((event.currentTarget as HTMLElement).querySelector(`[data-tab="${next.id}"]`) as HTMLElement | null)?.focus();
+    (event.currentTarget as HTMLElement).querySelector<HTMLElement>(`[data-tab="${next.id}"]`)?.focus();
   };
   return (
     <div ref={strip} class="tabs" role="tablist" aria-label={label} onKeyDown={move}>

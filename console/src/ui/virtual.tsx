@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEvent } from "../lib/use-event";
 
 const AROUND = 8;
 const STEP = 4;
@@ -13,6 +14,7 @@ export function Virtual<T>({ rows, height, draw, onEnd, label, keyOf }: { rows: 
   const latest = useRef(rows);
   latest.current = rows;
   const first = useRef({ key: "", at: 0 });
+  const nameOf = useEvent(keyOf);
   useEffect(() => {
     const node = box.current!;
     const look = () => {
@@ -22,7 +24,7 @@ export function Virtual<T>({ rows, height, draw, onEnd, label, keyOf }: { rows: 
       if (top !== span.peek().top || seen !== span.peek().seen) span.value = { top, seen };
       const at = Math.floor(node.scrollTop / height);
       const row = latest.current[at];
-      first.current = { key: row === undefined ? "" : keyOf(row), at };
+      first.current = { key: row === undefined ? "" : nameOf(row), at };
       if (onEnd && node.scrollTop + node.clientHeight > node.scrollHeight - 600) onEnd();
     };
     look();
@@ -30,16 +32,16 @@ export function Virtual<T>({ rows, height, draw, onEnd, label, keyOf }: { rows: 
     sizes.observe(node);
     node.addEventListener("scroll", look, { passive: true });
     return () => { sizes.disconnect(); node.removeEventListener("scroll", look); };
-  }, [rows.length, onEnd]);
+  }, [height, nameOf, onEnd, rows.length, span]);
   useLayoutEffect(() => {
     const node = box.current!;
     const { key, at } = first.current;
     if (!key || node.scrollTop <= 0) return;
-    const now = rows.findIndex((row) => keyOf(row) === key);
+    const now = rows.findIndex((row) => nameOf(row) === key);
     if (now < 0 || now === at) return;
     first.current = { key, at: now };
     node.scrollTop += (now - at) * height;
-  }, [rows]);
+  }, [height, nameOf, rows]);
   const from = Math.max(0, Math.floor(span.value.top / height) - AROUND);
   const to = Math.min(rows.length, Math.ceil((span.value.top + span.value.seen) / height) + STEP + AROUND);
   return (

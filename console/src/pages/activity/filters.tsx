@@ -59,7 +59,7 @@ function Delayed({ name, draw }: { name: string; draw: (value: string, onInput: 
   const timer = useRef(0);
   const there = asked(name);
   // What the address has is what was typed, but for spaces at its ends: who rests between two words keeps theirs.
-  useEffect(() => { if (!timer.current && typed.peek().trim() !== there) typed.value = there; }, [there]);
+  useEffect(() => { if (!timer.current && typed.peek().trim() !== there) typed.value = there; }, [there, typed]);
   useEffect(() => () => clearTimeout(timer.current), []);
   return <>{draw(typed.value, (value) => {
     typed.value = value;

@@ -16,7 +16,7 @@ export interface Calls extends Records<Call> { shown: Call[]; filtered: boolean;
 export function useCalls(): Calls {
   const [search, state, tool, caller, span] = FILTERS.map(asked) as [string, string, string, string, string];
   // Fixed when it is chosen: a border that moved each second would load the list each second.
-  const since = useMemo(() => (SPANS[span] ? Math.floor(Date.now() / 1000) - SPANS[span]! : null), [span]);
+  const since = useMemo(() => (SPANS[span] ? Math.floor(Date.now() / 1000) - SPANS[span] : null), [span]);
   const filters = { search, tool, caller, since };
   const list = useRecords<Call>(withQuery("/v1/calls", { limit: 100, state, ...filters }), ["call."], callPath, (data) => (!tool || data.tool === tool) && (!caller || data.caller === caller) && (!state || data.state === state));
   const runs = useThing<Page<Call>>(state && state !== RUNNING ? null : withQuery("/v1/calls", { limit: 200, state: RUNNING, ...filters }), ["call."]);

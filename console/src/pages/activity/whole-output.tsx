@@ -1,6 +1,7 @@
 /** The stored whole of a cut output, a page at a time, as the tool Read gives it. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
+import { toText } from "../../lib/text";
 import { Button } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Fault } from "../../ui/state";
@@ -15,7 +16,7 @@ export function WholeOutput({ path }: { path: string }) {
     fault.value = null;
     const came = await api<Envelope>("/v1/tools/Read", { body: { path, start_line: from } });
     if (came.error) throw new Error(came.error.message);
-    page.value = { from, text: String(came.data.content ?? ""), next: typeof came.data.next_line === "number" ? came.data.next_line : null };
+    page.value = { from, text: toText(came.data.content), next: typeof came.data.next_line === "number" ? came.data.next_line : null };
   };
   const next = page.value?.next;
   return (

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { hear } from "../../lib/live";
 import { go } from "../../lib/router";
+import { toText } from "../../lib/text";
 import { approvalWords as words } from "./words";
 
 const NOTICE = "toolyard.approvals.notice";
@@ -32,7 +33,7 @@ hear(["approval.requested"], (event) => {
   if (sounds.value) chime();
   if (!notices.value || !document.hidden) return;
   try {
-    const notice = new Notification(words().noticeTitle(String(event.data.tool ?? "")), { body: words().noticeText, tag: String(event.data.id ?? "") });
+    const notice = new Notification(words().noticeTitle(toText(event.data.tool)), { body: words().noticeText, tag: toText(event.data.id) });
     notice.onclick = () => {
       window.focus();
       go("/approvals");

@@ -28,24 +28,25 @@ export function useInbox(): Inbox {
     } finally {
       asking.current.delete(id);
     }
-  }, []);
+  }, [ended]);
 
   useEffect(() => hear(["approval."], (event) => {
     if (event.type !== "approval.requested" && typeof event.data.id === "string") void settle(event.data.id);
   }), [settle]);
 
+  const { state, rows, next, more } = waiting;
   useEffect(() => {
-    if (waiting.state !== "ready") return;
-    const open = new Set(waiting.rows.map((row) => row.id));
-    for (const row of waiting.rows) seen.current.set(row.id, row);
+    if (state !== "ready") return;
+    const open = new Set(rows.map((row) => row.id));
+    for (const row of rows) seen.current.set(row.id, row);
     for (const id of seen.current.keys()) if (!open.has(id)) void settle(id);
     // Oldest first needs them all.
-    if (waiting.next) waiting.more();
-  }, [waiting.rows, waiting.state]);
+    if (next) more();
+  }, [more, next, rows, settle, state]);
 
-  const open = waiting.rows.filter((row) => !ended.value.has(row.id)).sort(older);
+  const open = rows.filter((row) => !ended.value.has(row.id)).sort(older);
   return {
-    state: waiting.state, error: waiting.error, open, all: [...open, ...ended.value.values()].sort(older), settle, reload: waiting.reload,
+    state, error: waiting.error, open, all: [...open, ...ended.value.values()].sort(older), settle, reload: waiting.reload,
     clear: () => {
       for (const id of ended.peek().keys()) seen.current.delete(id);
       ended.value = new Map();

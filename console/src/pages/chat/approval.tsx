@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, ApiError, may } from "../../lib/api";
 import { useThing } from "../../lib/resource";
+import { useEvent } from "../../lib/use-event";
 import { Button } from "../../ui/button";
 import { Json } from "../../ui/code";
 import { Icon } from "../../ui/icon";
@@ -21,8 +22,10 @@ export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answe
   const path = may("approve") && call.approval ? `/v1/approvals/${encodeURIComponent(call.approval)}` : null;
   const { value, error, reload } = useThing<Approval>(path, ["approval."], (data) => data["id"] === call.approval);
   const settled = useSignal(false);
-  useEffect(() => { const timer = setTimeout(() => (settled.value = true), 500); return () => clearTimeout(timer); }, []);
-  useEffect(() => { if (value && value.state !== "pending") onAnswer(value.state); }, [value?.state]);
+  useEffect(() => { const timer = setTimeout(() => (settled.value = true), 500); return () => clearTimeout(timer); }, [settled]);
+  const state = value?.state;
+  const report = useEvent(onAnswer);
+  useEffect(() => { if (state && state !== "pending") report(state); }, [report, state]);
   const answer = (how: "allow" | "deny") => async () => {
     try {
       await api(`/v1/approvals/${encodeURIComponent(call.approval!)}/${how}`, { body: {} });

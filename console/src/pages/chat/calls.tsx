@@ -2,6 +2,7 @@
  * happens to its call; what a call asks or brings stands under all of them. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
+import { formatRequest } from "../../lib/request-block";
 import { visible } from "../../lib/visible";
 import { Button, CopyButton, IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
@@ -9,7 +10,6 @@ import { Icon } from "../../ui/icon";
 import { MediaView } from "../../ui/media";
 import { Elapsed } from "../../ui/time";
 import { ApprovalPanel } from "./approval";
-import { blockOf } from "./block";
 import { CallDetails, type Recorded } from "./details";
 import type { Call } from "./model";
 import { TaskChip } from "./task";
@@ -48,7 +48,7 @@ function CallRow({ call, growing, onMark }: { call: Call; growing: boolean; onMa
   const state = stateOf(call, growing);
   const block = async () => {
     const { arguments: given } = await api<Recorded>(`/v1/calls/${encodeURIComponent(call.id)}`);
-    return blockOf(call.tool, given);
+    return formatRequest(call.tool, given);
   };
   const stop = async () => {
     onMark(call.id, "stopped");

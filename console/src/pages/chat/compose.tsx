@@ -5,7 +5,8 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
 import { ask, asked } from "../../lib/router";
 import { toast } from "../../lib/toast";
-import { IconButton } from "../../ui/button";
+import { useEvent } from "../../lib/use-event";
+import { IconButton, toastError } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { NoPicture, pictureOf } from "./images";
 import { modeOf } from "./model";
@@ -25,7 +26,6 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
   const images = useSignal<readonly string[]>([]);
   const running = talk.running.value;
   const eager = useSignal(false); // Enter came before the models did
-  useEffect(() => { if (eager.peek() && talk.model.value) submit(); }, [talk.model.value]);
   // Before anybody can write: what is typed early must not be overwritten by the draft.
   useLayoutEffect(() => {
     const given = asked("prompt");
@@ -33,7 +33,7 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
     images.value = [];
     if (given) ask({ prompt: null });
     if (withKeys) box.current?.focus();
-  }, [talk]);
+  }, [images, talk, text]);
   useLayoutEffect(() => {
     const node = box.current!;
     node.style.height = "0";
@@ -54,6 +54,9 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
     void send(talk, said, pictures);
     onSent();
   };
+  const model = talk.model.value;
+  const submitEagerly = useEvent(() => { if (eager.peek()) submit(); });
+  useEffect(() => { if (model) submitEagerly(); }, [model, submitEagerly]);
   const attach = async (files: Iterable<File>) => {
     for (const file of files) {
       if (images.value.length >= MOST) return toast(t.manyPictures, "bad");
@@ -84,7 +87,7 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
         <button type="button" class="button quiet chat-options" title={toolsWord(talk)} onClick={onOptions}><Icon sign="tools" size={16} /><span>{toolsWord(talk)}</span></button>
         <span class="grow" />
         {running
-          ? <button type="button" class="button chat-go stop" aria-label={t.stop} title={t.stop} disabled={talk.stopping.value} onClick={() => void stop(talk)}><Icon sign="stop" size={16} /><span>{talk.stopping.value ? t.stopping : t.stop}</span></button>
+          ? <button type="button" class="button chat-go stop" aria-label={t.stop} title={t.stop} disabled={talk.stopping.value} onClick={() => void stop(talk).catch(toastError)}><Icon sign="stop" size={16} /><span>{talk.stopping.value ? t.stopping : t.stop}</span></button>
           : <button type="submit" class="button primary chat-go" aria-label={t.send} disabled={(!text.value.trim() && !images.value.length) || !talk.model.value}><Icon sign="send" size={16} /><span>{t.send}</span></button>}
       </div>
     </form>
@@ -108,7 +111,7 @@ function ModelPicker({ talk }: { talk: Talk }) {
       const last = localStorage.getItem(MODEL) ?? "";
       talk.model.value = models.value.includes(last) ? last : (models.value.find((name) => name !== "tour") ?? models.value[0] ?? "");
     }, () => (failed.value = true));
-  }, [talk]);
+  }, [failed, models, talk]);
   const all = talk.model.value && !models.value.includes(talk.model.value) ? [talk.model.value, ...models.value] : models.value;
   if (failed.value && !all.length) return <span class="faint">{t.noModels}</span>;
   return (

@@ -25,7 +25,7 @@ export async function pictureOf(file: Blob): Promise<string> {
 function dataOf(file: Blob): Promise<string> {
   return new Promise((done, failed) => {
     const reader = new FileReader();
-    reader.onload = () => done(String(reader.result));
+    reader.onload = () => done(reader.result as string); // a data URI is text
     reader.onerror = () => failed(new NoPicture("kind"));
     reader.readAsDataURL(file);
   });

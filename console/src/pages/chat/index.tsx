@@ -48,7 +48,8 @@ function Conversation({ talk }: { talk: Talk }) {
   const state = talk.state.value;
   const sent = () => { if (place.peek().name !== talk.id) go(`/chat/${talk.id}`, true); };
   // What could not be saved because the server was away is saved when it is back.
-  useEffect(() => { if (link.value.state === "live" && talk.unsaved.peek()?.status === 0) void talk.keep(); }, [link.value.state]);
+  const connection = link.value.state;
+  useEffect(() => { if (connection === "live" && talk.unsaved.peek()?.status === 0) void talk.keep(); }, [connection, talk]);
   if (state === "loading") return <div class="chat-state"><Loading rows={4} /></div>;
   if (state === "missing") return <div class="chat-state"><Empty sign="chat" title={t.missing} action={<Button kind="primary" onClick={() => go("/chat")}>{t.newChat}</Button>}>{t.missingText}</Empty></div>;
   if (state === "fault") return <div class="chat-state"><Fault error={talk.error.value} retry={() => void load(talk)} /></div>;

@@ -50,10 +50,10 @@ export function Messages({ talk }: { talk: Talk }) {
     node.addEventListener("scroll", look, { passive: true });
     node.addEventListener("click", press, true);
     return () => { grown.disconnect(); node.removeEventListener("scroll", look); node.removeEventListener("click", press, true); };
-  }, []);
+  }, [away, toEnd]);
   const chapters = Math.ceil(cells.length / CHAPTER);
   const mine = cells.filter((one) => one.at.peek().role === "user").length;
-  useLayoutEffect(() => { atEnd.current = true; toEnd(); }, [talk, mine]);
+  useLayoutEffect(() => { atEnd.current = true; toEnd(); }, [mine, talk, toEnd]);
   return (
     <div class="chat-view">
       <div class="chat-scroll" ref={view} tabIndex={0} role="log" aria-label={t.chat} aria-live="off">

@@ -68,5 +68,5 @@ export function answerOf(message: Message): string {
 
 /** What was kept by this or another window, with every key there. */
 export function completed(message: Partial<Message>): Message {
-  return { ...blank(message.role === "user" ? "user" : "assistant"), ...message } as Message;
+  return { ...blank(message.role === "user" ? "user" : "assistant"), ...message };
 }

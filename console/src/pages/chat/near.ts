@@ -15,7 +15,7 @@ export function useNear(node: { current: HTMLElement | null }, already: boolean,
     waiting.set(here, () => { near.value = true; eye.unobserve(here); });
     eye.observe(here);
     return () => eye.unobserve(here);
-  }, []);
+  }, [near, node, reach]);
   return near.value || already;
 }
 

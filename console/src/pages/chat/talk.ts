@@ -21,7 +21,7 @@ export interface Talk {
 export function blankTalk(id: string, fresh: boolean): Talk {
   return {
     id, version: 0, fresh, state: signal(fresh ? "ready" : "loading"), error: signal(null), title: signal(""), model: signal(""), settings: signal(SETTINGS), cells: signal([]),
-    running: signal(false), stopping: signal(false), unsaved: signal(null), cursor: 0, keep: async () => undefined,
+    running: signal(false), stopping: signal(false), unsaved: signal(null), cursor: 0, keep: () => Promise.resolve(),
   };
 }
 

@@ -47,7 +47,7 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
   const chosen = tools.value?.data.find((one) => one.name === tool.value);
   const problems = chosen ? problemsOf(chosen.parameters, given.value) : NONE;
   const hasTime = !!("at" in asked ? asked.at : asked.cron) && !preview?.problem && !looking;
-  useEffect(() => { tried.value = false; }, [tool.value]);
+  useEffect(() => { tried.value = false; }, [tool.value, tried]);
   const save = async () => {
     tried.value = true;
     fault.value = null;

@@ -1,7 +1,7 @@
 /** What a time that is being written means, asked of the server when the typing rests, and again while it stands: one
  * that is counted from now moves on, and one that has passed is no longer good. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useCallback, useEffect } from "preact/hooks";
 import { api } from "../../lib/api";
 import type { Preview } from "./types";
 
@@ -16,11 +16,11 @@ export function usePreview(when: Asked): { preview: Seen | null; looking: boolea
   const held = useSignal<Held>({ key: "", preview: null, zone: "", offset: "" });
   const key = JSON.stringify(when);
   const isEmpty = !("at" in when ? when.at : when.cron);
-  const look = async (signal?: AbortSignal) => {
-    const preview = { ...(await api<Preview>("/v1/schedules/preview", { body: when, signal })), came: Date.now() };
+  const look = useCallback(async (signal?: AbortSignal) => {
+    const preview = { ...(await api<Preview>("/v1/schedules/preview", { body: JSON.parse(key) as Asked, signal })), came: Date.now() };
     held.value = { key, preview: isEmpty ? null : preview, zone: preview.zone, offset: preview.offset };
     return held.value.preview;
-  };
+  }, [held, isEmpty, key]);
   useEffect(() => {
     const stop = new AbortController();
     const ask = () => void look(stop.signal).catch(() => {
@@ -30,7 +30,7 @@ export function usePreview(when: Asked): { preview: Seen | null; looking: boolea
     const first = setTimeout(ask, isEmpty ? 0 : REST_MS);
     const again = isEmpty ? 0 : setInterval(ask, AGAIN_MS);
     return () => { clearTimeout(first); clearInterval(again); stop.abort(); };
-  }, [key]);
+  }, [held, isEmpty, key, look]);
   const { preview, zone, offset } = held.value;
   const isNow = held.value.key === key;
   return { preview: isNow ? preview : null, looking: !isNow && !isEmpty, zone, offset, look };

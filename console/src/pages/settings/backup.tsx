@@ -63,7 +63,7 @@ export function Backup() {
         {fault.value && <Fault title={t.failed} error={fault.value} />}
       </section>
       {looked.value && (
-        <Dialog title={t.askTitle} onClose={close} footer={<><Button onClick={close}>{t.cancel}</Button><Button kind="danger" onClick={confirm} onFault={(error) => { failed(error); looked.value = null; }}>{t.confirm}</Button></>}>
+        <Dialog title={t.askTitle} onClose={() => void close()} footer={<><Button onClick={close}>{t.cancel}</Button><Button kind="danger" onClick={confirm} onFault={(error) => { failed(error); looked.value = null; }}>{t.confirm}</Button></>}>
           <p>{t.askText}</p>
           <Inside contents={looked.value} />
           <Notice tone="warn">{t.askKeys}</Notice>

@@ -5,6 +5,7 @@ import { api, type ApiError } from "../../lib/api";
 import { bytes } from "../../lib/clock";
 import { useThing } from "../../lib/resource";
 import { ask, asked } from "../../lib/router";
+import { toText } from "../../lib/text";
 import { toast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
@@ -72,7 +73,7 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
         <div class="row faint">
           {setting.source !== "default" && <Chip tone="info">{t.source(where)}</Chip>}
           {!setting.live && <span>{t.restart}</span>}
-          {setting.source !== "default" && !setting.secret && <span>{t.default(told(setting.default))}</span>}
+          {setting.source !== "default" && !setting.secret && <span>{t.default(formatDefault(setting.default))}</span>}
         </div>
         {fixed && <Notice>{t.given}</Notice>}
       </div>
@@ -97,20 +98,20 @@ function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; 
     case "bool":
       return <Switch label={label} help={help} on={value === true} disabled={fixed} onSwitch={onInput} />;
     case "choice":
-      return <Select {...common} value={String(value ?? "")} onInput={onInput} options={(setting.choices ?? []).map((one) => ({ value: one, name: one, given: true }))} />;
+      return <Select {...common} value={toText(value)} onInput={onInput} options={(setting.choices ?? []).map((one) => ({ value: one, name: one, given: true }))} />;
     case "number":
-      return <TextField {...common} type="number" disabled={fixed} value={String(value ?? "")} onInput={(text) => onInput(text === "" ? null : Number(text))} />;
+      return <TextField {...common} type="number" disabled={fixed} value={toText(value)} onInput={(text) => onInput(text === "" ? null : Number(text))} />;
     case "list":
-      return <TextArea {...common} mono rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))} placeholder={t.lines} value={Array.isArray(value) ? value.join("\n") : String(value ?? "")} onInput={(text) => onInput(text.split("\n").map((line) => line.trim()).filter(Boolean))} />;
+      return <TextArea {...common} mono rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))} placeholder={t.lines} value={Array.isArray(value) ? value.join("\n") : toText(value)} onInput={(text) => onInput(text.split("\n").map((line) => line.trim()).filter(Boolean))} />;
     case "table":
       return <div class="field"><strong>{label}</strong><p class="faint">{help}</p>{!setting.secret && value && Object.keys(value).length ? <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre> : null}<a href="/settings?tab=raw">{t.inFile}</a></div>;
     default:
-      return <TextField {...common} disabled={fixed} value={String(value ?? "")} onInput={onInput} />;
+      return <TextField {...common} disabled={fixed} value={toText(value)} onInput={onInput} />;
   }
 }
 
-function told(value: unknown): string {
-  if (value === null || value === undefined || value === "") return "–";
+function formatDefault(value: unknown): string {
   if (typeof value === "boolean") return value ? words().yes : words().no;
-  return Array.isArray(value) ? value.join(", ") || "–" : String(value);
+  const text = Array.isArray(value) ? value.join(", ") : toText(value);
+  return text && text !== "{}" ? text : "–";
 }

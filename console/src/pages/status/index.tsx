@@ -23,10 +23,12 @@ export default function StatusPage() {
   const t = words();
   const status = useThing<Status>("/v1/status");
   const stats = useThing<Stats>("/v1/calls/stats");
+  const { reload: reloadStatus } = status;
+  const { reload: reloadStats } = stats;
   useEffect(() => {
-    const timer = setInterval(() => { status.reload(); stats.reload(); }, 10_000);
+    const timer = setInterval(() => { reloadStatus(); reloadStats(); }, 10_000);
     return () => clearInterval(timer);
-  }, []);
+  }, [reloadStats, reloadStatus]);
   return (
     <div class="page">
       <div class="head"><h1 class="grow">{t.title}</h1><a href="/metrics" target="_blank" rel="noopener">{t.metrics}</a><a href="/docs" target="_blank" rel="noopener">{t.docs}</a></div>

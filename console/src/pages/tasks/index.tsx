@@ -30,7 +30,7 @@ export default function Tasks() {
     <div class="page full tsk">
       <div class="head"><h1>{t.title}</h1></div>
       <Interrupted />
-      <Tabs label={t.states} open={state || "all"} onOpen={(id) => ask({ state: id === "all" ? null : id })} tabs={[{ id: "all", name: t.all, count: total || undefined }, ...shown.map((id) => ({ id: id as string, name: stateWord(id), count: counts?.[id] || undefined }))]} />
+      <Tabs label={t.states} open={state || "all"} onOpen={(id) => ask({ state: id === "all" ? null : id })} tabs={[{ id: "all", name: t.all, count: total || undefined }, ...shown.map((id) => ({ id, name: stateWord(id), count: counts?.[id] || undefined }))]} />
       {list.error && <Fault error={list.error} retry={list.reload} />}
       {list.state === "loading" && !list.rows.length ? <Loading rows={6} /> : list.rows.length ? (
         <div class="tsk-table">

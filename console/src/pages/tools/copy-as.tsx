@@ -17,7 +17,7 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
     try {
       return formatRequest(tool, input);
     } catch (error) {
-      throw new Error(t.noBlock(error instanceof Error ? error.message : ""));
+      throw new Error(t.noBlock(error instanceof Error ? error.message : ""), { cause: error });
     }
   };
   return (

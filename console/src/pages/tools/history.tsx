@@ -12,11 +12,12 @@ import type { Values } from "../../ui/schema-form";
 import type { Call } from "./types";
 import { tryWords } from "./words-try";
 
-export function History({ tool, shown, ended, onShow, onRun }: { tool: string; shown: string; ended: number; onShow: (id: string) => unknown; onRun: (input: Values) => void }) {
+export function History({ tool, shown, ended, onShow, onRun }: { tool: string; shown: string; ended: number; onShow: (id: string) => void; onRun: (input: Values) => void }) {
   const t = tryWords();
   const calls = useRecords<Call>(withQuery("/v1/calls", { tool, limit: 15 }), ["call."], (id) => `/v1/calls/${id}`);
   // A key that hears no events sees its own run all the same.
-  useEffect(() => { if (ended && !may("admin")) calls.reload(); }, [ended]);
+  const { reload } = calls;
+  useEffect(() => { if (ended && !may("admin")) reload(); }, [ended, reload]);
   const rows = calls.rows.filter((call) => call.tool === tool).slice(0, 15);
   return (
     <section class="tools-history" aria-label={t.history}>

@@ -1,6 +1,7 @@
 /** The same input as the form, as JSON text. Text that is no object yet is told, with its place, and is not taken. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { useEvent } from "../../lib/use-event";
 import { Field } from "../../ui/field";
 import type { Values } from "../../ui/schema-form";
 import { tryWords } from "./words-try";
@@ -11,8 +12,9 @@ export function JsonInput({ value, onValue, onProblem, problems }: { value: Valu
   const problem = useSignal("");
   useEffect(() => {
     if (!problem.peek() && JSON.stringify(read(text.peek()).value) !== JSON.stringify(value)) text.value = JSON.stringify(value, null, 2);
-  }, [value]);
-  useEffect(() => () => onProblem(""), []);
+  }, [problem, text, value]);
+  const report = useEvent(onProblem);
+  useEffect(() => () => report(""), [report]);
   const put = (typed: string) => {
     text.value = typed;
     const found = read(typed);

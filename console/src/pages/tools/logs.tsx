@@ -49,7 +49,7 @@ export function Logs({ plugin }: { plugin: Plugin }) {
     };
     void look();
     return () => { gone.abort(); clearTimeout(timer); };
-  }, [plugin.name, plugin.folder]);
+  }, [fault, lines, lost, paused, plugin.folder, plugin.name, state]);
   useEffect(() => { if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight; }, [lines.value]);
   const search = asked("log").toLowerCase();
   const shown = search ? lines.value.filter((line) => line.text.toLowerCase().includes(search)) : lines.value;

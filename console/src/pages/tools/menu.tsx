@@ -32,7 +32,7 @@ export function Menu({ label, choices, children }: { label: string; choices: rea
       <ul>
         {choices.map((choice) => (
           <li key={choice.name}>
-            {choice.href ? <a href={choice.href} onClick={close}><Icon sign={choice.sign} size={16} />{choice.name}</a> : <button type="button" onMouseDown={(event) => event.preventDefault()} onClick={() => choose(choice)}><Icon sign={choice.sign} size={16} />{choice.name}</button>}
+            {choice.href ? <a href={choice.href} onClick={close}><Icon sign={choice.sign} size={16} />{choice.name}</a> : <button type="button" onMouseDown={(event) => event.preventDefault()} onClick={() => void choose(choice)}><Icon sign={choice.sign} size={16} />{choice.name}</button>}
           </li>
         ))}
       </ul>

@@ -1,6 +1,7 @@
 /** The runs of each tool in this window. They go on, and their results stay, while a person looks at another tool. */
 import { signal } from "@preact/signals";
 import { api, ApiError, may, request } from "../../lib/api";
+import { decodePart } from "../../lib/uri";
 import type { Values } from "../../ui/schema-form";
 import type { Call, Envelope } from "./types";
 
@@ -78,7 +79,7 @@ function mediaOf(parts: readonly Part[]): Media[] {
   return parts.flatMap((part): Media[] => {
     if (part.data && part.mimeType) return [{ mime: part.mimeType, data: part.data, name: "" }];
     const { blob, mimeType, uri = "" } = part.resource ?? {};
-    return blob && mimeType ? [{ mime: mimeType, data: blob, name: decodeURIComponent(uri.split("/").pop() ?? "") }] : [];
+    return blob && mimeType ? [{ mime: mimeType, data: blob, name: decodePart(uri.split("/").pop() ?? "") }] : [];
   });
 }
 

@@ -17,7 +17,7 @@ export function SettingRow({ setting, change, problem, onChange }: { setting: Se
     <div class="tools-setting">
       {/^bool/.test(setting.type) ? <Truth setting={setting} change={change} help={help} onChange={onChange} /> : (
         <Field label={<span data-given>{visible(setting.key)}</span>} help={help && <span data-given>{help}</span>} problem={problem} required={setting.required}>
-          {(ids) => <input {...ids} type={(setting.secret ? "password" : "text") as "text"} autocomplete={setting.secret ? "new-password" : "off"} spellcheck={false} inputMode={/^(number|integer|float|int)$/.test(setting.type) ? "decimal" : undefined} placeholder={placeholder(setting, change)} value={change ?? (change === null || setting.secret ? "" : (setting.value ?? ""))} onInput={(event) => { const typed = event.currentTarget.value; onChange(typed === (setting.secret ? "" : (setting.value ?? "")) ? undefined : typed); }} />}
+          {(ids) => <input {...ids} {...(setting.secret ? ({ type: "password", autocomplete: "new-password" } as const) : ({ type: "text", autocomplete: "off" } as const))} spellcheck={false} inputMode={/^(number|integer|float|int)$/.test(setting.type) ? "decimal" : undefined} placeholder={placeholder(setting, change)} value={change ?? (change === null || setting.secret ? "" : (setting.value ?? ""))} onInput={(event) => { const typed = event.currentTarget.value; onChange(typed === (setting.secret ? "" : (setting.value ?? "")) ? undefined : typed); }} />}
         </Field>
       )}
       <div class="tools-setting-foot">

@@ -4,7 +4,8 @@ import { useEffect } from "preact/hooks";
 import { api } from "../../lib/api";
 import { narrow } from "../../lib/narrow";
 import { ask, asked } from "../../lib/router";
-import { Button } from "../../ui/button";
+import { useEvent } from "../../lib/use-event";
+import { Button, toastError } from "../../ui/button";
 import { Switch } from "../../ui/field";
 import { problemsOf, SchemaForm, type Problems, type Values } from "../../ui/schema-form";
 import { Notice } from "../../ui/state";
@@ -41,7 +42,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
     void start(tool.name, values, asked("call"));
     lookAtResult();
   };
-  const show = async (id: string) => {
+  const show = useEvent(async (id: string) => {
     const before = runs.peek()[tool.name]?.began;
     const call = await api<Call>(`/v1/calls/${encodeURIComponent(id)}`);
     if (call.tool !== tool.name) throw new Error(t.lost);
@@ -49,12 +50,12 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
     put(call.arguments);
     recall(tool.name, call);
     lookAtResult();
-  };
+  });
+  const linked = asked("call");
   useEffect(() => {
-    const id = asked("call");
     prefilled.value = "";
-    if (id) show(id).then(() => (prefilled.value = "filled"), () => (prefilled.value = "lost"));
-  }, [asked("call")]);
+    if (linked) show(linked).then(() => (prefilled.value = "filled"), () => (prefilled.value = "lost"));
+  }, [linked, prefilled, show]);
   const count = problems.value.size;
   return (
     <div class="tools-try">
@@ -86,7 +87,7 @@ export function TryIt({ tool, takesTests }: { tool: Tool; takesTests: boolean })
         </section>
         <Result tool={tool} run={run ?? null} takesTests={takesTests} />
       </div>
-      <History tool={tool.name} shown={run?.id ?? ""} ended={run?.ended ?? 0} onShow={async (id) => { await show(id); ask({ call: "" }); }} onRun={(values) => { put(values); go(values); }} />
+      <History tool={tool.name} shown={run?.id ?? ""} ended={run?.ended ?? 0} onShow={(id) => void show(id).then(() => ask({ call: "" })).catch(toastError)} onRun={(values) => { put(values); go(values); }} />
     </div>
   );
 }

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { Button } from "../../ui/button";
 import { words } from "./words";
 
-export function Foot({ back, skip, children }: { back?: () => void; skip?: () => void; children: ComponentChildren }) {
+export function Foot({ back, skip, children }: { back?: () => void; skip?: () => unknown; children: ComponentChildren }) {
   const t = words();
   return (
     <div class="welcome-foot">

@@ -15,10 +15,10 @@ export function Block({ rows, first, split, spaces, shown }: { rows: readonly Ro
   const height = useRef(rows.length * LINE_PX);
   useEffect(() => {
     if (shown) return;
-    const look = new IntersectionObserver((all) => (seen.value = all[all.length - 1]!.isIntersecting), { rootMargin: NEAR, scrollMargin: NEAR } as IntersectionObserverInit);
+    const look = new IntersectionObserver((all) => (seen.value = all[all.length - 1]!.isIntersecting), { rootMargin: NEAR, scrollMargin: NEAR });
     look.observe(body.current!);
     return () => look.disconnect();
-  }, [shown]);
+  }, [seen, shown]);
   useLayoutEffect(() => {
     if (seen.value) height.current = body.current!.getBoundingClientRect().height || height.current;
   });

@@ -29,7 +29,7 @@ function Drawn({ chart, name }: { chart: Chart; name: string }) {
     const sizes = new ResizeObserver(() => (width.value = box.current?.clientWidth ?? 0));
     sizes.observe(box.current!);
     return () => sizes.disconnect();
-  }, []);
+  }, [width]);
   const round = /^(pie|doughnut|polararea|radar)$/.test(chart.type);
   const legend = /^(pie|doughnut|polararea)$/.test(chart.type) ? chart.labels : chart.datasets.map((one) => one.label);
   return (

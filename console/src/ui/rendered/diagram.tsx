@@ -37,14 +37,15 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
   const dark = isDark();
   const drawn = useRef(false); // from the first time that somebody wants to see it
   drawn.current ||= tab.value === "diagram";
+  const isWanted = drawn.current;
   useEffect(() => {
-    let wanted = drawn.current;
+    let wanted = isWanted;
     if (wanted) drawing(source, dark).then(
       (drawing) => { if (wanted) shown.value = { state: "drawn", drawing }; },
       (error: NotDrawn) => { if (wanted) { shown.value = { state: "failed", error }; } },
     );
     return () => void (wanted = false);
-  }, [source, dark, drawn.current]);
+  }, [dark, isWanted, shown, source]);
   const now = shown.value;
   const name = title || t.diagram;
   const download = () => {
@@ -81,7 +82,7 @@ function Picture({ drawing: { tree, width }, name }: { drawing: Drawing; name: s
     svg.setAttribute("aria-label", name);
     svg.style.maxWidth = `${width}px`;
     host.current!.replaceChildren(svg);
-  }, [tree, name]);
+  }, [name, tree, width]);
   return <div class="picture" ref={host} />;
 }
 

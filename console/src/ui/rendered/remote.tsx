@@ -24,7 +24,7 @@ export function drawRemote(block: HTMLElement): void {
 function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
   const here = useSignal("");
   const fault = useSignal("");
-  useEffect(() => () => URL.revokeObjectURL(here.peek()), []);
+  useEffect(() => () => URL.revokeObjectURL(here.peek()), [here]);
   const t = words();
   const host = URL.canParse(address) ? new URL(address).host : address;
   const load = async () => {

@@ -26,10 +26,10 @@ export function isDrawing(given: unknown): given is Tree {
     if (typeof one === "string") { signs += one.length; continue; }
     if (!Array.isArray(one) || typeof one[0] !== "string" || typeof one[1] !== "object" || one[1] === null || !Array.isArray(one[2]) || one[2].length > MOST_NODES) return false;
     if (one[0].toLowerCase() === "use" && ++copies > MOST_COPIES) return false;
-    for (const value of Object.values(one[1])) signs += String(value).length;
+    for (const value of Object.values(one[1] as Record<string, unknown>)) signs += String(value).length;
     for (const inner of one[2]) waiting.push(inner);
   }
-  return true;
+  return signs <= MOST_SIGNS;
 }
 
 export function build(tree: Tree): SVGSVGElement {

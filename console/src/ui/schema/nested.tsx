@@ -1,6 +1,8 @@
 /** Fields that hold others: objects, lists, a choice between kinds of value, and free JSON. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { toText } from "../../lib/text";
+import { useEvent } from "../../lib/use-event";
 import { Button, IconButton } from "../button";
 import { Field } from "../field";
 import { AnyField, ObjectFields, type Around } from "./any";
@@ -48,16 +50,17 @@ export function ListInput({ name, schema, value, onValue, required, problem, aro
 export function ChoiceInput({ name, schema, variants, value, onValue, required, problem, around, path }: FieldGiven & { variants: Schema[]; around: Around; path: string }) {
   const t = schemaWords();
   const chosen = useSignal(Math.max(0, value === undefined ? 0 : variants.findIndex((one) => fits(one, value, around.root))));
-  useEffect(() => {
-    if (value === undefined || value === "" || fits(variants[chosen.peek()] ?? {}, value, around.root)) return;
-    const at = variants.findIndex((one) => fits(one, value, around.root));
+  const follow = useEvent((next: Json | undefined) => {
+    if (next === undefined || next === "" || fits(variants[chosen.peek()] ?? {}, next, around.root)) return;
+    const at = variants.findIndex((one) => fits(one, next, around.root));
     if (at >= 0) chosen.value = at;
-  }, [value]);
+  });
+  useEffect(() => follow(value), [follow, value]);
   const variant = variants[chosen.value] ?? {};
   return (
     <div class="schema-choice">
       <select class="schema-kind" data-given aria-label={t.kindOf(name)} value={String(chosen.value)} onInput={(event) => { chosen.value = Number(event.currentTarget.value); onValue(undefined); }}>
-        {variants.map((one, n) => <option key={n} value={String(n)}>{typeWord(one.title ?? String(one.type ?? one.const ?? n + 1))}</option>)}
+        {variants.map((one, n) => <option key={n} value={String(n)}>{typeWord(one.title ?? toText(one.type ?? one.const ?? n + 1))}</option>)}
       </select>
       <AnyField key={chosen.value} name={name} schema={{ ...variant, title: undefined, description: variant.description ?? schema.description }} value={value} onValue={onValue} required={required} problem={problem} around={around} path={path} />
     </div>
@@ -73,7 +76,7 @@ export function JsonInput({ name, schema, value, onValue, required, problem }: F
     if (typed.peek() === value || JSON.stringify(parsed(typed.peek())) === JSON.stringify(value)) return;
     typed.value = written(value);
     bad.value = false;
-  }, [value]);
+  }, [bad, typed, value]);
   const put = (text: string) => {
     typed.value = text;
     const read = parsed(text);

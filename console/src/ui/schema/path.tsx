@@ -1,7 +1,7 @@
 /** A path inside the project. The folder button lists what is there, by the LS tool, and only when it is pressed. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
-import { IconButton } from "../button";
+import { IconButton, toastError } from "../button";
 import { Field } from "../field";
 import { Icon } from "../icon";
 import { about, Given, type FieldGiven } from "./simple";
@@ -24,7 +24,7 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
     else await list(text.includes("/") ? above(text) : ".");
   };
   const choose = (entry: Entry) => {
-    if (entry.type === "dir" || entry.type === "directory" || entry.type === "folder") return list(entry.path);
+    if (entry.type === "dir" || entry.type === "directory" || entry.type === "folder") return void list(entry.path).catch(toastError);
     onValue(entry.path);
     listing.value = null;
   };
@@ -41,7 +41,7 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
       {listing.value && (
         <div class="schema-files">
           <div class="schema-files-head">
-            {listing.value.folder !== "." && <button type="button" onClick={() => list(above(listing.value!.folder))}><Icon sign="left" size={15} />{t.up}</button>}
+            {listing.value.folder !== "." && <button type="button" onClick={() => void list(above(listing.value!.folder)).catch(toastError)}><Icon sign="left" size={15} />{t.up}</button>}
             <span class="mono cut grow" data-given title={listing.value.folder}>{listing.value.folder}</span>
             <button type="button" onClick={() => { onValue(listing.value!.folder); listing.value = null; }}>{t.here}</button>
           </div>

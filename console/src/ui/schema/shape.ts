@@ -1,4 +1,6 @@
 /** What a JSON Schema means for a form: references followed, `allOf` put together, and one kind of field for each. */
+import { decodePart } from "../../lib/uri";
+
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type Values = { [key: string]: Json };
 export interface Schema {
@@ -41,7 +43,7 @@ function merged(one: Schema, other: Schema): Schema {
 function found(reference: string, root: Schema): Schema | undefined {
   if (!reference.startsWith("#")) return undefined;
   let at: unknown = root;
-  for (const step of reference.slice(1).split("/").filter(Boolean)) at = isObject(at) ? at[decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
+  for (const step of reference.slice(1).split("/").filter(Boolean)) at = isObject(at) ? at[decodePart(step).replaceAll("~1", "/").replaceAll("~0", "~")] : undefined;
   return at as Schema | undefined;
 }
 

@@ -52,11 +52,11 @@ export function TextInput({ name, schema, value, onValue, required, problem, lon
 
 /** A number. What is typed stays as typed; what is no number yet is kept as text, and told. */
 export function NumberInput({ name, schema, value, onValue, required, problem, kind }: FieldGiven & { kind: Kind }) {
-  const typed = useSignal(value === undefined ? "" : String(value));
+  const typed = useSignal(value === undefined ? "" : shown(value));
   useEffect(() => {
     const same = value === undefined ? typed.peek().trim() === "" : typed.peek() === value || (typed.peek().trim() !== "" && Number(typed.peek()) === value);
-    if (!same) typed.value = value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
-  }, [value]);
+    if (!same) typed.value = value === undefined ? "" : shown(value);
+  }, [typed, value]);
   const { help, hint } = about(schema);
   const put = (text: string) => {
     typed.value = text;
