@@ -1,5 +1,5 @@
-// Copies what is used as it comes, and writes `build.json`: the hash of every source, so that a test can tell whether
-// the built files belong to the sources, and the version and hash of every third-party file that is served.
+// Copies what is used as it comes, and writes `build.json`: the hash of every source but tests, so that a test can tell
+// whether the built files belong to the sources, and the version and hash of every third-party file that is served.
 import { createHash } from "node:crypto";
 import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, relative, sep } from "node:path";
@@ -16,7 +16,8 @@ const walk = (folder) => readdirSync(folder).sort().flatMap((name) => {
 mkdirSync(join(out, "draw"), { recursive: true });
 cpSync(join(root, "node_modules/mermaid/dist/mermaid.min.js"), join(out, "draw/mermaid.min.js"));
 
-const sources = [...walk(join(root, "src")), ...walk(join(root, "public")), ...["index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", "scripts/seal.mjs"].map((name) => join(root, name))];
+const isBuilt = (file) => !file.endsWith(".test.ts");
+const sources = [...walk(join(root, "src")).filter(isBuilt), ...walk(join(root, "public")), ...["index.html", "package.json", "package-lock.json", "vite.config.ts", "tsconfig.json", "scripts/seal.mjs"].map((name) => join(root, name))];
 const total = createHash("sha256");
 for (const file of sources.map((file) => [relative(root, file).split(sep).join("/"), file]).sort(([a], [b]) => (a < b ? -1 : 1))) total.update(`${file[0]}\0${sha(file[1])}\n`);
 const lock = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")).packages;
