@@ -24,7 +24,16 @@ export default defineConfig(
     // What these two scripts use of a browser: anything else would be a misspelt name.
     files: ["public/**/*.js"],
     languageOptions: {
-      globals: toGlobals(["Element", "addEventListener", "document", "getComputedStyle", "localStorage", "navigator", "parent", "window"]),
+      globals: toGlobals([
+        "Element",
+        "addEventListener",
+        "document",
+        "getComputedStyle",
+        "localStorage",
+        "navigator",
+        "parent",
+        "window",
+      ]),
     },
   },
 );

@@ -1,7 +1,11 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { api, ApiError, may, request, session, withQuery } from "./api";
 
-const answer = (body: unknown, init?: ResponseInit) => vi.stubGlobal("fetch", vi.fn(() => Promise.resolve(new Response(JSON.stringify(body), init))));
+const answer = (body: unknown, init?: ResponseInit) =>
+  vi.stubGlobal(
+    "fetch",
+    vi.fn(() => Promise.resolve(new Response(JSON.stringify(body), init))),
+  );
 const sent = () => vi.mocked(fetch).mock.calls[0]!;
 
 afterEach(() => {
@@ -10,7 +14,9 @@ afterEach(() => {
 
 describe("withQuery", () => {
   test("writes what is asked for and leaves out what is not", () => {
-    expect(withQuery("/v1/calls", { limit: 0, q: "a b&c", paused: false, state: "", tool: null, caller: undefined })).toBe("/v1/calls?limit=0&q=a+b%26c&paused=false");
+    expect(
+      withQuery("/v1/calls", { limit: 0, q: "a b&c", paused: false, state: "", tool: null, caller: undefined }),
+    ).toBe("/v1/calls?limit=0&q=a+b%26c&paused=false");
   });
 
   test("repeats a key for each value of a list", () => {
@@ -39,7 +45,11 @@ describe("request", () => {
     answer({ id: "1" });
     await expect(api("/v1/schedules", { body: { a: 1 } })).resolves.toEqual({ id: "1" });
     expect(sent()[0]).toBe("/v1/schedules");
-    expect(sent()[1]).toMatchObject({ method: "POST", body: '{"a":1}', headers: { "X-CSRF-Token": "secret", "Content-Type": "application/json" } });
+    expect(sent()[1]).toMatchObject({
+      method: "POST",
+      body: '{"a":1}',
+      headers: { "X-CSRF-Token": "secret", "Content-Type": "application/json" },
+    });
   });
 
   test("without a body it only reads", async () => {
@@ -51,7 +61,10 @@ describe("request", () => {
   });
 
   test("a refusal has the words and the code of the server, and the id of the request", async () => {
-    answer({ error: { message: "no such call", code: "NOT_FOUND" } }, { status: 404, headers: { "X-Request-Id": "req_1" } });
+    answer(
+      { error: { message: "no such call", code: "NOT_FOUND" } },
+      { status: 404, headers: { "X-Request-Id": "req_1" } },
+    );
     const error = await api("/v1/calls/x").catch((error: unknown) => error);
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({ message: "no such call", code: "NOT_FOUND", status: 404, request: "req_1" });

@@ -6,4 +6,6 @@ test("a chat with a name can be read", () => {
   expect(chatLink("chat_of_mine")).toBe("/chat/chat_of_mine");
 });
 
-test.each([`chat_${"0a".repeat(16)}`, "", null, undefined])("%j leads nowhere", (id) => expect(chatLink(id)).toBeNull());
+test.each([`chat_${"0a".repeat(16)}`, "", null, undefined])("%j leads nowhere", (id) =>
+  expect(chatLink(id)).toBeNull(),
+);

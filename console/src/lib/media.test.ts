@@ -10,10 +10,14 @@ describe("mimeOf", () => {
     ["data:video/mp4;base64,AAAA", "video/mp4"],
   ])("knows what %s holds", (uri, mime) => expect(mimeOf(uri)).toBe(mime));
 
-  test.each(["https://example.com/a.png", "data:image/svg+xml;base64,AAAA", "data:text/html;base64,AAAA", "data:image/png,raw", `${PNG}" onerror="x`, ""])(
-    "lets %j not be shown",
-    (uri) => expect(mimeOf(uri)).toBeNull(),
-  );
+  test.each([
+    "https://example.com/a.png",
+    "data:image/svg+xml;base64,AAAA",
+    "data:text/html;base64,AAAA",
+    "data:image/png,raw",
+    `${PNG}" onerror="x`,
+    "",
+  ])("lets %j not be shown", (uri) => expect(mimeOf(uri)).toBeNull());
 });
 
 test("kindOf tells pictures, sounds and films apart", () => {
@@ -28,11 +32,23 @@ describe("mediaOf", () => {
       { type: "input_audio", input_audio: { data: "AAAA", format: "mp3" } },
       { type: "input_audio", input_audio: { data: "AAAA", format: "wav" } },
     ];
-    expect(mediaOf(parts)).toEqual([PNG, "data:video/mp4;base64,AAAA", "data:audio/mpeg;base64,AAAA", "data:audio/wav;base64,AAAA"]);
+    expect(mediaOf(parts)).toEqual([
+      PNG,
+      "data:video/mp4;base64,AAAA",
+      "data:audio/mpeg;base64,AAAA",
+      "data:audio/wav;base64,AAAA",
+    ]);
   });
 
   test("leaves out addresses, text and what is no part at all", () => {
-    const parts = [{ image_url: { url: "https://example.com/a.png" } }, { image_url: { url: { deep: PNG } } }, { type: "text", text: "a" }, null, "text", 3];
+    const parts = [
+      { image_url: { url: "https://example.com/a.png" } },
+      { image_url: { url: { deep: PNG } } },
+      { type: "text", text: "a" },
+      null,
+      "text",
+      3,
+    ];
     expect(mediaOf(parts)).toEqual([]);
   });
 });

@@ -14,7 +14,11 @@ export function kindOf(mime: string): MediaKind {
   return mime.startsWith("image/") ? "image" : mime.startsWith("audio/") ? "audio" : "video";
 }
 
-interface Part { image_url?: { url?: unknown }; video_url?: { url?: unknown }; input_audio?: { data?: unknown; format?: unknown } }
+interface Part {
+  image_url?: { url?: unknown };
+  video_url?: { url?: unknown };
+  input_audio?: { data?: unknown; format?: unknown };
+}
 
 /** Media among parts of content, in any form that a part may have: all kinds come as `image_url` from plugins. */
 export function mediaOf(parts: readonly unknown[]): string[] {

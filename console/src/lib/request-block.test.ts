@@ -6,7 +6,13 @@ const block = (...fields: string[]) => `<<<[TOOL_REQUEST]>>>\n${fields.join(",\n
 describe("formatRequest", () => {
   test("writes one field for each argument, in their order", () => {
     expect(formatRequest("Echo", { text: "hello", count: 2, deep: { a: [1, null] }, on: true })).toBe(
-      block("tool_name:「始」Echo「末」", "text:「始」hello「末」", "count:「始」2「末」", 'deep:「始」{"a":[1,null]}「末」', "on:「始」true「末」"),
+      block(
+        "tool_name:「始」Echo「末」",
+        "text:「始」hello「末」",
+        "count:「始」2「末」",
+        'deep:「始」{"a":[1,null]}「末」',
+        "on:「始」true「末」",
+      ),
     );
   });
 
@@ -31,9 +37,12 @@ describe("formatRequest", () => {
     expect(written).toContain("\n「末ESCAPEESCAPE」 <<<[END_TOOL_REQUEST_ESCAPE_ESCAPE]>>>\n「末ESCAPE」");
   });
 
-  test.each(["tool_name", "archery", "river", "__maid"])("refuses %s, which means something else in a request", (name) => {
-    expect(() => formatRequest("Echo", { [name]: "x" })).toThrow(`'${name}' means something else`);
-  });
+  test.each(["tool_name", "archery", "river", "__maid"])(
+    "refuses %s, which means something else in a request",
+    (name) => {
+      expect(() => formatRequest("Echo", { [name]: "x" })).toThrow(`'${name}' means something else`);
+    },
+  );
 
   test.each(["", "a b", "a:b", "a,b"])("refuses the name %j, which no request can carry", (name) => {
     expect(() => formatRequest("Echo", { [name]: "x" })).toThrow("is not a name");

@@ -2,7 +2,10 @@ import { afterEach, describe, expect, test } from "vitest";
 import { language } from "./language";
 import { told } from "./told";
 
-const text = (sentence: string) => told(sentence)?.map((piece) => piece.text).join("") ?? null;
+const text = (sentence: string) =>
+  told(sentence)
+    ?.map((piece) => piece.text)
+    .join("") ?? null;
 
 afterEach(() => {
   language.value = "en";

@@ -2,7 +2,9 @@
  * begin anew when it changes. */
 import { useCallback, useRef } from "preact/hooks";
 
-export function useEvent<Given extends unknown[], Result>(run: (...given: Given) => Result): (...given: Given) => Result {
+export function useEvent<Given extends unknown[], Result>(
+  run: (...given: Given) => Result,
+): (...given: Given) => Result {
   const latest = useRef(run);
   latest.current = run;
   return useCallback((...given: Given) => latest.current(...given), []);

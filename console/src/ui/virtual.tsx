@@ -8,7 +8,21 @@ import { useEvent } from "../lib/use-event";
 const AROUND = 8;
 const STEP = 4;
 
-export function Virtual<T>({ rows, height, draw, onEnd, label, keyOf }: { rows: readonly T[]; height: number; draw: (row: T, at: number) => ComponentChildren; onEnd?: () => void; label: string; keyOf: (row: T) => string }) {
+export function Virtual<T>({
+  rows,
+  height,
+  draw,
+  onEnd,
+  label,
+  keyOf,
+}: {
+  rows: readonly T[];
+  height: number;
+  draw: (row: T, at: number) => ComponentChildren;
+  onEnd?: () => void;
+  label: string;
+  keyOf: (row: T) => string;
+}) {
   const box = useRef<HTMLDivElement>(null);
   const span = useSignal({ top: 0, seen: 900 });
   const latest = useRef(rows);
@@ -31,7 +45,10 @@ export function Virtual<T>({ rows, height, draw, onEnd, label, keyOf }: { rows: 
     const sizes = new ResizeObserver(look);
     sizes.observe(node);
     node.addEventListener("scroll", look, { passive: true });
-    return () => { sizes.disconnect(); node.removeEventListener("scroll", look); };
+    return () => {
+      sizes.disconnect();
+      node.removeEventListener("scroll", look);
+    };
   }, [height, nameOf, onEnd, rows.length, span]);
   useLayoutEffect(() => {
     const node = box.current!;
@@ -48,7 +65,13 @@ export function Virtual<T>({ rows, height, draw, onEnd, label, keyOf }: { rows: 
     <div ref={box} class="virtual" role="list" aria-label={label} tabIndex={-1}>
       <div style={{ height: `${rows.length * height}px`, position: "relative" }} role="presentation">
         {rows.slice(from, to).map((row, at) => (
-          <div key={keyOf(row)} role="listitem" aria-setsize={rows.length} aria-posinset={from + at + 1} style={{ position: "absolute", insetInline: 0, top: `${(from + at) * height}px`, height: `${height}px` }}>
+          <div
+            key={keyOf(row)}
+            role="listitem"
+            aria-setsize={rows.length}
+            aria-posinset={from + at + 1}
+            style={{ position: "absolute", insetInline: 0, top: `${(from + at) * height}px`, height: `${height}px` }}
+          >
             {draw(row, from + at)}
           </div>
         ))}

@@ -7,7 +7,15 @@ import { useRecords, type State } from "../../lib/resource";
 import { hold } from "./guard";
 import type { Approval } from "./types";
 
-export interface Inbox { state: State; error: ApiError | null; open: Approval[]; all: Approval[]; settle: (id: string) => Promise<void>; reload: () => void; clear: () => void }
+export interface Inbox {
+  state: State;
+  error: ApiError | null;
+  open: Approval[];
+  all: Approval[];
+  settle: (id: string) => Promise<void>;
+  reload: () => void;
+  clear: () => void;
+}
 
 export function useInbox(): Inbox {
   const waiting = useRecords<Approval>("/v1/approvals?state=pending&limit=200", ["approval."]);
@@ -15,24 +23,31 @@ export function useInbox(): Inbox {
   const asking = useRef(new Set<string>());
   const ended = useSignal<ReadonlyMap<string, Approval>>(new Map());
 
-  const settle = useCallback(async (id: string) => {
-    if (!seen.current.has(id) || ended.peek().has(id) || asking.current.has(id)) return;
-    asking.current.add(id);
-    try {
-      const now = await api<Approval>(`/v1/approvals/${encodeURIComponent(id)}`);
-      if (now.state === "pending") return;
-      hold();
-      ended.value = new Map(ended.peek()).set(id, { ...seen.current.get(id)!, ...now });
-    } catch {
-      // Unreachable: the list itself tells, and asks again when the connection is back.
-    } finally {
-      asking.current.delete(id);
-    }
-  }, [ended]);
+  const settle = useCallback(
+    async (id: string) => {
+      if (!seen.current.has(id) || ended.peek().has(id) || asking.current.has(id)) return;
+      asking.current.add(id);
+      try {
+        const now = await api<Approval>(`/v1/approvals/${encodeURIComponent(id)}`);
+        if (now.state === "pending") return;
+        hold();
+        ended.value = new Map(ended.peek()).set(id, { ...seen.current.get(id)!, ...now });
+      } catch {
+        // Unreachable: the list itself tells, and asks again when the connection is back.
+      } finally {
+        asking.current.delete(id);
+      }
+    },
+    [ended],
+  );
 
-  useEffect(() => hear(["approval."], (event) => {
-    if (event.type !== "approval.requested" && typeof event.data.id === "string") void settle(event.data.id);
-  }), [settle]);
+  useEffect(
+    () =>
+      hear(["approval."], (event) => {
+        if (event.type !== "approval.requested" && typeof event.data.id === "string") void settle(event.data.id);
+      }),
+    [settle],
+  );
 
   const { state, rows, next, more } = waiting;
   useEffect(() => {
@@ -46,7 +61,12 @@ export function useInbox(): Inbox {
 
   const open = rows.filter((row) => !ended.value.has(row.id)).sort(older);
   return {
-    state, error: waiting.error, open, all: [...open, ...ended.value.values()].sort(older), settle, reload: waiting.reload,
+    state,
+    error: waiting.error,
+    open,
+    all: [...open, ...ended.value.values()].sort(older),
+    settle,
+    reload: waiting.reload,
     clear: () => {
       for (const id of ended.peek().keys()) seen.current.delete(id);
       ended.value = new Map();

@@ -3,9 +3,24 @@ import { keptMessages } from "./kept";
 import { begun, type Call, type Message } from "./model";
 
 const media = (characters: number) => "x".repeat(characters);
-const call = (...uris: string[]): Call => ({ kind: "call", id: "1", tool: "T", command: "", summary: "", state: "success", text: "", started: 0, ended: 1, media: uris, left: 0, approval: null, answered: "" });
+const call = (...uris: string[]): Call => ({
+  kind: "call",
+  id: "1",
+  tool: "T",
+  command: "",
+  summary: "",
+  state: "success",
+  text: "",
+  started: 0,
+  ended: 1,
+  media: uris,
+  left: 0,
+  approval: null,
+  answered: "",
+});
 const reply = (...calls: Call[]): Message => ({ ...begun("m", 0), pieces: calls });
-const sizes = (messages: Message[]) => messages.map((message) => (message.pieces as Call[]).map((one) => [one.media.map((uri) => uri.length), one.left]));
+const sizes = (messages: Message[]) =>
+  messages.map((message) => (message.pieces as Call[]).map((one) => [one.media.map((uri) => uri.length), one.left]));
 
 test("small media are kept", () => {
   const message = reply(call(media(1000)), call());

@@ -2,7 +2,12 @@ import { expect, test } from "vitest";
 import { merged } from "./merge";
 import { begun, said, type Message } from "./model";
 
-const reply = (id: string, state: Message["state"], ...texts: string[]): Message => ({ ...begun("m", 0), id, state, pieces: texts.map((text) => ({ kind: "text", text })) });
+const reply = (id: string, state: Message["state"], ...texts: string[]): Message => ({
+  ...begun("m", 0),
+  id,
+  state,
+  pieces: texts.map((text) => ({ kind: "text", text })),
+});
 const question = (id: string): Message => ({ ...said(id, []), id });
 
 test("what only this window has follows what the server has", () => {

@@ -2,14 +2,18 @@ import { afterEach, describe, expect, test } from "vitest";
 import { session } from "../../lib/api";
 import { answerOf, begun, completed, modeOf, newId, said, settingsOf, SETTINGS, type Message } from "./model";
 
-const replyOf = (...texts: string[]): Message => ({ ...begun("model", 0), pieces: texts.map((text) => ({ kind: "text", text })) });
+const replyOf = (...texts: string[]): Message => ({
+  ...begun("model", 0),
+  pieces: texts.map((text) => ({ kind: "text", text })),
+});
 
 afterEach(() => {
   session.value = null;
 });
 
 describe("settingsOf", () => {
-  test("fills in what was not kept", () => expect(settingsOf({ tools: ["LS"] })).toEqual({ ...SETTINGS, tools: ["LS"] }));
+  test("fills in what was not kept", () =>
+    expect(settingsOf({ tools: ["LS"] })).toEqual({ ...SETTINGS, tools: ["LS"] }));
 
   test("understands what an older console kept", () => {
     expect(settingsOf({ readOnly: true })).toEqual({ ...SETTINGS, mode: "read-only" });
@@ -43,7 +47,15 @@ describe("answerOf", () => {
 });
 
 test("completed gives a message that was kept every key", () => {
-  expect(completed({ id: "a", role: "user", text: "hi" })).toMatchObject({ id: "a", role: "user", text: "hi", images: [], pieces: [], state: "done", usage: null });
+  expect(completed({ id: "a", role: "user", text: "hi" })).toMatchObject({
+    id: "a",
+    role: "user",
+    text: "hi",
+    images: [],
+    pieces: [],
+    state: "done",
+    usage: null,
+  });
 });
 
 test("ids are long, differ, and can stand in an address", () => {

@@ -7,8 +7,12 @@ const PNG = "data:image/png;base64,iVBORw0KGgo=";
 
 const say = (content: string): Chunk => ({ choices: [{ delta: { content } }] });
 const think = (reasoning_content: string): Chunk => ({ choices: [{ delta: { reasoning_content } }] });
-const started = (id: string, given: Record<string, unknown> = {}): Chunk => ({ toolyard: { type: "call.started", id, tool: "LS", arguments: given } });
-const finished = (id: string, more: object = {}): Chunk => ({ toolyard: { type: "call.finished", id, tool: "LS", state: "success", text: "done", time_ms: 250, ...more } });
+const started = (id: string, given: Record<string, unknown> = {}): Chunk => ({
+  toolyard: { type: "call.started", id, tool: "LS", arguments: given },
+});
+const finished = (id: string, more: object = {}): Chunk => ({
+  toolyard: { type: "call.finished", id, tool: "LS", state: "success", text: "done", time_ms: 250, ...more },
+});
 
 function replyOf(...chunks: Chunk[]): Message {
   return chunks.reduce((message, chunk, at) => take(message, chunk, START + 1000 * at), begun("model", 0));
@@ -21,7 +25,8 @@ describe("take", () => {
     expect(replyOf(say("Hel"), say("lo")).pieces).toEqual([{ kind: "text", text: "Hello" }]);
   });
 
-  test("a reply does not begin with blanks", () => expect(replyOf(say("\n\n"), say("a"), say("\n")).pieces).toEqual([{ kind: "text", text: "a\n" }]));
+  test("a reply does not begin with blanks", () =>
+    expect(replyOf(say("\n\n"), say("a"), say("\n")).pieces).toEqual([{ kind: "text", text: "a\n" }]));
 
   test("thinking is a piece of its own, with the time that it took", () => {
     expect(replyOf(think("a"), think("b"), say("c")).pieces).toEqual([
@@ -31,13 +36,30 @@ describe("take", () => {
   });
 
   test("the thinking of other providers is known by its other name", () => {
-    expect(replyOf({ choices: [{ delta: { reasoning: "a" } }] }).pieces).toMatchObject([{ kind: "thinking", text: "a" }]);
+    expect(replyOf({ choices: [{ delta: { reasoning: "a" } }] }).pieces).toMatchObject([
+      { kind: "thinking", text: "a" },
+    ]);
   });
 
   test("a call stands where it was asked for, and what came of it stands there too", () => {
-    const message = replyOf(say("Look:"), started("1", { path: "src", deep: { a: 1 } }), finished("1", { media: [{ image_url: { url: PNG } }], media_left_out: 2 }), say("There."));
+    const message = replyOf(
+      say("Look:"),
+      started("1", { path: "src", deep: { a: 1 } }),
+      finished("1", { media: [{ image_url: { url: PNG } }], media_left_out: 2 }),
+      say("There."),
+    );
     expect(message.pieces.map((piece) => piece.kind)).toEqual(["text", "call", "text"]);
-    expect(callsOf(message)[0]).toMatchObject({ id: "1", tool: "LS", summary: 'path: src, deep: {"a":1}', state: "success", text: "done", media: [PNG], left: 2, started: START / 1000 + 1, ended: START / 1000 + 1.25 });
+    expect(callsOf(message)[0]).toMatchObject({
+      id: "1",
+      tool: "LS",
+      summary: 'path: src, deep: {"a":1}',
+      state: "success",
+      text: "done",
+      media: [PNG],
+      left: 2,
+      started: START / 1000 + 1,
+      ended: START / 1000 + 1.25,
+    });
   });
 
   test("a call without a time of its own ended when that was heard", () => {
@@ -51,11 +73,16 @@ describe("take", () => {
   });
 
   test("an end that names no call is that of the tool's call that runs", () => {
-    expect(callsOf(replyOf(started("1"), started("2"), finished("2"), finished("")))).toMatchObject([{ state: "success" }, { state: "success" }]);
+    expect(callsOf(replyOf(started("1"), started("2"), finished("2"), finished("")))).toMatchObject([
+      { state: "success" },
+      { state: "success" },
+    ]);
   });
 
   test("a command is shown with its tool when it is one short word", () => {
-    expect(callsOf(replyOf(started("1", { command: "list" }), started("2", { command: "rm -rf build" })))).toMatchObject([{ command: "list" }, { command: "" }]);
+    expect(
+      callsOf(replyOf(started("1", { command: "list" }), started("2", { command: "rm -rf build" }))),
+    ).toMatchObject([{ command: "list" }, { command: "" }]);
   });
 
   test("a call that asks is marked with its approval until it ends", () => {
@@ -65,7 +92,11 @@ describe("take", () => {
   });
 
   test("an error ends the reply and says why", () => {
-    expect(replyOf(say("a"), { error: { message: "too long", code: "context" } })).toMatchObject({ state: "failed", fault: { code: "context", message: "too long" }, pieces: [{ text: "a" }] });
+    expect(replyOf(say("a"), { error: { message: "too long", code: "context" } })).toMatchObject({
+      state: "failed",
+      fault: { code: "context", message: "too long" },
+      pieces: [{ text: "a" }],
+    });
   });
 
   test("an interruption, a gap and the usage are noted", () => {

@@ -3,11 +3,39 @@ import { addressOf, entriesOf, favour, favourites, firstSentence, isWanted, type
 import type { Plugin, Tool } from "./types";
 
 const toolOf = (name: string, more: Partial<Tool> = {}): Tool => ({
-  name, display_name: name, translations: {}, description: `${name} does something. And more.`, version: "1.0.0", risk: "read", kind: "builtin", plugin: null, server: null,
-  parameters: {}, native: { name, description: "", parameters: {} }, commands: [], examples: [], hidden_characters: false, timeout_s: null, ...more,
+  name,
+  display_name: name,
+  translations: {},
+  description: `${name} does something. And more.`,
+  version: "1.0.0",
+  risk: "read",
+  kind: "builtin",
+  plugin: null,
+  server: null,
+  parameters: {},
+  native: { name, description: "", parameters: {} },
+  commands: [],
+  examples: [],
+  hidden_characters: false,
+  timeout_s: null,
+  ...more,
 });
 const pluginOf = (name: string, more: Partial<Plugin> = {}): Plugin => ({
-  name, display_name: name, translations: {}, version: "2.0.0", kind: "synchronous", state: "ready", reason: "", folder: name, origin: "project", hidden_by: null, hides: [], tools: [name], commands: [], problems: [], ...more,
+  name,
+  display_name: name,
+  translations: {},
+  version: "2.0.0",
+  kind: "synchronous",
+  state: "ready",
+  reason: "",
+  folder: name,
+  origin: "project",
+  hidden_by: null,
+  hides: [],
+  tools: [name],
+  commands: [],
+  problems: [],
+  ...more,
 });
 const ANY: Wanted = { search: "", kind: "", state: "", risk: "" };
 
@@ -20,12 +48,18 @@ describe("entriesOf", () => {
   });
 
   test("a plugin without a tool has an entry of its own", () => {
-    expect(entriesOf([], [pluginOf("Broken", { state: "broken", tools: [] })], null)).toMatchObject([{ name: "Broken", state: "broken", tool: null, group: "plugins" }]);
+    expect(entriesOf([], [pluginOf("Broken", { state: "broken", tools: [] })], null)).toMatchObject([
+      { name: "Broken", state: "broken", tool: null, group: "plugins" },
+    ]);
   });
 
   test("tools are grouped by where they come from, with what they did", () => {
     const stats = { total: 3, by_tool: [{ tool: "LS", calls: 3, errors: 0, p50_ms: 1, max_ms: 2 }] };
-    const entries = entriesOf([toolOf("LS"), toolOf("far", { kind: "remote" }), toolOf("m", { kind: "mcp" })], [], stats);
+    const entries = entriesOf(
+      [toolOf("LS"), toolOf("far", { kind: "remote" }), toolOf("m", { kind: "mcp" })],
+      [],
+      stats,
+    );
     expect(entries.map((entry) => [entry.group, entry.stats?.calls ?? null])).toEqual([
       ["built-in", 3],
       ["remote", null],
@@ -65,7 +99,9 @@ describe("isWanted", () => {
 
 test("the address of a plugin without a tool tells its folder", () => {
   expect(addressOf({ name: "a b", tool: toolOf("a b"), plugin: null })).toBe("/tools/a%20b");
-  expect(addressOf({ name: "x", tool: null, plugin: pluginOf("x", { folder: "mine/x" }) }, "logs")).toBe("/tools/x?tab=logs&folder=mine%2Fx");
+  expect(addressOf({ name: "x", tool: null, plugin: pluginOf("x", { folder: "mine/x" }) }, "logs")).toBe(
+    "/tools/x?tab=logs&folder=mine%2Fx",
+  );
 });
 
 test("a favourite is one until it is chosen again, also after a reload", () => {

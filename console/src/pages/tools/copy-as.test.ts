@@ -24,7 +24,21 @@ test("the command of Toolyard quotes what a shell would not leave alone", () => 
 });
 
 test("a test expects the status and the first line of the answer", () => {
-  const envelope: Envelope = { status: "success", data: {}, text: "hello\nmore", stats: {}, context: { params_input: { text: "hello" } } };
-  expect(JSON.parse(asCase(envelope))).toEqual({ name: "hello", args: { text: "hello" }, expect: { status: "success", text_contains: "hello" } });
-  expect(JSON.parse(asCase({ ...envelope, text: "", context: {} }))).toEqual({ name: "", args: {}, expect: { status: "success" } });
+  const envelope: Envelope = {
+    status: "success",
+    data: {},
+    text: "hello\nmore",
+    stats: {},
+    context: { params_input: { text: "hello" } },
+  };
+  expect(JSON.parse(asCase(envelope))).toEqual({
+    name: "hello",
+    args: { text: "hello" },
+    expect: { status: "success", text_contains: "hello" },
+  });
+  expect(JSON.parse(asCase({ ...envelope, text: "", context: {} }))).toEqual({
+    name: "",
+    args: {},
+    expect: { status: "success" },
+  });
 });

@@ -2,7 +2,15 @@ import { afterEach, expect, test } from "vitest";
 import { language } from "../../lib/language";
 import { helpOf, titleOf } from "./spoken";
 
-const tool = { name: "FileOperator", display_name: "文件操作器", kind: "synchronous", translations: { en: { display_name: "", description: "", parameters: { path: "Where" } }, zh: { display_name: "文件", description: "", parameters: { path: "位置" } } } };
+const tool = {
+  name: "FileOperator",
+  display_name: "文件操作器",
+  kind: "synchronous",
+  translations: {
+    en: { display_name: "", description: "", parameters: { path: "Where" } },
+    zh: { display_name: "文件", description: "", parameters: { path: "位置" } },
+  },
+};
 
 afterEach(() => {
   language.value = "en";
@@ -14,7 +22,10 @@ test("a tool has its name in the language of the reader", () => {
 });
 
 test("a Chinese name is not shown to a reader of English", () => {
-  expect([titleOf(tool), titleOf({ ...tool, display_name: "File operator" })]).toEqual(["FileOperator", "File operator"]);
+  expect([titleOf(tool), titleOf({ ...tool, display_name: "File operator" })]).toEqual([
+    "FileOperator",
+    "File operator",
+  ]);
 });
 
 test("the help of parameters is in the language of the reader, and there may be none", () => {

@@ -10,5 +10,9 @@ export function Stopwatch({ from }: { from: number }) {
     const timer = setInterval(() => (now.value = Date.now()), 100);
     return () => clearInterval(timer);
   }, [now]);
-  return <span class="tabular" role="timer" aria-live="off">{tryWords().running(duration((now.value - from) / 1000))}</span>;
+  return (
+    <span class="tabular" role="timer" aria-live="off">
+      {tryWords().running(duration((now.value - from) / 1000))}
+    </span>
+  );
 }

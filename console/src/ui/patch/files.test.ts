@@ -10,8 +10,15 @@ test("a result with one patch is about the file that the call was about", () => 
 });
 
 test("a result with many patches has each with its own path, however deep", () => {
-  const data = { results: [{ file_path: "a", result: { structured_patch: [HUNK] } }, { path: "b", from: "c", operation: "rename", structured_patch: [] }] };
-  expect(filesOf({ data, context: {} }).map((file) => [file.path, file.from, file.operation, file.hunks.length])).toEqual([
+  const data = {
+    results: [
+      { file_path: "a", result: { structured_patch: [HUNK] } },
+      { path: "b", from: "c", operation: "rename", structured_patch: [] },
+    ],
+  };
+  expect(
+    filesOf({ data, context: {} }).map((file) => [file.path, file.from, file.operation, file.hunks.length]),
+  ).toEqual([
     ["a", undefined, undefined, 1],
     ["b", "c", "rename", 0],
   ]);

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { count, differing, headOf, linesOf, split, unified, type StructuredPatchHunk } from "./model";
 
-const HUNK: StructuredPatchHunk = { oldStart: 10, oldLines: 4, newStart: 20, newLines: 4, lines: [" a", "-b", "-c", "+B", " d", "+e"] };
+const HUNK: StructuredPatchHunk = {
+  oldStart: 10,
+  oldLines: 4,
+  newStart: 20,
+  newLines: 4,
+  lines: [" a", "-b", "-c", "+B", " d", "+e"],
+};
 
 test("headOf writes the places of a hunk as diff does", () => expect(headOf(HUNK)).toBe("@@ -10,4 +20,4 @@"));
 
@@ -39,11 +45,18 @@ describe("linesOf", () => {
 });
 
 test("unified has a head for each hunk and a row for each line", () => {
-  expect(unified([HUNK, HUNK]).map((row) => row.head !== null)).toEqual([true, ...Array<boolean>(6).fill(false), true, ...Array<boolean>(6).fill(false)]);
+  expect(unified([HUNK, HUNK]).map((row) => row.head !== null)).toEqual([
+    true,
+    ...Array<boolean>(6).fill(false),
+    true,
+    ...Array<boolean>(6).fill(false),
+  ]);
 });
 
 test("split sets what came beside what went, and leaves a gap where one side has more", () => {
-  const sides = split([HUNK]).map((row) => ("left" in row ? [row.left?.text ?? null, row.right?.text ?? null] : row.head));
+  const sides = split([HUNK]).map((row) =>
+    "left" in row ? [row.left?.text ?? null, row.right?.text ?? null] : row.head,
+  );
   expect(sides).toEqual(["@@ -10,4 +20,4 @@", ["a", "a"], ["b", "B"], ["c", null], ["d", "d"], [null, "e"]]);
 });
 

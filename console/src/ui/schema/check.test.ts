@@ -3,7 +3,8 @@ import { language } from "../../lib/language";
 import { fits, problemsOf } from "./check";
 import type { Json, Schema } from "./shape";
 
-const problemOf = (schema: Schema, value: Json) => problemsOf({ properties: { x: schema } }, { x: value }).get("x") ?? "";
+const problemOf = (schema: Schema, value: Json) =>
+  problemsOf({ properties: { x: schema } }, { x: value }).get("x") ?? "";
 
 afterEach(() => {
   language.value = "en";
@@ -18,7 +19,12 @@ describe("problemsOf", () => {
 
   test("names a field inside of lists and objects by its path", () => {
     const schema: Schema = {
-      properties: { edits: { type: "array", items: { properties: { path: { type: "string" }, line: { type: "integer" } }, required: ["path"] } } },
+      properties: {
+        edits: {
+          type: "array",
+          items: { properties: { path: { type: "string" }, line: { type: "integer" } }, required: ["path"] },
+        },
+      },
     };
     const problems = problemsOf(schema, { edits: [{ path: "a" }, { line: 1.5 }] });
     expect([...problems.keys()]).toEqual(["edits/1/path", "edits/1/line"]);

@@ -15,12 +15,19 @@ describe("plain", () => {
       required: ["a"],
       allOf: [{ properties: { a: { type: "string" } } }, { properties: { b: { type: "integer" } }, required: ["b"] }],
     };
-    expect(plain(schema, schema)).toEqual({ type: "object", properties: { a: { type: "string" }, b: { type: "integer" } }, required: ["a", "b"] });
+    expect(plain(schema, schema)).toEqual({
+      type: "object",
+      properties: { a: { type: "string" }, b: { type: "integer" } },
+      required: ["a", "b"],
+    });
   });
 
-  test.each(["#/$defs/missing", "https://example.com/schema", "#/$defs/100%", "a"])("takes the reference %s, which leads nowhere, as any value", ($ref) => {
-    expect(plain({ $ref }, {})).toEqual({});
-  });
+  test.each(["#/$defs/missing", "https://example.com/schema", "#/$defs/100%", "a"])(
+    "takes the reference %s, which leads nowhere, as any value",
+    ($ref) => {
+      expect(plain({ $ref }, {})).toEqual({});
+    },
+  );
 
   test("ends at a reference that leads in a circle", () => {
     const root: Schema & { $defs: object } = { $defs: { a: { $ref: "#/$defs/b" }, b: { $ref: "#/$defs/a" } } };
@@ -80,7 +87,9 @@ describe("shapeOf", () => {
   });
 
   test("values of several kinds are a choice between the kinds", () => {
-    const schema: Schema = { anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }, { type: "null" }] };
+    const schema: Schema = {
+      anyOf: [{ type: "string" }, { type: "array", items: { type: "string" } }, { type: "null" }],
+    };
     const shape = shapeOf(schema, schema);
     expect(shape).toMatchObject({ kind: "choice", nullable: true });
     expect(shape.variants.map((one) => one.type)).toEqual(["string", "array"]);
