@@ -3,8 +3,10 @@ BIN := .venv/bin
 RUN := .venv/.installed-run
 DEV := .venv/.installed-dev
 HOME_DIR := .home
+# The console's tools come with `make console`; without them its sources are left alone.
+HAS_CONSOLE_TOOLS := command -v node >/dev/null && [ -x console/node_modules/.bin/vitest ]
 
-.PHONY: help install run test soak check format console bench lock clean
+.PHONY: help install run test soak check check-console format console bench lock clean
 
 help: ## show the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -20,15 +22,21 @@ test: $(DEV) ## run the whole suite
 soak: $(DEV) ## run the long sweeps
 	@HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -q -n auto --dist worksteal
 
-check: $(DEV) ## format, lint, types and import rules
+check: $(DEV) ## format, lint, types and import rules, also of the console
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(MAKE) --no-print-directory check-console
+
+check-console:
+	@if $(HAS_CONSOLE_TOOLS); then cd console && npm run --silent check; \
+	else echo "The console is not checked: that needs Node 20 and its packages, which 'make console' installs."; fi
 
 format: $(DEV) ## write the code in the house's format
 	@$(BIN)/ruff check --fix-only --quiet .
 	@$(BIN)/ruff format .
+	@if $(HAS_CONSOLE_TOOLS); then cd console && npm run --silent format; fi
 
 console: ## build the web console anew; needs Node 20 and npm
 	@cd console && npm install --no-save --ignore-scripts --no-audit --no-fund && npm run build

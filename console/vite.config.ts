@@ -4,7 +4,10 @@ import { defineConfig, type Plugin } from "vite";
 const onlyWoff2: Plugin = {
   name: "only-woff2",
   enforce: "pre",
-  transform: (code, id) => (id.endsWith("katex.min.css") || id.endsWith("katex.css") ? code.replace(/,\s*url\([^)]*\.(?:woff|ttf)\)\s*format\([^)]*\)/g, "") : null),
+  transform: (code, id) =>
+    id.endsWith("katex.min.css") || id.endsWith("katex.css")
+      ? code.replace(/,\s*url\([^)]*\.(?:woff|ttf)\)\s*format\([^)]*\)/g, "")
+      : null,
 };
 
 /** The built console is committed: running Toolyard needs no Node. `npm run build` writes it, `seal.mjs` hashes it. */
@@ -26,5 +29,7 @@ export default defineConfig({
       },
     },
   },
-  server: { proxy: { "^/(v1|login|logout|ws|docs|healthz|readyz|metrics)": { target: "http://127.0.0.1:6005", ws: true } } },
+  server: {
+    proxy: { "^/(v1|login|logout|ws|docs|healthz|readyz|metrics)": { target: "http://127.0.0.1:6005", ws: true } },
+  },
 });

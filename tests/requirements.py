@@ -460,7 +460,9 @@ PYTHON_AND_MAKE: Final = _now(
      "Every regular expression matches the same on every Python from 3.11.0 on, Debian 12's 3.11.2 included."),
     ("make:run", "contract §11", "make run starts the product from that virtual environment."),
     ("make:test", "contract §11", "make test sets up and runs the whole suite."),
-    ("make:check", "contract §11", "make check verifies format, lint, types and import rules."),
+    ("make:check", "contract §11",
+     ("make check verifies format, lint, types and import rules; where Node and the console's packages are, also the "
+      "console's format, lint, types and unit tests, and elsewhere it says that it does not.")),
 )
 
 HOUSE: Final = _now(

@@ -93,6 +93,17 @@ def test_every_target_of_the_contract_is_there() -> None:
     assert {"install", "run", "test", "soak", "check", "bench"} <= targets
 
 
+@pytest.mark.requirement("make:check")
+def test_a_machine_without_the_consoles_packages_is_told_that_the_console_is_not_checked(
+    checkout: Path, tmp_path: Path
+) -> None:
+    done = _make(checkout, tmp_path, "check-console")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (
+        "The console is not checked: that needs Node 20 and its packages, which 'make console' installs.\n"
+    )
+
+
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
     """A folder with nothing but the set-up script, and the programs it needs but no Python."""

@@ -22,14 +22,42 @@ import Tasks from "./pages/tasks";
 import Tools from "./pages/tools";
 import Welcome from "./pages/welcome";
 
-const PAGES: Record<string, ComponentType> = { chat: Chat, tools: Tools, activity: Activity, tasks: Tasks, schedule: Schedule, approvals: Approvals, settings: Settings, status: Status, welcome: Welcome };
+const PAGES: Record<string, ComponentType> = {
+  chat: Chat,
+  tools: Tools,
+  activity: Activity,
+  tasks: Tasks,
+  schedule: Schedule,
+  approvals: Approvals,
+  settings: Settings,
+  status: Status,
+  welcome: Welcome,
+};
 
 function App() {
   const { page } = place.value;
   const Page = PAGES[page];
   return (
     <Shell>
-      <Guard key={page}>{Page ? <Page /> : <div class="page"><Empty sign="search" title={words().noPage} action={<Button kind="primary" onClick={() => go("/chat")}>{words().home}</Button>}>{words().noPageText}</Empty></div>}</Guard>
+      <Guard key={page}>
+        {Page ? (
+          <Page />
+        ) : (
+          <div class="page">
+            <Empty
+              sign="search"
+              title={words().noPage}
+              action={
+                <Button kind="primary" onClick={() => go("/chat")}>
+                  {words().home}
+                </Button>
+              }
+            >
+              {words().noPageText}
+            </Empty>
+          </div>
+        )}
+      </Guard>
     </Shell>
   );
 }
@@ -44,7 +72,11 @@ class Guard extends Component<{ children: ComponentChildren }, { error: Error | 
     console.error(error);
   }
   render() {
-    return this.state.error ? <Fault title={words().crashed} error={this.state.error} retry={() => location.reload()} /> : this.props.children;
+    return this.state.error ? (
+      <Fault title={words().crashed} error={this.state.error} retry={() => location.reload()} />
+    ) : (
+      this.props.children
+    );
   }
 }
 
@@ -59,6 +91,11 @@ open().then(
   },
   (error: unknown) => {
     if (error instanceof ApiError && error.status === 401) return;
-    render(<div class="alone"><Fault error={error as Error} retry={() => location.reload()} /></div>, root);
+    render(
+      <div class="alone">
+        <Fault error={error as Error} retry={() => location.reload()} />
+      </div>,
+      root,
+    );
   },
 );

@@ -9,7 +9,12 @@ import { wear } from "./lib/theme";
 import { shellWords as words } from "./shell.words";
 import { NAMES } from "./shell";
 
-interface Found { name: string; kind: string; also?: string; run: () => void }
+interface Found {
+  name: string;
+  kind: string;
+  also?: string;
+  run: () => void;
+}
 
 export function Palette() {
   const t = words();
@@ -24,8 +29,11 @@ export function Palette() {
     return () => before?.focus();
   }, []);
   useEffect(() => {
-    api<{ data: { name: string }[] }>("/v1/tools").then((all) => (tools.value = all.data.map((one) => one.name)), () => undefined);
-  }, []);
+    api<{ data: { name: string }[] }>("/v1/tools").then(
+      (all) => (tools.value = all.data.map((one) => one.name)),
+      () => undefined,
+    );
+  }, [tools]);
   const all: Found[] = [
     ...NAMES.map((name) => ({ name: t[name], kind: t.kindPage, also: name, run: () => go(`/${name}`) })),
     { name: t.newChat, kind: t.kindDo, run: () => go("/chat") },
@@ -37,7 +45,12 @@ export function Palette() {
   ];
   const found = all.filter((one) => fits(one.name, text.value) || fits(one.also ?? "", text.value)).slice(0, 12);
   const close = () => (palette.value = false);
-  const choose = (one: Found | undefined) => { if (one) { close(); one.run(); } };
+  const choose = (one: Found | undefined) => {
+    if (one) {
+      close();
+      one.run();
+    }
+  };
   const keys = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown") at.value = Math.min(found.length - 1, at.value + 1);
     else if (event.key === "ArrowUp") at.value = Math.max(0, at.value - 1);
@@ -46,11 +59,47 @@ export function Palette() {
     event.preventDefault();
   };
   return (
-    <dialog ref={box} class="centre palette" aria-label={t.palette} onCancel={(event) => { event.preventDefault(); close(); }} onClick={(event) => event.target === box.current && close()}>
+    <dialog
+      ref={box}
+      class="centre palette"
+      aria-label={t.palette}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
+      onClick={(event) => event.target === box.current && close()}
+    >
       <div class="sheet">
-        <input type="text" role="combobox" aria-expanded="true" aria-controls="found" aria-activedescendant={found.length ? `found-${at.value}` : undefined} aria-label={t.palette} placeholder={t.palette} autofocus value={text.value} onKeyDown={keys} onInput={(event) => { text.value = event.currentTarget.value; at.value = 0; }} />
+        <input
+          type="text"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="found"
+          aria-activedescendant={found.length ? `found-${at.value}` : undefined}
+          aria-label={t.palette}
+          placeholder={t.palette}
+          autofocus
+          value={text.value}
+          onKeyDown={keys}
+          onInput={(event) => {
+            text.value = event.currentTarget.value;
+            at.value = 0;
+          }}
+        />
         <ul id="found" role="listbox" aria-label={t.palette}>
-          {found.map((one, n) => <li key={one.kind + one.name} id={`found-${n}`} role="option" aria-selected={n === at.value} onMouseMove={() => (at.value = n)} onClick={() => choose(one)}><span class="cut">{one.name}</span><span class="faint">{one.kind}</span></li>)}
+          {found.map((one, n) => (
+            <li
+              key={one.kind + one.name}
+              id={`found-${n}`}
+              role="option"
+              aria-selected={n === at.value}
+              onMouseMove={() => (at.value = n)}
+              onClick={() => choose(one)}
+            >
+              <span class="cut">{one.name}</span>
+              <span class="faint">{one.kind}</span>
+            </li>
+          ))}
         </ul>
         {!found.length && <p class="quiet none">{t.paletteNone}</p>}
       </div>

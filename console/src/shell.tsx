@@ -14,12 +14,21 @@ import { isDark, wear } from "./lib/theme";
 import { close, toasts } from "./lib/toast";
 import { IconButton } from "./ui/button";
 import { Dialog } from "./ui/dialog";
-import { Icon, type Sign } from "./ui/icon";
+import { Icon } from "./ui/icon";
 import { Palette } from "./palette";
 import { shellWords as words } from "./shell.words";
 
 type Name = "chat" | "tools" | "activity" | "tasks" | "schedule" | "approvals" | "settings" | "status";
-export const NAMES: readonly Name[] = ["chat", "tools", "activity", "tasks", "schedule", "approvals", "settings", "status"];
+export const NAMES: readonly Name[] = [
+  "chat",
+  "tools",
+  "activity",
+  "tasks",
+  "schedule",
+  "approvals",
+  "settings",
+  "status",
+];
 const FIRST: readonly Name[] = ["chat", "activity", "approvals", "tools"];
 
 export function Shell({ children }: { children: ComponentChildren }) {
@@ -32,18 +41,39 @@ export function Shell({ children }: { children: ComponentChildren }) {
   });
   return (
     <div class="shell">
-      <a class="skip" href="#main">{t.skip}</a>
+      <a class="skip" href="#main">
+        {t.skip}
+      </a>
       <nav class="rail" aria-label={t.pages}>
-        <a class="brand" href="/chat"><img src="/console/icon.svg" width="26" height="26" alt="" /><span>Toolyard</span></a>
-        {NAMES.map((name) => <Entry key={name} name={name} on={page === name} />)}
-        <a class="entry foot" href="/docs" target="_blank" rel="noopener"><Icon sign="link" /><span>{t.http}</span></a>
+        <a class="brand" href="/chat">
+          <img src="/console/icon.svg" width="26" height="26" alt="" />
+          <span>Toolyard</span>
+        </a>
+        {NAMES.map((name) => (
+          <Entry key={name} name={name} on={page === name} />
+        ))}
+        <a class="entry foot" href="/docs" target="_blank" rel="noopener">
+          <Icon sign="link" />
+          <span>{t.http}</span>
+        </a>
       </nav>
       <TopBar />
       <Banner />
-      <main id="main" tabIndex={-1}>{children}</main>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
       <BottomBar page={page} />
-      <div class="toasts" role="status">{toasts.value.map((one) => <div key={one.id} class={`toast ${one.tone}`}>{one.text}{one.tone === "bad" && <IconButton label={t.dismiss} sign="close" onClick={() => close(one)} />}</div>)}</div>
-      <div class="hush" role="alert">{waiting.value.length > 0 ? t.asks(waiting.value[0]!.tool, waiting.value.length) : ""}</div>
+      <div class="toasts" role="status">
+        {toasts.value.map((one) => (
+          <div key={one.id} class={`toast ${one.tone}`}>
+            {one.text}
+            {one.tone === "bad" && <IconButton label={t.dismiss} sign="close" onClick={() => close(one)} />}
+          </div>
+        ))}
+      </div>
+      <div class="hush" role="alert">
+        {waiting.value.length > 0 ? t.asks(waiting.value[0]!.tool, waiting.value.length) : ""}
+      </div>
       {palette.value && <Palette />}
       {help.value && <Help />}
     </div>
@@ -53,7 +83,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
 function Entry({ name, on, onClick }: { name: Name; on: boolean; onClick?: () => void }) {
   return (
     <a class="entry" href={`/${name}`} aria-current={on ? "page" : undefined} onClick={onClick}>
-      <Icon sign={name as Sign} /><span>{words()[name]}</span>
+      <Icon sign={name} />
+      <span>{words()[name]}</span>
       {name === "approvals" && waiting.value.length > 0 && <b class="badge">{waiting.value.length}</b>}
     </a>
   );
@@ -63,17 +94,52 @@ function TopBar() {
   const t = words();
   const state = link.value.state;
   const wait = Math.max(0, Math.ceil((link.value.retryAt - now.value) / 1000));
-  const said = state === "none" ? t.noEvents : state === "live" ? t.live : state === "connecting" ? t.connecting : navigator.onLine ? t.reconnecting(wait) : t.offline;
+  const said =
+    state === "none"
+      ? t.noEvents
+      : state === "live"
+        ? t.live
+        : state === "connecting"
+          ? t.connecting
+          : navigator.onLine
+            ? t.reconnecting(wait)
+            : t.offline;
   return (
     <header class="top">
-      <span class={`dot ${state}`} title={said}><i aria-hidden="true" /><span class="wide">{said}</span></span>
-      <a class="top-link" href="/activity?state=running" title={t.runningTitle}><Icon sign="activity" size={16} /><span class="tabular">{running.value}</span><span class="wide">{t.running}</span></a>
-      <a class={`top-link${waiting.value.length ? " alert" : ""}`} href="/approvals" title={t.approvals}><Icon sign="approvals" size={16} /><span class="tabular">{waiting.value.length}</span><span class="wide">{t.waiting}</span></a>
+      <span class={`dot ${state}`} title={said}>
+        <i aria-hidden="true" />
+        <span class="wide">{said}</span>
+      </span>
+      <a class="top-link" href="/activity?state=running" title={t.runningTitle}>
+        <Icon sign="activity" size={16} />
+        <span class="tabular">{running.value}</span>
+        <span class="wide">{t.running}</span>
+      </a>
+      <a class={`top-link${waiting.value.length ? " alert" : ""}`} href="/approvals" title={t.approvals}>
+        <Icon sign="approvals" size={16} />
+        <span class="tabular">{waiting.value.length}</span>
+        <span class="wide">{t.waiting}</span>
+      </a>
       <span class="grow" />
-      <button type="button" class="finder" aria-label={t.find} onClick={() => (palette.value = true)}><Icon sign="search" size={15} /><span>{t.find}</span><kbd>Ctrl K</kbd></button>
-      <IconButton label={language.value === "zh" ? "Switch to English" : "切换到中文"} sign="globe" onClick={() => speak(language.value === "zh" ? "en" : "zh")} />
-      <IconButton label={isDark() ? t.toLight : t.toDark} sign={isDark() ? "sun" : "moon"} onClick={() => wear(isDark() ? "light" : "dark")} />
-      <span class="who cut" title={t.signedIn(session.value?.key ?? "")}><Icon sign="key" size={15} /><span class="wide">{session.value?.key}</span></span>
+      <button type="button" class="finder" aria-label={t.find} onClick={() => (palette.value = true)}>
+        <Icon sign="search" size={15} />
+        <span>{t.find}</span>
+        <kbd>Ctrl K</kbd>
+      </button>
+      <IconButton
+        label={language.value === "zh" ? "Switch to English" : "切换到中文"}
+        sign="globe"
+        onClick={() => speak(language.value === "zh" ? "en" : "zh")}
+      />
+      <IconButton
+        label={isDark() ? t.toLight : t.toDark}
+        sign={isDark() ? "sun" : "moon"}
+        onClick={() => wear(isDark() ? "light" : "dark")}
+      />
+      <span class="who cut" title={t.signedIn(session.value?.key ?? "")}>
+        <Icon sign="key" size={15} />
+        <span class="wide">{session.value?.key}</span>
+      </span>
       <IconButton label={t.signOut} sign="power" onClick={signOut} />
     </header>
   );
@@ -87,7 +153,12 @@ async function signOut(): Promise<void> {
 function Banner() {
   const t = words();
   if (link.value.state !== "lost") return null;
-  return <div class="banner" role="status"><Icon sign="warning" size={16} />{t.lost(clockTime(link.value.since))}</div>;
+  return (
+    <div class="banner" role="status">
+      <Icon sign="warning" size={16} />
+      {t.lost(clockTime(link.value.since))}
+    </div>
+  );
 }
 
 function BottomBar({ page }: { page: string }) {
@@ -95,11 +166,26 @@ function BottomBar({ page }: { page: string }) {
   const more = useSignal(false);
   return (
     <nav class="bottom" aria-label={t.pages}>
-      {FIRST.map((name) => <Entry key={name} name={name} on={page === name} />)}
-      <button type="button" class="entry" aria-expanded={more.value} aria-current={!FIRST.includes(page as Name) ? "page" : undefined} onClick={() => (more.value = true)}><Icon sign="more" /><span>{t.more}</span></button>
+      {FIRST.map((name) => (
+        <Entry key={name} name={name} on={page === name} />
+      ))}
+      <button
+        type="button"
+        class="entry"
+        aria-expanded={more.value}
+        aria-current={!FIRST.includes(page as Name) ? "page" : undefined}
+        onClick={() => (more.value = true)}
+      >
+        <Icon sign="more" />
+        <span>{t.more}</span>
+      </button>
       {more.value && (
         <Dialog title={t.more} onClose={() => (more.value = false)}>
-          <div class="more-list">{NAMES.filter((name) => !FIRST.includes(name)).map((name) => <Entry key={name} name={name} on={page === name} onClick={() => (more.value = false)} />)}</div>
+          <div class="more-list">
+            {NAMES.filter((name) => !FIRST.includes(name)).map((name) => (
+              <Entry key={name} name={name} on={page === name} onClick={() => (more.value = false)} />
+            ))}
+          </div>
         </Dialog>
       )}
     </nav>
@@ -108,11 +194,26 @@ function BottomBar({ page }: { page: string }) {
 
 function Help() {
   const t = words();
-  const rows: [string, string][] = [["/", t.keySearch], ["j  k", t.keyMove], ["Enter", t.keyOpen], ["Esc", t.keyClose], ["Ctrl K", t.keyPalette], ["?", t.keyHelp]];
-  for (const [key, path] of Object.entries(PAGES)) rows.push([`g ${key}`, (t as unknown as Record<string, string>)[path.slice(1)]!]);
+  const rows: [string, string][] = [
+    ["/", t.keySearch],
+    ["j  k", t.keyMove],
+    ["Enter", t.keyOpen],
+    ["Esc", t.keyClose],
+    ["Ctrl K", t.keyPalette],
+    ["?", t.keyHelp],
+  ];
+  for (const [key, path] of Object.entries(PAGES))
+    rows.push([`g ${key}`, (t as unknown as Record<string, string>)[path.slice(1)]!]);
   return (
     <Dialog title={t.keys} onClose={() => (help.value = false)}>
-      <dl class="facts">{rows.map(([key, what]) => [<dt key={key}><kbd>{key}</kbd></dt>, <dd key={`${key}d`}>{what}</dd>])}</dl>
+      <dl class="facts">
+        {rows.map(([key, what]) => [
+          <dt key={key}>
+            <kbd>{key}</kbd>
+          </dt>,
+          <dd key={`${key}d`}>{what}</dd>,
+        ])}
+      </dl>
     </Dialog>
   );
 }

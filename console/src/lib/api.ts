@@ -1,8 +1,16 @@
 /** Requests to our own server. A refusal is an ApiError with its code and the id of the request, never a silent null. */
 import { signal } from "@preact/signals";
 
-export interface Session { key: string; scopes: string[]; csrf: string; cursor: number | null }
-export interface Page<T> { data: T[]; next: string | null }
+export interface Session {
+  key: string;
+  scopes: string[];
+  csrf: string;
+  cursor: number | null;
+}
+export interface Page<T> {
+  data: T[];
+  next: string | null;
+}
 
 export class ApiError extends Error {
   constructor(
@@ -23,7 +31,13 @@ export function may(scope: "chat" | "tools" | "approve" | "admin"): boolean {
   return scopes.includes(scope) || scopes.includes("admin");
 }
 
-interface Asked { method?: string; body?: unknown; signal?: AbortSignal; headers?: Record<string, string>; query?: Query }
+interface Asked {
+  method?: string;
+  body?: unknown;
+  signal?: AbortSignal;
+  headers?: Record<string, string>;
+  query?: Query;
+}
 type Query = Record<string, string | number | boolean | null | undefined | readonly string[]>;
 
 export function withQuery(path: string, query: Query = {}): string {
@@ -50,7 +64,13 @@ export async function request(path: string, asked: Asked = {}): Promise<Response
   }
   let response: Response;
   try {
-    response = await fetch(withQuery(path, query), { method, headers, body: sent, signal: stop, credentials: "same-origin" });
+    response = await fetch(withQuery(path, query), {
+      method,
+      headers,
+      body: sent,
+      signal: stop,
+      credentials: "same-origin",
+    });
   } catch (error) {
     if (stop?.aborted) throw error;
     throw new ApiError("The server cannot be reached.", 0, "unreachable", "");
@@ -72,7 +92,13 @@ async function refusal(response: Response): Promise<ApiError> {
   const request = response.headers.get("X-Request-Id") ?? "";
   try {
     const body = (await response.json()) as { error?: { message?: string; code?: string } };
-    return new ApiError(body.error?.message ?? response.statusText, response.status, body.error?.code ?? "", request, body);
+    return new ApiError(
+      body.error?.message ?? response.statusText,
+      response.status,
+      body.error?.code ?? "",
+      request,
+      body,
+    );
   } catch {
     return new ApiError(response.statusText || `HTTP ${response.status}`, response.status, "", request);
   }
@@ -85,5 +111,7 @@ export function signInAgain(): void {
   if (leaving) return;
   leaving = true;
   const here = location.pathname + location.search;
-  location.assign(withQuery("/login", { next: here, lang: document.documentElement.lang.startsWith("zh") ? "zh" : "en" }));
+  location.assign(
+    withQuery("/login", { next: here, lang: document.documentElement.lang.startsWith("zh") ? "zh" : "en" }),
+  );
 }

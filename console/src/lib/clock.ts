@@ -8,8 +8,26 @@ setInterval(() => (tick.value = Date.now()), 1000);
 export const now = computed(() => tick.value);
 
 const words = dictionary(
-  { now: "just now", years: (n: number) => (n === 1 ? "1 year" : `${n} years`), days: (n: number) => `${n} d`, hours: (n: number) => `${n} h`, minutes: (n: number) => `${n} min`, seconds: (n: string) => `${n} s`, ago: (t: string) => `${t} ago`, ahead: (t: string) => `in ${t}` },
-  { now: "刚刚", years: (n: number) => `${n} 年`, days: (n: number) => `${n} 天`, hours: (n: number) => `${n} 小时`, minutes: (n: number) => `${n} 分钟`, seconds: (n: string) => `${n} 秒`, ago: (t: string) => `${t}前`, ahead: (t: string) => `${t}后` },
+  {
+    now: "just now",
+    years: (n: number) => (n === 1 ? "1 year" : `${n} years`),
+    days: (n: number) => `${n} d`,
+    hours: (n: number) => `${n} h`,
+    minutes: (n: number) => `${n} min`,
+    seconds: (n: string) => `${n} s`,
+    ago: (t: string) => `${t} ago`,
+    ahead: (t: string) => `in ${t}`,
+  },
+  {
+    now: "刚刚",
+    years: (n: number) => `${n} 年`,
+    days: (n: number) => `${n} 天`,
+    hours: (n: number) => `${n} 小时`,
+    minutes: (n: number) => `${n} 分钟`,
+    seconds: (n: string) => `${n} 秒`,
+    ago: (t: string) => `${t}前`,
+    ahead: (t: string) => `${t}后`,
+  },
 );
 
 /** `3.4 s`, `2 min 5 s`, `3 h 12 min`, `2 d 4 h`, `40 d`, `1 year 35 d`. */
@@ -21,7 +39,11 @@ export function duration(seconds: number): string {
   if (s < 60) return t.seconds(s < 10 ? s.toFixed(1) : String(Math.floor(s)));
   const whole = Math.floor(s);
   if (whole < 3600) return join(t.minutes(Math.floor(whole / 60)), whole % 60 ? t.seconds(String(whole % 60)) : "");
-  if (whole < 86400) return join(t.hours(Math.floor(whole / 3600)), whole % 3600 >= 60 ? t.minutes(Math.floor((whole % 3600) / 60)) : "");
+  if (whole < 86400)
+    return join(
+      t.hours(Math.floor(whole / 3600)),
+      whole % 3600 >= 60 ? t.minutes(Math.floor((whole % 3600) / 60)) : "",
+    );
   const days = Math.floor(whole / 86400);
   if (days >= 365) return join(t.years(Math.floor(days / 365)), days % 365 ? t.days(days % 365) : "");
   return join(t.days(days), days < 30 && whole % 86400 >= 3600 ? t.hours(Math.floor((whole % 86400) / 3600)) : "");
@@ -50,13 +72,30 @@ function rough(seconds: number): string {
 /** Date, time and offset in the browser's zone, or in another one. The offset stands last in every language. */
 export function absolute(at: number, zone?: string): string {
   const when = new Date(at * 1000);
-  const shape: Intl.DateTimeFormatOptions = { year: "numeric", month: "short", day: "numeric", weekday: "short", hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false, timeZone: zone };
-  const offset = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", timeZone: zone }).formatToParts(when).find((part) => part.type === "timeZoneName");
+  const shape: Intl.DateTimeFormatOptions = {
+    year: "numeric",
+    month: "short",
+    day: "numeric",
+    weekday: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hour12: false,
+    timeZone: zone,
+  };
+  const offset = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", timeZone: zone })
+    .formatToParts(when)
+    .find((part) => part.type === "timeZoneName");
   return `${new Intl.DateTimeFormat(locale(), shape).format(when)} ${offset?.value ?? ""}`;
 }
 
 export function clockTime(ms: number): string {
-  return new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", second: "2-digit", hour12: false }).format(new Date(ms));
+  return new Intl.DateTimeFormat(locale(), {
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    hour12: false,
+  }).format(new Date(ms));
 }
 
 export function bytes(count: number): string {

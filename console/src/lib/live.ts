@@ -4,7 +4,12 @@
 import { signal } from "@preact/signals";
 import { api, may, session } from "./api";
 
-export interface Live { seq: number; type: string; at: number; data: Record<string, unknown> }
+export interface Live {
+  seq: number;
+  type: string;
+  at: number;
+  data: Record<string, unknown>;
+}
 /** `none`: this key may not hear events; pages show what they were told when they were opened. */
 export type Link = { state: "connecting" | "live" | "lost" | "none"; since: number; retryAt: number };
 type Listener = (event: Live) => void;

@@ -1,4 +1,6 @@
 /** Pictures, sounds and films that a result carries as data: never an address, so nothing is fetched. */
+import { toText } from "./text";
+
 export type MediaKind = "image" | "audio" | "video";
 
 const URI = /^data:((?:image\/(?:png|jpeg|gif|webp|avif|bmp))|(?:audio|video)\/[\w.+-]+);base64,[A-Za-z0-9+/]+={0,2}$/;
@@ -12,7 +14,11 @@ export function kindOf(mime: string): MediaKind {
   return mime.startsWith("image/") ? "image" : mime.startsWith("audio/") ? "audio" : "video";
 }
 
-interface Part { image_url?: { url?: unknown }; video_url?: { url?: unknown }; input_audio?: { data?: unknown; format?: unknown } }
+interface Part {
+  image_url?: { url?: unknown };
+  video_url?: { url?: unknown };
+  input_audio?: { data?: unknown; format?: unknown };
+}
 
 /** Media among parts of content, in any form that a part may have: all kinds come as `image_url` from plugins. */
 export function mediaOf(parts: readonly unknown[]): string[] {
@@ -22,5 +28,5 @@ export function mediaOf(parts: readonly unknown[]): string[] {
 function uriOf(part: Part): string {
   const audio = part.input_audio;
   if (audio) return `data:audio/${audio.format === "mp3" ? "mpeg" : String(audio.format)};base64,${String(audio.data)}`;
-  return String(part.image_url?.url ?? part.video_url?.url ?? "");
+  return toText(part.image_url?.url ?? part.video_url?.url);
 }

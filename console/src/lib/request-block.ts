@@ -7,14 +7,17 @@ const SPECIAL = new Set(["tool_name", "archery", "ink", "river", "timely_contact
 const NOT_PLAIN = /[「{][始末]|TOOL_REQUEST/;
 const ESCAPED = /(<<<\[(?:END_)?TOOL_REQUEST)((?:_ESCAPE)+)(\]>>>)|(「[始末])((?:ESCAPE)+)(」)/g;
 // What the server's `strip` takes away, which is not quite what `trim` does.
-const BLANK_END = /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
+const BLANK_END =
+  // eslint-disable-next-line no-control-regex -- it takes these controls away as well
+  /^[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]$/;
 
 /** The block that calls `tool`; throws when a name cannot stand in one. Every value can: what is no text is written as JSON. */
 export function formatRequest(tool: string, args: Readonly<Record<string, Argument>>): string {
   if (!tool.trim()) throw new Error("a request needs the name of a tool");
   const fields: [string, string][] = [["tool_name", tool]];
   for (const [name, value] of Object.entries(args)) {
-    if (!NAME.test(name)) throw new Error(`'${name}' is not a name that a request can carry: use letters, digits, '_', '-' and '.'`);
+    if (!NAME.test(name))
+      throw new Error(`'${name}' is not a name that a request can carry: use letters, digits, '_', '-' and '.'`);
     if (SPECIAL.has(name) || name.startsWith("__")) throw new Error(`'${name}' means something else in a request`);
     fields.push([name, typeof value === "string" ? value : (JSON.stringify(value) ?? "")]);
   }
@@ -29,5 +32,9 @@ function written(text: string): string {
 
 /** Marks with an ESCAPE get one more, so that none of them ends the value; plain ones stay. */
 function escaped(text: string): string {
-  return text.replace(ESCAPED, (_, open?: string, words?: string, close?: string, mark?: string, escapes?: string, end?: string) => (open ? `${open}${words}_ESCAPE${close}` : `${mark}${escapes}ESCAPE${end}`));
+  return text.replace(
+    ESCAPED,
+    (_, open?: string, words?: string, close?: string, mark?: string, escapes?: string, end?: string) =>
+      open ? `${open}${words}_ESCAPE${close}` : `${mark}${escapes}ESCAPE${end}`,
+  );
 }

@@ -4,106 +4,201 @@ import { useSignal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
 import { api, type ApiError, type Page } from "./api";
 import { hear, reconnections } from "./live";
+import { useEvent } from "./use-event";
 
 export type State = "loading" | "ready" | "fault";
-export interface Thing<T> { state: State; value: T | null; error: ApiError | null; reload: () => void; put: (value: T) => void }
+export interface Thing<T> {
+  state: State;
+  value: T | null;
+  error: ApiError | null;
+  reload: () => void;
+  put: (value: T) => void;
+}
 
 /** One thing at `path` (null: none yet), loaded again when an event of `topics` comes that `concerns` it. */
-export function useThing<T>(path: string | null, topics: readonly string[] = [], concerns: (data: Record<string, unknown>) => boolean = () => true): Thing<T> {
-  const held = useSignal<{ path: string | null; state: State; value: T | null; error: ApiError | null }>({ path, state: "loading", value: null, error: null });
+export function useThing<T>(
+  path: string | null,
+  topics: readonly string[] = [],
+  concerns: (data: Record<string, unknown>) => boolean = () => true,
+): Thing<T> {
+  const held = useSignal<{ path: string | null; state: State; value: T | null; error: ApiError | null }>({
+    path,
+    state: "loading",
+    value: null,
+    error: null,
+  });
   const stop = useRef<AbortController | null>(null);
   const load = useCallback(async () => {
     stop.current?.abort();
     if (path === null) return;
     const ours = (stop.current = new AbortController());
-    if (held.peek().path !== path || held.peek().value === null) held.value = { path, state: "loading", value: held.peek().path === path ? held.peek().value : null, error: null };
+    if (held.peek().path !== path || held.peek().value === null)
+      held.value = { path, state: "loading", value: held.peek().path === path ? held.peek().value : null, error: null };
     await api<T>(path, { signal: ours.signal }).then(
-      (value) => { if (!ours.signal.aborted) held.value = { path, state: "ready", value, error: null }; },
-      (error: ApiError) => { if (!ours.signal.aborted) held.value = { path, state: "fault", value: held.peek().value, error }; },
+      (value) => {
+        if (!ours.signal.aborted) held.value = { path, state: "ready", value, error: null };
+      },
+      (error: ApiError) => {
+        if (!ours.signal.aborted) held.value = { path, state: "fault", value: held.peek().value, error };
+      },
     );
-  }, [path]);
+  }, [held, path]);
   useEffect(() => {
     void load();
     return () => stop.current?.abort();
   }, [load]);
   const later = useSoon(load);
-  const latest = useRef(concerns);
-  latest.current = concerns;
-  useEffect(() => (topics.length ? hear(topics, (event) => { if (event.type === "gap" || latest.current(event.data)) later(); }) : undefined), [later, topics.join()]);
-  const seen = useRef(reconnections.value);
-  useEffect(() => { if (seen.current !== reconnections.value) { seen.current = reconnections.value; void load(); } }, [reconnections.value]);
+  const isConcerned = useEvent(concerns);
+  const heard = useTopics(topics);
+  useEffect(
+    () =>
+      heard.length
+        ? hear(heard, (event) => {
+            if (event.type === "gap" || isConcerned(event.data)) later();
+          })
+        : undefined,
+    [heard, isConcerned, later],
+  );
+  const connection = reconnections.value;
+  const seen = useRef(connection);
+  useEffect(() => {
+    if (seen.current !== connection) {
+      seen.current = connection;
+      void load();
+    }
+  }, [connection, load]);
+  const reload = useCallback(() => void load(), [load]);
   const now = held.value.path === path ? held.value : { state: "loading" as State, value: null, error: null };
-  return { state: now.state, value: now.value, error: now.error, reload: () => void load(), put: (value) => { stop.current?.abort(); held.value = { path, state: "ready", value, error: null }; } };
+  return {
+    state: now.state,
+    value: now.value,
+    error: now.error,
+    reload,
+    put: (value) => {
+      stop.current?.abort();
+      held.value = { path, state: "ready", value, error: null };
+    },
+  };
 }
 
-export interface Row { id: string }
+export interface Row {
+  id: string;
+}
+interface Held<T> {
+  path: string;
+  state: State;
+  rows: T[];
+  error: ApiError | null;
+  next: string | null;
+  busy: boolean;
+}
 export interface Records<T> {
-  state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean; unseen: number; paused: boolean;
-  more: () => void; reload: () => void; pause: (on: boolean) => void; put: (row: T) => void; drop: (id: string) => void;
+  state: State;
+  rows: T[];
+  error: ApiError | null;
+  next: string | null;
+  busy: boolean;
+  unseen: number;
+  paused: boolean;
+  more: () => void;
+  reload: () => void;
+  pause: (on: boolean) => void;
+  put: (row: T) => void;
+  drop: (id: string) => void;
 }
 
 /** A list, newest first. Events of `topics` bring its changes in, at most three times a second; while paused they are
  * only counted (those that `counts` says belong here), nothing moves, and nothing is lost: going on loads them. `one` is the path of
  * a single row, for rows further down. */
-export function useRecords<T extends Row>(path: string, topics: readonly string[], one?: (id: string) => string, counts: (data: Record<string, unknown>) => boolean = () => true): Records<T> {
-  type Held = { path: string; state: State; rows: T[]; error: ApiError | null; next: string | null; busy: boolean };
-  const empty = (): Held => ({ path, state: "loading", rows: [], error: null, next: null, busy: false });
-  const held = useSignal<Held>(empty());
+export function useRecords<T extends Row>(
+  path: string,
+  topics: readonly string[],
+  one?: (id: string) => string,
+  counts: (data: Record<string, unknown>) => boolean = () => true,
+): Records<T> {
+  const held = useSignal<Held<T>>(noRows(path));
   const paused = useSignal(false);
   const unseen = useSignal(0);
   const missed = useRef(new Set<string>());
   const changed = useRef(new Map<string, Record<string, unknown>>()); // not yet read, with what the event said
   const stop = useRef<AbortController | null>(null);
-  const latest = useRef(counts);
-  latest.current = counts;
+  const belongs = useEvent(counts);
+  const pathOf = useEvent((id: string) => one?.(id) ?? null);
 
-  const load = useCallback(async (fresh: boolean) => {
-    stop.current?.abort();
-    const ours = (stop.current = new AbortController());
-    if (fresh) held.value = empty();
-    const ids = [...changed.current.keys()];
-    await api<Page<T>>(path, { signal: ours.signal }).then(async (page) => {
-      if (ours.signal.aborted) return;
-      for (const id of ids) changed.current.delete(id);
-      const before = fresh ? [] : held.peek().rows;
-      const got = new Map(page.data.map((row) => [row.id, row]));
-      // Where little of the page was known, rows between it and ours may be missing, also some that were being written
-      // when ours were read: begin anew from the page.
-      const met = before.filter((row) => got.has(row.id)).length;
-      const joins = met > 0 && met >= Math.min(EDGE, before.length, page.data.length / 2);
-      const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page)) : [];
-      held.value = { path, state: "ready", rows: [...page.data, ...further], error: null, next: further.length ? held.peek().next : page.next, busy: false };
-      if (one) for (const id of ids.filter((id) => !got.has(id) && further.some((row) => row.id === id)).slice(0, 20)) {
-        const row = await api<T>(one(id), { signal: ours.signal }).catch(() => null);
-        if (row && !ours.signal.aborted) held.value = { ...held.peek(), rows: held.peek().rows.map((old) => (old.id === id ? row : old)) };
-      }
-    }, (error: ApiError) => {
-      if (!ours.signal.aborted) held.value = { ...held.peek(), path, state: "fault", error, busy: false };
-    });
-  }, [path]);
+  const load = useCallback(
+    async (fresh: boolean) => {
+      stop.current?.abort();
+      const ours = (stop.current = new AbortController());
+      if (fresh) held.value = noRows(path);
+      const ids = [...changed.current.keys()];
+      await api<Page<T>>(path, { signal: ours.signal }).then(
+        async (page) => {
+          if (ours.signal.aborted) return;
+          for (const id of ids) changed.current.delete(id);
+          const before = fresh ? [] : held.peek().rows;
+          const got = new Map(page.data.map((row) => [row.id, row]));
+          // Where little of the page was known, rows between it and ours may be missing, also some that were being written
+          // when ours were read: begin anew from the page.
+          const met = before.filter((row) => got.has(row.id)).length;
+          const joins = met > 0 && met >= Math.min(EDGE, before.length, page.data.length / 2);
+          const further = joins ? before.filter((row) => !got.has(row.id) && isBelow(row, page)) : [];
+          held.value = {
+            path,
+            state: "ready",
+            rows: [...page.data, ...further],
+            error: null,
+            next: further.length ? held.peek().next : page.next,
+            busy: false,
+          };
+          for (const id of ids.filter((id) => !got.has(id) && further.some((row) => row.id === id)).slice(0, 20)) {
+            const place = pathOf(id);
+            if (place === null) break;
+            const row = await api<T>(place, { signal: ours.signal }).catch(() => null);
+            if (row && !ours.signal.aborted)
+              held.value = { ...held.peek(), rows: held.peek().rows.map((old) => (old.id === id ? row : old)) };
+          }
+        },
+        (error: ApiError) => {
+          if (!ours.signal.aborted) held.value = { ...held.peek(), path, state: "fault", error, busy: false };
+        },
+      );
+    },
+    [held, path, pathOf],
+  );
 
   useEffect(() => {
     missed.current.clear();
     unseen.value = 0;
     void load(true);
     return () => stop.current?.abort();
-  }, [load]);
-  const later = useSoon(async () => { if (!paused.peek()) await load(false); });
-  const count = (id: string, data: Record<string, unknown>) => {
-    if (latest.current(data) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
-  };
-  useEffect(() => hear(topics, (event) => {
-    const id = typeof event.data.id === "string" ? event.data.id : "";
-    if (id) changed.current.set(id, event.data);
-    if (!paused.peek()) return later();
-    if (id) count(id, event.data);
-  }), [later, topics.join()]);
-  const seen = useRef(reconnections.value);
+  }, [load, unseen]);
+  const later = useSoon(async () => {
+    if (!paused.peek()) await load(false);
+  });
+  const count = useCallback(
+    (id: string, data: Record<string, unknown>) => {
+      if (belongs(data) && !held.peek().rows.some((row) => row.id === id)) unseen.value = missed.current.add(id).size;
+    },
+    [belongs, held, unseen],
+  );
+  const heard = useTopics(topics);
+  useEffect(
+    () =>
+      hear(heard, (event) => {
+        const id = typeof event.data.id === "string" ? event.data.id : "";
+        if (id) changed.current.set(id, event.data);
+        if (!paused.peek()) return later();
+        if (id) count(id, event.data);
+      }),
+    [count, heard, later, paused],
+  );
+  const connection = reconnections.value;
+  const seen = useRef(connection);
   useEffect(() => {
-    if (seen.current === reconnections.value) return;
-    seen.current = reconnections.value;
+    if (seen.current === connection) return;
+    seen.current = connection;
     if (!paused.peek()) void load(false);
-  }, [reconnections.value]);
+  }, [connection, load, paused]);
 
   const more = useCallback(() => {
     const { next, busy } = held.peek();
@@ -115,15 +210,30 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
         // The list began anew meanwhile: these rows belong further down than it reaches.
         if (held.peek().next !== next) return void (held.value = { ...held.peek(), busy: false });
         const known = new Set(held.peek().rows.map((row) => row.id));
-        held.value = { ...held.peek(), rows: [...held.peek().rows, ...page.data.filter((row) => !known.has(row.id))], next: page.next, busy: false };
+        held.value = {
+          ...held.peek(),
+          rows: [...held.peek().rows, ...page.data.filter((row) => !known.has(row.id))],
+          next: page.next,
+          busy: false,
+        };
       },
-      (error: ApiError) => { if (held.peek().path === path) held.value = { ...held.peek(), error, busy: false }; },
+      (error: ApiError) => {
+        if (held.peek().path === path) held.value = { ...held.peek(), error, busy: false };
+      },
     );
-  }, [path]);
+  }, [held, path]);
+  const reload = useCallback(
+    () => void load(held.peek().path !== path || held.peek().rows.length === 0),
+    [held, load, path],
+  );
 
-  const shown = held.value.path === path ? held.value : empty();
+  const shown = held.value.path === path ? held.value : noRows<T>(path);
   return {
-    ...shown, paused: paused.value, unseen: unseen.value, more, reload: () => void load(shown.rows.length === 0),
+    ...shown,
+    paused: paused.value,
+    unseen: unseen.value,
+    more,
+    reload,
     pause: (on) => {
       paused.value = on;
       if (on) {
@@ -135,14 +245,35 @@ export function useRecords<T extends Row>(path: string, topics: readonly string[
         void load(false);
       }
     },
-    put: (row) => (held.value = { ...held.peek(), rows: held.peek().rows.some((old) => old.id === row.id) ? held.peek().rows.map((old) => (old.id === row.id ? row : old)) : [row, ...held.peek().rows] }),
+    put: (row) =>
+      (held.value = {
+        ...held.peek(),
+        rows: held.peek().rows.some((old) => old.id === row.id)
+          ? held.peek().rows.map((old) => (old.id === row.id ? row : old))
+          : [row, ...held.peek().rows],
+      }),
     drop: (id) => (held.value = { ...held.peek(), rows: held.peek().rows.filter((row) => row.id !== id) }),
   };
 }
 
+function noRows<T>(path: string): Held<T> {
+  return { path, state: "loading", rows: [], error: null, next: null, busy: false };
+}
+
+/** The same list for as long as it has the same topics: pages write theirs anew at every render. */
+function useTopics(topics: readonly string[]): readonly string[] {
+  const key = topics.join();
+  return useMemo(() => (key ? key.split(",") : []), [key]);
+}
+
 /** Whether a row we have belongs under the page just read: it is older than the last of it. */
 function isBelow(row: object, page: Page<object>): boolean {
-  const age = (one: object | undefined) => Number((one as { started?: number; created?: number } | undefined)?.started ?? (one as { created?: number } | undefined)?.created ?? 0);
+  const age = (one: object | undefined) =>
+    Number(
+      (one as { started?: number; created?: number } | undefined)?.started ??
+        (one as { created?: number } | undefined)?.created ??
+        0,
+    );
   return page.next !== null && age(row) <= age(page.data[page.data.length - 1]);
 }
 
@@ -158,7 +289,13 @@ function useSoon(run: () => Promise<void>): () => void {
   const latest = useRef(run);
   latest.current = run;
   const timer = useRef(0);
-  useEffect(() => () => { clearTimeout(timer.current); timer.current = -1; }, []);
+  useEffect(
+    () => () => {
+      clearTimeout(timer.current);
+      timer.current = -1;
+    },
+    [],
+  );
   return useMemo(() => {
     let runs = false;
     let again = false;

@@ -1,5 +1,6 @@
 /** The address is the state: the page, what is open and every filter, so that reload, back and forward keep them. */
 import { computed, signal } from "@preact/signals";
+import { decodePart } from "./uri";
 
 const here = () => location.pathname + location.search;
 const address = signal(here());
@@ -7,18 +8,9 @@ addEventListener("popstate", () => (address.value = here()));
 
 export const place = computed(() => {
   const [path = "/", search = ""] = address.value.split("?");
-  const steps = path.split("/").filter(Boolean).map(decoded);
+  const steps = path.split("/").filter(Boolean).map(decodePart);
   return { page: steps[0] ?? "chat", name: steps.slice(1).join("/"), query: new URLSearchParams(search) };
 });
-
-/** An address that somebody cut in the middle of a sign is shown as it is. */
-function decoded(step: string): string {
-  try {
-    return decodeURIComponent(step);
-  } catch {
-    return step;
-  }
-}
 
 export function go(to: string, replace = false): void {
   if (to === address.value) return;

@@ -5,11 +5,22 @@ import { go } from "./router";
 
 export const palette = signal(false);
 export const help = signal(false);
-export const PAGES: Record<string, string> = { c: "/chat", t: "/tools", a: "/activity", k: "/tasks", s: "/schedule", p: "/approvals", e: "/settings", u: "/status" };
+export const PAGES: Record<string, string> = {
+  c: "/chat",
+  t: "/tools",
+  a: "/activity",
+  k: "/tasks",
+  s: "/schedule",
+  p: "/approvals",
+  e: "/settings",
+  u: "/status",
+};
 let afterG = 0;
 
 export function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
 export function listen(): void {
@@ -19,7 +30,14 @@ export function listen(): void {
       palette.value = !palette.value;
       return;
     }
-    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || document.querySelector("dialog[open]")) return;
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      isTyping(event.target) ||
+      document.querySelector("dialog[open]")
+    )
+      return;
     if (Date.now() - afterG < 1200 && PAGES[event.key]) {
       afterG = 0;
       event.preventDefault();
@@ -29,7 +47,10 @@ export function listen(): void {
     else if (event.key === "?") help.value = true;
     else if (event.key === "/") {
       const field = document.querySelector<HTMLElement>("[data-search]");
-      if (field) { event.preventDefault(); field.focus(); }
+      if (field) {
+        event.preventDefault();
+        field.focus();
+      }
     } else if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
   });
 }

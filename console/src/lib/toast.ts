@@ -2,7 +2,11 @@
  * be the only copy. */
 import { signal } from "@preact/signals";
 
-export interface Toast { id: number; text: string; tone: "good" | "bad" | "plain" }
+export interface Toast {
+  id: number;
+  text: string;
+  tone: "good" | "bad" | "plain";
+}
 export const toasts = signal<readonly Toast[]>([]);
 let count = 0;
 

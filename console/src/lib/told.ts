@@ -5,8 +5,14 @@ import { language } from "./language";
 import chinese from "./told.zh.json";
 
 /** `given` is what was put in: a name, a path, a word of somebody else. */
-export interface Piece { text: string; given: boolean }
-interface Shape { parts: readonly string[]; zh: string }
+export interface Piece {
+  text: string;
+  given: boolean;
+}
+interface Shape {
+  parts: readonly string[];
+  zh: string;
+}
 
 /** No sentence of the server is longer; looking for one in a long text would take long. */
 const LONGEST = 2000;
@@ -21,7 +27,8 @@ function all(): readonly Shape[] {
 
 /** What stands between the parts, each as short as can be; null when the text is not of this shape. In linear time. */
 function between(parts: readonly string[], text: string): string[] | null {
-  const first = parts[0]!, last = parts.at(-1)!;
+  const first = parts[0]!,
+    last = parts.at(-1)!;
   if (parts.length === 1) return text === first ? [] : null;
   if (!text.startsWith(first) || !text.endsWith(last)) return null;
   const found: string[] = [];
@@ -43,9 +50,14 @@ export function told(text: string): Piece[] | null {
     const found = between(shape.parts, asked);
     if (!found) continue;
     const values = found.map((value) => told(value) ?? [{ text: value, given: true }]);
-    if (language.value === "zh") return shape.zh.split(/(\{\d\})/).flatMap((part) => values[Number(/^\{(\d)\}$/.exec(part)?.[1] ?? -1)] ?? own(part));
+    if (language.value === "zh")
+      return shape.zh
+        .split(/(\{\d\})/)
+        .flatMap((part) => values[Number(/^\{(\d)\}$/.exec(part)?.[1] ?? -1)] ?? own(part));
     const english = shape.parts.flatMap((part, at) => [...own(part), ...(values[at] ?? [])]);
-    return language.value === "pseudo" ? english.map((one) => (one.given ? one : { ...one, text: `${one.text} xx ` })) : english;
+    return language.value === "pseudo"
+      ? english.map((one) => (one.given ? one : { ...one, text: `${one.text} xx ` }))
+      : english;
   }
   const bare = /[^.]\.$/.test(asked) ? told(asked.slice(0, -1)) : null;
   return bare && [...bare, ...own(language.value === "zh" ? "。" : ".")];

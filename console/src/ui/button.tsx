@@ -6,45 +6,110 @@ import { toast } from "../lib/toast";
 import { dictionary } from "../lib/language";
 import { Icon, type Sign } from "./icon";
 
-const words = dictionary({ copy: "Copy", copied: "Copied", failed: "That did not work" }, { copy: "复制", copied: "已复制", failed: "没有成功" });
+const words = dictionary(
+  { copy: "Copy", copied: "Copied", failed: "That did not work" },
+  { copy: "复制", copied: "已复制", failed: "没有成功" },
+);
 
-interface Common { onClick?: (event: MouseEvent) => unknown; disabled?: boolean; kind?: "primary" | "plain" | "danger" | "quiet"; sign?: Sign; type?: "button" | "submit"; pressed?: boolean; inner?: Ref<HTMLButtonElement> }
+interface Common {
+  onClick?: (event: MouseEvent) => unknown;
+  disabled?: boolean;
+  kind?: "primary" | "plain" | "danger" | "quiet";
+  sign?: Sign;
+  type?: "button" | "submit";
+  pressed?: boolean;
+  inner?: Ref<HTMLButtonElement>;
+}
 
 /** A press may return a promise: the button is busy until it ends, and a failure is told by `onFault`, else by a toast. */
-export function Button({ children, onClick, disabled, kind = "plain", sign, type = "button", pressed, title, onFault, inner }: Common & { children: ComponentChildren; title?: string; onFault?: (error: unknown) => void }) {
+export function Button({
+  children,
+  onClick,
+  disabled,
+  kind = "plain",
+  sign,
+  type = "button",
+  pressed,
+  title,
+  onFault,
+  inner,
+}: Common & { children: ComponentChildren; title?: string; onFault?: (error: unknown) => void }) {
   const busy = useSignal(false);
   return (
-    <button ref={inner} type={type} class={`button ${kind}`} disabled={disabled || busy.value} aria-busy={busy.value || undefined} aria-pressed={pressed} title={title} onClick={(event) => press(event, onClick, busy, onFault)}>
+    <button
+      ref={inner}
+      type={type}
+      class={`button ${kind}`}
+      disabled={disabled || busy.value}
+      aria-busy={busy.value || undefined}
+      aria-pressed={pressed}
+      title={title}
+      onClick={(event) => void press(event, onClick, busy, onFault)}
+    >
       {sign && <Icon sign={sign} size={16} />}
       <span>{children}</span>
     </button>
   );
 }
 
-export function IconButton({ label, sign, onClick, disabled, kind = "quiet", pressed, inner }: Common & { label: string; sign: Sign }) {
+export function IconButton({
+  label,
+  sign,
+  onClick,
+  disabled,
+  kind = "quiet",
+  pressed,
+  inner,
+}: Common & { label: string; sign: Sign }) {
   const busy = useSignal(false);
   return (
-    <button ref={inner} type="button" class={`button icon-only ${kind}`} aria-label={label} title={label} disabled={disabled || busy.value} aria-pressed={pressed} onClick={(event) => press(event, onClick, busy)}>
+    <button
+      ref={inner}
+      type="button"
+      class={`button icon-only ${kind}`}
+      aria-label={label}
+      title={label}
+      disabled={disabled || busy.value}
+      aria-pressed={pressed}
+      onClick={(event) => void press(event, onClick, busy)}
+    >
       <Icon sign={sign} />
     </button>
   );
 }
 
-async function press(event: MouseEvent, run: Common["onClick"], busy: { value: boolean }, onFault?: (error: unknown) => void): Promise<void> {
-  const came = run?.(event);
-  if (!(came instanceof Promise)) return;
-  busy.value = true;
+async function press(
+  event: MouseEvent,
+  run: Common["onClick"],
+  busy: { value: boolean },
+  onFault: (error: unknown) => void = toastError,
+): Promise<void> {
   try {
+    const came = run?.(event);
+    if (!(came instanceof Promise)) return;
+    busy.value = true;
     await came;
   } catch (error) {
-    if (onFault) onFault(error);
-    else toast(error instanceof ApiError ? error.message : words().failed, "bad");
+    onFault(error);
   } finally {
     busy.value = false;
   }
 }
 
-export function CopyButton({ text, label, short = true }: { text: string | (() => string | Promise<string>); label?: string; short?: boolean }) {
+/** Tell by a toast that something a person asked for has failed. */
+export function toastError(error: unknown): void {
+  toast(error instanceof ApiError ? error.message : words().failed, "bad");
+}
+
+export function CopyButton({
+  text,
+  label,
+  short = true,
+}: {
+  text: string | (() => string | Promise<string>);
+  label?: string;
+  short?: boolean;
+}) {
   const done = useSignal(false);
   const copy = async () => {
     await navigator.clipboard.writeText(typeof text === "string" ? text : await text());
@@ -52,5 +117,11 @@ export function CopyButton({ text, label, short = true }: { text: string | (() =
     setTimeout(() => (done.value = false), 1600);
   };
   const name = done.value ? words().copied : (label ?? words().copy);
-  return short ? <IconButton label={name} sign={done.value ? "check" : "copy"} onClick={copy} /> : <Button kind="quiet" sign={done.value ? "check" : "copy"} onClick={copy}>{name}</Button>;
+  return short ? (
+    <IconButton label={name} sign={done.value ? "check" : "copy"} onClick={copy} />
+  ) : (
+    <Button kind="quiet" sign={done.value ? "check" : "copy"} onClick={copy}>
+      {name}
+    </Button>
+  );
 }

@@ -5,8 +5,15 @@ import { CopyButton } from "./button";
 export function Code({ text, label, tall = false }: { text: string; label?: string; tall?: boolean }) {
   return (
     <div class={`code${tall ? " tall" : ""}`}>
-      <div class="code-head"><span class="faint cut" title={label}>{label}</span><CopyButton text={text} /></div>
-      <pre tabIndex={0} aria-label={label}>{visible(text)}</pre>
+      <div class="code-head">
+        <span class="faint cut" title={label}>
+          {label}
+        </span>
+        <CopyButton text={text} />
+      </div>
+      <pre tabIndex={0} aria-label={label}>
+        {visible(text)}
+      </pre>
     </div>
   );
 }
@@ -15,8 +22,15 @@ export function Json({ value, label }: { value: unknown; label?: string }) {
   const text = typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
   return (
     <div class="code">
-      <div class="code-head"><span class="faint cut" title={label}>{label}</span><CopyButton text={text} /></div>
-      <pre tabIndex={0} aria-label={label}>{pretty(value)}</pre>
+      <div class="code-head">
+        <span class="faint cut" title={label}>
+          {label}
+        </span>
+        <CopyButton text={text} />
+      </div>
+      <pre tabIndex={0} aria-label={label}>
+        {pretty(value)}
+      </pre>
     </div>
   );
 }

@@ -6,7 +6,23 @@ import { IconButton } from "./button";
 
 const words = dictionary({ close: "Close" }, { close: "关闭" });
 
-export function Dialog({ title, onClose, children, side = false, footer, head, given = false }: { title: string; given?: boolean; onClose: () => void; children: ComponentChildren; side?: boolean; footer?: ComponentChildren; head?: ComponentChildren }) {
+export function Dialog({
+  title,
+  onClose,
+  children,
+  side = false,
+  footer,
+  head,
+  given = false,
+}: {
+  title: string;
+  given?: boolean;
+  onClose: () => void;
+  children: ComponentChildren;
+  side?: boolean;
+  footer?: ComponentChildren;
+  head?: ComponentChildren;
+}) {
   const box = useRef<HTMLDialogElement>(null);
   const name = useId();
   useEffect(() => {
@@ -15,9 +31,26 @@ export function Dialog({ title, onClose, children, side = false, footer, head, g
     return () => before?.focus?.();
   }, []);
   return (
-    <dialog ref={box} class={side ? "side" : "centre"} aria-labelledby={name} onCancel={(event) => { event.preventDefault(); onClose(); }} onClick={(event) => { if (event.target === box.current) onClose(); }}>
+    <dialog
+      ref={box}
+      class={side ? "side" : "centre"}
+      aria-labelledby={name}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+      onClick={(event) => {
+        if (event.target === box.current) onClose();
+      }}
+    >
       <div class="sheet">
-        <header><h2 id={name} class="grow cut" title={title} data-given={given || undefined}>{title}</h2>{head}<IconButton label={words().close} sign="close" onClick={onClose} /></header>
+        <header>
+          <h2 id={name} class="grow cut" title={title} data-given={given || undefined}>
+            {title}
+          </h2>
+          {head}
+          <IconButton label={words().close} sign="close" onClick={onClose} />
+        </header>
         <div class="body">{children}</div>
         {footer && <footer>{footer}</footer>}
       </div>

@@ -5,7 +5,13 @@ import { CopyButton } from "./button";
 export function Handle({ text, href }: { text: string; href?: string }) {
   return (
     <span class="handle">
-      {href ? <a class="mono" data-given href={href}>{visible(text)}</a> : <code>{visible(text)}</code>}
+      {href ? (
+        <a class="mono" data-given href={href}>
+          {visible(text)}
+        </a>
+      ) : (
+        <code>{visible(text)}</code>
+      )}
       <CopyButton text={text} />
     </span>
   );

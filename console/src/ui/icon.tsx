@@ -1,19 +1,72 @@
 /** Drawn signs, one stroke each, in the colour of the text beside them. */
 const SIGNS = {
-  chat: "M4 5h16v11H9l-5 4z", tools: "M14 6a4 4 0 0 0-5 5l-6 6 3 3 6-6a4 4 0 0 0 5-5l-3 3-3-3z", activity: "M3 12h4l3-8 4 16 3-8h4",
-  tasks: "M4 6l2 2 3-3M4 13l2 2 3-3M4 20l2 1M12 7h8M12 14h8M12 20h8", schedule: "M4 6h16v14H4zM4 10h16M8 3v4M16 3v4", approvals: "M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6zM8.5 12l2.5 2.5 4.5-5",
-  settings: "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4M16 7h.01", status: "M5 19V9M12 19V5M19 19v-6", more: "M5 11.4v1.2M12 11.4v1.2M19 11.4v1.2M4.4 12h1.2M11.4 12h1.2M18.4 12h1.2", search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13M20 20l-4.8-4.8",
-  copy: "M9 9h11v11H9zM5 15H4V4h11v1", check: "M4 12l5 5L20 6", close: "M5 5l14 14M19 5L5 19", stop: "M6 6h12v12H6z", play: "M7 4l13 8-13 8z", pause: "M8 5v14M16 5v14", retry: "M20 11a8 8 0 1 0-2 6M20 5v6h-6",
-  undo: "M9 7L4 12l5 5M4 12h10a6 6 0 0 1 6 6v1", down: "M6 9l6 6 6-6", right: "M9 6l6 6-6 6", left: "M15 6l-6 6 6 6", plus: "M12 5v14M5 12h14", trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13", edit: "M4 20l1-5L16 4l4 4L9 19z", download: "M12 4v11M7 11l5 5 5-5M4 20h16",
-  send: "M4 12l16-8-6 16-3-6z", attach: "M20 11l-8.5 8.5a5 5 0 0 1-7-7L13 4a3.5 3.5 0 0 1 5 5l-8.5 8.5a2 2 0 0 1-3-3L14 7", star: "M12 4l2.4 5.2 5.6.6-4.2 3.8 1.2 5.6L12 16.3 7 19.2l1.2-5.6L4 9.8l5.6-.6z", warning: "M12 4l9 16H3zM12 10v4M12 17h.01", error: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v6M12 16h.01", info: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 11v6M12 7.5h.01",
-  sun: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.5 1.5M17.5 17.5L19 19M5 19l1.5-1.5M17.5 6.5L19 5", moon: "M20 14A8 8 0 0 1 10 4a8 8 0 1 0 10 10", globe: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18", key: "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12.2L20 3M16.5 6.5L19.5 9.5", thinking: "M12 4a6 6 0 0 0-3.5 11v3h7v-3A6 6 0 0 0 12 4M10 21h4",
-  panel: "M3 5h18v14H3zM9.5 5v14M6 9h.5M6 12h.5", file: "M6 3h8l4 4v14H6zM14 3v4h4", folder: "M3 6h6l2 2h10v11H3z", plug: "M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4", expand: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5", wrap: "M4 6h16M4 12h13a3 3 0 0 1 0 6h-4M15 15l-2 3 2 3M4 18h5", link: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1", sound: "M4 9v6h4l5 4V5L8 9zM16.5 9a4 4 0 0 1 0 6M19 6.5a8 8 0 0 1 0 11", bell: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4", power: "M12 3v9M7 6a8 8 0 1 0 10 0", clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3 3", eye: "M2 12s4-7 10-7 10 7 10 7-4 7-10 7S2 12 2 12M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6", duplicate: "M8 8h12v12H8zM4 16V4h12", keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
+  chat: "M4 5h16v11H9l-5 4z",
+  tools: "M14 6a4 4 0 0 0-5 5l-6 6 3 3 6-6a4 4 0 0 0 5-5l-3 3-3-3z",
+  activity: "M3 12h4l3-8 4 16 3-8h4",
+  tasks: "M4 6l2 2 3-3M4 13l2 2 3-3M4 20l2 1M12 7h8M12 14h8M12 20h8",
+  schedule: "M4 6h16v14H4zM4 10h16M8 3v4M16 3v4",
+  approvals: "M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6zM8.5 12l2.5 2.5 4.5-5",
+  settings: "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4M16 7h.01",
+  status: "M5 19V9M12 19V5M19 19v-6",
+  more: "M5 11.4v1.2M12 11.4v1.2M19 11.4v1.2M4.4 12h1.2M11.4 12h1.2M18.4 12h1.2",
+  search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13M20 20l-4.8-4.8",
+  copy: "M9 9h11v11H9zM5 15H4V4h11v1",
+  check: "M4 12l5 5L20 6",
+  close: "M5 5l14 14M19 5L5 19",
+  stop: "M6 6h12v12H6z",
+  play: "M7 4l13 8-13 8z",
+  pause: "M8 5v14M16 5v14",
+  retry: "M20 11a8 8 0 1 0-2 6M20 5v6h-6",
+  undo: "M9 7L4 12l5 5M4 12h10a6 6 0 0 1 6 6v1",
+  down: "M6 9l6 6 6-6",
+  right: "M9 6l6 6-6 6",
+  left: "M15 6l-6 6 6 6",
+  plus: "M12 5v14M5 12h14",
+  trash: "M4 7h16M9 7V4h6v3M6 7l1 13h10l1-13",
+  edit: "M4 20l1-5L16 4l4 4L9 19z",
+  download: "M12 4v11M7 11l5 5 5-5M4 20h16",
+  send: "M4 12l16-8-6 16-3-6z",
+  attach: "M20 11l-8.5 8.5a5 5 0 0 1-7-7L13 4a3.5 3.5 0 0 1 5 5l-8.5 8.5a2 2 0 0 1-3-3L14 7",
+  star: "M12 4l2.4 5.2 5.6.6-4.2 3.8 1.2 5.6L12 16.3 7 19.2l1.2-5.6L4 9.8l5.6-.6z",
+  warning: "M12 4l9 16H3zM12 10v4M12 17h.01",
+  error: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v6M12 16h.01",
+  info: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 11v6M12 7.5h.01",
+  sun: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.5 1.5M17.5 17.5L19 19M5 19l1.5-1.5M17.5 6.5L19 5",
+  moon: "M20 14A8 8 0 0 1 10 4a8 8 0 1 0 10 10",
+  globe: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M3 12h18M12 3c3 3 3 15 0 18M12 3c-3 3-3 15 0 18",
+  key: "M8 11a4 4 0 1 0 0 8 4 4 0 0 0 0-8M11 12.2L20 3M16.5 6.5L19.5 9.5",
+  thinking: "M12 4a6 6 0 0 0-3.5 11v3h7v-3A6 6 0 0 0 12 4M10 21h4",
+  panel: "M3 5h18v14H3zM9.5 5v14M6 9h.5M6 12h.5",
+  file: "M6 3h8l4 4v14H6zM14 3v4h4",
+  folder: "M3 6h6l2 2h10v11H3z",
+  plug: "M9 3v5M15 3v5M6 8h12v3a6 6 0 0 1-12 0zM12 17v4",
+  expand: "M9 4H4v5M15 4h5v5M9 20H4v-5M15 20h5v-5",
+  wrap: "M4 6h16M4 12h13a3 3 0 0 1 0 6h-4M15 15l-2 3 2 3M4 18h5",
+  link: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1",
+  sound: "M4 9v6h4l5 4V5L8 9zM16.5 9a4 4 0 0 1 0 6M19 6.5a8 8 0 0 1 0 11",
+  bell: "M6 16V11a6 6 0 0 1 12 0v5l2 2H4zM10 21h4",
+  power: "M12 3v9M7 6a8 8 0 1 0 10 0",
+  clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3 3",
+  eye: "M2 12s4-7 10-7 10 7 10 7-4 7-10 7S2 12 2 12M12 9a3 3 0 1 0 0 6 3 3 0 0 0 0-6",
+  duplicate: "M8 8h12v12H8zM4 16V4h12",
+  keyboard: "M3 6h18v12H3zM7 10h.01M11 10h.01M15 10h.01M8 14h8",
 } as const;
 export type Sign = keyof typeof SIGNS;
 
 export function Icon({ sign, size = 18 }: { sign: Sign; size?: number }) {
   return (
-    <svg class="icon" width={size} height={size} viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="1.8" stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
+    <svg
+      class="icon"
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      fill="none"
+      stroke="currentColor"
+      stroke-width="1.8"
+      stroke-linecap="round"
+      stroke-linejoin="round"
+      aria-hidden="true"
+    >
       <path d={SIGNS[sign]} />
     </svg>
   );

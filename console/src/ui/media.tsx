@@ -4,5 +4,9 @@ import { kindOf, mimeOf } from "../lib/media";
 export function MediaView({ uri, label }: { uri: string; label: string }) {
   const kind = kindOf(mimeOf(uri) ?? "");
   if (kind === "image") return <img src={uri} alt={label} />;
-  return kind === "audio" ? <audio controls preload="metadata" src={uri} aria-label={label} /> : <video controls preload="metadata" src={uri} aria-label={label} />;
+  return kind === "audio" ? (
+    <audio controls preload="metadata" src={uri} aria-label={label} />
+  ) : (
+    <video controls preload="metadata" src={uri} aria-label={label} />
+  );
 }

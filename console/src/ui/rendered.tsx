@@ -3,6 +3,7 @@
  * code, formulas, diagrams, charts, tables and pictures elsewhere get what a person does with them. */
 import "./rendered.css";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEvent } from "../lib/use-event";
 import { drawChart } from "./rendered/chart";
 import { blocksOf } from "./rendered/clean";
 import { drawCode } from "./rendered/code";
@@ -13,10 +14,27 @@ import { drawRemote } from "./rendered/remote";
 import { words } from "./rendered/words";
 
 /** `more` adds what only one page knows, to each new block. */
-export function Rendered({ html, streaming = false, more }: { html: string; streaming?: boolean; more?: (block: HTMLElement) => void }) {
+export function Rendered({
+  html,
+  streaming = false,
+  more,
+}: {
+  html: string;
+  streaming?: boolean;
+  more?: (block: HTMLElement) => void;
+}) {
   const root = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => patch(root.current!, blocksOf(html), (block) => { enhance(block); more?.(block); }), [html]);
-  useLayoutEffect(() => () => { if (root.current) clear(root.current); }, []);
+  const finish = useEvent((block: HTMLElement) => {
+    enhance(block);
+    more?.(block);
+  });
+  useLayoutEffect(() => patch(root.current!, blocksOf(html), finish), [finish, html]);
+  useLayoutEffect(
+    () => () => {
+      if (root.current) clear(root.current);
+    },
+    [],
+  );
   return <div ref={root} class="rendered" aria-busy={streaming} />;
 }
 
@@ -24,10 +42,21 @@ function enhance(block: HTMLElement): void {
   all(block, "figure.code").forEach(drawCode);
   all(block, "figure.mermaid").forEach(drawDiagram);
   all(block, "figure.chart[data-chart]").forEach(drawChart);
-  all(block, ".slides").forEach((frame) => { frame.tabIndex = 0; frame.setAttribute("role", "region"); frame.setAttribute("aria-label", words().table); });
-  all(block, "pre.source").forEach((pre) => { pre.tabIndex = 0; });
-  all(block, "span.task").forEach((box) => { box.setAttribute("aria-disabled", "true"); box.setAttribute("aria-label", box.closest("li")?.textContent?.trim().slice(1, 120) ?? ""); });
-  all(block, ".pending").forEach((box) => box.append(labelled("now", words().writing), labelled("never", words().unfinished)));
+  all(block, ".slides").forEach((frame) => {
+    frame.tabIndex = 0;
+    frame.setAttribute("role", "region");
+    frame.setAttribute("aria-label", words().table);
+  });
+  all(block, "pre.source").forEach((pre) => {
+    pre.tabIndex = 0;
+  });
+  all(block, "span.task").forEach((box) => {
+    box.setAttribute("aria-disabled", "true");
+    box.setAttribute("aria-label", box.closest("li")?.textContent?.trim().slice(1, 120) ?? "");
+  });
+  all(block, ".pending").forEach((box) =>
+    box.append(labelled("now", words().writing), labelled("never", words().unfinished)),
+  );
   drawMath(block);
   drawRemote(block);
 }

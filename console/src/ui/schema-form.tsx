@@ -13,6 +13,32 @@ export type { Json, Schema, Values } from "./schema/shape";
 const NONE: Problems = new Map();
 const NO_HELP: Help = {};
 
-export function SchemaForm({ schema, value, onValue, problems = NONE, help = NO_HELP, leaveOut = [], fold = true, browse = true }: { schema: Schema; value: Values; onValue: (value: Values) => void; problems?: Problems; help?: Help; leaveOut?: readonly string[]; fold?: boolean; browse?: boolean }) {
-  return <ObjectFields schema={plain(schema, schema)} value={value} onValue={onValue} around={{ root: schema, problems, help, fold, browse }} leaveOut={leaveOut} />;
+export function SchemaForm({
+  schema,
+  value,
+  onValue,
+  problems = NONE,
+  help = NO_HELP,
+  leaveOut = [],
+  fold = true,
+  browse = true,
+}: {
+  schema: Schema;
+  value: Values;
+  onValue: (value: Values) => void;
+  problems?: Problems;
+  help?: Help;
+  leaveOut?: readonly string[];
+  fold?: boolean;
+  browse?: boolean;
+}) {
+  return (
+    <ObjectFields
+      schema={plain(schema, schema)}
+      value={value}
+      onValue={onValue}
+      around={{ root: schema, problems, help, fold, browse }}
+      leaveOut={leaveOut}
+    />
+  );
 }

@@ -8,24 +8,63 @@ import { Icon, type Sign } from "./icon";
 import { Told } from "./told";
 
 const words = dictionary(
-  { loading: "Loading", failed: "This could not be loaded", retry: "Try again", request: "request", unreachable: "The server cannot be reached." },
+  {
+    loading: "Loading",
+    failed: "This could not be loaded",
+    retry: "Try again",
+    request: "request",
+    unreachable: "The server cannot be reached.",
+  },
   { loading: "加载中", failed: "无法加载", retry: "重试", request: "请求", unreachable: "无法连接服务器。" },
 );
 /** What a code of the server means. In English its message says so itself. */
 const CODES: Record<string, string> = {
-  bad_request: "请求有误。", invalid_request: "请求有误。", invalid_param: "输入有误。", unauthorized: "需要重新登录。", forbidden: "没有权限。", access_denied: "没有权限，或被拒绝。", permission_denied: "操作系统不允许。", not_found: "没有找到。", conflict: "已有改动或正在使用，请重新载入后再试。", request_timeout: "请求太慢，已放弃。", timeout: "超时。",
-  body_too_large: "内容太大。", unsupported_media_type: "不支持这种内容。", misdirected_request: "这个地址不属于本服务器。", too_many_requests: "请求太多，请稍后再试。", internal_server_error: "Toolyard 内部出错，日志中有详情。", internal_error: "Toolyard 内部出错，日志中有详情。", service_unavailable: "服务器暂时不接受请求。", insufficient_storage: "磁盘空间不足。", storage: "数据无法读写。", execution_error: "执行失败。", is_directory: "这是文件夹。", binary_file: "这是二进制文件。",
+  bad_request: "请求有误。",
+  invalid_request: "请求有误。",
+  invalid_param: "输入有误。",
+  unauthorized: "需要重新登录。",
+  forbidden: "没有权限。",
+  access_denied: "没有权限，或被拒绝。",
+  permission_denied: "操作系统不允许。",
+  not_found: "没有找到。",
+  conflict: "已有改动或正在使用，请重新载入后再试。",
+  request_timeout: "请求太慢，已放弃。",
+  timeout: "超时。",
+  body_too_large: "内容太大。",
+  unsupported_media_type: "不支持这种内容。",
+  misdirected_request: "这个地址不属于本服务器。",
+  too_many_requests: "请求太多，请稍后再试。",
+  internal_server_error: "Toolyard 内部出错，日志中有详情。",
+  internal_error: "Toolyard 内部出错，日志中有详情。",
+  service_unavailable: "服务器暂时不接受请求。",
+  insufficient_storage: "磁盘空间不足。",
+  storage: "数据无法读写。",
+  execution_error: "执行失败。",
+  is_directory: "这是文件夹。",
+  binary_file: "这是二进制文件。",
 };
 
 export function Loading({ rows = 5 }: { rows?: number }) {
   return (
     <div class="skeleton" role="status" aria-label={words().loading}>
-      {Array.from({ length: rows }, (_, at) => <div key={at} class="bone" />)}
+      {Array.from({ length: rows }, (_, at) => (
+        <div key={at} class="bone" />
+      ))}
     </div>
   );
 }
 
-export function Empty({ sign = "info", title, children, action }: { sign?: Sign; title: string; children?: ComponentChildren; action?: ComponentChildren }) {
+export function Empty({
+  sign = "info",
+  title,
+  children,
+  action,
+}: {
+  sign?: Sign;
+  title: string;
+  children?: ComponentChildren;
+  action?: ComponentChildren;
+}) {
   return (
     <div class="empty">
       <Icon sign={sign} size={32} />
@@ -44,10 +83,22 @@ export function Fault({ error, retry, title }: { error: ApiError | Error | null;
       <Icon sign="error" size={20} />
       <div class="grow">
         <strong>{title ?? t.failed}</strong>
-        {told?.code === "unreachable" ? <p>{t.unreachable}</p> : <Message code={told?.code ?? ""} text={error?.message ?? ""} />}
-        <p class="faint mono" data-given>{[told?.status ? `HTTP ${told.status}` : "", told?.code, told?.request ? `${t.request} ${told.request}` : ""].filter(Boolean).join(" · ")}</p>
+        {told?.code === "unreachable" ? (
+          <p>{t.unreachable}</p>
+        ) : (
+          <Message code={told?.code ?? ""} text={error?.message ?? ""} />
+        )}
+        <p class="faint mono" data-given>
+          {[told?.status ? `HTTP ${told.status}` : "", told?.code, told?.request ? `${t.request} ${told.request}` : ""]
+            .filter(Boolean)
+            .join(" · ")}
+        </p>
       </div>
-      {retry && <Button sign="retry" onClick={retry}>{t.retry}</Button>}
+      {retry && (
+        <Button sign="retry" onClick={retry}>
+          {t.retry}
+        </Button>
+      )}
     </div>
   );
 }
@@ -55,10 +106,25 @@ export function Fault({ error, retry, title }: { error: ApiError | Error | null;
 /** What the server says; where the page does not know the sentence, what its code means comes first. */
 function Message({ code, text }: { code: string; text: string }) {
   const means = language.value === "zh" && !known(text) ? CODES[code.toLowerCase()] : "";
-  return <>{means && <p>{means}</p>}<p class={means ? "faint" : ""}><Told text={text} /></p></>;
+  return (
+    <>
+      {means && <p>{means}</p>}
+      <p class={means ? "faint" : ""}>
+        <Told text={text} />
+      </p>
+    </>
+  );
 }
 
-export function Notice({ tone = "info", children, action }: { tone?: "info" | "warn" | "bad" | "good"; children: ComponentChildren; action?: ComponentChildren }) {
+export function Notice({
+  tone = "info",
+  children,
+  action,
+}: {
+  tone?: "info" | "warn" | "bad" | "good";
+  children: ComponentChildren;
+  action?: ComponentChildren;
+}) {
   return (
     <div class={`notice ${tone}`} role="note">
       <Icon sign={tone === "good" ? "check" : tone === "info" ? "info" : "warning"} size={18} />

@@ -2,7 +2,11 @@
 import { absolute, duration, now, relative } from "../lib/clock";
 
 export function Ago({ at }: { at: number }) {
-  return <time dateTime={new Date(at * 1000).toISOString()} title={absolute(at)}>{relative(at)}</time>;
+  return (
+    <time dateTime={new Date(at * 1000).toISOString()} title={absolute(at)}>
+      {relative(at)}
+    </time>
+  );
 }
 
 /** How long since `from`, or until `to` when it has ended; seconds since 1970. */
@@ -11,5 +15,9 @@ export function Elapsed({ from, to }: { from: number; to?: number | null }) {
 }
 
 export function Countdown({ to }: { to: number }) {
-  return <span class="tabular" role="timer">{duration(Math.ceil(Math.max(0, to - now.value / 1000)))}</span>;
+  return (
+    <span class="tabular" role="timer">
+      {duration(Math.ceil(Math.max(0, to - now.value / 1000)))}
+    </span>
+  );
 }

@@ -5,5 +5,17 @@ import { visible } from "../lib/visible";
 export function Told({ text }: { text: string }) {
   const pieces = told(text);
   if (!pieces) return <span data-given>{visible(text)}</span>;
-  return <>{pieces.map((one, at) => (one.given ? <span key={at} data-given>{visible(one.text)}</span> : one.text))}</>;
+  return (
+    <>
+      {pieces.map((one, at) =>
+        one.given ? (
+          <span key={at} data-given>
+            {visible(one.text)}
+          </span>
+        ) : (
+          one.text
+        ),
+      )}
+    </>
+  );
 }

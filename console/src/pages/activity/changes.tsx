@@ -15,7 +15,15 @@ import { callPath, type WholeCall } from "./types";
 import { WholeFiles } from "./whole-files";
 import { activityWords as words } from "./words";
 
-export function Changes({ call, files, onUndone }: { call: WholeCall; files: readonly PatchFile[]; onUndone: () => void }) {
+export function Changes({
+  call,
+  files,
+  onUndone,
+}: {
+  call: WholeCall;
+  files: readonly PatchFile[];
+  onUndone: () => void;
+}) {
   const t = words();
   const whole = asked("view") === "files";
   const asking = useSignal(false);
@@ -31,16 +39,57 @@ export function Changes({ call, files, onUndone }: { call: WholeCall; files: rea
   return (
     <div class="stack">
       <div class="row">
-        {call.undone
-          ? <span class="act-undone"><Chip>{t.putBack}</Chip><Ago at={call.undone.at} /><span class="faint" data-given>{visible(who(call.undone.by))}</span></span>
-          : <Button sign="undo" disabled={call.undoable === false} onClick={() => void (asking.value = true)}>{t.undo}</Button>}
+        {call.undone ? (
+          <span class="act-undone">
+            <Chip>{t.putBack}</Chip>
+            <Ago at={call.undone.at} />
+            <span class="faint" data-given>
+              {visible(who(call.undone.by))}
+            </span>
+          </span>
+        ) : (
+          <Button sign="undo" disabled={call.undoable === false} onClick={() => void (asking.value = true)}>
+            {t.undo}
+          </Button>
+        )}
         {!call.undone && call.undoable === false && <span class="faint">{t.undoNo}</span>}
         <span class="grow" />
-        <Button kind="quiet" sign="file" pressed={whole} onClick={() => ask({ view: whole ? null : "files" })}>{t.wholeFiles}</Button>
+        <Button kind="quiet" sign="file" pressed={whole} onClick={() => ask({ view: whole ? null : "files" })}>
+          {t.wholeFiles}
+        </Button>
       </div>
       {fault.value && <Fault title={t.undoFailed} error={fault.value} />}
       {whole ? <WholeFiles id={call.id} /> : <Patch files={files} />}
-      {asking.value && <Dialog title={t.undo} onClose={close} footer={<><Button onClick={() => void close()}>{t.cancel}</Button><Button kind="primary" onFault={(error) => { fault.value = error as Error; close(); }} onClick={undo}>{t.undo}</Button></>}><p>{t.undoAsk}</p><ul class="act-files mono">{files.map((file) => <li key={file.path} data-given>{file.path}</li>)}</ul></Dialog>}
+      {asking.value && (
+        <Dialog
+          title={t.undo}
+          onClose={close}
+          footer={
+            <>
+              <Button onClick={() => void close()}>{t.cancel}</Button>
+              <Button
+                kind="primary"
+                onFault={(error) => {
+                  fault.value = error as Error;
+                  close();
+                }}
+                onClick={undo}
+              >
+                {t.undo}
+              </Button>
+            </>
+          }
+        >
+          <p>{t.undoAsk}</p>
+          <ul class="act-files mono">
+            {files.map((file) => (
+              <li key={file.path} data-given>
+                {file.path}
+              </li>
+            ))}
+          </ul>
+        </Dialog>
+      )}
     </div>
   );
 }

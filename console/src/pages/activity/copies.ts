@@ -4,7 +4,12 @@ import { nameOf, type WholeCall } from "./types";
 /** The key stays a variable of the shell: what is copied must not carry a secret. */
 export function asCurl(call: WholeCall): string {
   const body = JSON.stringify(call.arguments ?? {}).replaceAll("'", "'\\''");
-  return [`curl -sS -X POST '${location.origin}/v1/tools/${encodeURIComponent(call.tool)}'`, `-H "Authorization: Bearer $TOOLYARD_KEY"`, `-H 'Content-Type: application/json'`, `-d '${body}'`].join(" \\\n  ");
+  return [
+    `curl -sS -X POST '${location.origin}/v1/tools/${encodeURIComponent(call.tool)}'`,
+    `-H "Authorization: Bearer $TOOLYARD_KEY"`,
+    `-H 'Content-Type: application/json'`,
+    `-d '${body}'`,
+  ].join(" \\\n  ");
 }
 
 export function asFixture(call: WholeCall): string {

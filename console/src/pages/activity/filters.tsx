@@ -21,49 +21,134 @@ export function Filters({ callers }: { callers: readonly string[] }) {
   return (
     <div class={`act-filters${open.value ? " open" : ""}`}>
       <Delayed name="q" draw={(value, onInput) => <Search label={t.search} value={value} onInput={onInput} />} />
-      <div class="act-fold"><Button kind="quiet" sign="settings" pressed={open.value} onClick={() => void (open.value = !open.value)}>{count ? `${t.filters} ${count}` : t.filters}</Button></div>
+      <div class="act-fold">
+        <Button kind="quiet" sign="settings" pressed={open.value} onClick={() => void (open.value = !open.value)}>
+          {count ? `${t.filters} ${count}` : t.filters}
+        </Button>
+      </div>
       <div class="act-choices">
-        <Choice name="state" label={t.state} any={t.anyState} options={STATES.map((state) => [state, stateWord(state)])} />
-        <Choice name="tool" label={t.tool} any={t.anyTool} options={[...new Set([...(tool ? [tool] : []), ...tools])].map((name) => [name, name])} />
-        <Choice name="since" label={t.time} any={t.anyTime} options={[["hour", t.hour], ["day", t.day], ["week", t.week]]} />
-        <Delayed name="caller" draw={(value, onInput) => <Caller value={value} onInput={onInput} callers={callers} />} />
-        {(count > 0 || asked("q")) && <Button kind="quiet" sign="close" onClick={() => ask(Object.fromEntries(FILTERS.map((key) => [key, null])))}>{t.clear}</Button>}
+        <Choice
+          name="state"
+          label={t.state}
+          any={t.anyState}
+          options={STATES.map((state) => [state, stateWord(state)])}
+        />
+        <Choice
+          name="tool"
+          label={t.tool}
+          any={t.anyTool}
+          options={[...new Set([...(tool ? [tool] : []), ...tools])].map((name) => [name, name])}
+        />
+        <Choice
+          name="since"
+          label={t.time}
+          any={t.anyTime}
+          options={[
+            ["hour", t.hour],
+            ["day", t.day],
+            ["week", t.week],
+          ]}
+        />
+        <Delayed
+          name="caller"
+          draw={(value, onInput) => <Caller value={value} onInput={onInput} callers={callers} />}
+        />
+        {(count > 0 || asked("q")) && (
+          <Button kind="quiet" sign="close" onClick={() => ask(Object.fromEntries(FILTERS.map((key) => [key, null])))}>
+            {t.clear}
+          </Button>
+        )}
       </div>
     </div>
   );
 }
 
-function Choice({ name, label, any, options }: { name: string; label: string; any: string; options: readonly (readonly [string, string])[] }) {
+function Choice({
+  name,
+  label,
+  any,
+  options,
+}: {
+  name: string;
+  label: string;
+  any: string;
+  options: readonly (readonly [string, string])[];
+}) {
   return (
-    <select aria-label={label} class={asked(name) ? "act-set" : ""} value={asked(name)} onInput={(event) => ask({ [name]: event.currentTarget.value })}>
+    <select
+      aria-label={label}
+      class={asked(name) ? "act-set" : ""}
+      value={asked(name)}
+      onInput={(event) => ask({ [name]: event.currentTarget.value })}
+    >
       <option value="">{any}</option>
-      {options.map(([value, shown]) => <option key={value} value={value} data-given={value === shown || undefined}>{shown}</option>)}
+      {options.map(([value, shown]) => (
+        <option key={value} value={value} data-given={value === shown || undefined}>
+          {shown}
+        </option>
+      ))}
     </select>
   );
 }
 
-function Caller({ value, onInput, callers }: { value: string; onInput: (value: string) => void; callers: readonly string[] }) {
+function Caller({
+  value,
+  onInput,
+  callers,
+}: {
+  value: string;
+  onInput: (value: string) => void;
+  callers: readonly string[];
+}) {
   const id = useId();
   const t = words();
   return (
     <>
-      <input type="text" class={value ? "act-set" : ""} aria-label={t.caller} placeholder={t.anyCaller} list={id} autocomplete="off" value={value} onInput={(event) => onInput(event.currentTarget.value)} />
-      <datalist id={id}>{callers.map((one) => <option key={one} value={one} />)}</datalist>
+      <input
+        type="text"
+        class={value ? "act-set" : ""}
+        aria-label={t.caller}
+        placeholder={t.anyCaller}
+        list={id}
+        autocomplete="off"
+        value={value}
+        onInput={(event) => onInput(event.currentTarget.value)}
+      />
+      <datalist id={id}>
+        {callers.map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
     </>
   );
 }
 
 /** What is being typed reaches the address when the typing rests. */
-function Delayed({ name, draw }: { name: string; draw: (value: string, onInput: (value: string) => void) => preact.ComponentChildren }) {
+function Delayed({
+  name,
+  draw,
+}: {
+  name: string;
+  draw: (value: string, onInput: (value: string) => void) => preact.ComponentChildren;
+}) {
   const typed = useSignal(asked(name));
   const timer = useRef(0);
   const there = asked(name);
   // What the address has is what was typed, but for spaces at its ends: who rests between two words keeps theirs.
-  useEffect(() => { if (!timer.current && typed.peek().trim() !== there) typed.value = there; }, [there]);
+  useEffect(() => {
+    if (!timer.current && typed.peek().trim() !== there) typed.value = there;
+  }, [there, typed]);
   useEffect(() => () => clearTimeout(timer.current), []);
-  return <>{draw(typed.value, (value) => {
-    typed.value = value;
-    clearTimeout(timer.current);
-    timer.current = window.setTimeout(() => { timer.current = 0; ask({ [name]: value.trim() }); }, PAUSE_MS);
-  })}</>;
+  return (
+    <>
+      {draw(typed.value, (value) => {
+        typed.value = value;
+        clearTimeout(timer.current);
+        timer.current = window.setTimeout(() => {
+          timer.current = 0;
+          ask({ [name]: value.trim() });
+        }, PAUSE_MS);
+      })}
+    </>
+  );
 }

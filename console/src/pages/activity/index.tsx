@@ -22,20 +22,63 @@ export default function Activity() {
       <div class="head">
         <h1>{t.title}</h1>
         <span class="grow" />
-        {calls.paused && calls.unseen > 0 && <span class="act-unseen tabular" role="status">{calls.atMost ? t.freshMost(calls.unseen) : t.fresh(calls.unseen)}</span>}
-        <Button sign={calls.paused ? "play" : "pause"} pressed={calls.paused} onClick={() => calls.pause(!calls.paused)}>{calls.paused ? t.goOn : t.pause}</Button>
+        {calls.paused && calls.unseen > 0 && (
+          <span class="act-unseen tabular" role="status">
+            {calls.atMost ? t.freshMost(calls.unseen) : t.fresh(calls.unseen)}
+          </span>
+        )}
+        <Button
+          sign={calls.paused ? "play" : "pause"}
+          pressed={calls.paused}
+          onClick={() => calls.pause(!calls.paused)}
+        >
+          {calls.paused ? t.goOn : t.pause}
+        </Button>
       </div>
       <Filters callers={callers} />
       {calls.error && <Fault error={calls.error} retry={calls.reload} />}
-      {calls.state === "loading" && !calls.shown.length ? <Loading rows={8} /> : calls.shown.length ? (
+      {calls.state === "loading" && !calls.shown.length ? (
+        <Loading rows={8} />
+      ) : calls.shown.length ? (
         <div class={`act-table${calls.rows.some((row) => typeof row.bytes_out === "number") ? "" : " unsized"}`}>
-          <div class="act-heads" aria-hidden="true"><span>{t.time}</span><span>{t.who}</span><span>{t.what}</span><span>{t.state}</span><span>{t.elapsed}</span><span>{t.size}</span></div>
-          <Virtual rows={calls.shown} height={narrow.value ? 66 : 44} label={t.calls} keyOf={(call) => call.id} onEnd={calls.more} draw={(call) => <Row call={call} />} />
-          {calls.busy && <p class="faint act-more" role="status">{t.more}</p>}
+          <div class="act-heads" aria-hidden="true">
+            <span>{t.time}</span>
+            <span>{t.who}</span>
+            <span>{t.what}</span>
+            <span>{t.state}</span>
+            <span>{t.elapsed}</span>
+            <span>{t.size}</span>
+          </div>
+          <Virtual
+            rows={calls.shown}
+            height={narrow.value ? 66 : 44}
+            label={t.calls}
+            keyOf={(call) => call.id}
+            onEnd={calls.more}
+            draw={(call) => <Row call={call} />}
+          />
+          {calls.busy && (
+            <p class="faint act-more" role="status">
+              {t.more}
+            </p>
+          )}
         </div>
-      ) : calls.state === "ready" && (calls.filtered
-        ? <Empty sign="search" title={t.nothing} action={<Button onClick={() => ask(Object.fromEntries(FILTERS.map((key) => [key, null])))}>{t.clear}</Button>} />
-        : <Empty sign="activity" title={t.none} action={<Button onClick={() => go("/tools")}>{t.tryOne}</Button>}>{t.noneText}</Empty>)}
+      ) : (
+        calls.state === "ready" &&
+        (calls.filtered ? (
+          <Empty
+            sign="search"
+            title={t.nothing}
+            action={
+              <Button onClick={() => ask(Object.fromEntries(FILTERS.map((key) => [key, null])))}>{t.clear}</Button>
+            }
+          />
+        ) : (
+          <Empty sign="activity" title={t.none} action={<Button onClick={() => go("/tools")}>{t.tryOne}</Button>}>
+            {t.noneText}
+          </Empty>
+        ))
+      )}
       {open && <Panel key={open} id={open} />}
     </div>
   );

@@ -11,7 +11,11 @@ export function Input({ call }: { call: WholeCall }) {
   return (
     <div class="stack">
       <Switch label={t.raw} on={raw.value} onSwitch={(on) => (raw.value = on)} />
-      {raw.value ? <Code tall label={t.input} text={JSON.stringify(call.arguments) ?? ""} /> : <Json label={t.input} value={call.arguments} />}
+      {raw.value ? (
+        <Code tall label={t.input} text={JSON.stringify(call.arguments) ?? ""} />
+      ) : (
+        <Json label={t.input} value={call.arguments} />
+      )}
     </div>
   );
 }

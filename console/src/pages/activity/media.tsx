@@ -17,9 +17,13 @@ export function mediaIn(value: unknown, found: string[] = []): string[] {
 
 /** The same value to be read: of a data URI only what it is and how long. */
 export function brief(value: unknown): unknown {
-  if (typeof value === "string") return value.length > SHORT && value.startsWith("data:") ? `${value.slice(0, value.indexOf(",") + 1)}… (${bytes(value.length)})` : value;
+  if (typeof value === "string")
+    return value.length > SHORT && value.startsWith("data:")
+      ? `${value.slice(0, value.indexOf(",") + 1)}… (${bytes(value.length)})`
+      : value;
   if (Array.isArray(value)) return value.map(brief);
-  if (typeof value === "object" && value !== null) return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, brief(one)]));
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, brief(one)]));
   return value;
 }
 
@@ -27,7 +31,9 @@ export function Media({ found }: { found: readonly string[] }) {
   const t = words();
   return (
     <section class="act-media" aria-label={t.media}>
-      {found.map((uri, at) => <MediaView key={at} uri={uri} label={`${t.media} ${at + 1}, ${mimeOf(uri)}`} />)}
+      {found.map((uri, at) => (
+        <MediaView key={at} uri={uri} label={`${t.media} ${at + 1}, ${mimeOf(uri)}`} />
+      ))}
     </section>
   );
 }

@@ -7,7 +7,11 @@ import type { WholeCall } from "./types";
 import { WholeOutput } from "./whole-output";
 import { activityWords as words } from "./words";
 
-interface Cut { kept_bytes?: number; original_bytes?: number; full_output_path?: string | null }
+interface Cut {
+  kept_bytes?: number;
+  original_bytes?: number;
+  full_output_path?: string | null;
+}
 
 export function Output({ call }: { call: WholeCall }) {
   const t = words();
@@ -20,14 +24,21 @@ export function Output({ call }: { call: WholeCall }) {
   const rest = Object.keys(data).filter((key) => key !== "preview" && key !== "structured_patch");
   return (
     <div class="stack">
-      {cut && <Notice tone="warn"><p>{t.cut(bytes(cut.kept_bytes ?? 0), bytes(cut.original_bytes ?? 0))}</p></Notice>}
+      {cut && (
+        <Notice tone="warn">
+          <p>{t.cut(bytes(cut.kept_bytes ?? 0), bytes(cut.original_bytes ?? 0))}</p>
+        </Notice>
+      )}
       {typeof data.cut === "string" && <Notice tone="warn">{t.cutData}</Notice>}
       <Code label={t.text} text={envelope.text} />
       {typeof data.preview === "string" && <Code label={t.preview} text={data.preview} />}
       {whole && <WholeOutput path={whole} />}
       {media.length > 0 && <Media found={media} />}
       {rest.length > 0 && <Json label={t.data} value={brief(data)} />}
-      <details class="fold"><summary>{t.envelope}</summary><Json label={t.envelope} value={envelope} /></details>
+      <details class="fold">
+        <summary>{t.envelope}</summary>
+        <Json label={t.envelope} value={envelope} />
+      </details>
     </div>
   );
 }

@@ -28,17 +28,40 @@ type Part = "output" | "input" | "patch" | "timeline" | "process" | "related";
 
 export function Panel({ id }: { id: string }) {
   const t = words();
-  const found = useThing<WholeCall>(callPath(id), ["call.", "approval.", "task."], (data) => data.id === id || data.call_id === id || data.retry_of === id);
+  const found = useThing<WholeCall>(
+    callPath(id),
+    ["call.", "approval.", "task."],
+    (data) => data.id === id || data.call_id === id || data.retry_of === id,
+  );
   const call = found.value;
   const runs = call?.state === "running";
   return (
-    <Dialog side given={!!call} title={call ? nameOf(call) : t.call} onClose={() => ask({ call: null, part: null, view: null })} footer={call && <>
-      <CopyButton short={false} label={t.curl} text={() => asCurl(call)} />
-      <CopyButton short={false} label={t.fixture} text={() => asFixture(call)} />
-      <span class="grow" />
-      {runs && <Button kind="danger" sign="stop" onClick={() => stop(id)}>{t.stop}</Button>}
-      <Button sign="retry" onClick={() => go(`/tools/${encodeURIComponent(call.tool)}?call=${encodeURIComponent(id)}`)}>{t.retry}</Button>
-    </>}>
+    <Dialog
+      side
+      given={!!call}
+      title={call ? nameOf(call) : t.call}
+      onClose={() => ask({ call: null, part: null, view: null })}
+      footer={
+        call && (
+          <>
+            <CopyButton short={false} label={t.curl} text={() => asCurl(call)} />
+            <CopyButton short={false} label={t.fixture} text={() => asFixture(call)} />
+            <span class="grow" />
+            {runs && (
+              <Button kind="danger" sign="stop" onClick={() => stop(id)}>
+                {t.stop}
+              </Button>
+            )}
+            <Button
+              sign="retry"
+              onClick={() => go(`/tools/${encodeURIComponent(call.tool)}?call=${encodeURIComponent(id)}`)}
+            >
+              {t.retry}
+            </Button>
+          </>
+        )
+      }
+    >
       {!call && found.state === "loading" && <Loading />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {call && <Whole call={call} reload={found.reload} />}
@@ -52,8 +75,12 @@ function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
   const runs = call.state === "running";
   const waits = runs && (call.approval?.state === "pending" || isWaiting(call.id));
   const tabs: { id: Part; name: string; count?: number }[] = [
-    { id: "output", name: t.output }, { id: "input", name: t.input }, ...(files.length ? [{ id: "patch" as Part, name: t.patch, count: files.length }] : []),
-    { id: "timeline", name: t.timeline }, ...(call.process ? [{ id: "process" as Part, name: t.process }] : []), { id: "related", name: t.related },
+    { id: "output", name: t.output },
+    { id: "input", name: t.input },
+    ...(files.length ? [{ id: "patch" as Part, name: t.patch, count: files.length }] : []),
+    { id: "timeline", name: t.timeline },
+    ...(call.process ? [{ id: "process" as Part, name: t.process }] : []),
+    { id: "related", name: t.related },
   ];
   const wanted = asked("part") as Part;
   const part = tabs.some((tab) => tab.id === wanted) ? wanted : runs ? "input" : files.length ? "patch" : "output";
@@ -63,12 +90,34 @@ function Whole({ call, reload }: { call: WholeCall; reload: () => void }) {
         <StateChip state={waits ? "approval" : stateOf(call)} />
         <Took call={call} from={call.timeline?.find((step) => step.what === "allowed")?.at} />
         {(call.waited_ms ?? 0) >= SHORT_MS && <span class="quiet">{t.waited(duration(call.waited_ms! / 1000))}</span>}
-        <span class="quiet"><span data-given>{visible(who(call.caller))}</span> · {originOf(t, call.origin)}</span>
-        <span class="faint"><Ago at={call.started} /></span>
-        <span class="act-id"><code class="cut faint" title={call.id}>{call.id}</code><CopyButton text={call.id} label={t.copyId} /></span>
+        <span class="quiet">
+          <span data-given>{visible(who(call.caller))}</span> · {originOf(t, call.origin)}
+        </span>
+        <span class="faint">
+          <Ago at={call.started} />
+        </span>
+        <span class="act-id">
+          <code class="cut faint" title={call.id}>
+            {call.id}
+          </code>
+          <CopyButton text={call.id} label={t.copyId} />
+        </span>
       </div>
-      {waits && <Notice tone="warn" action={<Button onClick={() => go("/approvals")}>{t.answer}</Button>}>{t.waits}</Notice>}
-      {call.error && <Notice tone={call.state === "cancelled" ? "warn" : "bad"}><strong class="mono" data-given>{call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}</strong><p class="act-error" data-given>{visible(call.error.message)}</p></Notice>}
+      {waits && (
+        <Notice tone="warn" action={<Button onClick={() => go("/approvals")}>{t.answer}</Button>}>
+          {t.waits}
+        </Notice>
+      )}
+      {call.error && (
+        <Notice tone={call.state === "cancelled" ? "warn" : "bad"}>
+          <strong class="mono" data-given>
+            {call.reason ? `${call.error.code} · ${call.reason}` : call.error.code}
+          </strong>
+          <p class="act-error" data-given>
+            {visible(call.error.message)}
+          </p>
+        </Notice>
+      )}
       <Tabs label={t.parts} tabs={tabs} open={part} onOpen={(next) => ask({ part: next, view: null })} />
       {part === "input" && <Input call={call} />}
       {part === "output" && <Output call={call} />}

@@ -14,16 +14,44 @@ export function Related({ call }: { call: WholeCall }) {
   const chat = chatLink(call.chat);
   const lines: { name: string; href: string; id: string; state?: string; by?: string | null }[] = [
     ...(chat && call.chat ? [{ name: t.chat, href: chat, id: call.chat }] : []),
-    ...(approval ? [{ name: t.approval, href: approval.state === "pending" ? "/approvals" : `/approvals?tab=history&open=${encodeURIComponent(approval.id)}`, id: approval.id, state: approval.state, by: approval.by }] : []),
+    ...(approval
+      ? [
+          {
+            name: t.approval,
+            href:
+              approval.state === "pending"
+                ? "/approvals"
+                : `/approvals?tab=history&open=${encodeURIComponent(approval.id)}`,
+            id: approval.id,
+            state: approval.state,
+            by: approval.by,
+          },
+        ]
+      : []),
     ...(call.tasks ?? []).map((id) => ({ name: t.task, href: `/tasks?task=${encodeURIComponent(id)}`, id })),
     ...(call.retry_of ? [{ name: t.retryOf, href: callLink(call.retry_of), id: call.retry_of }] : []),
     ...(call.retries ?? []).map((one) => ({ name: t.retriedAs, href: callLink(one.id), id: one.id, state: one.state })),
-    ...(call.schedule ? [{ name: t.schedule, href: `/schedule?schedule=${encodeURIComponent(call.schedule)}`, id: call.schedule }] : []),
+    ...(call.schedule
+      ? [{ name: t.schedule, href: `/schedule?schedule=${encodeURIComponent(call.schedule)}`, id: call.schedule }]
+      : []),
   ];
   if (!lines.length) return <p class="quiet">{t.relatedNone}</p>;
   return (
     <dl class="facts act-related">
-      {lines.map((line) => <Fragment key={line.id}><dt>{line.name}</dt><dd><Handle text={line.id} href={line.href} />{line.state && <StateChip state={line.state} />}{line.by && <span class="faint" data-given>{visible(who(line.by))}</span>}</dd></Fragment>)}
+      {lines.map((line) => (
+        <Fragment key={line.id}>
+          <dt>{line.name}</dt>
+          <dd>
+            <Handle text={line.id} href={line.href} />
+            {line.state && <StateChip state={line.state} />}
+            {line.by && (
+              <span class="faint" data-given>
+                {visible(who(line.by))}
+              </span>
+            )}
+          </dd>
+        </Fragment>
+      ))}
     </dl>
   );
 }

@@ -23,17 +23,32 @@ export function Row({ call }: { call: Call }) {
     <div class={`act-row${runs ? " runs" : ""}`}>
       <a class="act-open" data-row href={hrefOf(call.id)}>
         <When at={call.started} />
-        <span class="act-who cut"><span data-given title={call.caller}>{visible(who(call.caller))}</span><span class="faint"> {originOf(t, call.origin)}</span></span>
-        <span class="act-what cut" data-given title={`${visible(nameOf(call))} ${visible(gist(call))}`}><span class="mono act-name">{visible(nameOf(call))}</span> {visible(gist(call))}</span>
-        <span class="act-state"><StateChip state={waits ? "approval" : stateOf(call)} /></span>
-        <span class="act-took tabular"><Took call={call} /></span>
+        <span class="act-who cut">
+          <span data-given title={call.caller}>
+            {visible(who(call.caller))}
+          </span>
+          <span class="faint"> {originOf(t, call.origin)}</span>
+        </span>
+        <span class="act-what cut" data-given title={`${visible(nameOf(call))} ${visible(gist(call))}`}>
+          <span class="mono act-name">{visible(nameOf(call))}</span> {visible(gist(call))}
+        </span>
+        <span class="act-state">
+          <StateChip state={waits ? "approval" : stateOf(call)} />
+        </span>
+        <span class="act-took tabular">
+          <Took call={call} />
+        </span>
         <span class="act-size tabular faint">{typeof call.bytes_out === "number" ? bytes(call.bytes_out) : ""}</span>
       </a>
       <span class="act-side">
         {waits && <Jump href="/approvals" label={t.answer} sign="approvals" />}
-        {call.tasks?.[0] && <Jump href={`/tasks?task=${encodeURIComponent(call.tasks[0])}`} label={t.task} sign="tasks" />}
+        {call.tasks?.[0] && (
+          <Jump href={`/tasks?task=${encodeURIComponent(call.tasks[0])}`} label={t.task} sign="tasks" />
+        )}
         {chat && !runs && <Jump href={chat} label={t.chat} sign="chat" />}
-        {runs && <IconButton label={`${t.stop} ${nameOf(call)}`} sign="stop" kind="danger" onClick={() => stop(call.id)} />}
+        {runs && (
+          <IconButton label={`${t.stop} ${nameOf(call)}`} sign="stop" kind="danger" onClick={() => stop(call.id)} />
+        )}
       </span>
     </div>
   );
@@ -42,7 +57,12 @@ export function Row({ call }: { call: Call }) {
 /** How long it ran; while it runs, how long since it was called, or `from` then. */
 export function Took({ call, from = call.started }: { call: Call; from?: number }) {
   if (call.state === "running") return <Elapsed from={from} />;
-  return <Elapsed from={0} to={typeof call.time_ms === "number" ? call.time_ms / 1000 : (call.ended ?? call.started) - call.started} />;
+  return (
+    <Elapsed
+      from={0}
+      to={typeof call.time_ms === "number" ? call.time_ms / 1000 : (call.ended ?? call.started) - call.started}
+    />
+  );
 }
 
 /** Whether a call waits for a person: the badge of the console knows all that do. */
@@ -56,12 +76,20 @@ export async function stop(id: string): Promise<void> {
 }
 
 function Jump({ href, label, sign }: { href: string; label: string; sign: Sign }) {
-  return <a class="button quiet icon-only" href={href} aria-label={label} title={label}><Icon sign={sign} size={16} /></a>;
+  return (
+    <a class="button quiet icon-only" href={href} aria-label={label} title={label}>
+      <Icon sign={sign} size={16} />
+    </a>
+  );
 }
 
 function When({ at }: { at: number }) {
   const old = now.value / 1000 - at > 20 * 3600;
-  return <time class="act-time tabular faint" dateTime={new Date(at * 1000).toISOString()} title={absolute(at)}>{old ? relative(at) : clockTime(at * 1000)}</time>;
+  return (
+    <time class="act-time tabular faint" dateTime={new Date(at * 1000).toISOString()} title={absolute(at)}>
+      {old ? relative(at) : clockTime(at * 1000)}
+    </time>
+  );
 }
 
 /** The address of this page with that call open. */
@@ -79,5 +107,10 @@ function gist(call: Call): string {
   if (call.text) return call.text.slice(0, 160).split("\n", 1)[0]!;
   const given = call.arguments;
   if (typeof given !== "object" || given === null) return "";
-  return Object.entries(given).filter(([key]) => key !== "command").map(([, value]) => (typeof value === "string" ? value : JSON.stringify(value))).join(" ").slice(0, 160).replaceAll("\n", " ");
+  return Object.entries(given)
+    .filter(([key]) => key !== "command")
+    .map(([, value]) => (typeof value === "string" ? value : JSON.stringify(value)))
+    .join(" ")
+    .slice(0, 160)
+    .replaceAll("\n", " ");
 }

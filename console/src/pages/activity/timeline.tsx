@@ -8,23 +8,37 @@ import { activityWords as words, resultOf, stepOf } from "./words";
 
 export function Timeline({ call }: { call: WholeCall }) {
   const t = words();
-  const known: Step[] = call.timeline?.length ? call.timeline : [{ at: call.started, what: "called" }, ...(call.ended ? [{ at: call.ended, what: "ended" }] : [])];
+  const known: Step[] = call.timeline?.length
+    ? call.timeline
+    : [{ at: call.started, what: "called" }, ...(call.ended ? [{ at: call.ended, what: "ended" }] : [])];
   return (
     <ol class="act-timeline">
       {known.map((step, at) => (
         <li key={at}>
           <strong>{stepOf(t, step.what)}</strong>
-          {step.by && <span><span class="quiet">{t.by}</span> <span data-given>{visible(who(step.by))}</span></span>}
+          {step.by && (
+            <span>
+              <span class="quiet">{t.by}</span> <span data-given>{visible(who(step.by))}</span>
+            </span>
+          )}
           {step.result && <Result result={step.result} />}
-          {step.task && <a class="mono" data-given title={step.task} href={`/tasks?task=${encodeURIComponent(step.task)}`}>{step.task.slice(0, 13)}</a>}
+          {step.task && (
+            <a class="mono" data-given title={step.task} href={`/tasks?task=${encodeURIComponent(step.task)}`}>
+              {step.task.slice(0, 13)}
+            </a>
+          )}
           {at > 0 && <span class="quiet tabular">{t.later(duration(step.at - known[at - 1]!.at))}</span>}
-          <time class="faint" dateTime={new Date(step.at * 1000).toISOString()}>{absolute(step.at)}</time>
+          <time class="faint" dateTime={new Date(step.at * 1000).toISOString()}>
+            {absolute(step.at)}
+          </time>
         </li>
       ))}
       {call.state !== "running" && (
         <li class="last">
           <StateChip state={stateOf(call)} />
-          {typeof call.time_ms === "number" && known.some((step) => step.what === "started") && <span class="quiet tabular">{t.ran(duration(call.time_ms / 1000))}</span>}
+          {typeof call.time_ms === "number" && known.some((step) => step.what === "started") && (
+            <span class="quiet tabular">{t.ran(duration(call.time_ms / 1000))}</span>
+          )}
           {call.waited_ms ? <span class="quiet tabular">{t.waited(duration(call.waited_ms / 1000))}</span> : null}
         </li>
       )}
@@ -34,5 +48,9 @@ export function Timeline({ call }: { call: WholeCall }) {
 
 function Result({ result }: { result: string }) {
   const word = resultOf(words(), result);
-  return word ? <Chip tone={result === "accepted" ? "good" : result === "refused" ? "bad" : "plain"}>{word}</Chip> : <StateChip state={result} />;
+  return word ? (
+    <Chip tone={result === "accepted" ? "good" : result === "refused" ? "bad" : "plain"}>{word}</Chip>
+  ) : (
+    <StateChip state={result} />
+  );
 }

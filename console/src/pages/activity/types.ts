@@ -1,16 +1,74 @@
 /** What the journal tells of a call: the row of a list, and the whole of it. */
 export interface Call {
-  id: string; tool: string; state: string; caller: string; started: number; ended: number | null; arguments: unknown;
-  origin: string; maid?: string | null; text?: string; time_ms?: number | null; waited_ms?: number | null; reason?: string | null; error?: { code: string; message: string } | null;
-  command?: string | null; bytes_out?: number | null; approval?: { id: string; state: string; by?: string | null } | null; tasks?: string[]; chat?: string | null; retry_of?: string | null;
+  id: string;
+  tool: string;
+  state: string;
+  caller: string;
+  started: number;
+  ended: number | null;
+  arguments: unknown;
+  origin: string;
+  maid?: string | null;
+  text?: string;
+  time_ms?: number | null;
+  waited_ms?: number | null;
+  reason?: string | null;
+  error?: { code: string; message: string } | null;
+  command?: string | null;
+  bytes_out?: number | null;
+  approval?: { id: string; state: string; by?: string | null } | null;
+  tasks?: string[];
+  chat?: string | null;
+  retry_of?: string | null;
 }
 
-export interface Envelope { status: string; data: Record<string, unknown>; text: string; error?: { code: string; message: string }; stats: Record<string, unknown>; context: Record<string, unknown> }
-export interface Step { at: number; what: string; by?: string | null; task?: string | null; result?: string | null }
-export interface Side { state: "text" | "none" | "binary" | "too_large" | "gone"; bytes: number | null; text: string | null }
-export interface WholeFile { path: string; before: Side; after: Side }
-export interface Process { pid: number | null; argv: string[]; folder: string; environment: string[]; warm: boolean; exit_code: number | null; signal: string | number | null; limits_hit: string[]; stdout_bytes: number | null; stderr: string; noise: string }
-export interface WholeCall extends Call { envelope: Envelope | null; undoable?: boolean; undone?: { at: number; by: string } | null; retries?: { id: string; state: string; started: number }[]; timeline?: Step[]; process?: Process | null; schedule?: string | null }
+export interface Envelope {
+  status: string;
+  data: Record<string, unknown>;
+  text: string;
+  error?: { code: string; message: string };
+  stats: Record<string, unknown>;
+  context: Record<string, unknown>;
+}
+export interface Step {
+  at: number;
+  what: string;
+  by?: string | null;
+  task?: string | null;
+  result?: string | null;
+}
+export interface Side {
+  state: "text" | "none" | "binary" | "too_large" | "gone";
+  bytes: number | null;
+  text: string | null;
+}
+export interface WholeFile {
+  path: string;
+  before: Side;
+  after: Side;
+}
+export interface Process {
+  pid: number | null;
+  argv: string[];
+  folder: string;
+  environment: string[];
+  warm: boolean;
+  exit_code: number | null;
+  signal: string | number | null;
+  limits_hit: string[];
+  stdout_bytes: number | null;
+  stderr: string;
+  noise: string;
+}
+export interface WholeCall extends Call {
+  envelope: Envelope | null;
+  undoable?: boolean;
+  undone?: { at: number; by: string } | null;
+  retries?: { id: string; state: string; started: number }[];
+  timeline?: Step[];
+  process?: Process | null;
+  schedule?: string | null;
+}
 
 export const callPath = (id: string) => `/v1/calls/${encodeURIComponent(id)}`;
 
@@ -20,6 +78,7 @@ export const stateOf = (call: Call) => (call.state === "cancelled" && call.reaso
 /** `tool:command`; the command may stand among the arguments only. */
 export function nameOf(call: Call): string {
   const given = call.arguments as { command?: unknown } | null;
-  const command = call.command ?? (typeof given?.command === "string" && /^[\w.-]{1,60}$/.test(given.command) ? given.command : "");
+  const command =
+    call.command ?? (typeof given?.command === "string" && /^[\w.-]{1,60}$/.test(given.command) ? given.command : "");
   return command ? `${call.tool}:${command}` : call.tool;
 }

@@ -11,15 +11,27 @@ export const FILTERS = ["q", "state", "tool", "caller", "since"] as const;
 const RUNNING = "running";
 
 /** `atMost`: of the calls that come while it is paused an event tells too little to count them by these filters. */
-export interface Calls extends Records<Call> { shown: Call[]; filtered: boolean; atMost: boolean }
+export interface Calls extends Records<Call> {
+  shown: Call[];
+  filtered: boolean;
+  atMost: boolean;
+}
 
 export function useCalls(): Calls {
   const [search, state, tool, caller, span] = FILTERS.map(asked) as [string, string, string, string, string];
   // Fixed when it is chosen: a border that moved each second would load the list each second.
-  const since = useMemo(() => (SPANS[span] ? Math.floor(Date.now() / 1000) - SPANS[span]! : null), [span]);
+  const since = useMemo(() => (SPANS[span] ? Math.floor(Date.now() / 1000) - SPANS[span] : null), [span]);
   const filters = { search, tool, caller, since };
-  const list = useRecords<Call>(withQuery("/v1/calls", { limit: 100, state, ...filters }), ["call."], callPath, (data) => (!tool || data.tool === tool) && (!caller || data.caller === caller) && (!state || data.state === state));
-  const runs = useThing<Page<Call>>(state && state !== RUNNING ? null : withQuery("/v1/calls", { limit: 200, state: RUNNING, ...filters }), ["call."]);
+  const list = useRecords<Call>(
+    withQuery("/v1/calls", { limit: 100, state, ...filters }),
+    ["call."],
+    callPath,
+    (data) => (!tool || data.tool === tool) && (!caller || data.caller === caller) && (!state || data.state === state),
+  );
+  const runs = useThing<Page<Call>>(
+    state && state !== RUNNING ? null : withQuery("/v1/calls", { limit: 200, state: RUNNING, ...filters }),
+    ["call."],
+  );
   // While paused nothing may move, the rows on top neither.
   const kept = useRef<readonly Call[]>([]);
   if (!list.paused) kept.current = runs.value?.data ?? [];

@@ -16,7 +16,9 @@ export function WholeFiles({ id }: { id: string }) {
     <>
       {found.value.data.map((file) => (
         <section key={file.path} class="act-whole" aria-label={`${t.wholeFiles}: ${file.path}`}>
-          <h3 class="mono" data-given>{visible(file.path)}</h3>
+          <h3 class="mono" data-given>
+            {visible(file.path)}
+          </h3>
           <Half label={t.beforeIt} side={file.before} />
           <Half label={t.afterIt} side={file.after} />
         </section>
@@ -29,6 +31,19 @@ function Half({ label, side }: { label: string; side: Side }) {
   const t = words();
   if (side.text !== null) return <Code tall label={label} text={side.text} />;
   const size = bytes(side.bytes ?? 0);
-  const why = { text: "", none: t.sideNone, binary: t.sideBinary(size), too_large: t.sideLarge(size), gone: t.sideGone }[side.state];
-  return <div class="code"><div class="code-head"><span class="faint">{label}</span></div><p class="act-side-note quiet">{why}</p></div>;
+  const why = {
+    text: "",
+    none: t.sideNone,
+    binary: t.sideBinary(size),
+    too_large: t.sideLarge(size),
+    gone: t.sideGone,
+  }[side.state];
+  return (
+    <div class="code">
+      <div class="code-head">
+        <span class="faint">{label}</span>
+      </div>
+      <p class="act-side-note quiet">{why}</p>
+    </div>
+  );
 }

@@ -1,6 +1,7 @@
 /** The stored whole of a cut output, a page at a time, as the tool Read gives it. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
+import { toText } from "../../lib/text";
 import { Button } from "../../ui/button";
 import { Code } from "../../ui/code";
 import { Fault } from "../../ui/state";
@@ -15,14 +16,24 @@ export function WholeOutput({ path }: { path: string }) {
     fault.value = null;
     const came = await api<Envelope>("/v1/tools/Read", { body: { path, start_line: from } });
     if (came.error) throw new Error(came.error.message);
-    page.value = { from, text: String(came.data.content ?? ""), next: typeof came.data.next_line === "number" ? came.data.next_line : null };
+    page.value = {
+      from,
+      text: toText(came.data.content),
+      next: typeof came.data.next_line === "number" ? came.data.next_line : null,
+    };
   };
   const next = page.value?.next;
   return (
     <>
       {page.value && <Code tall label={t.from(page.value.from)} text={page.value.text} />}
       {fault.value && <Fault error={fault.value} />}
-      {(!page.value || next) && <div><Button onFault={(error) => (fault.value = error as Error)} onClick={() => read(next ?? 1)}>{page.value ? t.next : t.whole}</Button></div>}
+      {(!page.value || next) && (
+        <div>
+          <Button onFault={(error) => (fault.value = error as Error)} onClick={() => read(next ?? 1)}>
+            {page.value ? t.next : t.whole}
+          </Button>
+        </div>
+      )}
     </>
   );
 }

@@ -9,7 +9,15 @@ import { DenyNote } from "./note";
 import type { Approval } from "./types";
 import { approvalWords as words } from "./words";
 
-interface Given { one: Approval; same: readonly Approval[]; ready: boolean; since: number; settle: (id: string) => Promise<void>; denyRef: (node: HTMLButtonElement | null) => void; onFault: (error: unknown) => void }
+interface Given {
+  one: Approval;
+  same: readonly Approval[];
+  ready: boolean;
+  since: number;
+  settle: (id: string) => Promise<void>;
+  denyRef: (node: HTMLButtonElement | null) => void;
+  onFault: (error: unknown) => void;
+}
 
 export function Actions({ one, same, ready, since, settle, denyRef, onFault }: Given) {
   const t = words();
@@ -24,27 +32,66 @@ export function Actions({ one, same, ready, since, settle, denyRef, onFault }: G
     await answered(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(0, 100), effect } }));
     await Promise.all(ids.map(settle));
   };
-  const guarded = <T,>(run: () => T) => () => (counts(since) ? run() : undefined);
+  const guarded =
+    <T,>(run: () => T) =>
+    () =>
+      counts(since) ? run() : undefined;
   return (
     <footer class="apr-actions">
       {same.length > 1 && (
         <div class="apr-same">
           <span class="grow quiet">{t.identical(same.length)}</span>
-          <Button kind="danger" onFault={onFault} onClick={guarded(() => all("deny"))}>{t.denyIdentical(same.length)}</Button>
-          <Button disabled={!ready || over} onFault={onFault} onClick={guarded(() => all("allow"))}>{t.allowIdentical(same.length)}</Button>
+          <Button kind="danger" onFault={onFault} onClick={guarded(() => all("deny"))}>
+            {t.denyIdentical(same.length)}
+          </Button>
+          <Button disabled={!ready || over} onFault={onFault} onClick={guarded(() => all("allow"))}>
+            {t.allowIdentical(same.length)}
+          </Button>
         </div>
       )}
       <div class="apr-main">
-        <Button kind="danger" inner={denyRef} onFault={onFault} onClick={guarded(() => send("deny", {}))}>{t.deny}</Button>
-        <Button kind="primary" disabled={!ready || over} onFault={onFault} onClick={guarded(() => send("allow", { for: "once" }))}>{t.once}</Button>
+        <Button kind="danger" inner={denyRef} onFault={onFault} onClick={guarded(() => send("deny", {}))}>
+          {t.deny}
+        </Button>
+        <Button
+          kind="primary"
+          disabled={!ready || over}
+          onFault={onFault}
+          onClick={guarded(() => send("allow", { for: "once" }))}
+        >
+          {t.once}
+        </Button>
       </div>
       <div class="apr-more">
-        {one.chat && <Button kind="quiet" disabled={!ready || over || !one.rule} title={one.rule ? undefined : t.noRule} onFault={onFault} onClick={guarded(() => send("allow", { for: "chat" }))}>{t.chat}</Button>}
-        <Button kind="quiet" disabled={!ready || over || !one.rule} title={one.rule ? undefined : t.noRule} onClick={guarded(() => void (asking.value = "always"))}>{`${t.always}…`}</Button>
+        {one.chat && (
+          <Button
+            kind="quiet"
+            disabled={!ready || over || !one.rule}
+            title={one.rule ? undefined : t.noRule}
+            onFault={onFault}
+            onClick={guarded(() => send("allow", { for: "chat" }))}
+          >
+            {t.chat}
+          </Button>
+        )}
+        <Button
+          kind="quiet"
+          disabled={!ready || over || !one.rule}
+          title={one.rule ? undefined : t.noRule}
+          onClick={guarded(() => void (asking.value = "always"))}
+        >{`${t.always}…`}</Button>
         <Button kind="quiet" onClick={guarded(() => void (asking.value = "note"))}>{`${t.note}…`}</Button>
       </div>
-      {asking.value === "always" && one.rule && <Always rule={one.rule} onClose={() => (asking.value = "")} onConfirm={() => send("allow", { for: "always" })} />}
-      {asking.value === "note" && <DenyNote onClose={() => (asking.value = "")} onDeny={(reason) => send("deny", { reason })} />}
+      {asking.value === "always" && one.rule && (
+        <Always
+          rule={one.rule}
+          onClose={() => (asking.value = "")}
+          onConfirm={() => send("allow", { for: "always" })}
+        />
+      )}
+      {asking.value === "note" && (
+        <DenyNote onClose={() => (asking.value = "")} onDeny={(reason) => send("deny", { reason })} />
+      )}
     </footer>
   );
 }

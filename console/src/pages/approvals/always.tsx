@@ -9,18 +9,49 @@ import { RuleText } from "./rule-text";
 import type { Said } from "./types";
 import { approvalWords as words } from "./words";
 
-export function Always({ rule, onClose, onConfirm }: { rule: Said; onClose: () => void; onConfirm: () => Promise<void> }) {
+export function Always({
+  rule,
+  onClose,
+  onConfirm,
+}: {
+  rule: Said;
+  onClose: () => void;
+  onConfirm: () => Promise<void>;
+}) {
   const t = words();
   const fault = useSignal<Error | null>(null);
-  const past = useThing<{ rule: Said; matched: number; looked_at: number }>(withQuery("/v1/approvals/rules/preview", { tool: rule.tool, command: rule.command }));
+  const past = useThing<{ rule: Said; matched: number; looked_at: number }>(
+    withQuery("/v1/approvals/rules/preview", { tool: rule.tool, command: rule.command }),
+  );
   return (
-    <Dialog title={t.alwaysTitle} onClose={onClose} footer={<>
-      <Button onClick={onClose}>{t.cancel}</Button>
-      <Button kind="primary" disabled={past.state === "loading"} onFault={(error) => (fault.value = error as Error)} onClick={onConfirm}>{t.saveRule}</Button>
-    </>}>
+    <Dialog
+      title={t.alwaysTitle}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button
+            kind="primary"
+            disabled={past.state === "loading"}
+            onFault={(error) => (fault.value = error as Error)}
+            onClick={onConfirm}
+          >
+            {t.saveRule}
+          </Button>
+        </>
+      }
+    >
       <p>{t.alwaysText}</p>
       <RuleText rule={rule} />
-      {past.value ? <p>{t.matched(past.value.matched, past.value.looked_at)}</p> : past.state === "loading" && <p class="quiet" role="status">{t.counting}</p>}
+      {past.value ? (
+        <p>{t.matched(past.value.matched, past.value.looked_at)}</p>
+      ) : (
+        past.state === "loading" && (
+          <p class="quiet" role="status">
+            {t.counting}
+          </p>
+        )
+      )}
       {past.state === "fault" && <Fault error={past.error} retry={past.reload} />}
       {fault.value && <Fault title={t.failed} error={fault.value} />}
       <p class="faint">{t.protectedStays}</p>

@@ -9,7 +9,15 @@ import { hold } from "./guard";
 import type { Hidden } from "./types";
 import { approvalWords as words } from "./words";
 
-export function Arguments({ value: masked, hidden = [], reveal }: { value: unknown; hidden?: Hidden[]; reveal?: string }) {
+export function Arguments({
+  value: masked,
+  hidden = [],
+  reveal,
+}: {
+  value: unknown;
+  hidden?: Hidden[];
+  reveal?: string;
+}) {
   const t = words();
   const json = useSignal(false);
   const revealed = useSignal<unknown>(undefined);
@@ -30,34 +38,81 @@ export function Arguments({ value: masked, hidden = [], reveal }: { value: unkno
       <div class="apr-part-head">
         <h3>{t.arguments}</h3>
         <span class="grow" />
-        {entries.length > 0 && <button type="button" class="button quiet" aria-pressed={json.value} onClick={() => (json.value = !json.value)}>{t.asJson}</button>}
+        {entries.length > 0 && (
+          <button
+            type="button"
+            class="button quiet"
+            aria-pressed={json.value}
+            onClick={() => (json.value = !json.value)}
+          >
+            {t.asJson}
+          </button>
+        )}
         <CopyButton text={whole} />
       </div>
-      {isMasked && <Notice tone="warn" action={reveal && may("admin") && <Button onFault={(error) => (fault.value = error as Error)} onClick={show}>{t.reveal}</Button>}>{t.masked(hidden.map((one) => `${visible(nameAt(one.at))} (${t.characters(one.characters)})`).join(", "))}</Notice>}
+      {isMasked && (
+        <Notice
+          tone="warn"
+          action={
+            reveal &&
+            may("admin") && (
+              <Button onFault={(error) => (fault.value = error as Error)} onClick={show}>
+                {t.reveal}
+              </Button>
+            )
+          }
+        >
+          {t.masked(hidden.map((one) => `${visible(nameAt(one.at))} (${t.characters(one.characters)})`).join(", "))}
+        </Notice>
+      )}
       {fault.value && <Fault error={fault.value} />}
       {hides(deep(value)) && <Notice tone="warn">{t.hidden}</Notice>}
       <div class="apr-arguments" tabIndex={0} role="group" aria-label={t.arguments}>
-        {isList && !entries.length ? <p class="faint">{t.noArguments}</p>
-          : json.value || !isList ? <pre>{pretty(value)}</pre>
-          : <dl>{entries.map(([key, one]) => <Entry key={key} name={key} value={one} />)}</dl>}
+        {isList && !entries.length ? (
+          <p class="faint">{t.noArguments}</p>
+        ) : json.value || !isList ? (
+          <pre>{pretty(value)}</pre>
+        ) : (
+          <dl>
+            {entries.map(([key, one]) => (
+              <Entry key={key} name={key} value={one} />
+            ))}
+          </dl>
+        )}
       </div>
     </section>
   );
 }
 
 function Entry({ name, value }: { name: string; value: unknown }) {
-  return <><dt class="mono" data-given>{visible(name)}</dt><dd><pre>{typeof value === "string" ? (value === "" ? '""' : visible(value)) : pretty(value)}</pre></dd></>;
+  return (
+    <>
+      <dt class="mono" data-given>
+        {visible(name)}
+      </dt>
+      <dd>
+        <pre>{typeof value === "string" ? (value === "" ? '""' : visible(value)) : pretty(value)}</pre>
+      </dd>
+    </>
+  );
 }
 
 /** A JSON pointer as people write it: `headers.token`. */
 function nameAt(pointer: string): string {
-  return pointer.slice(1).split("/").map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~")).join(".");
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))
+    .join(".");
 }
 
 /** Every text of a value and every key, joined: JSON itself would escape what we look for. */
 function deep(value: unknown): string {
   if (typeof value === "string") return value;
   if (Array.isArray(value)) return value.map(deep).join(" ");
-  if (typeof value === "object" && value !== null) return Object.entries(value).map(([key, one]) => `${key} ${deep(one)}`).join(" ");
+  if (typeof value === "object" && value !== null)
+    return Object.entries(value)
+      .map(([key, one]) => `${key} ${deep(one)}`)
+      .join(" ");
   return "";
 }

@@ -21,7 +21,19 @@ import { approvalWords as words, riskOf, whyOf } from "./words";
 
 const RISKS: Record<string, Tone> = { read: "plain", write: "warn", network: "info", execute: "bad" };
 
-export function Card({ row, first, settle, denyRef, same }: { row: Approval; first: boolean; settle: (id: string) => Promise<void>; denyRef: (node: HTMLButtonElement | null) => void; same: readonly Approval[] }) {
+export function Card({
+  row,
+  first,
+  settle,
+  denyRef,
+  same,
+}: {
+  row: Approval;
+  first: boolean;
+  settle: (id: string) => Promise<void>;
+  denyRef: (node: HTMLButtonElement | null) => void;
+  same: readonly Approval[];
+}) {
   const t = words();
   const whole = useThing<Approval>(`/v1/approvals/${encodeURIComponent(row.id)}`);
   const since = useRef(performance.now());
@@ -29,14 +41,30 @@ export function Card({ row, first, settle, denyRef, same }: { row: Approval; fir
   const one = { ...row, ...whole.value };
   const ready = whole.value !== null; // nobody allows what they cannot see whole
   // What arrives may push the buttons down: the next press must not land on another than was aimed at.
-  useEffect(() => { if (ready) hold(); }, [ready]);
+  useEffect(() => {
+    if (ready) hold();
+  }, [ready]);
   return (
     <article class={`card apr-card${first ? " apr-first" : ""}`} aria-labelledby={`${row.id}-name`}>
       <Head one={one} />
-      {ready ? <Body one={one} /> : whole.state === "loading" ? <div class="apr-body"><Loading rows={3} /></div> : null}
+      {ready ? (
+        <Body one={one} />
+      ) : whole.state === "loading" ? (
+        <div class="apr-body">
+          <Loading rows={3} />
+        </div>
+      ) : null}
       {whole.state === "fault" && <Fault title={t.detailFailed} error={whole.error} retry={whole.reload} />}
       {fault.value && <Fault title={t.failed} error={fault.value} />}
-      <Actions one={one} same={same} ready={ready} since={since.current} settle={settle} denyRef={denyRef} onFault={(error) => (fault.value = error as Error)} />
+      <Actions
+        one={one}
+        same={same}
+        ready={ready}
+        since={since.current}
+        settle={settle}
+        denyRef={denyRef}
+        onFault={(error) => (fault.value = error as Error)}
+      />
     </article>
   );
 }
@@ -47,12 +75,26 @@ function Head({ one }: { one: Approval }) {
   return (
     <header class="apr-head">
       <div class="apr-name">
-        <h2 id={`${one.id}-name`} class="mono" data-given>{visible(nameOf(one))}</h2>
+        <h2 id={`${one.id}-name`} class="mono" data-given>
+          {visible(nameOf(one))}
+        </h2>
         <Chip tone={one.protected ? "bad" : (RISKS[one.risk] ?? "plain")}>{riskOf(t, one.risk)}</Chip>
         {one.expires && <Left from={one.created} to={one.expires} />}
       </div>
       <p>{whyOf(t, one.because, one.reason)}</p>
-      <p class="faint apr-from"><span>{t.asks(visible(one.maid ? `${one.maid} (${who(one.caller)})` : who(one.caller)))}</span><span aria-hidden="true">·</span><Ago at={one.created} />{chat && <><span aria-hidden="true">·</span><a href={chat}>{t.openChat}</a></>}<span aria-hidden="true">·</span><a href={`/activity?call=${encodeURIComponent(one.call_id)}`}>{t.openCall}</a></p>
+      <p class="faint apr-from">
+        <span>{t.asks(visible(one.maid ? `${one.maid} (${who(one.caller)})` : who(one.caller)))}</span>
+        <span aria-hidden="true">·</span>
+        <Ago at={one.created} />
+        {chat && (
+          <>
+            <span aria-hidden="true">·</span>
+            <a href={chat}>{t.openChat}</a>
+          </>
+        )}
+        <span aria-hidden="true">·</span>
+        <a href={`/activity?call=${encodeURIComponent(one.call_id)}`}>{t.openCall}</a>
+      </p>
     </header>
   );
 }
@@ -63,8 +105,17 @@ function Left({ from, to }: { from: number; to: number }) {
   const share = Math.max(0, Math.min(1, left / Math.max(1, to - from)));
   return (
     <span class={`apr-left${left < 30 ? " soon" : ""}`}>
-      <Icon sign="clock" size={15} />{left > 0 ? <><span class="apr-left-words">{t.left}</span> <Countdown to={to} /></> : t.over}
-      <i aria-hidden="true"><b style={{ width: `${share * 100}%` }} /></i>
+      <Icon sign="clock" size={15} />
+      {left > 0 ? (
+        <>
+          <span class="apr-left-words">{t.left}</span> <Countdown to={to} />
+        </>
+      ) : (
+        t.over
+      )}
+      <i aria-hidden="true">
+        <b style={{ width: `${share * 100}%` }} />
+      </i>
     </span>
   );
 }
@@ -75,17 +126,38 @@ export function Body({ one }: { one: Approval }) {
   const files = useMemo(() => filesFrom(one.patch), [one.patch]);
   return (
     <div class="apr-body">
-      {one.excerpt && <Part title={t.said}><blockquote data-given>{visible(one.excerpt)}</blockquote></Part>}
-      <Arguments value={one.arguments} hidden={one.hidden} reveal={one.state === "pending" ? `/v1/approvals/${encodeURIComponent(one.id)}/arguments` : undefined} />
-      {files.length > 0 && <Part title={t.changes}><div class="apr-patch"><Patch files={files} /></div></Part>}
+      {one.excerpt && (
+        <Part title={t.said}>
+          <blockquote data-given>{visible(one.excerpt)}</blockquote>
+        </Part>
+      )}
+      <Arguments
+        value={one.arguments}
+        hidden={one.hidden}
+        reveal={one.state === "pending" ? `/v1/approvals/${encodeURIComponent(one.id)}/arguments` : undefined}
+      />
+      {files.length > 0 && (
+        <Part title={t.changes}>
+          <div class="apr-patch">
+            <Patch files={files} />
+          </div>
+        </Part>
+      )}
       {one.patch_problem && <Notice tone="warn">{t.noPatch(visible(one.patch_problem))}</Notice>}
-      {one.command_line && one.command_line.length > 0 && <Code label={t.commandLine} text={one.command_line.map(quoted).join(" ")} />}
+      {one.command_line && one.command_line.length > 0 && (
+        <Code label={t.commandLine} text={one.command_line.map(quoted).join(" ")} />
+      )}
     </div>
   );
 }
 
 function Part({ title, children }: { title: string; children: ComponentChildren }) {
-  return <section class="apr-part" aria-label={title}><h3>{title}</h3>{children}</section>;
+  return (
+    <section class="apr-part" aria-label={title}>
+      <h3>{title}</h3>
+      {children}
+    </section>
+  );
 }
 
 /** A word as a shell would need it: what belongs together is seen as one. */

@@ -27,9 +27,26 @@ export function History() {
     <>
       {list.error && <Fault error={list.error} retry={list.reload} />}
       {list.rows.length ? (
-        <div class="apr-history"><Virtual rows={list.rows} height={narrow.value ? 64 : 48} label={t.history} keyOf={(row) => row.id} onEnd={list.more} draw={(row) => <Row row={row} />} /></div>
-      ) : <Empty sign="approvals" title={t.historyNone}>{t.historyNoneText}</Empty>}
-      {list.busy && <p class="faint" role="status">{t.more}</p>}
+        <div class="apr-history">
+          <Virtual
+            rows={list.rows}
+            height={narrow.value ? 64 : 48}
+            label={t.history}
+            keyOf={(row) => row.id}
+            onEnd={list.more}
+            draw={(row) => <Row row={row} />}
+          />
+        </div>
+      ) : (
+        <Empty sign="approvals" title={t.historyNone}>
+          {t.historyNoneText}
+        </Empty>
+      )}
+      {list.busy && (
+        <p class="faint" role="status">
+          {t.more}
+        </p>
+      )}
       {open && <Detail id={open} />}
     </>
   );
@@ -39,9 +56,15 @@ function Row({ row }: { row: Approval }) {
   return (
     <button type="button" class="apr-row" data-row onClick={() => ask({ open: row.id }, false)}>
       <StateChip state={row.state} />
-      <span class="mono cut" data-given title={nameOf(row)}>{visible(nameOf(row))}</span>
-      <span class="quiet cut apr-row-who" title={whoAnswered(row)}>{whoAnswered(row)}</span>
-      <span class="faint apr-row-when"><Ago at={row.answered ?? row.updated} /></span>
+      <span class="mono cut" data-given title={nameOf(row)}>
+        {visible(nameOf(row))}
+      </span>
+      <span class="quiet cut apr-row-who" title={whoAnswered(row)}>
+        {whoAnswered(row)}
+      </span>
+      <span class="faint apr-row-when">
+        <Ago at={row.answered ?? row.updated} />
+      </span>
     </button>
   );
 }
@@ -56,10 +79,19 @@ function Detail({ id }: { id: string }) {
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {row && (
         <>
-          <div class="row"><StateChip state={row.state} /><span>{whoAnswered(row)}</span><span class="faint"><Ago at={row.answered ?? row.updated} /></span></div>
+          <div class="row">
+            <StateChip state={row.state} />
+            <span>{whoAnswered(row)}</span>
+            <span class="faint">
+              <Ago at={row.answered ?? row.updated} />
+            </span>
+          </div>
           {row.note && <blockquote class="apr-note">{visible(row.note)}</blockquote>}
           <p>{whyOf(t, row.because, row.reason)}</p>
-          <p class="faint">{t.asks(visible(who(row.caller)))} · <a href={`/activity?call=${encodeURIComponent(row.call_id)}`}>{t.openCall}</a></p>
+          <p class="faint">
+            {t.asks(visible(who(row.caller)))} ·{" "}
+            <a href={`/activity?call=${encodeURIComponent(row.call_id)}`}>{t.openCall}</a>
+          </p>
           <Body one={row} />
         </>
       )}

@@ -35,12 +35,33 @@ export function Inbox({ inbox }: { inbox: Held }) {
     <>
       {inbox.state === "fault" && <Fault error={inbox.error} retry={inbox.reload} />}
       <div class="apr-list">
-        {shown.map((one) => isOpen.has(one.id)
-          ? <Card key={one.id} row={one} first={one.id === first} settle={inbox.settle} same={one.digest ? inbox.open.filter((other) => other.digest === one.digest) : []} denyRef={(node) => void (node ? denies.current.set(one.id, node) : denies.current.delete(one.id))} />
-          : <Outcome key={one.id} one={one} />)}
+        {shown.map((one) =>
+          isOpen.has(one.id) ? (
+            <Card
+              key={one.id}
+              row={one}
+              first={one.id === first}
+              settle={inbox.settle}
+              same={one.digest ? inbox.open.filter((other) => other.digest === one.digest) : []}
+              denyRef={(node) => void (node ? denies.current.set(one.id, node) : denies.current.delete(one.id))}
+            />
+          ) : (
+            <Outcome key={one.id} one={one} />
+          ),
+        )}
       </div>
-      {inbox.all.length > shown.length && <Button onClick={() => void (most.value += FIRST)}>{`+ ${inbox.all.length - shown.length}`}</Button>}
-      {!inbox.open.length && <Empty sign="approvals" title={t.none} action={<Button onClick={() => ask({ tab: "rules" })}>{t.seeRules}</Button>}>{t.noneText}</Empty>}
+      {inbox.all.length > shown.length && (
+        <Button onClick={() => void (most.value += FIRST)}>{`+ ${inbox.all.length - shown.length}`}</Button>
+      )}
+      {!inbox.open.length && (
+        <Empty
+          sign="approvals"
+          title={t.none}
+          action={<Button onClick={() => ask({ tab: "rules" })}>{t.seeRules}</Button>}
+        >
+          {t.noneText}
+        </Empty>
+      )}
     </>
   );
 }
@@ -52,16 +73,36 @@ export function DenyAll({ inbox }: { inbox: Held }) {
   const count = inbox.open.length;
   const deny = async () => {
     const ids = inbox.open.map((one) => one.id);
-    for (let at = 0; at < ids.length; at += 100) await answered(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(at, at + 100), effect: "deny" } }));
+    for (let at = 0; at < ids.length; at += 100)
+      await answered(() => api("/v1/approvals/bulk", { body: { ids: ids.slice(at, at + 100), effect: "deny" } }));
     await Promise.all(ids.map(inbox.settle));
     asking.value = false;
   };
   return (
     <>
-      {count > 1 && <Button kind="danger" onClick={() => void (asking.value = true)}>{t.denyAll(count)}</Button>}
-      {inbox.all.length > count && <Button kind="quiet" onClick={inbox.clear}>{t.clear}</Button>}
+      {count > 1 && (
+        <Button kind="danger" onClick={() => void (asking.value = true)}>
+          {t.denyAll(count)}
+        </Button>
+      )}
+      {inbox.all.length > count && (
+        <Button kind="quiet" onClick={inbox.clear}>
+          {t.clear}
+        </Button>
+      )}
       {asking.value && (
-        <Dialog title={t.denyAllAsk(count)} onClose={() => (asking.value = false)} footer={<><Button onClick={() => void (asking.value = false)}>{t.cancel}</Button><Button kind="danger" onFault={(error) => (fault.value = error as Error)} onClick={deny}>{t.denyAll(count)}</Button></>}>
+        <Dialog
+          title={t.denyAllAsk(count)}
+          onClose={() => (asking.value = false)}
+          footer={
+            <>
+              <Button onClick={() => void (asking.value = false)}>{t.cancel}</Button>
+              <Button kind="danger" onFault={(error) => (fault.value = error as Error)} onClick={deny}>
+                {t.denyAll(count)}
+              </Button>
+            </>
+          }
+        >
           <p>{t.denyAllText}</p>
           {fault.value && <Fault title={t.failed} error={fault.value} />}
         </Dialog>

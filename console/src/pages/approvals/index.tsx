@@ -22,11 +22,31 @@ export default function Approvals() {
       <div class="head">
         <h1>{t.title}</h1>
         <span class="grow" />
-        {tab === "inbox" && <span class="apr-all"><DenyAll inbox={inbox} /></span>}
-        <IconButton label={t.notify} sign="bell" pressed={notices.value} onClick={async () => { if (!(await setNotices(!notices.value))) toast(t.noNotice, "plain"); }} />
+        {tab === "inbox" && (
+          <span class="apr-all">
+            <DenyAll inbox={inbox} />
+          </span>
+        )}
+        <IconButton
+          label={t.notify}
+          sign="bell"
+          pressed={notices.value}
+          onClick={async () => {
+            if (!(await setNotices(!notices.value))) toast(t.noNotice, "plain");
+          }}
+        />
         <IconButton label={t.sound} sign="sound" pressed={sounds.value} onClick={() => setSounds(!sounds.value)} />
       </div>
-      <Tabs label={t.views} open={tab} onOpen={(id) => ask({ tab: id === "inbox" ? null : id, open: null })} tabs={[{ id: "inbox", name: t.inbox, count: inbox.open.length || undefined }, { id: "history", name: t.history }, { id: "rules", name: t.rules }]} />
+      <Tabs
+        label={t.views}
+        open={tab}
+        onOpen={(id) => ask({ tab: id === "inbox" ? null : id, open: null })}
+        tabs={[
+          { id: "inbox", name: t.inbox, count: inbox.open.length || undefined },
+          { id: "history", name: t.history },
+          { id: "rules", name: t.rules },
+        ]}
+      />
       {tab === "inbox" ? <Inbox inbox={inbox} /> : tab === "history" ? <History /> : <Rules />}
     </div>
   );

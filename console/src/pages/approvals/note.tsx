@@ -11,11 +11,30 @@ export function DenyNote({ onClose, onDeny }: { onClose: () => void; onDeny: (no
   const text = useSignal("");
   const fault = useSignal<Error | null>(null);
   return (
-    <Dialog title={t.note} onClose={onClose} footer={<>
-      <Button onClick={onClose}>{t.cancel}</Button>
-      <Button kind="danger" disabled={!text.value.trim()} onFault={(error) => (fault.value = error as Error)} onClick={() => onDeny(text.value.trim().slice(0, 2000))}>{t.deny}</Button>
-    </>}>
-      <TextArea label={t.noteLabel} help={t.noteHelp} rows={4} value={text.value} onInput={(value) => (text.value = value)} />
+    <Dialog
+      title={t.note}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button
+            kind="danger"
+            disabled={!text.value.trim()}
+            onFault={(error) => (fault.value = error as Error)}
+            onClick={() => onDeny(text.value.trim().slice(0, 2000))}
+          >
+            {t.deny}
+          </Button>
+        </>
+      }
+    >
+      <TextArea
+        label={t.noteLabel}
+        help={t.noteHelp}
+        rows={4}
+        value={text.value}
+        onInput={(value) => (text.value = value)}
+      />
       {fault.value && <Fault title={t.failed} error={fault.value} />}
     </Dialog>
   );

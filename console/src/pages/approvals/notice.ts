@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import { hear } from "../../lib/live";
 import { go } from "../../lib/router";
+import { toText } from "../../lib/text";
 import { approvalWords as words } from "./words";
 
 const NOTICE = "toolyard.approvals.notice";
@@ -32,7 +33,10 @@ hear(["approval.requested"], (event) => {
   if (sounds.value) chime();
   if (!notices.value || !document.hidden) return;
   try {
-    const notice = new Notification(words().noticeTitle(String(event.data.tool ?? "")), { body: words().noticeText, tag: String(event.data.id ?? "") });
+    const notice = new Notification(words().noticeTitle(toText(event.data.tool)), {
+      body: words().noticeText,
+      tag: toText(event.data.id),
+    });
     notice.onclick = () => {
       window.focus();
       go("/approvals");
@@ -46,7 +50,10 @@ hear(["approval.requested"], (event) => {
 function chime(): void {
   audio ??= new AudioContext();
   void audio.resume();
-  for (const [at, pitch] of [[0, 660], [0.16, 880]] as const) {
+  for (const [at, pitch] of [
+    [0, 660],
+    [0.16, 880],
+  ] as const) {
     const tone = audio.createOscillator();
     const volume = audio.createGain();
     const start = audio.currentTime + at;

@@ -17,10 +17,18 @@ export function Outcome({ one }: { one: Approval }) {
   return (
     <article class="apr-ended" aria-labelledby={`${one.id}-name`}>
       <StateChip state={one.state} />
-      <span id={`${one.id}-name`} class="mono cut" data-given title={nameOf(one)}>{visible(nameOf(one))}</span>
+      <span id={`${one.id}-name`} class="mono cut" data-given title={nameOf(one)}>
+        {visible(nameOf(one))}
+      </span>
       <span class="quiet">{whoAnswered(one)}</span>
-      <span class="faint"><Ago at={one.answered ?? one.updated} /></span>
-      {one.note && <q class="quiet" data-given>{visible(one.note)}</q>}
+      <span class="faint">
+        <Ago at={one.answered ?? one.updated} />
+      </span>
+      {one.note && (
+        <q class="quiet" data-given>
+          {visible(one.note)}
+        </q>
+      )}
     </article>
   );
 }

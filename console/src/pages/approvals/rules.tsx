@@ -24,16 +24,63 @@ export function Rules() {
   return (
     <>
       <div class="row">
-        <Button kind="primary" sign="plus" onClick={() => void (writing.value = "new")}>{t.addRule}</Button>
-        {all.length > 0 && <Button sign="download" onClick={() => save(all)}>{t.exportRules}</Button>}
+        <Button kind="primary" sign="plus" onClick={() => void (writing.value = "new")}>
+          {t.addRule}
+        </Button>
+        {all.length > 0 && (
+          <Button sign="download" onClick={() => save(all)}>
+            {t.exportRules}
+          </Button>
+        )}
       </div>
       {rules.state === "loading" && !rules.value && <Loading rows={3} />}
       {rules.state === "fault" && <Fault error={rules.error} retry={rules.reload} />}
-      {rules.value && (all.length ? <ul class="apr-rules">{all.map((rule) => <Line key={rule.id} rule={rule} onEdit={() => (writing.value = rule)} onRevoke={() => (ending.value = rule)} />)}</ul> : <Empty sign="approvals" title={t.rulesNone}>{t.rulesNoneText}</Empty>)}
-      <Notice>{<><strong>{t.protectedTitle}</strong><p>{t.protectedText}</p></>}</Notice>
+      {rules.value &&
+        (all.length ? (
+          <ul class="apr-rules">
+            {all.map((rule) => (
+              <Line
+                key={rule.id}
+                rule={rule}
+                onEdit={() => (writing.value = rule)}
+                onRevoke={() => (ending.value = rule)}
+              />
+            ))}
+          </ul>
+        ) : (
+          <Empty sign="approvals" title={t.rulesNone}>
+            {t.rulesNoneText}
+          </Empty>
+        ))}
+      <Notice>
+        {
+          <>
+            <strong>{t.protectedTitle}</strong>
+            <p>{t.protectedText}</p>
+          </>
+        }
+      </Notice>
       <Trial />
-      {writing.value && <NewRule before={writing.value === "new" ? null : writing.value} onClose={() => (writing.value = null)} onSaved={() => { writing.value = null; rules.reload(); }} />}
-      {ending.value && <Revoke rule={ending.value} onClose={() => (ending.value = null)} onDone={() => { ending.value = null; rules.reload(); }} />}
+      {writing.value && (
+        <NewRule
+          before={writing.value === "new" ? null : writing.value}
+          onClose={() => (writing.value = null)}
+          onSaved={() => {
+            writing.value = null;
+            rules.reload();
+          }}
+        />
+      )}
+      {ending.value && (
+        <Revoke
+          rule={ending.value}
+          onClose={() => (ending.value = null)}
+          onDone={() => {
+            ending.value = null;
+            rules.reload();
+          }}
+        />
+      )}
     </>
   );
 }
@@ -46,13 +93,21 @@ function Line({ rule, onEdit, onRevoke }: { rule: Rule; onEdit: () => void; onRe
         <RuleText rule={rule} />
         <p class="faint">
           {rule.hits ? t.hits(rule.hits) : t.unused}
-          {rule.last_used ? <>{` · ${t.lastUsed} `}<Ago at={rule.last_used} /></> : null}
-          {` · ${t.madeBy(visible(who(rule.by)))} `}<Ago at={rule.created} />
+          {rule.last_used ? (
+            <>
+              {` · ${t.lastUsed} `}
+              <Ago at={rule.last_used} />
+            </>
+          ) : null}
+          {` · ${t.madeBy(visible(who(rule.by)))} `}
+          <Ago at={rule.created} />
           {rule.chat && ` · ${t.onlyChat}`}
         </p>
       </div>
       {!rule.chat && <IconButton label={`${t.editRule}: ${ruleName(rule)}`} sign="edit" onClick={onEdit} />}
-      <Button kind="danger" onClick={onRevoke}>{t.revoke}</Button>
+      <Button kind="danger" onClick={onRevoke}>
+        {t.revoke}
+      </Button>
     </li>
   );
 }
@@ -66,7 +121,18 @@ function Revoke({ rule, onClose, onDone }: { rule: Rule; onClose: () => void; on
     onDone();
   };
   return (
-    <Dialog title={t.revokeAsk(ruleName(rule))} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="danger" onFault={(error) => (fault.value = error as Error)} onClick={revoke}>{t.revoke}</Button></>}>
+    <Dialog
+      title={t.revokeAsk(ruleName(rule))}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button kind="danger" onFault={(error) => (fault.value = error as Error)} onClick={revoke}>
+            {t.revoke}
+          </Button>
+        </>
+      }
+    >
       <RuleText rule={rule} />
       <p>{rule.effect === "allow" ? t.revokeAllow : t.revokeDeny}</p>
       {fault.value && <Fault error={fault.value} />}
@@ -78,7 +144,9 @@ function Revoke({ rule, onClose, onDone }: { rule: Rule; onClose: () => void; on
 function save(rules: readonly Rule[]): void {
   const kept = rules.filter((rule) => !rule.chat).map(({ tool, command, effect }) => ({ tool, command, effect }));
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([`${JSON.stringify({ rules: kept }, null, 2)}\n`], { type: "application/json" }));
+  link.href = URL.createObjectURL(
+    new Blob([`${JSON.stringify({ rules: kept }, null, 2)}\n`], { type: "application/json" }),
+  );
   link.download = "toolyard-rules.json";
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);

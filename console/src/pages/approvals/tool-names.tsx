@@ -3,18 +3,47 @@ import { useId } from "preact/hooks";
 import { useThing } from "../../lib/resource";
 import { TextField } from "../../ui/field";
 
-export interface ToolName { name: string; commands?: string[] }
+export interface ToolName {
+  name: string;
+  commands?: string[];
+}
 
 export function useTools(): readonly ToolName[] {
   return useThing<{ data: ToolName[] }>("/v1/tools").value?.data ?? [];
 }
 
-export function Named({ label, value, onInput, names, help, required }: { label: string; value: string; onInput: (value: string) => void; names: readonly string[]; help?: string; required?: boolean }) {
+export function Named({
+  label,
+  value,
+  onInput,
+  names,
+  help,
+  required,
+}: {
+  label: string;
+  value: string;
+  onInput: (value: string) => void;
+  names: readonly string[];
+  help?: string;
+  required?: boolean;
+}) {
   const id = useId();
   return (
     <>
-      <TextField label={label} help={help} required={required} list={id} autocomplete="off" value={value} onInput={onInput} />
-      <datalist id={id}>{names.map((name) => <option key={name} value={name} />)}</datalist>
+      <TextField
+        label={label}
+        help={help}
+        required={required}
+        list={id}
+        autocomplete="off"
+        value={value}
+        onInput={onInput}
+      />
+      <datalist id={id}>
+        {names.map((name) => (
+          <option key={name} value={name} />
+        ))}
+      </datalist>
     </>
   );
 }

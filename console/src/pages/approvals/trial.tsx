@@ -9,7 +9,13 @@ import { Named, useTools } from "./tool-names";
 import type { Said } from "./types";
 import { approvalWords as words, whyOf } from "./words";
 
-interface Verdict { asks: boolean; effect: "run" | "ask" | "deny"; because: string; reason: string; rule: Said | null }
+interface Verdict {
+  asks: boolean;
+  effect: "run" | "ask" | "deny";
+  because: string;
+  reason: string;
+  rule: Said | null;
+}
 
 export function Trial() {
   const t = words();
@@ -23,15 +29,35 @@ export function Trial() {
     verdict.value = fault.value = null;
     const given = read(text.value);
     problem.value = given ? "" : t.badJson;
-    if (given) verdict.value = await api<Verdict>("/v1/approvals/test", { body: { tool: tool.value.trim(), arguments: given } });
+    if (given)
+      verdict.value = await api<Verdict>("/v1/approvals/test", { body: { tool: tool.value.trim(), arguments: given } });
   };
   const came = verdict.value;
   return (
     <section class="card stack" aria-label={t.trial}>
-      <div><h2>{t.trial}</h2><p class="quiet">{t.trialText}</p></div>
-      <Named label={t.tool} value={tool.value} onInput={(value) => (tool.value = value)} names={tools.map((one) => one.name)} />
-      <TextArea mono rows={3} label={t.argumentsJson} problem={problem.value} value={text.value} onInput={(value) => (text.value = value)} />
-      <div><Button disabled={!tool.value.trim()} onFault={(error) => (fault.value = error as Error)} onClick={test}>{t.test}</Button></div>
+      <div>
+        <h2>{t.trial}</h2>
+        <p class="quiet">{t.trialText}</p>
+      </div>
+      <Named
+        label={t.tool}
+        value={tool.value}
+        onInput={(value) => (tool.value = value)}
+        names={tools.map((one) => one.name)}
+      />
+      <TextArea
+        mono
+        rows={3}
+        label={t.argumentsJson}
+        problem={problem.value}
+        value={text.value}
+        onInput={(value) => (text.value = value)}
+      />
+      <div>
+        <Button disabled={!tool.value.trim()} onFault={(error) => (fault.value = error as Error)} onClick={test}>
+          {t.test}
+        </Button>
+      </div>
       {fault.value && <Fault error={fault.value} />}
       <div role="status" class="apr-verdict">
         {came && (
@@ -49,7 +75,9 @@ export function Trial() {
 function read(text: string): Record<string, unknown> | null {
   try {
     const value: unknown = JSON.parse(text || "{}");
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : null;
+    return typeof value === "object" && value !== null && !Array.isArray(value)
+      ? (value as Record<string, unknown>)
+      : null;
   } catch {
     return null;
   }

@@ -1,16 +1,53 @@
 /** What the server tells of approvals and rules. */
-export interface Said { tool: string; command: string; effect: "allow" | "deny" }
-export interface Rule extends Said { id: string; by: string; created: number; chat?: string | null; hits?: number; last_used?: number | null }
+export interface Said {
+  tool: string;
+  command: string;
+  effect: "allow" | "deny";
+}
+export interface Rule extends Said {
+  id: string;
+  by: string;
+  created: number;
+  chat?: string | null;
+  hits?: number;
+  last_used?: number | null;
+}
 
 /** A text of the arguments that is masked, or has masks in it: its JSON pointer, and how many characters are hidden. */
-export interface Hidden { at: string; characters: number }
+export interface Hidden {
+  at: string;
+  characters: number;
+}
 
 export interface Approval {
-  id: string; tool: string; state: string; caller: string; created: number; updated: number; expires: number | null;
-  call_id: string; commands: string[]; risk: string; origin: string; arguments?: unknown; summary?: string; maid?: string | null;
-  hidden?: Hidden[]; protected?: boolean; because?: string | null; reason?: string; chat?: string | null; excerpt?: string; digest?: string;
-  command_line?: string[] | null; patch?: unknown; patch_problem?: string | null;
-  rule?: Said | null; answered?: number | null; answered_by?: string | null; note?: string;
+  id: string;
+  tool: string;
+  state: string;
+  caller: string;
+  created: number;
+  updated: number;
+  expires: number | null;
+  call_id: string;
+  commands: string[];
+  risk: string;
+  origin: string;
+  arguments?: unknown;
+  summary?: string;
+  maid?: string | null;
+  hidden?: Hidden[];
+  protected?: boolean;
+  because?: string | null;
+  reason?: string;
+  chat?: string | null;
+  excerpt?: string;
+  digest?: string;
+  command_line?: string[] | null;
+  patch?: unknown;
+  patch_problem?: string | null;
+  rule?: Said | null;
+  answered?: number | null;
+  answered_by?: string | null;
+  note?: string;
 }
 
 export function nameOf(one: { tool: string; commands?: string[] }): string {

@@ -7,7 +7,15 @@ import { useRecords, type State } from "../../lib/resource";
 import { hold } from "./guard";
 import type { Approval } from "./types";
 
-export interface Inbox { state: State; error: ApiError | null; open: Approval[]; all: Approval[]; settle: (id: string) => Promise<void>; reload: () => void; clear: () => void }
+export interface Inbox {
+  state: State;
+  error: ApiError | null;
+  open: Approval[];
+  all: Approval[];
+  settle: (id: string) => Promise<void>;
+  reload: () => void;
+  clear: () => void;
+}
 
 export function useInbox(): Inbox {
   const waiting = useRecords<Approval>("/v1/approvals?state=pending&limit=200", ["approval."]);
@@ -15,37 +23,50 @@ export function useInbox(): Inbox {
   const asking = useRef(new Set<string>());
   const ended = useSignal<ReadonlyMap<string, Approval>>(new Map());
 
-  const settle = useCallback(async (id: string) => {
-    if (!seen.current.has(id) || ended.peek().has(id) || asking.current.has(id)) return;
-    asking.current.add(id);
-    try {
-      const now = await api<Approval>(`/v1/approvals/${encodeURIComponent(id)}`);
-      if (now.state === "pending") return;
-      hold();
-      ended.value = new Map(ended.peek()).set(id, { ...seen.current.get(id)!, ...now });
-    } catch {
-      // Unreachable: the list itself tells, and asks again when the connection is back.
-    } finally {
-      asking.current.delete(id);
-    }
-  }, []);
+  const settle = useCallback(
+    async (id: string) => {
+      if (!seen.current.has(id) || ended.peek().has(id) || asking.current.has(id)) return;
+      asking.current.add(id);
+      try {
+        const now = await api<Approval>(`/v1/approvals/${encodeURIComponent(id)}`);
+        if (now.state === "pending") return;
+        hold();
+        ended.value = new Map(ended.peek()).set(id, { ...seen.current.get(id)!, ...now });
+      } catch {
+        // Unreachable: the list itself tells, and asks again when the connection is back.
+      } finally {
+        asking.current.delete(id);
+      }
+    },
+    [ended],
+  );
 
-  useEffect(() => hear(["approval."], (event) => {
-    if (event.type !== "approval.requested" && typeof event.data.id === "string") void settle(event.data.id);
-  }), [settle]);
+  useEffect(
+    () =>
+      hear(["approval."], (event) => {
+        if (event.type !== "approval.requested" && typeof event.data.id === "string") void settle(event.data.id);
+      }),
+    [settle],
+  );
 
+  const { state, rows, next, more } = waiting;
   useEffect(() => {
-    if (waiting.state !== "ready") return;
-    const open = new Set(waiting.rows.map((row) => row.id));
-    for (const row of waiting.rows) seen.current.set(row.id, row);
+    if (state !== "ready") return;
+    const open = new Set(rows.map((row) => row.id));
+    for (const row of rows) seen.current.set(row.id, row);
     for (const id of seen.current.keys()) if (!open.has(id)) void settle(id);
     // Oldest first needs them all.
-    if (waiting.next) waiting.more();
-  }, [waiting.rows, waiting.state]);
+    if (next) more();
+  }, [more, next, rows, settle, state]);
 
-  const open = waiting.rows.filter((row) => !ended.value.has(row.id)).sort(older);
+  const open = rows.filter((row) => !ended.value.has(row.id)).sort(older);
   return {
-    state: waiting.state, error: waiting.error, open, all: [...open, ...ended.value.values()].sort(older), settle, reload: waiting.reload,
+    state,
+    error: waiting.error,
+    open,
+    all: [...open, ...ended.value.values()].sort(older),
+    settle,
+    reload: waiting.reload,
     clear: () => {
       for (const id of ended.peek().keys()) seen.current.delete(id);
       ended.value = new Map();

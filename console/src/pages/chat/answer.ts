@@ -8,7 +8,8 @@ export async function answerToCopy(message: Message): Promise<string> {
   const text = answerOf(message);
   if (!STRUCTURED.test(text)) return text;
   try {
-    const { think: _, ...reply } = JSON.parse(await rendered(text, "json")) as Record<string, unknown>;
+    const reply = JSON.parse(await rendered(text, "json")) as Record<string, unknown>;
+    delete reply["think"];
     return typeof reply["content"] === "string" ? await rendered(JSON.stringify(reply), "markdown") : text;
   } catch {
     return text; // what cannot be read is passed on as it was written

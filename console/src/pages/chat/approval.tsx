@@ -5,6 +5,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api, ApiError, may } from "../../lib/api";
 import { useThing } from "../../lib/resource";
+import { useEvent } from "../../lib/use-event";
 import { Button } from "../../ui/button";
 import { Json } from "../../ui/code";
 import { Icon } from "../../ui/icon";
@@ -14,15 +15,31 @@ import { approvalWords, whyOf } from "../approvals/words";
 import type { Call } from "./model";
 import { words } from "./words";
 
-interface Approval { id: string; tool: string; state: string; because?: string | null; reason?: string; expires?: number | null; arguments: Record<string, unknown>; command_line?: string[] | string | null }
+interface Approval {
+  id: string;
+  tool: string;
+  state: string;
+  because?: string | null;
+  reason?: string;
+  expires?: number | null;
+  arguments: Record<string, unknown>;
+  command_line?: string[] | string | null;
+}
 
 export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answer: string) => void }) {
   const t = words();
   const path = may("approve") && call.approval ? `/v1/approvals/${encodeURIComponent(call.approval)}` : null;
   const { value, error, reload } = useThing<Approval>(path, ["approval."], (data) => data["id"] === call.approval);
   const settled = useSignal(false);
-  useEffect(() => { const timer = setTimeout(() => (settled.value = true), 500); return () => clearTimeout(timer); }, []);
-  useEffect(() => { if (value && value.state !== "pending") onAnswer(value.state); }, [value?.state]);
+  useEffect(() => {
+    const timer = setTimeout(() => (settled.value = true), 500);
+    return () => clearTimeout(timer);
+  }, [settled]);
+  const state = value?.state;
+  const report = useEvent(onAnswer);
+  useEffect(() => {
+    if (state && state !== "pending") report(state);
+  }, [report, state]);
   const answer = (how: "allow" | "deny") => async () => {
     try {
       await api(`/v1/approvals/${encodeURIComponent(call.approval!)}/${how}`, { body: {} });
@@ -36,15 +53,34 @@ export function ApprovalPanel({ call, onAnswer }: { call: Call; onAnswer: (answe
   return (
     <section class="chat-approval" aria-label={t.asks(call.tool)}>
       <div class="row">
-        <Icon sign="approvals" size={17} /><strong>{t.asks(call.tool)}</strong>
-        {value?.expires && <span class="faint">{t.expiresIn} <Countdown to={value.expires} /></span>}
+        <Icon sign="approvals" size={17} />
+        <strong>{t.asks(call.tool)}</strong>
+        {value?.expires && (
+          <span class="faint">
+            {t.expiresIn} <Countdown to={value.expires} />
+          </span>
+        )}
       </div>
       {value && <p class="quiet">{whyOf(approvalWords(), value.because, value.reason)}</p>}
-      {error && !value ? <Fault error={error} retry={reload} /> : <Json label={t.input} value={value?.arguments ?? call.summary} />}
+      {error && !value ? (
+        <Fault error={error} retry={reload} />
+      ) : (
+        <Json label={t.input} value={value?.arguments ?? call.summary} />
+      )}
       <div class="row">
-        {path && <Button kind="danger" onClick={answer("deny")}>{t.deny}</Button>}
-        {path && <Button kind="primary" disabled={!settled.value || !value} onClick={answer("allow")}>{t.allow}</Button>}
-        <a class="button quiet" href={`/approvals?open=${encodeURIComponent(call.approval ?? "")}`}>{t.toApprovals}</a>
+        {path && (
+          <Button kind="danger" onClick={answer("deny")}>
+            {t.deny}
+          </Button>
+        )}
+        {path && (
+          <Button kind="primary" disabled={!settled.value || !value} onClick={answer("allow")}>
+            {t.allow}
+          </Button>
+        )}
+        <a class="button quiet" href={`/approvals?open=${encodeURIComponent(call.approval ?? "")}`}>
+          {t.toApprovals}
+        </a>
       </div>
     </section>
   );

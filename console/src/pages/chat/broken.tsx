@@ -15,9 +15,17 @@ export function Broken({ fault, hasText, onAgain }: { fault: Fault; hasText: boo
       <div class="grow">
         <strong>{said}</strong>
         {fault.message && <p data-given>{visible(fault.message)}</p>}
-        {(fault.code || fault.request) && <p class="faint mono" data-given>{[fault.code, fault.request].filter(Boolean).join(" · ")}</p>}
+        {(fault.code || fault.request) && (
+          <p class="faint mono" data-given>
+            {[fault.code, fault.request].filter(Boolean).join(" · ")}
+          </p>
+        )}
       </div>
-      {onAgain && <Button sign="retry" onClick={onAgain}>{t.retry}</Button>}
+      {onAgain && (
+        <Button sign="retry" onClick={onAgain}>
+          {t.retry}
+        </Button>
+      )}
     </div>
   );
 }

@@ -2,6 +2,7 @@
  * happens to its call; what a call asks or brings stands under all of them. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
+import { formatRequest } from "../../lib/request-block";
 import { visible } from "../../lib/visible";
 import { Button, CopyButton, IconButton } from "../../ui/button";
 import { StateChip } from "../../ui/chip";
@@ -9,7 +10,6 @@ import { Icon } from "../../ui/icon";
 import { MediaView } from "../../ui/media";
 import { Elapsed } from "../../ui/time";
 import { ApprovalPanel } from "./approval";
-import { blockOf } from "./block";
 import { CallDetails, type Recorded } from "./details";
 import type { Call } from "./model";
 import { TaskChip } from "./task";
@@ -18,37 +18,92 @@ import { words } from "./words";
 
 const FOLDED = 5; // so many lines and more come folded when they are looked at later
 
-export function Calls({ calls, growing, mentioned, onMark }: { calls: Call[]; growing: boolean; mentioned: (id: string) => boolean; onMark: (id: string, answered: string) => void }) {
+export function Calls({
+  calls,
+  growing,
+  mentioned,
+  onMark,
+}: {
+  calls: Call[];
+  growing: boolean;
+  mentioned: (id: string) => boolean;
+  onMark: (id: string, answered: string) => void;
+}) {
   const t = words();
   const running = calls.filter((call) => call.ended === null).length;
   const rows = calls.map((call, at) => <CallRow key={call.id || at} call={call} growing={growing} onMark={onMark} />);
   const failed = calls.filter((call) => call.state === "error").length;
   const folded = useSignal(calls.length >= FOLDED && !running && !growing).value; // what was open when it was made stays open
-  const head = <>{t.calls(calls.length)}{running > 0 && <span class="faint"> · {t.callsRunning(running)}</span>}{failed > 0 && <span class="problem"> · {t.callsFailed(failed)}</span>}</>;
+  const head = (
+    <>
+      {t.calls(calls.length)}
+      {running > 0 && <span class="faint"> · {t.callsRunning(running)}</span>}
+      {failed > 0 && <span class="problem"> · {t.callsFailed(failed)}</span>}
+    </>
+  );
   return (
-    <div class="chat-calls" role="group" aria-label={calls.length > 1 ? t.calls(calls.length) : t.callOf(calls[0]!.tool)}>
-      {folded ? <details><summary class="chat-calls-head">{head}</summary>{rows}</details> : (
-        <>{calls.length > 1 && <div class="chat-calls-head">{head}</div>}{rows}</>
+    <div
+      class="chat-calls"
+      role="group"
+      aria-label={calls.length > 1 ? t.calls(calls.length) : t.callOf(calls[0]!.tool)}
+    >
+      {folded ? (
+        <details>
+          <summary class="chat-calls-head">{head}</summary>
+          {rows}
+        </details>
+      ) : (
+        <>
+          {calls.length > 1 && <div class="chat-calls-head">{head}</div>}
+          {rows}
+        </>
       )}
-      {calls.filter((call) => call.approval && !call.answered && growing).map((call) => <ApprovalPanel key={call.approval} call={call} onAnswer={(answer) => onMark(call.id, answer)} />)}
+      {calls
+        .filter((call) => call.approval && !call.answered && growing)
+        .map((call) => (
+          <ApprovalPanel key={call.approval} call={call} onAnswer={(answer) => onMark(call.id, answer)} />
+        ))}
       {calls.some((call) => call.media.length || call.left) && (
         <div class="chat-media">
-          {calls.flatMap((call) => call.media.map((uri, at) => <MediaView key={`${call.id}${at}`} uri={uri} label={t.mediaFrom(call.tool)} />))}
-          {calls.filter((call) => call.left).map((call) => <span key={call.id} class="faint">{t.leftOut(call.left)}</span>)}
+          {calls.flatMap((call) =>
+            call.media.map((uri, at) => <MediaView key={`${call.id}${at}`} uri={uri} label={t.mediaFrom(call.tool)} />),
+          )}
+          {calls
+            .filter((call) => call.left)
+            .map((call) => (
+              <span key={call.id} class="faint">
+                {t.leftOut(call.left)}
+              </span>
+            ))}
         </div>
       )}
-      {calls.flatMap((call) => marksIn(call.text)).filter((mark) => !mentioned(mark.id)).map((mark) => <div key={mark.id} class="chat-task-line"><TaskChip {...mark} /></div>)}
+      {calls
+        .flatMap((call) => marksIn(call.text))
+        .filter((mark) => !mentioned(mark.id))
+        .map((mark) => (
+          <div key={mark.id} class="chat-task-line">
+            <TaskChip {...mark} />
+          </div>
+        ))}
     </div>
   );
 }
 
-function CallRow({ call, growing, onMark }: { call: Call; growing: boolean; onMark: (id: string, answered: string) => void }) {
+function CallRow({
+  call,
+  growing,
+  onMark,
+}: {
+  call: Call;
+  growing: boolean;
+  onMark: (id: string, answered: string) => void;
+}) {
   const t = words();
   const open = useSignal(false);
   const state = stateOf(call, growing);
   const block = async () => {
     const { arguments: given } = await api<Recorded>(`/v1/calls/${encodeURIComponent(call.id)}`);
-    return blockOf(call.tool, given);
+    return formatRequest(call.tool, given);
   };
   const stop = async () => {
     onMark(call.id, "stopped");
@@ -58,22 +113,48 @@ function CallRow({ call, growing, onMark }: { call: Call; growing: boolean; onMa
   return (
     <div class="chat-call">
       <div class="chat-call-line">
-        <button type="button" class="chat-call-open" aria-expanded={open.value} aria-label={`${name} · ${t.openCall}`} onClick={() => (open.value = !open.value)}>
-          <Icon sign={open.value ? "down" : "right"} size={15} /><strong class="cut" title={name} data-given>{name}</strong><span class="faint cut chat-summary" title={call.summary} data-given>{visible(call.summary)}</span>
+        <button
+          type="button"
+          class="chat-call-open"
+          aria-expanded={open.value}
+          aria-label={`${name} · ${t.openCall}`}
+          onClick={() => (open.value = !open.value)}
+        >
+          <Icon sign={open.value ? "down" : "right"} size={15} />
+          <strong class="cut" title={name} data-given>
+            {name}
+          </strong>
+          <span class="faint cut chat-summary" title={call.summary} data-given>
+            {visible(call.summary)}
+          </span>
         </button>
-        <span class="faint chat-time"><Elapsed from={call.started} to={growing || call.ended ? call.ended : call.started} /></span>
+        <span class="faint chat-time">
+          <Elapsed from={call.started} to={growing || call.ended ? call.ended : call.started} />
+        </span>
         <StateChip state={state} />
-        {call.ended === null && growing && call.id && <IconButton label={t.stopCall} sign="stop" disabled={call.answered === "stopped"} onClick={stop} />}
+        {call.ended === null && growing && call.id && (
+          <IconButton label={t.stopCall} sign="stop" disabled={call.answered === "stopped"} onClick={stop} />
+        )}
       </div>
       {open.value && (
         <div class="chat-call-body">
           <CallDetails call={call} />
           {call.id && (
             <div class="row">
-              <a class="button" href={`/tools/${encodeURIComponent(call.tool)}?call=${encodeURIComponent(call.id)}`}><Icon sign="retry" size={16} /><span>{t.retryCall}</span></a>
+              <a class="button" href={`/tools/${encodeURIComponent(call.tool)}?call=${encodeURIComponent(call.id)}`}>
+                <Icon sign="retry" size={16} />
+                <span>{t.retryCall}</span>
+              </a>
               <CopyButton short={false} label={t.copyBlock} text={block} />
-              <a class="button quiet" href={`/activity?call=${encodeURIComponent(call.id)}`}><Icon sign="activity" size={16} /><span>{t.inActivity}</span></a>
-              {call.ended === null && growing && <Button sign="stop" onClick={stop}>{t.stopCall}</Button>}
+              <a class="button quiet" href={`/activity?call=${encodeURIComponent(call.id)}`}>
+                <Icon sign="activity" size={16} />
+                <span>{t.inActivity}</span>
+              </a>
+              {call.ended === null && growing && (
+                <Button sign="stop" onClick={stop}>
+                  {t.stopCall}
+                </Button>
+              )}
             </div>
           )}
         </div>
@@ -86,7 +167,14 @@ function CallRow({ call, growing, onMark }: { call: Call; growing: boolean; onMa
 function stateOf(call: Call, growing: boolean): string {
   if (call.answered === "stopped" && call.state === "error") return "cancelled";
   if (call.answered === "denied" && call.ended !== null) return "denied";
-  if (call.state === "approval") return call.answered ? (call.answered === "allowed" ? "running" : call.answered) : growing ? "approval" : "cancelled";
+  if (call.state === "approval")
+    return call.answered
+      ? call.answered === "allowed"
+        ? "running"
+        : call.answered
+      : growing
+        ? "approval"
+        : "cancelled";
   if (call.state === "background") return "started";
   return call.state === "running" && !growing ? "cancelled" : call.state;
 }

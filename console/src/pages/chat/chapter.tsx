@@ -14,13 +14,18 @@ export function Chapter({ cells, last, onAgain }: { cells: readonly Cell[]; last
   const height = near ? 0 : cells.reduce((sum, one) => sum + about(one.at.peek()), 0);
   return (
     <div ref={box} class="chat-chapter" style={near ? {} : { height: `${height}px` }}>
-      {near && cells.map((one, at) => <MessageView key={one.id} at={one.at} last={last && at === cells.length - 1} onAgain={onAgain} />)}
+      {near &&
+        cells.map((one, at) => (
+          <MessageView key={one.id} at={one.at} last={last && at === cells.length - 1} onAgain={onAgain} />
+        ))}
     </div>
   );
 }
 
 /** How high a message becomes, roughly. */
 function about(message: Message): number {
-  const signs = message.text.length + message.pieces.reduce((sum, piece) => sum + (piece.kind === "text" ? piece.text.length : 60), 0);
+  const signs =
+    message.text.length +
+    message.pieces.reduce((sum, piece) => sum + (piece.kind === "text" ? piece.text.length : 60), 0);
   return message.role === "user" ? 70 + signs / 4 : 110 + Math.min(60_000, signs / 4);
 }

@@ -5,7 +5,8 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
 import { ask, asked } from "../../lib/router";
 import { toast } from "../../lib/toast";
-import { IconButton } from "../../ui/button";
+import { useEvent } from "../../lib/use-event";
+import { IconButton, toastError } from "../../ui/button";
 import { Icon } from "../../ui/icon";
 import { NoPicture, pictureOf } from "./images";
 import { modeOf } from "./model";
@@ -25,7 +26,6 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
   const images = useSignal<readonly string[]>([]);
   const running = talk.running.value;
   const eager = useSignal(false); // Enter came before the models did
-  useEffect(() => { if (eager.peek() && talk.model.value) submit(); }, [talk.model.value]);
   // Before anybody can write: what is typed early must not be overwritten by the draft.
   useLayoutEffect(() => {
     const given = asked("prompt");
@@ -33,7 +33,7 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
     images.value = [];
     if (given) ask({ prompt: null });
     if (withKeys) box.current?.focus();
-  }, [talk]);
+  }, [images, talk, text]);
   useLayoutEffect(() => {
     const node = box.current!;
     node.style.height = "0";
@@ -54,6 +54,13 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
     void send(talk, said, pictures);
     onSent();
   };
+  const model = talk.model.value;
+  const submitEagerly = useEvent(() => {
+    if (eager.peek()) submit();
+  });
+  useEffect(() => {
+    if (model) submitEagerly();
+  }, [model, submitEagerly]);
   const attach = async (files: Iterable<File>) => {
     for (const file of files) {
       if (images.value.length >= MOST) return toast(t.manyPictures, "bad");
@@ -70,31 +77,105 @@ export function Compose({ talk, onSent, onOptions }: { talk: Talk; onSent: () =>
     submit();
   };
   return (
-    <form class="chat-compose" onSubmit={(event) => { event.preventDefault(); submit(); }} onDragOver={(event) => event.preventDefault()} onDrop={(event) => { event.preventDefault(); void attach(event.dataTransfer?.files ?? []); }}>
+    <form
+      class="chat-compose"
+      onSubmit={(event) => {
+        event.preventDefault();
+        submit();
+      }}
+      onDragOver={(event) => event.preventDefault()}
+      onDrop={(event) => {
+        event.preventDefault();
+        void attach(event.dataTransfer?.files ?? []);
+      }}
+    >
       {images.value.length > 0 && (
-        <div class="chat-images">{images.value.map((source, at) => <span key={source} class="chat-thumb"><img src={source} alt={t.picture} /><IconButton label={t.removePicture} sign="close" onClick={() => (images.value = images.value.filter((_, n) => n !== at))} /></span>)}</div>
+        <div class="chat-images">
+          {images.value.map((source, at) => (
+            <span key={source} class="chat-thumb">
+              <img src={source} alt={t.picture} />
+              <IconButton
+                label={t.removePicture}
+                sign="close"
+                onClick={() => (images.value = images.value.filter((_, n) => n !== at))}
+              />
+            </span>
+          ))}
+        </div>
       )}
-      <textarea ref={box} rows={1} aria-label={t.message} placeholder={withKeys ? t.placeholderKeys : t.placeholder} value={text.value} onInput={(event) => write(event.currentTarget.value)} onKeyDown={key}
-        onPaste={(event) => { const files = [...(event.clipboardData?.files ?? [])]; if (files.length) { event.preventDefault(); void attach(files); } }} />
+      <textarea
+        ref={box}
+        rows={1}
+        aria-label={t.message}
+        placeholder={withKeys ? t.placeholderKeys : t.placeholder}
+        value={text.value}
+        onInput={(event) => write(event.currentTarget.value)}
+        onKeyDown={key}
+        onPaste={(event) => {
+          const files = [...(event.clipboardData?.files ?? [])];
+          if (files.length) {
+            event.preventDefault();
+            void attach(files);
+          }
+        }}
+      />
       <div class="chat-tools">
         <label class="button icon-only quiet chat-attach" title={t.attach}>
-          <Icon sign="attach" /><input type="file" class="hush" accept="image/png,image/jpeg,image/gif,image/webp" multiple aria-label={t.attach} onChange={(event) => { void attach([...(event.currentTarget.files ?? [])]); event.currentTarget.value = ""; }} />
+          <Icon sign="attach" />
+          <input
+            type="file"
+            class="hush"
+            accept="image/png,image/jpeg,image/gif,image/webp"
+            multiple
+            aria-label={t.attach}
+            onChange={(event) => {
+              void attach([...(event.currentTarget.files ?? [])]);
+              event.currentTarget.value = "";
+            }}
+          />
         </label>
         <ModelPicker talk={talk} />
-        <button type="button" class="button quiet chat-options" title={toolsWord(talk)} onClick={onOptions}><Icon sign="tools" size={16} /><span>{toolsWord(talk)}</span></button>
+        <button type="button" class="button quiet chat-options" title={toolsWord(talk)} onClick={onOptions}>
+          <Icon sign="tools" size={16} />
+          <span>{toolsWord(talk)}</span>
+        </button>
         <span class="grow" />
-        {running
-          ? <button type="button" class="button chat-go stop" aria-label={t.stop} title={t.stop} disabled={talk.stopping.value} onClick={() => void stop(talk)}><Icon sign="stop" size={16} /><span>{talk.stopping.value ? t.stopping : t.stop}</span></button>
-          : <button type="submit" class="button primary chat-go" aria-label={t.send} disabled={(!text.value.trim() && !images.value.length) || !talk.model.value}><Icon sign="send" size={16} /><span>{t.send}</span></button>}
+        {running ? (
+          <button
+            type="button"
+            class="button chat-go stop"
+            aria-label={t.stop}
+            title={t.stop}
+            disabled={talk.stopping.value}
+            onClick={() => void stop(talk).catch(toastError)}
+          >
+            <Icon sign="stop" size={16} />
+            <span>{talk.stopping.value ? t.stopping : t.stop}</span>
+          </button>
+        ) : (
+          <button
+            type="submit"
+            class="button primary chat-go"
+            aria-label={t.send}
+            disabled={(!text.value.trim() && !images.value.length) || !talk.model.value}
+          >
+            <Icon sign="send" size={16} />
+            <span>{t.send}</span>
+          </button>
+        )}
       </div>
     </form>
   );
 }
 
 function toolsWord(talk: Talk): string {
-  const t = words(), { tools } = talk.settings.value, mode = modeOf(talk.settings.value);
+  const t = words(),
+    { tools } = talk.settings.value,
+    mode = modeOf(talk.settings.value);
   const which = tools === "all" ? t.toolsAll : tools === "none" ? t.toolsNone : t.toolsCount(tools.length);
-  return tools === "none" || mode === "ask" ? which : t.modeTools(mode === "read-only" ? t.readOnly : t.modeSafe, which);
+  return tools === "none" || mode === "ask"
+    ? which
+    : t.modeTools(mode === "read-only" ? t.readOnly : t.modeSafe, which);
 }
 
 function ModelPicker({ talk }: { talk: Talk }) {
@@ -102,18 +183,38 @@ function ModelPicker({ talk }: { talk: Talk }) {
   const models = useSignal<readonly string[]>([]);
   const failed = useSignal(false);
   useEffect(() => {
-    api<{ data: { id: string }[] }>("/v1/models").then(({ data }) => {
-      models.value = data.map((one) => one.id);
-      if (talk.model.peek()) return;
-      const last = localStorage.getItem(MODEL) ?? "";
-      talk.model.value = models.value.includes(last) ? last : (models.value.find((name) => name !== "tour") ?? models.value[0] ?? "");
-    }, () => (failed.value = true));
-  }, [talk]);
-  const all = talk.model.value && !models.value.includes(talk.model.value) ? [talk.model.value, ...models.value] : models.value;
+    api<{ data: { id: string }[] }>("/v1/models").then(
+      ({ data }) => {
+        models.value = data.map((one) => one.id);
+        if (talk.model.peek()) return;
+        const last = localStorage.getItem(MODEL) ?? "";
+        talk.model.value = models.value.includes(last)
+          ? last
+          : (models.value.find((name) => name !== "tour") ?? models.value[0] ?? "");
+      },
+      () => (failed.value = true),
+    );
+  }, [failed, models, talk]);
+  const all =
+    talk.model.value && !models.value.includes(talk.model.value) ? [talk.model.value, ...models.value] : models.value;
   if (failed.value && !all.length) return <span class="faint">{t.noModels}</span>;
   return (
-    <select class="chat-model" aria-label={t.model} title={t.model} value={talk.model.value} onChange={(event) => { talk.model.value = event.currentTarget.value; localStorage.setItem(MODEL, talk.model.value); void talk.keep(); }}>
-      {all.map((name) => <option key={name} value={name} data-given>{name}</option>)}
+    <select
+      class="chat-model"
+      aria-label={t.model}
+      title={t.model}
+      value={talk.model.value}
+      onChange={(event) => {
+        talk.model.value = event.currentTarget.value;
+        localStorage.setItem(MODEL, talk.model.value);
+        void talk.keep();
+      }}
+    >
+      {all.map((name) => (
+        <option key={name} value={name} data-given>
+          {name}
+        </option>
+      ))}
     </select>
   );
 }

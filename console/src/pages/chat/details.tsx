@@ -7,7 +7,15 @@ import { Fault, Loading, Notice } from "../../ui/state";
 import type { Call } from "./model";
 import { words } from "./words";
 
-export interface Recorded { id: string; tool: string; state: string; arguments: Record<string, unknown>; text?: string; reason?: string | null; envelope?: { data?: Record<string, unknown>; text?: string } }
+export interface Recorded {
+  id: string;
+  tool: string;
+  state: string;
+  arguments: Record<string, unknown>;
+  text?: string;
+  reason?: string | null;
+  envelope?: { data?: Record<string, unknown>; text?: string };
+}
 
 export function CallDetails({ call }: { call: Call }) {
   const t = words();
@@ -15,7 +23,14 @@ export function CallDetails({ call }: { call: Call }) {
   const { state, value, error, reload } = useThing<Recorded>(path, ["call."], (data) => data["id"] === call.id);
   if (path && state === "loading") return <Loading rows={2} />;
   if (state === "fault" && !value && error?.status !== 404) return <Fault error={error} retry={reload} />;
-  if (!value) return <><Notice tone="info">{t.noCall}</Notice>{call.summary && <Code label={t.input} text={call.summary} />}{call.text && <Code label={t.output} text={call.text} />}</>;
+  if (!value)
+    return (
+      <>
+        <Notice tone="info">{t.noCall}</Notice>
+        {call.summary && <Code label={t.input} text={call.summary} />}
+        {call.text && <Code label={t.output} text={call.text} />}
+      </>
+    );
   const data = { ...value.envelope?.data };
   const files = filesOf(value.envelope);
   delete data["structured_patch"];
@@ -32,7 +47,10 @@ export function CallDetails({ call }: { call: Call }) {
 
 /** Pictures in the data are shown as pictures elsewhere; here they would be a wall of letters. */
 function shortened(value: unknown): unknown {
-  if (typeof value === "string") return value.length > 2000 && value.startsWith("data:") ? `${value.slice(0, 60)}… (${value.length})` : value;
+  if (typeof value === "string")
+    return value.length > 2000 && value.startsWith("data:") ? `${value.slice(0, 60)}… (${value.length})` : value;
   if (Array.isArray(value)) return value.map(shortened);
-  return typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner)])) : value;
+  return typeof value === "object" && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, shortened(inner)]))
+    : value;
 }

@@ -5,7 +5,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { api } from "../../lib/api";
 import { language } from "../../lib/language";
 
-export interface Drawn { ok: boolean; rendered: string; kind: "reply" | "markdown"; think: string; error: { message: string; line: number | null; column: number | null } | null }
+export interface Drawn {
+  ok: boolean;
+  rendered: string;
+  kind: "reply" | "markdown";
+  think: string;
+  error: { message: string; line: number | null; column: number | null } | null;
+}
 
 const LEAST_MS = 250;
 const KEPT = 8_000_000; // characters
@@ -42,7 +48,12 @@ function remember(key: string, drawn: Drawn): void {
   }
 }
 
-export interface Wish { growing: boolean; /** It broke off and stays so. */ cut: boolean; /** Somebody can see it. */ wanted: boolean; kind: "auto" | "markdown" }
+export interface Wish {
+  growing: boolean;
+  /** It broke off and stays so. */ cut: boolean;
+  /** Somebody can see it. */ wanted: boolean;
+  kind: "auto" | "markdown";
+}
 /** Null until it was drawn for the first time, "failed" when it cannot be; and whether more of it is to be drawn. */
 export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): [Drawn | "failed" | null, boolean] {
   const shown = useSignal<Drawn | "failed" | null>(null);
@@ -53,24 +64,53 @@ export function useDrawn(text: string, { growing, cut, wanted, kind }: Wish): [D
   const lang = language.value;
   const step = useRef(() => {});
   step.current = () => {
-    const state = work.current, { text, growing, cut, kind } = latest.current;
+    const state = work.current,
+      { text, growing, cut, kind } = latest.current;
     const key = `${language.peek()} ${kind} ${growing} ${cut} ${text}`;
     if (state.gone || state.on || state.timer || state.done === key) return;
     const wait = growing ? state.at + Math.max(LEAST_MS, 3 * state.took) - Date.now() : 0;
-    if (wait > 0) return void (state.timer = window.setTimeout(() => { state.timer = 0; step.current(); }, wait));
+    if (wait > 0)
+      return void (state.timer = window.setTimeout(() => {
+        state.timer = 0;
+        step.current();
+      }, wait));
     state.on = true;
     state.at = Date.now();
-    draw(text, kind, growing || cut).then((drawn) => batch(() => { shown.value = drawn; whole.value = !growing; }), () => { if (!growing) batch(() => { shown.value = shown.peek() ?? "failed"; whole.value = true; }); }).finally(() => {
-      Object.assign(state, { on: false, took: Date.now() - state.at, done: key });
-      step.current();
-    });
+    draw(text, kind, growing || cut)
+      .then(
+        (drawn) =>
+          batch(() => {
+            shown.value = drawn;
+            whole.value = !growing;
+          }),
+        () => {
+          if (!growing)
+            batch(() => {
+              shown.value = shown.peek() ?? "failed";
+              whole.value = true;
+            });
+        },
+      )
+      .finally(() => {
+        Object.assign(state, { on: false, took: Date.now() - state.at, done: key });
+        step.current();
+      });
   };
   useEffect(() => {
     if (!wanted) return;
-    if (!growing) { clearTimeout(work.current.timer); work.current.timer = 0; }
+    if (!growing) {
+      clearTimeout(work.current.timer);
+      work.current.timer = 0;
+    }
     step.current();
   }, [text, growing, cut, wanted, kind, lang]);
-  useEffect(() => () => { clearTimeout(work.current.timer); work.current.gone = true; }, []);
+  useEffect(
+    () => () => {
+      clearTimeout(work.current.timer);
+      work.current.gone = true;
+    },
+    [],
+  );
   const before = cut || shown.value ? null : kept.get(`${lang === "zh" ? "zh" : "en"} ${kind} ${text}`);
   return before ? [before, growing] : [shown.value, growing || (!whole.value && shown.value !== "failed")];
 }

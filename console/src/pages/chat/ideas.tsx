@@ -7,15 +7,33 @@ import { words } from "./words";
 
 export function Ideas({ talk, onSent }: { talk: Talk; onSent: () => void }) {
   const t = words();
-  const ideas: [Sign, string, string][] = [["folder", t.ideaFiles, t.ideaFilesNote], ["status", t.ideaPlot, t.ideaPlotNote], ["file", t.ideaReply, t.ideaReplyNote], ["clock", t.ideaTask, t.ideaTaskNote]];
+  const ideas: [Sign, string, string][] = [
+    ["folder", t.ideaFiles, t.ideaFilesNote],
+    ["status", t.ideaPlot, t.ideaPlotNote],
+    ["file", t.ideaReply, t.ideaReplyNote],
+    ["clock", t.ideaTask, t.ideaTaskNote],
+  ];
   return (
     <div class="chat-ideas">
       <h2>{t.hello}</h2>
       <p class="quiet">{t.helloText}</p>
       <div class="chat-idea-grid">
         {ideas.map(([sign, text, note]) => (
-          <button key={text} type="button" class="chat-idea" disabled={!talk.model.value} onClick={() => { void send(talk, text, []); onSent(); }}>
-            <Icon sign={sign} size={18} /><span><strong>{text}</strong><span class="faint">{note}</span></span>
+          <button
+            key={text}
+            type="button"
+            class="chat-idea"
+            disabled={!talk.model.value}
+            onClick={() => {
+              void send(talk, text, []);
+              onSent();
+            }}
+          >
+            <Icon sign={sign} size={18} />
+            <span>
+              <strong>{text}</strong>
+              <span class="faint">{note}</span>
+            </span>
           </button>
         ))}
       </div>

@@ -4,13 +4,17 @@ const LARGEST = 1_400_000; // bytes
 const SIDE = 1600; // pixels
 
 export class NoPicture extends Error {
-  constructor(readonly why: "kind" | "large") { super(why); }
+  constructor(readonly why: "kind" | "large") {
+    super(why);
+  }
 }
 
 export async function pictureOf(file: Blob): Promise<string> {
   if (!KINDS.has(file.type)) throw new NoPicture("kind");
   if (file.size <= LARGEST) return dataOf(file);
-  const bitmap = await createImageBitmap(file).catch(() => { throw new NoPicture("kind"); });
+  const bitmap = await createImageBitmap(file).catch(() => {
+    throw new NoPicture("kind");
+  });
   const scale = Math.min(1, SIDE / Math.max(bitmap.width, bitmap.height));
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(1, Math.round(bitmap.width * scale));
@@ -25,7 +29,7 @@ export async function pictureOf(file: Blob): Promise<string> {
 function dataOf(file: Blob): Promise<string> {
   return new Promise((done, failed) => {
     const reader = new FileReader();
-    reader.onload = () => done(String(reader.result));
+    reader.onload = () => done(reader.result as string); // a data URI is text
     reader.onerror = () => failed(new NoPicture("kind"));
     reader.readAsDataURL(file);
   });

@@ -14,7 +14,10 @@ export function keeper(talk: Talk): (only?: "wait") => Promise<void> {
   return (only) => {
     if (only || waits || talk.fresh) return line; // the one that waits will take what is there by then
     waits = true;
-    line = line.then(() => { waits = false; return put(talk); });
+    line = line.then(() => {
+      waits = false;
+      return put(talk);
+    });
     return line;
   };
 }
@@ -22,7 +25,13 @@ export function keeper(talk: Talk): (only?: "wait") => Promise<void> {
 async function put(talk: Talk): Promise<void> {
   for (let tries = 0; tries < TRIES; tries++) {
     try {
-      const body = { title: talk.title.peek(), model: talk.model.peek(), settings: talk.settings.peek(), messages: keptMessages(messagesOf(talk)), version: talk.version };
+      const body = {
+        title: talk.title.peek(),
+        model: talk.model.peek(),
+        settings: talk.settings.peek(),
+        messages: keptMessages(messagesOf(talk)),
+        version: talk.version,
+      };
       const row = await api<Row>(`/v1/conversations/${talk.id}`, { method: "PUT", body });
       talk.version = row.version;
       talk.unsaved.value = null;

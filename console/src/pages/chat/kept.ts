@@ -13,7 +13,15 @@ export function keptMessages(messages: readonly Message[]): Message[] {
       if (fits) room -= uri.length;
       return fits;
     });
-    return media.length === call.media.length ? call : { ...call, media, left: call.left + call.media.length - media.length };
+    return media.length === call.media.length
+      ? call
+      : { ...call, media, left: call.left + call.media.length - media.length };
   };
-  return messages.toReversed().map((message) => ({ ...message, pieces: message.pieces.map((piece) => (piece.kind === "call" ? kept(piece) : piece)) })).toReversed();
+  return messages
+    .toReversed()
+    .map((message) => ({
+      ...message,
+      pieces: message.pieces.map((piece) => (piece.kind === "call" ? kept(piece) : piece)),
+    }))
+    .toReversed();
 }

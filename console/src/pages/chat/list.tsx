@@ -21,22 +21,63 @@ export function List({ onPick }: { onPick?: () => void }) {
   const here = place.value.name;
   return (
     <div class="chat-list">
-      <a class="button chat-new" href="/chat" onClick={onPick}><Icon sign="plus" size={16} /><span>{t.newChat}</span></a>
+      <a class="button chat-new" href="/chat" onClick={onPick}>
+        <Icon sign="plus" size={16} />
+        <span>{t.newChat}</span>
+      </a>
       <Search label={t.search} value={asked("q")} onInput={(q) => ask({ q })} />
       {found.state === "loading" && <Loading rows={6} />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
-      {found.state === "ready" && !found.rows.length && <p class="faint chat-none">{asked("q") ? t.noneFound : t.noneText}</p>}
+      {found.state === "ready" && !found.rows.length && (
+        <p class="faint chat-none">{asked("q") ? t.noneFound : t.noneText}</p>
+      )}
       <ul>
         {found.rows.map((row) => (
           <li key={row.id} class={row.id === here ? "on" : ""}>
-            <a href={withQuery(`/chat/${row.id}`, { q: asked("q") })} data-row aria-current={row.id === here ? "page" : undefined} onClick={onPick}><span class="cut" title={row.title} data-given={row.title ? "" : undefined}>{row.title || t.untitled}</span><span class="faint"><Ago at={row.updated} /></span></a>
-            <span class="chat-row-acts"><IconButton label={t.rename} sign="edit" onClick={() => (changing.value = { row, how: "rename" })} /><IconButton label={t.remove} sign="trash" onClick={() => (changing.value = { row, how: "remove" })} /></span>
+            <a
+              href={withQuery(`/chat/${row.id}`, { q: asked("q") })}
+              data-row
+              aria-current={row.id === here ? "page" : undefined}
+              onClick={onPick}
+            >
+              <span class="cut" title={row.title} data-given={row.title ? "" : undefined}>
+                {row.title || t.untitled}
+              </span>
+              <span class="faint">
+                <Ago at={row.updated} />
+              </span>
+            </a>
+            <span class="chat-row-acts">
+              <IconButton label={t.rename} sign="edit" onClick={() => (changing.value = { row, how: "rename" })} />
+              <IconButton label={t.remove} sign="trash" onClick={() => (changing.value = { row, how: "remove" })} />
+            </span>
           </li>
         ))}
       </ul>
-      {found.next && <Button kind="quiet" disabled={found.busy} onClick={found.more}>{t.more}</Button>}
-      {changing.value?.how === "rename" && <Rename row={changing.value.row} onClose={() => { changing.value = null; found.reload(); }} />}
-      {changing.value?.how === "remove" && <Remove row={changing.value.row} onClose={() => (changing.value = null)} onGone={() => { found.drop(changing.value!.row.id); changing.value = null; }} />}
+      {found.next && (
+        <Button kind="quiet" disabled={found.busy} onClick={found.more}>
+          {t.more}
+        </Button>
+      )}
+      {changing.value?.how === "rename" && (
+        <Rename
+          row={changing.value.row}
+          onClose={() => {
+            changing.value = null;
+            found.reload();
+          }}
+        />
+      )}
+      {changing.value?.how === "remove" && (
+        <Remove
+          row={changing.value.row}
+          onClose={() => (changing.value = null)}
+          onGone={() => {
+            found.drop(changing.value!.row.id);
+            changing.value = null;
+          }}
+        />
+      )}
     </div>
   );
 }
@@ -52,8 +93,26 @@ function Rename({ row, onClose }: { row: Row; onClose: () => void }) {
     onClose();
   };
   return (
-    <Dialog title={t.renameTitle} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" onClick={save} disabled={!title.value.trim()}>{t.save}</Button></>}>
-      <form onSubmit={(event) => { event.preventDefault(); void save(); }}><TextField label={t.name} value={title.value} onInput={(value) => (title.value = value)} /></form>
+    <Dialog
+      title={t.renameTitle}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button kind="primary" onClick={save} disabled={!title.value.trim()}>
+            {t.save}
+          </Button>
+        </>
+      }
+    >
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          void save();
+        }}
+      >
+        <TextField label={t.name} value={title.value} onInput={(value) => (title.value = value)} />
+      </form>
     </Dialog>
   );
 }
@@ -69,7 +128,18 @@ function Remove({ row, onClose, onGone }: { row: Row; onClose: () => void; onGon
     onGone();
   };
   return (
-    <Dialog title={t.removeTitle} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="danger" sign="trash" onClick={remove}>{t.remove}</Button></>}>
+    <Dialog
+      title={t.removeTitle}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button kind="danger" sign="trash" onClick={remove}>
+            {t.remove}
+          </Button>
+        </>
+      }
+    >
       <p>{t.removeText(row.title || t.untitled)}</p>
     </Dialog>
   );

@@ -8,7 +8,11 @@ export function merged(theirs: readonly Message[], ours: readonly Message[]): Me
   const known = new Set(theirs.map((message) => message.id));
   const both = theirs.map((message) => {
     const mine = own.get(message.id);
-    return mine && (message.state === "running" || message.state === "failed") && mine.pieces.length >= message.pieces.length ? mine : message;
+    return mine &&
+      (message.state === "running" || message.state === "failed") &&
+      mine.pieces.length >= message.pieces.length
+      ? mine
+      : message;
   });
   return [...both, ...ours.filter((message) => !known.has(message.id))];
 }

@@ -16,7 +16,11 @@ import { TextPiece } from "./text";
 import { ThinkingFold } from "./thinking";
 import { words } from "./words";
 
-interface Shown { at: Signal<Message>; last: boolean; onAgain: () => void }
+interface Shown {
+  at: Signal<Message>;
+  last: boolean;
+  onAgain: () => void;
+}
 
 export function MessageView({ at, last, onAgain }: Shown) {
   const t = words();
@@ -25,8 +29,18 @@ export function MessageView({ at, last, onAgain }: Shown) {
   const near = useNear(box, message.state === "running" || last, 900);
   const user = message.role === "user";
   return (
-    <article ref={box} class={`chat-message ${message.role}`} aria-label={user ? t.you : t.assistant} data-row tabIndex={-1}>
-      {user ? <Asked message={message} /> : <Reply at={at} message={message} near={near} last={last} onAgain={onAgain} />}
+    <article
+      ref={box}
+      class={`chat-message ${message.role}`}
+      aria-label={user ? t.you : t.assistant}
+      data-row
+      tabIndex={-1}
+    >
+      {user ? (
+        <Asked message={message} />
+      ) : (
+        <Reply at={at} message={message} near={near} last={last} onAgain={onAgain} />
+      )}
     </article>
   );
 }
@@ -36,44 +50,101 @@ function Asked({ message }: { message: Message }) {
   return (
     <>
       <div class="chat-bubble" data-given>
-        {message.images.length > 0 && <div class="chat-images">{message.images.map((source, at) => <img key={at} src={source} alt={t.picture} />)}</div>}
+        {message.images.length > 0 && (
+          <div class="chat-images">
+            {message.images.map((source, at) => (
+              <img key={at} src={source} alt={t.picture} />
+            ))}
+          </div>
+        )}
         {message.text}
       </div>
-      <div class="chat-foot"><CopyButton label={t.copyText} text={message.text} /></div>
+      <div class="chat-foot">
+        <CopyButton label={t.copyText} text={message.text} />
+      </div>
     </>
   );
 }
 
-function Reply({ at, message, near, last, onAgain }: { at: Signal<Message>; message: Message; near: boolean; last: boolean; onAgain: () => void }) {
+function Reply({
+  at,
+  message,
+  near,
+  last,
+  onAgain,
+}: {
+  at: Signal<Message>;
+  message: Message;
+  near: boolean;
+  last: boolean;
+  onAgain: () => void;
+}) {
   const t = words();
   const growing = message.state === "running";
   const answer = answerOf(message);
   const mark = (id: string, answered: string) => {
-    at.value = { ...at.peek(), pieces: at.peek().pieces.map((piece) => (piece.kind === "call" && piece.id === id ? { ...piece, answered } : piece)) };
+    at.value = {
+      ...at.peek(),
+      pieces: at
+        .peek()
+        .pieces.map((piece) => (piece.kind === "call" && piece.id === id ? { ...piece, answered } : piece)),
+    };
   };
   const groups = grouped(message.pieces);
   return (
     <>
       {groups.map((group, n) => {
-        const end = n === groups.length - 1, writing = growing && end;
-        if (Array.isArray(group)) return <Calls key={n} calls={group} growing={growing} mentioned={(id) => answer.includes(id)} onMark={mark} />;
-        if (group.kind === "thinking") return <ThinkingFold key={n} text={group.text} ms={group.ms} growing={writing} />;
-        return <TextPiece key={n} text={group.text} growing={writing} cut={end && (message.state === "failed" || message.state === "stopped")} near={near} onAgain={last ? onAgain : undefined} />;
+        const end = n === groups.length - 1,
+          writing = growing && end;
+        if (Array.isArray(group))
+          return (
+            <Calls key={n} calls={group} growing={growing} mentioned={(id) => answer.includes(id)} onMark={mark} />
+          );
+        if (group.kind === "thinking")
+          return <ThinkingFold key={n} text={group.text} ms={group.ms} growing={writing} />;
+        return (
+          <TextPiece
+            key={n}
+            text={group.text}
+            growing={writing}
+            cut={end && (message.state === "failed" || message.state === "stopped")}
+            near={near}
+            onAgain={last ? onAgain : undefined}
+          />
+        );
       })}
-      {growing && <div class="chat-writing" role="status" aria-label={t.writing}><i /><i /><i /></div>}
+      {growing && (
+        <div class="chat-writing" role="status" aria-label={t.writing}>
+          <i />
+          <i />
+          <i />
+        </div>
+      )}
       {message.gap && <p class="faint">{t.gap}</p>}
-      {message.fault && <Broken fault={message.fault} hasText={message.pieces.length > 0} onAgain={last ? onAgain : undefined} />}
+      {message.fault && (
+        <Broken fault={message.fault} hasText={message.pieces.length > 0} onAgain={last ? onAgain : undefined} />
+      )}
       {!growing && (
         <div class="chat-foot">
           {answer && <CopyButton label={t.copyAnswer} text={() => answerToCopy(message)} />}
           {last && <IconButton label={t.retry} sign="retry" onClick={onAgain} />}
           {last && <IconButton label={t.sent} sign="eye" onClick={() => ask({ open: "sent" }, false)} />}
           <span class="faint chat-facts">
-            {message.state === "stopped" && <span class="chat-stopped"><Icon sign="stop" size={13} /> {t.stopped}</span>}
+            {message.state === "stopped" && (
+              <span class="chat-stopped">
+                <Icon sign="stop" size={13} /> {t.stopped}
+              </span>
+            )}
             <span data-given>{message.model}</span>
             {message.usage?.total_tokens ? <span>{t.tokens(message.usage.total_tokens)}</span> : null}
             {message.rounds > 0 && <span>{t.rounds(message.rounds)}</span>}
-            {last ? <Ago at={message.at} /> : <time dateTime={new Date(message.at * 1000).toISOString()} title={absolute(message.at)}>{day(message.at)}</time>}
+            {last ? (
+              <Ago at={message.at} />
+            ) : (
+              <time dateTime={new Date(message.at * 1000).toISOString()} title={absolute(message.at)}>
+                {day(message.at)}
+              </time>
+            )}
           </span>
         </div>
       )}
@@ -83,7 +154,13 @@ function Reply({ at, message, near, last, onAgain }: { at: Signal<Message>; mess
 
 /** A time that stands still: a thousand of them that tick would keep the page busy. */
 function day(at: number): string {
-  return new Intl.DateTimeFormat(locale(), { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", hour12: false }).format(new Date(at * 1000));
+  return new Intl.DateTimeFormat(locale(), {
+    month: "short",
+    day: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    hour12: false,
+  }).format(new Date(at * 1000));
 }
 
 /** Calls that follow each other stand together. */

@@ -18,8 +18,14 @@ export function Messages({ talk }: { talk: Talk }) {
   const atEnd = useRef(true);
   const away = useSignal(false);
   const cells = talk.cells.value;
-  const toEnd = useCallback(() => { const node = view.current; if (node) node.scrollTop = node.scrollHeight; }, []);
-  const onAgain = useCallback(() => { atEnd.current = true; void again(talk); }, [talk]);
+  const toEnd = useCallback(() => {
+    const node = view.current;
+    if (node) node.scrollTop = node.scrollHeight;
+  }, []);
+  const onAgain = useCallback(() => {
+    atEnd.current = true;
+    void again(talk);
+  }, [talk]);
   useEffect(() => {
     const node = view.current!;
     let top = node.scrollTop;
@@ -36,7 +42,9 @@ export function Messages({ talk }: { talk: Talk }) {
     let held = 0;
     const press = () => {
       const ours = ++held;
-      const release = () => { if (held === ours) held = 0; };
+      const release = () => {
+        if (held === ours) held = 0;
+      };
       setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(release)), HOLD_MS);
     };
     const grown = new ResizeObserver(() => {
@@ -49,19 +57,45 @@ export function Messages({ talk }: { talk: Talk }) {
     grown.observe(node);
     node.addEventListener("scroll", look, { passive: true });
     node.addEventListener("click", press, true);
-    return () => { grown.disconnect(); node.removeEventListener("scroll", look); node.removeEventListener("click", press, true); };
-  }, []);
+    return () => {
+      grown.disconnect();
+      node.removeEventListener("scroll", look);
+      node.removeEventListener("click", press, true);
+    };
+  }, [away, toEnd]);
   const chapters = Math.ceil(cells.length / CHAPTER);
   const mine = cells.filter((one) => one.at.peek().role === "user").length;
-  useLayoutEffect(() => { atEnd.current = true; toEnd(); }, [talk, mine]);
+  useLayoutEffect(() => {
+    atEnd.current = true;
+    toEnd();
+  }, [mine, talk, toEnd]);
   return (
     <div class="chat-view">
       <div class="chat-scroll" ref={view} tabIndex={0} role="log" aria-label={t.chat} aria-live="off">
         <div class="chat-inner" ref={inner}>
-          {Array.from({ length: chapters }, (_, at) => <Chapter key={at} cells={cells.slice(at * CHAPTER, (at + 1) * CHAPTER)} last={at === chapters - 1} onAgain={onAgain} />)}
+          {Array.from({ length: chapters }, (_, at) => (
+            <Chapter
+              key={at}
+              cells={cells.slice(at * CHAPTER, (at + 1) * CHAPTER)}
+              last={at === chapters - 1}
+              onAgain={onAgain}
+            />
+          ))}
         </div>
       </div>
-      {away.value && <div class="chat-newest"><Button sign="down" onClick={() => { atEnd.current = true; toEnd(); }}>{t.newest}</Button></div>}
+      {away.value && (
+        <div class="chat-newest">
+          <Button
+            sign="down"
+            onClick={() => {
+              atEnd.current = true;
+              toEnd();
+            }}
+          >
+            {t.newest}
+          </Button>
+        </div>
+      )}
     </div>
   );
 }

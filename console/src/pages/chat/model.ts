@@ -1,34 +1,87 @@
 /** What a conversation is made of. The server keeps messages as they are here, and does not look into them. */
 import { may } from "../../lib/api";
 
-export type CallState = "running" | "approval" | "success" | "partial" | "error" | "cancelled" | "scheduled" | "background";
+export type CallState =
+  "running" | "approval" | "success" | "partial" | "error" | "cancelled" | "scheduled" | "background";
 
-export interface Thinking { kind: "thinking"; text: string; started: number; ms: number }
-export interface Text { kind: "text"; text: string }
+export interface Thinking {
+  kind: "thinking";
+  text: string;
+  started: number;
+  ms: number;
+}
+export interface Text {
+  kind: "text";
+  text: string;
+}
 export interface Call {
-  kind: "call"; id: string; tool: string; command: string; summary: string; state: CallState; text: string;
-  started: number; ended: number | null; media: string[]; left: number; approval: string | null; answered: string;
+  kind: "call";
+  id: string;
+  tool: string;
+  command: string;
+  summary: string;
+  state: CallState;
+  text: string;
+  started: number;
+  ended: number | null;
+  media: string[];
+  left: number;
+  approval: string | null;
+  answered: string;
 }
 export type Piece = Thinking | Text | Call;
 
-export interface Fault { code: string; message: string; request: string }
-export interface Usage { prompt_tokens?: number; completion_tokens?: number; total_tokens?: number }
+export interface Fault {
+  code: string;
+  message: string;
+  request: string;
+}
+export interface Usage {
+  prompt_tokens?: number;
+  completion_tokens?: number;
+  total_tokens?: number;
+}
 
 export interface Message {
-  id: string; role: "user" | "assistant"; at: number;
+  id: string;
+  role: "user" | "assistant";
+  at: number;
   /** What a user wrote, and pictures as data. */
-  text: string; images: string[];
+  text: string;
+  images: string[];
   pieces: Piece[];
-  state: "running" | "done" | "stopped" | "failed"; fault: Fault | null;
+  state: "running" | "done" | "stopped" | "failed";
+  fault: Fault | null;
   /** Events of the chat before this reply: where to begin when it is followed again. */
-  cursor: number; ended: number; model: string; usage: Usage | null; rounds: number; gap: boolean;
+  cursor: number;
+  ended: number;
+  model: string;
+  usage: Usage | null;
+  rounds: number;
+  gap: boolean;
 }
 
 /** What the calls of a chat may do by themselves; the server says what each of them means. */
 export type Mode = "ask" | "auto-safe" | "read-only";
-export interface Settings { instructions: string; tools: "all" | "none" | string[]; mode: Mode }
-export interface Row { id: string; title: string; model: string; created: number; updated: number; version: number; messages: number; state: string }
-export interface Stored extends Omit<Row, "messages"> { messages: Message[]; settings: Partial<Settings> & { readOnly?: boolean } }
+export interface Settings {
+  instructions: string;
+  tools: "all" | "none" | string[];
+  mode: Mode;
+}
+export interface Row {
+  id: string;
+  title: string;
+  model: string;
+  created: number;
+  updated: number;
+  version: number;
+  messages: number;
+  state: string;
+}
+export interface Stored extends Omit<Row, "messages"> {
+  messages: Message[];
+  settings: Partial<Settings> & { readOnly?: boolean };
+}
 
 export const SETTINGS: Settings = { instructions: "", tools: "all", mode: "ask" };
 
@@ -43,11 +96,28 @@ export function modeOf({ mode }: Settings): Mode {
 }
 
 export function newId(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(36).padStart(2, "0")).join("").slice(0, 20);
+  return Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(36).padStart(2, "0"))
+    .join("")
+    .slice(0, 20);
 }
 
 function blank(role: Message["role"]): Message {
-  return { id: newId(), role, at: Date.now() / 1000, text: "", images: [], pieces: [], state: "done", fault: null, cursor: 0, ended: 0, model: "", usage: null, rounds: 0, gap: false };
+  return {
+    id: newId(),
+    role,
+    at: Date.now() / 1000,
+    text: "",
+    images: [],
+    pieces: [],
+    state: "done",
+    fault: null,
+    cursor: 0,
+    ended: 0,
+    model: "",
+    usage: null,
+    rounds: 0,
+    gap: false,
+  };
 }
 
 export function said(text: string, images: string[]): Message {
@@ -63,10 +133,14 @@ const THOUGHT = /^\s*(?:<think(?:ing)?>[\s\S]*?(?:<\/think(?:ing)?>|$)\s*)+/i;
 /** The answer alone: no thinking, no tool work. */
 export function answerOf(message: Message): string {
   if (message.role === "user") return message.text;
-  return message.pieces.filter((piece): piece is Text => piece.kind === "text").map((piece) => piece.text.replace(THOUGHT, "").trim()).filter(Boolean).join("\n\n");
+  return message.pieces
+    .filter((piece): piece is Text => piece.kind === "text")
+    .map((piece) => piece.text.replace(THOUGHT, "").trim())
+    .filter(Boolean)
+    .join("\n\n");
 }
 
 /** What was kept by this or another window, with every key there. */
 export function completed(message: Partial<Message>): Message {
-  return { ...blank(message.role === "user" ? "user" : "assistant"), ...message } as Message;
+  return { ...blank(message.role === "user" ? "user" : "assistant"), ...message };
 }

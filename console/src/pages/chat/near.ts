@@ -9,18 +9,28 @@ const eyes = new WeakMap<Element, Map<number, IntersectionObserver>>();
 export function useNear(node: { current: HTMLElement | null }, already: boolean, reach: number): boolean {
   const near = useSignal(already);
   useEffect(() => {
-    const here = node.current, view = here?.closest(".chat-scroll");
+    const here = node.current,
+      view = here?.closest(".chat-scroll");
     if (near.peek() || !here || !view) return;
     const eye = eyes.get(view)?.get(reach) ?? watch(view, reach);
-    waiting.set(here, () => { near.value = true; eye.unobserve(here); });
+    waiting.set(here, () => {
+      near.value = true;
+      eye.unobserve(here);
+    });
     eye.observe(here);
     return () => eye.unobserve(here);
-  }, []);
+  }, [near, node, reach]);
   return near.value || already;
 }
 
 function watch(view: Element, reach: number): IntersectionObserver {
-  const eye = new IntersectionObserver((seen) => seen.forEach((one) => { if (one.isIntersecting) waiting.get(one.target)?.(); }), { root: view, rootMargin: `${reach}px 0px` });
+  const eye = new IntersectionObserver(
+    (seen) =>
+      seen.forEach((one) => {
+        if (one.isIntersecting) waiting.get(one.target)?.();
+      }),
+    { root: view, rootMargin: `${reach}px 0px` },
+  );
   eyes.set(view, (eyes.get(view) ?? new Map<number, IntersectionObserver>()).set(reach, eye));
   return eye;
 }

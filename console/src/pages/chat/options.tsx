@@ -10,21 +10,57 @@ import { modeOf, type Mode, type Settings } from "./model";
 import type { Talk } from "./talk";
 import { words } from "./words";
 
-interface Tool { name: string; description?: string }
+interface Tool {
+  name: string;
+  description?: string;
+}
 
 export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) {
   const t = words();
   const { instructions, tools } = talk.settings.value;
   const set = (change: Partial<Settings>) => (talk.settings.value = { ...talk.settings.peek(), ...change });
-  const close = () => { void talk.keep(); onClose(); };
+  const close = () => {
+    void talk.keep();
+    onClose();
+  };
   const way = Array.isArray(tools) ? "some" : tools;
-  const ways = [["all", t.toolsAll], ["some", t.toolsSome], ["none", t.toolsNone]] as const;
+  const ways = [
+    ["all", t.toolsAll],
+    ["some", t.toolsSome],
+    ["none", t.toolsNone],
+  ] as const;
   return (
-    <Dialog title={t.optionsTitle} onClose={close} footer={<Button kind="primary" onClick={close}>{t.done}</Button>}>
-      <TextArea label={t.instructions} help={t.instructionsHelp} value={instructions} rows={5} onInput={(value) => set({ instructions: value })} />
+    <Dialog
+      title={t.optionsTitle}
+      onClose={close}
+      footer={
+        <Button kind="primary" onClick={close}>
+          {t.done}
+        </Button>
+      }
+    >
+      <TextArea
+        label={t.instructions}
+        help={t.instructionsHelp}
+        value={instructions}
+        rows={5}
+        onInput={(value) => set({ instructions: value })}
+      />
       <fieldset class="chat-ways">
         <legend>{t.tools}</legend>
-        <div class="row">{ways.map(([id, name]) => <label key={id} class="chat-way"><input type="radio" name="tools" checked={way === id} onChange={() => set({ tools: id === "some" ? [] : id })} />{name}</label>)}</div>
+        <div class="row">
+          {ways.map(([id, name]) => (
+            <label key={id} class="chat-way">
+              <input
+                type="radio"
+                name="tools"
+                checked={way === id}
+                onChange={() => set({ tools: id === "some" ? [] : id })}
+              />
+              {name}
+            </label>
+          ))}
+        </div>
         <p class="faint">{t.toolsHelp}</p>
         {Array.isArray(tools) && may("tools") && <Choice chosen={tools} onChoose={(names) => set({ tools: names })} />}
       </fieldset>
@@ -36,7 +72,11 @@ export function Options({ talk, onClose }: { talk: Talk; onClose: () => void }) 
 function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => void }) {
   const t = words();
   const trusted = may("approve");
-  const modes = [["ask", t.modeAsk, t.modeAskHelp], ["auto-safe", t.modeSafe, trusted ? t.modeSafeHelp : t.modeSafeNot], ["read-only", t.readOnly, t.readOnlyHelp]] as const;
+  const modes = [
+    ["ask", t.modeAsk, t.modeAskHelp],
+    ["auto-safe", t.modeSafe, trusted ? t.modeSafeHelp : t.modeSafeNot],
+    ["read-only", t.readOnly, t.readOnlyHelp],
+  ] as const;
   return (
     <fieldset class="chat-ways">
       <legend>{t.mode}</legend>
@@ -44,8 +84,21 @@ function Modes({ chosen, onChoose }: { chosen: Mode; onChoose: (mode: Mode) => v
         const closed = id === "auto-safe" && !trusted;
         return (
           <label key={id} class={`chat-way chat-mode${closed ? " closed" : ""}`}>
-            <input type="radio" name="mode" aria-label={name} aria-describedby={`mode-${id}`} disabled={closed} checked={chosen === id} onChange={() => onChoose(id)} />
-            <span>{name}<small id={`mode-${id}`} class="faint">{help}</small></span>
+            <input
+              type="radio"
+              name="mode"
+              aria-label={name}
+              aria-describedby={`mode-${id}`}
+              disabled={closed}
+              checked={chosen === id}
+              onChange={() => onChoose(id)}
+            />
+            <span>
+              {name}
+              <small id={`mode-${id}`} class="faint">
+                {help}
+              </small>
+            </span>
           </label>
         );
       })}
@@ -66,8 +119,18 @@ function Choice({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (na
       <div class="chat-choice">
         {shown.map((tool) => (
           <label key={tool.name} class="chat-way">
-            <input type="checkbox" checked={chosen.includes(tool.name)} onChange={(event) => onChoose(event.currentTarget.checked ? [...chosen, tool.name] : chosen.filter((name) => name !== tool.name))} />
-            <span class="cut" title={tool.name} data-given>{tool.name}</span>
+            <input
+              type="checkbox"
+              checked={chosen.includes(tool.name)}
+              onChange={(event) =>
+                onChoose(
+                  event.currentTarget.checked ? [...chosen, tool.name] : chosen.filter((name) => name !== tool.name),
+                )
+              }
+            />
+            <span class="cut" title={tool.name} data-given>
+              {tool.name}
+            </span>
           </label>
         ))}
       </div>

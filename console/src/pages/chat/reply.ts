@@ -3,16 +3,37 @@
 import { mediaOf } from "../../lib/media";
 import type { Call, CallState, Message, Piece, Text, Thinking, Usage } from "./model";
 
-interface Told { type?: string; id?: string; call_id?: string; tool?: string; arguments?: Record<string, unknown>; state?: string; text?: string; time_ms?: number; media?: unknown[]; media_left_out?: number }
+interface Told {
+  type?: string;
+  id?: string;
+  call_id?: string;
+  tool?: string;
+  arguments?: Record<string, unknown>;
+  state?: string;
+  text?: string;
+  time_ms?: number;
+  media?: unknown[];
+  media_left_out?: number;
+}
 export interface Chunk {
-  choices?: { delta?: { content?: string | null; reasoning_content?: string | null; reasoning?: string | null }; finish_reason?: string | null }[];
-  usage?: Usage | null; toolyard?: Told; error?: { message?: string; code?: string | null };
+  choices?: {
+    delta?: { content?: string | null; reasoning_content?: string | null; reasoning?: string | null };
+    finish_reason?: string | null;
+  }[];
+  usage?: Usage | null;
+  toolyard?: Told;
+  error?: { message?: string; code?: string | null };
 }
 
 const SUMMARY = 240;
 
 export function take(message: Message, chunk: Chunk, now: number): Message {
-  if (chunk.error) return { ...message, state: "failed", fault: { code: chunk.error.code ?? "", message: chunk.error.message ?? "", request: "" } };
+  if (chunk.error)
+    return {
+      ...message,
+      state: "failed",
+      fault: { code: chunk.error.code ?? "", message: chunk.error.message ?? "", request: "" },
+    };
   let next = chunk.usage ? { ...message, usage: chunk.usage } : message;
   const delta = chunk.choices?.[0]?.delta;
   const thought = delta?.reasoning_content ?? delta?.reasoning;
@@ -23,7 +44,8 @@ export function take(message: Message, chunk: Chunk, now: number): Message {
 
 function thinking(pieces: Piece[], more: string, now: number): Piece[] {
   const last = pieces[pieces.length - 1];
-  if (last?.kind !== "thinking") return [...pieces, { kind: "thinking", text: more, started: now, ms: 0 } satisfies Thinking];
+  if (last?.kind !== "thinking")
+    return [...pieces, { kind: "thinking", text: more, started: now, ms: 0 } satisfies Thinking];
   return [...pieces.slice(0, -1), { ...last, text: last.text + more, ms: now - last.started }];
 }
 
@@ -36,13 +58,32 @@ function text(pieces: Piece[], more: string): Piece[] {
 function told(message: Message, said: Told, now: number): Message {
   if (said.type === "interrupted") return { ...message, state: "stopped" };
   if (said.type === "gap") return { ...message, gap: true };
-  if (said.type === "call.started") return { ...message, rounds: message.rounds + (goesOn(message.pieces) ? 0 : 1), pieces: [...message.pieces, call(said, now)] };
-  if (said.type === "approval.requested") return changed(message, (one) => one.id === said.call_id, (one) => ({ ...one, state: "approval", approval: said.id ?? null }));
+  if (said.type === "call.started")
+    return {
+      ...message,
+      rounds: message.rounds + (goesOn(message.pieces) ? 0 : 1),
+      pieces: [...message.pieces, call(said, now)],
+    };
+  if (said.type === "approval.requested")
+    return changed(
+      message,
+      (one) => one.id === said.call_id,
+      (one) => ({ ...one, state: "approval", approval: said.id ?? null }),
+    );
   if (said.type !== "call.finished") return message;
   const state = said.state as CallState;
-  return changed(message, (one) => one.ended === null && (said.id ? one.id === said.id : one.tool === said.tool), (one) => ({
-    ...one, state, text: said.text ?? "", ended: one.started + (said.time_ms || now - one.started * 1000) / 1000, media: mediaOf(said.media ?? []), left: said.media_left_out ?? 0,
-  }));
+  return changed(
+    message,
+    (one) => one.ended === null && (said.id ? one.id === said.id : one.tool === said.tool),
+    (one) => ({
+      ...one,
+      state,
+      text: said.text ?? "",
+      ended: one.started + (said.time_ms || now - one.started * 1000) / 1000,
+      media: mediaOf(said.media ?? []),
+      left: said.media_left_out ?? 0,
+    }),
+  );
 }
 
 /** Whether calls of the same round came right before. */
@@ -52,22 +93,45 @@ function goesOn(pieces: readonly Piece[]): boolean {
 }
 
 function changed(message: Message, which: (call: Call) => boolean, how: (call: Call) => Call): Message {
-  return { ...message, pieces: message.pieces.map((piece) => (piece.kind === "call" && which(piece) ? how(piece) : piece)) };
+  return {
+    ...message,
+    pieces: message.pieces.map((piece) => (piece.kind === "call" && which(piece) ? how(piece) : piece)),
+  };
 }
 
 function call(said: Told, now: number): Call {
   const given = said.arguments ?? {};
   const command = typeof given["command"] === "string" ? given["command"] : "";
-  return { kind: "call", id: said.id ?? "", tool: said.tool ?? "", command: command.length <= 40 && !/\s/.test(command) ? command : "", summary: summary(given), state: "running", text: "", started: now / 1000, ended: null, media: [], left: 0, approval: null, answered: "" };
+  return {
+    kind: "call",
+    id: said.id ?? "",
+    tool: said.tool ?? "",
+    command: command.length <= 40 && !/\s/.test(command) ? command : "",
+    summary: summary(given),
+    state: "running",
+    text: "",
+    started: now / 1000,
+    ended: null,
+    media: [],
+    left: 0,
+    approval: null,
+    answered: "",
+  };
 }
 
 function summary(given: Record<string, unknown>): string {
-  const parts = Object.entries(given).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const parts = Object.entries(given).map(
+    ([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
   return parts.join(", ").replace(/\s+/g, " ").slice(0, SUMMARY);
 }
 
 /** The reply has ended: nothing of it runs any more. */
 export function ended(message: Message, state: Message["state"], now: number): Message {
-  const pieces = message.pieces.map((piece) => (piece.kind === "call" && piece.ended === null ? { ...piece, state: "cancelled" as const, ended: now / 1000 } : piece));
+  const pieces = message.pieces.map((piece) =>
+    piece.kind === "call" && piece.ended === null
+      ? { ...piece, state: "cancelled" as const, ended: now / 1000 }
+      : piece,
+  );
   return { ...message, state: message.state === "running" ? state : message.state, pieces };
 }

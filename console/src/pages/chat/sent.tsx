@@ -8,9 +8,25 @@ import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import type { Talk } from "./talk";
 import { words } from "./words";
 
-interface Body { model?: string; messages?: { role?: string; content?: unknown; tool_calls?: unknown }[]; tools?: unknown; [key: string]: unknown }
-interface Offer { mode: "native" | "text" | "none"; tools: string[]; tokens: number; left_out: string[] }
-interface Kept { id: string; state: string; error: string | null; offer?: Offer; rounds: { sent: Body | string }[] }
+interface Body {
+  model?: string;
+  messages?: { role?: string; content?: unknown; tool_calls?: unknown }[];
+  tools?: unknown;
+  [key: string]: unknown;
+}
+interface Offer {
+  mode: "native" | "text" | "none";
+  tools: string[];
+  tokens: number;
+  left_out: string[];
+}
+interface Kept {
+  id: string;
+  state: string;
+  error: string | null;
+  offer?: Offer;
+  rounds: { sent: Body | string }[];
+}
 
 export function Sent({ talk }: { talk: Talk }) {
   const t = words();
@@ -19,13 +35,35 @@ export function Sent({ talk }: { talk: Talk }) {
   return (
     <Dialog title={t.sentTitle} side onClose={() => ask({ open: null })}>
       {state === "loading" && <Loading />}
-      {state === "fault" && (error?.status === 404 ? <Empty sign="eye" title={t.sentTitle}>{t.sentMissing}</Empty> : <Fault error={error} retry={reload} />)}
-      {value && <p class="quiet">{t.sentHelp} {value.offer && offered(value.offer)}</p>}
-      {value?.offer?.left_out.length ? <Notice tone="warn">{t.noRoom} {value.offer.left_out.join(", ")}</Notice> : null}
+      {state === "fault" &&
+        (error?.status === 404 ? (
+          <Empty sign="eye" title={t.sentTitle}>
+            {t.sentMissing}
+          </Empty>
+        ) : (
+          <Fault error={error} retry={reload} />
+        ))}
+      {value && (
+        <p class="quiet">
+          {t.sentHelp} {value.offer && offered(value.offer)}
+        </p>
+      )}
+      {value?.offer?.left_out.length ? (
+        <Notice tone="warn">
+          {t.noRoom} {value.offer.left_out.join(", ")}
+        </Notice>
+      ) : null}
       {rounds.map((round, at) => (
         <details key={at} class="fold chat-round" open={at === rounds.length - 1}>
           <summary>{t.round(at + 1, rounds.length)}</summary>
-          {typeof round.sent === "string" ? <><Notice tone="warn">{t.longText}</Notice><Code text={round.sent} tall /></> : <Round body={round.sent} />}
+          {typeof round.sent === "string" ? (
+            <>
+              <Notice tone="warn">{t.longText}</Notice>
+              <Code text={round.sent} tall />
+            </>
+          ) : (
+            <Round body={round.sent} />
+          )}
         </details>
       ))}
     </Dialog>
@@ -42,7 +80,15 @@ function Round({ body }: { body: Body }) {
   const { messages = [], tools, ...rest } = body;
   return (
     <div class="stack">
-      <div class="stack" data-given>{messages.map((message, at) => (typeof message.content === "string" && !message.tool_calls ? <Code key={at} label={message.role} text={message.content} /> : <Json key={at} label={message.role} value={message.tool_calls ? message : parts(message.content)} />))}</div>
+      <div class="stack" data-given>
+        {messages.map((message, at) =>
+          typeof message.content === "string" && !message.tool_calls ? (
+            <Code key={at} label={message.role} text={message.content} />
+          ) : (
+            <Json key={at} label={message.role} value={message.tool_calls ? message : parts(message.content)} />
+          ),
+        )}
+      </div>
       {tools !== undefined && <Json label={t.sentTools} value={tools} />}
       <Json label={t.sentMore} value={rest} />
     </div>
@@ -51,5 +97,11 @@ function Round({ body }: { body: Body }) {
 
 /** Without the letters of pictures. */
 function parts(content: unknown): unknown {
-  return JSON.parse(JSON.stringify(content ?? null, (_, value: unknown) => (typeof value === "string" && value.startsWith("data:") && value.length > 200 ? `${value.slice(0, 60)}… (${value.length})` : value)));
+  return JSON.parse(
+    JSON.stringify(content ?? null, (_, value: unknown) =>
+      typeof value === "string" && value.startsWith("data:") && value.length > 200
+        ? `${value.slice(0, 60)}… (${value.length})`
+        : value,
+    ),
+  );
 }

@@ -1,5 +1,8 @@
 /** Server-sent events of an answer, as they come. */
-export interface Sent { id: number | null; data: string }
+export interface Sent {
+  id: number | null;
+  data: string;
+}
 
 export async function* events(response: Response): AsyncGenerator<Sent> {
   const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader();

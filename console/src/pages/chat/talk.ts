@@ -5,23 +5,46 @@ import { merged } from "./merge";
 import { completed, SETTINGS, settingsOf, type Message, type Settings, type Stored } from "./model";
 
 /** A message in its own signal, so that a growing reply draws nothing but itself. */
-export interface Cell { id: string; at: Signal<Message> }
+export interface Cell {
+  id: string;
+  at: Signal<Message>;
+}
 export interface Talk {
-  id: string; version: number;
+  id: string;
+  version: number;
   /** Not kept anywhere before its first message. */
   fresh: boolean;
-  state: Signal<"loading" | "ready" | "fault" | "missing">; error: Signal<ApiError | null>;
-  title: Signal<string>; model: Signal<string>; settings: Signal<Settings>; cells: Signal<readonly Cell[]>;
+  state: Signal<"loading" | "ready" | "fault" | "missing">;
+  error: Signal<ApiError | null>;
+  title: Signal<string>;
+  model: Signal<string>;
+  settings: Signal<Settings>;
+  cells: Signal<readonly Cell[]>;
   /** A reply is being written and read here. */
-  running: Signal<boolean>; stopping: Signal<boolean>; unsaved: Signal<ApiError | null>;
+  running: Signal<boolean>;
+  stopping: Signal<boolean>;
+  unsaved: Signal<ApiError | null>;
   /** The newest event of the chat that was seen. */
-  cursor: number; keep: (only?: "wait") => Promise<void>;
+  cursor: number;
+  keep: (only?: "wait") => Promise<void>;
 }
 
 export function blankTalk(id: string, fresh: boolean): Talk {
   return {
-    id, version: 0, fresh, state: signal(fresh ? "ready" : "loading"), error: signal(null), title: signal(""), model: signal(""), settings: signal(SETTINGS), cells: signal([]),
-    running: signal(false), stopping: signal(false), unsaved: signal(null), cursor: 0, keep: async () => undefined,
+    id,
+    version: 0,
+    fresh,
+    state: signal(fresh ? "ready" : "loading"),
+    error: signal(null),
+    title: signal(""),
+    model: signal(""),
+    settings: signal(SETTINGS),
+    cells: signal([]),
+    running: signal(false),
+    stopping: signal(false),
+    unsaved: signal(null),
+    cursor: 0,
+    keep: () => Promise.resolve(),
   };
 }
 

@@ -54,6 +54,9 @@ hear(["conversation.changed"], (event) => {
   for (const talk of event.type === "gap" ? talks.values() : [talks.get(String(event.data["id"]))]) {
     if (!talk || talk.fresh || talk.running.peek()) continue;
     const newer = () => event.type === "gap" || Number(event.data["version"]) > talk.version;
-    if (newer()) void talk.keep("wait").then(() => { if (newer() && !talk.running.peek()) void load(talk); });
+    if (newer())
+      void talk.keep("wait").then(() => {
+        if (newer() && !talk.running.peek()) void load(talk);
+      });
   }
 });

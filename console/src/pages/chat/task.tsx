@@ -12,11 +12,23 @@ export function TaskChip({ plugin, id }: Mark) {
   const t = words();
   const task = taskOf(plugin, id).value;
   const name = t.task(plugin, id.slice(0, 8));
-  if (task === "missing") return <span class="chat-task"><Icon sign="warning" size={15} />{name} · {t.taskMissing}</span>;
+  if (task === "missing")
+    return (
+      <span class="chat-task">
+        <Icon sign="warning" size={15} />
+        {name} · {t.taskMissing}
+      </span>
+    );
   if (task === null || isRunning(task)) {
     return (
-      <a class="chat-task running" href={`/tasks?task=${encodeURIComponent(task?.id ?? `${plugin}::${id}`)}`} title={t.toTask}>
-        <Icon sign="clock" size={15} />{name} · {stateWord("running")} {task && <span class="tabular">{duration(Math.floor(now.value / 1000 - task.created))}</span>}
+      <a
+        class="chat-task running"
+        href={`/tasks?task=${encodeURIComponent(task?.id ?? `${plugin}::${id}`)}`}
+        title={t.toTask}
+      >
+        <Icon sign="clock" size={15} />
+        {name} · {stateWord("running")}{" "}
+        {task && <span class="tabular">{duration(Math.floor(now.value / 1000 - task.created))}</span>}
       </a>
     );
   }
@@ -24,16 +36,27 @@ export function TaskChip({ plugin, id }: Mark) {
   const word = stateWord(task.state);
   return (
     <span class={`chat-task-result ${task.state === "succeeded" ? "good" : "bad"}`} role="group" aria-label={name}>
-      <a class="chat-task-head" href={`/tasks?task=${encodeURIComponent(task.id)}`}><Icon sign={task.state === "succeeded" ? "check" : "error"} size={15} />{name} · {word} · {duration(task.updated - task.created)}</a>
-      {parts.text && <span class="chat-task-text" data-given>{visible(parts.text)}</span>}
-      {parts.media.map((uri, at) => <MediaView key={at} uri={uri} label={t.mediaFrom(plugin)} />)}
+      <a class="chat-task-head" href={`/tasks?task=${encodeURIComponent(task.id)}`}>
+        <Icon sign={task.state === "succeeded" ? "check" : "error"} size={15} />
+        {name} · {word} · {duration(task.updated - task.created)}
+      </a>
+      {parts.text && (
+        <span class="chat-task-text" data-given>
+          {visible(parts.text)}
+        </span>
+      )}
+      {parts.media.map((uri, at) => (
+        <MediaView key={at} uri={uri} label={t.mediaFrom(plugin)} />
+      ))}
     </span>
   );
 }
 
 function resultOf(task: Task): { text: string; media: string[] } {
   const content = Array.isArray(task.result?.content) ? (task.result.content as unknown[]) : [];
-  const texts = content.map((part) => (part as { text?: unknown } | null)?.text).filter((text): text is string => typeof text === "string");
+  const texts = content
+    .map((part) => (part as { text?: unknown } | null)?.text)
+    .filter((text): text is string => typeof text === "string");
   const said = typeof task.result?.message === "string" ? task.result.message : "";
   return { text: texts.join("\n") || said || task.message || "", media: mediaOf(content) };
 }

@@ -4,7 +4,16 @@ import { signal, type Signal } from "@preact/signals";
 import { api, ApiError } from "../../lib/api";
 import { hear, link } from "../../lib/live";
 
-export interface Task { id: string; plugin: string; task_id: string; state: string; created: number; updated: number; message?: string | null; result?: { message?: unknown; content?: unknown } | null }
+export interface Task {
+  id: string;
+  plugin: string;
+  task_id: string;
+  state: string;
+  created: number;
+  updated: number;
+  message?: string | null;
+  result?: { message?: unknown; content?: unknown } | null;
+}
 export type Held = Task | "missing" | null;
 
 const PLACEHOLDER = /\{\{VCP_ASYNC_RESULT::([^{}\s:]{1,100})::([^{}\s]{1,200})\}\}/;
@@ -28,7 +37,8 @@ export function taskOf(plugin: string, id: string): Signal<Held> {
 async function look(key: string): Promise<void> {
   const one = held.get(key)!;
   try {
-    const came = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`), had = one.peek();
+    const came = await api<Task>(`/v1/tasks/${encodeURIComponent(key)}`),
+      had = one.peek();
     if (had === null || had === "missing" || came.updated >= had.updated) one.value = came; // answers may overtake each other
   } catch (error) {
     if (error instanceof ApiError && error.status !== 0) one.value = "missing";
@@ -41,10 +51,14 @@ hear(["task."], (event) => {
 });
 setInterval(() => {
   if (document.hidden) return;
-  for (const [key, one] of held) if (isRunning(one.peek()) && (link.peek().state !== "live" || one.peek() === null)) void look(key);
+  for (const [key, one] of held)
+    if (isRunning(one.peek()) && (link.peek().state !== "live" || one.peek() === null)) void look(key);
 }, AGAIN_MS);
 
-export interface Mark { plugin: string; id: string }
+export interface Mark {
+  plugin: string;
+  id: string;
+}
 export function marksIn(text: string): Mark[] {
   return [...text.matchAll(new RegExp(PLACEHOLDER, "g"))].map((found) => ({ plugin: found[1]!, id: found[2]! }));
 }

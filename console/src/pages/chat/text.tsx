@@ -14,14 +14,34 @@ import { words } from "./words";
 
 const PLAIN = 4000; // characters that stand in for a text that nobody has come near yet
 
-export function TextPiece({ text, growing, cut, near, onAgain }: { text: string; growing: boolean; cut: boolean; near: boolean; onAgain?: () => void }) {
+export function TextPiece({
+  text,
+  growing,
+  cut,
+  near,
+  onAgain,
+}: {
+  text: string;
+  growing: boolean;
+  cut: boolean;
+  near: boolean;
+  onAgain?: () => void;
+}) {
   const asMarkdown = useSignal(false);
-  const [drawn, more] = useDrawn(text, { growing, cut, wanted: near || growing, kind: asMarkdown.value ? "markdown" : "auto" });
+  const [drawn, more] = useDrawn(text, {
+    growing,
+    cut,
+    wanted: near || growing,
+    kind: asMarkdown.value ? "markdown" : "auto",
+  });
   if (drawn === null || drawn === "failed") return <Plain text={text} failed={drawn === "failed"} growing={growing} />;
-  if (drawn.error && !growing && !asMarkdown.value) return <BadJson text={text} error={drawn.error} onMarkdown={() => (asMarkdown.value = true)} onAgain={onAgain} />;
+  if (drawn.error && !growing && !asMarkdown.value)
+    return <BadJson text={text} error={drawn.error} onMarkdown={() => (asMarkdown.value = true)} onAgain={onAgain} />;
   return (
     <>
-      {drawn.think && !asMarkdown.value && <ThinkingFold text={drawn.think} ms={0} growing={growing && !drawn.rendered.includes("<p>")} />}
+      {drawn.think && !asMarkdown.value && (
+        <ThinkingFold text={drawn.think} ms={0} growing={growing && !drawn.rendered.includes("<p>")} />
+      )}
       <Rendered html={drawn.rendered} streaming={more} more={chips} />
     </>
   );
@@ -41,17 +61,38 @@ function Plain({ text, failed, growing }: { text: string; failed: boolean; growi
   );
 }
 
-function BadJson({ text, error, onMarkdown, onAgain }: { text: string; error: NonNullable<Drawn["error"]>; onMarkdown: () => void; onAgain?: () => void }) {
+function BadJson({
+  text,
+  error,
+  onMarkdown,
+  onAgain,
+}: {
+  text: string;
+  error: NonNullable<Drawn["error"]>;
+  onMarkdown: () => void;
+  onAgain?: () => void;
+}) {
   const t = words();
   return (
     <section class="chat-json" role="group" aria-label={t.jsonTitle}>
-      <h3><Icon sign="error" size={17} /> {t.jsonTitle}</h3>
-      <p>{error.line !== null && error.column !== null ? t.jsonAt(error.line, error.column) : ""}<span data-given>{visible(error.message)}</span></p>
+      <h3>
+        <Icon sign="error" size={17} /> {t.jsonTitle}
+      </h3>
+      <p>
+        {error.line !== null && error.column !== null ? t.jsonAt(error.line, error.column) : ""}
+        <span data-given>{visible(error.message)}</span>
+      </p>
       <Code label={t.jsonRaw} text={text} />
       <div class="row">
         <CopyButton short={false} label={t.jsonCopy} text={text} />
-        <Button sign="eye" onClick={onMarkdown}>{t.asMarkdown}</Button>
-        {onAgain && <Button sign="retry" onClick={onAgain}>{t.askAgain}</Button>}
+        <Button sign="eye" onClick={onMarkdown}>
+          {t.asMarkdown}
+        </Button>
+        {onAgain && (
+          <Button sign="retry" onClick={onAgain}>
+            {t.askAgain}
+          </Button>
+        )}
       </div>
     </section>
   );

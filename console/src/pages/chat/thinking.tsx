@@ -9,11 +9,25 @@ export function ThinkingFold({ text, ms, growing }: { text: string; ms: number; 
   const t = words();
   const count = (text.match(WORD) ?? []).length;
   const last = growing ? (text.trimEnd().split("\n").pop() ?? "").slice(-160) : "";
-  const head = growing ? t.thinkingNow : [t.thinking, ms >= 100 ? duration(ms / 1000) : "", t.words(count)].filter(Boolean).join(t.thinking === "思考" ? "，" : ", ");
+  const head = growing
+    ? t.thinkingNow
+    : [t.thinking, ms >= 100 ? duration(ms / 1000) : "", t.words(count)]
+        .filter(Boolean)
+        .join(t.thinking === "思考" ? "，" : ", ");
   return (
     <details class="chat-thinking">
-      <summary><Icon sign="thinking" size={15} /><span class="chat-nowrap">{head}</span>{last && <bdi class="chat-last cut" title={last} data-given>{last}</bdi>}</summary>
-      <div class="chat-thought" data-given>{text.trim()}</div>
+      <summary>
+        <Icon sign="thinking" size={15} />
+        <span class="chat-nowrap">{head}</span>
+        {last && (
+          <bdi class="chat-last cut" title={last} data-given>
+            {last}
+          </bdi>
+        )}
+      </summary>
+      <div class="chat-thought" data-given>
+        {text.trim()}
+      </div>
     </details>
   );
 }

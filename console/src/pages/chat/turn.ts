@@ -36,7 +36,13 @@ async function answer(talk: Talk): Promise<void> {
   await talk.keep();
   try {
     const response = await request("/v1/chat/completions", {
-      body: { model: talk.model.peek(), messages, stream: true, stream_options: { include_usage: true }, toolyard: bounds(talk.settings.peek()) },
+      body: {
+        model: talk.model.peek(),
+        messages,
+        stream: true,
+        stream_options: { include_usage: true },
+        toolyard: bounds(talk.settings.peek()),
+      },
       headers: { Accept: "text/event-stream", "X-Toolyard-Show": "events", "X-Toolyard-Chat": talk.id },
     });
     const from = Number(response.headers.get("X-Toolyard-Cursor") ?? talk.cursor);
@@ -75,7 +81,17 @@ async function followed(talk: Talk, reply: Cell): Promise<void> {
   for (let tries = 0; tries < TRIES && quiet < QUIET; tries++) {
     const before = talk.cursor;
     try {
-      if (await read(talk, reply, await request(`/v1/chats/${talk.id}/stream`, { query: { cursor: talk.cursor }, headers: { Accept: "text/event-stream" } }))) return;
+      if (
+        await read(
+          talk,
+          reply,
+          await request(`/v1/chats/${talk.id}/stream`, {
+            query: { cursor: talk.cursor },
+            headers: { Accept: "text/event-stream" },
+          }),
+        )
+      )
+        return;
       quiet = talk.cursor > before ? 0 : quiet + 1;
     } catch (error) {
       const status = error instanceof ApiError ? error.status : -1;
@@ -92,7 +108,10 @@ async function followed(talk: Talk, reply: Cell): Promise<void> {
 async function read(talk: Talk, reply: Cell, response: Response): Promise<boolean> {
   let message = reply.at.peek();
   let timer = 0;
-  const show = () => { timer = 0; reply.at.value = answered(message, reply.at.peek()); };
+  const show = () => {
+    timer = 0;
+    reply.at.value = answered(message, reply.at.peek());
+  };
   try {
     for await (const { id, data } of events(response)) {
       if (id !== null) talk.cursor = id;
@@ -112,13 +131,25 @@ async function read(talk: Talk, reply: Cell, response: Response): Promise<boolea
 
 /** What a person did to calls meanwhile (answered, stopped) is not in the stream. */
 function answered(message: Message, shown: Message): Message {
-  const marks = new Map(shown.pieces.flatMap((piece) => (piece.kind === "call" && piece.answered ? [[piece.id, piece.answered] as const] : [])));
+  const marks = new Map(
+    shown.pieces.flatMap((piece) =>
+      piece.kind === "call" && piece.answered ? [[piece.id, piece.answered] as const] : [],
+    ),
+  );
   if (!marks.size) return message;
-  return { ...message, pieces: message.pieces.map((piece) => (piece.kind === "call" && marks.has(piece.id) ? { ...piece, answered: marks.get(piece.id)! } : piece)) };
+  return {
+    ...message,
+    pieces: message.pieces.map((piece) =>
+      piece.kind === "call" && marks.has(piece.id) ? { ...piece, answered: marks.get(piece.id)! } : piece,
+    ),
+  };
 }
 
 function fail(reply: Cell, error: unknown): void {
-  const fault = error instanceof ApiError ? { code: error.code, message: error.message, request: error.request } : { code: "", message: String(error), request: "" };
+  const fault =
+    error instanceof ApiError
+      ? { code: error.code, message: error.message, request: error.request }
+      : { code: "", message: String(error), request: "" };
   reply.at.value = { ...reply.at.peek(), state: "failed", fault };
 }
 
@@ -147,19 +178,30 @@ export async function stop(talk: Talk): Promise<void> {
 
 /** What the model gets: what it is told, and the conversation without thinking and tool work. The server adds the tools. */
 function outgoing(messages: readonly Message[], settings: Settings): object[] {
-  const system = [settings.instructions.trim(), hasNoTools(settings.tools) ? "[[VCPToolUse=Forbidden]]" : ""].filter(Boolean).join("\n\n");
+  const system = [settings.instructions.trim(), hasNoTools(settings.tools) ? "[[VCPToolUse=Forbidden]]" : ""]
+    .filter(Boolean)
+    .join("\n\n");
   const spoken = messages.flatMap((message): object[] => {
     const text = answerOf(message);
     if (message.role === "assistant") return text ? [{ role: "assistant", content: text }] : [];
     if (!message.images.length) return [{ role: "user", content: text }];
-    return [{ role: "user", content: [...(text ? [{ type: "text", text }] : []), ...message.images.map((url) => ({ type: "image_url", image_url: { url } }))] }];
+    return [
+      {
+        role: "user",
+        content: [
+          ...(text ? [{ type: "text", text }] : []),
+          ...message.images.map((url) => ({ type: "image_url", image_url: { url } })),
+        ],
+      },
+    ];
   });
   return [...(system ? [{ role: "system", content: system }] : []), ...spoken];
 }
 
 /** Which tools the server offers, and what it lets their calls do, whatever the model asks for. */
 function bounds(settings: Settings): object {
-  const { tools } = settings, mode = modeOf(settings);
+  const { tools } = settings,
+    mode = modeOf(settings);
   return { ...(Array.isArray(tools) ? { tools } : {}), ...(mode === "ask" ? {} : { mode }) };
 }
 

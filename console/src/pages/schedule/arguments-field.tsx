@@ -5,7 +5,19 @@ import { SchemaForm, type Help, type Problems, type Schema, type Values } from "
 import { Tabs } from "../../ui/tabs";
 import { scheduleWords as words } from "./words";
 
-export function ArgumentsField({ schema, help, value, onValue, problems }: { schema: Schema; help: Help; value: Values; onValue: (value: Values, isRight: boolean) => void; problems: Problems }) {
+export function ArgumentsField({
+  schema,
+  help,
+  value,
+  onValue,
+  problems,
+}: {
+  schema: Schema;
+  help: Help;
+  value: Values;
+  onValue: (value: Values, isRight: boolean) => void;
+  problems: Problems;
+}) {
   const t = words();
   const as = useSignal<"form" | "json">("form");
   const text = useSignal("");
@@ -24,8 +36,33 @@ export function ArgumentsField({ schema, help, value, onValue, problems }: { sch
   };
   return (
     <div class="stack">
-      <Tabs label={t.argumentsAs} open={as.value} onOpen={open} tabs={[{ id: "form", name: t.form }, { id: "json", name: t.json }]} />
-      {as.value === "form" ? <SchemaForm schema={schema} value={value} onValue={(next) => onValue(next, true)} problems={problems} help={help} /> : <TextArea mono rows={8} label={t.arguments} problem={bad.value ? t.badJson : ""} value={text.value} onInput={write} />}
+      <Tabs
+        label={t.argumentsAs}
+        open={as.value}
+        onOpen={open}
+        tabs={[
+          { id: "form", name: t.form },
+          { id: "json", name: t.json },
+        ]}
+      />
+      {as.value === "form" ? (
+        <SchemaForm
+          schema={schema}
+          value={value}
+          onValue={(next) => onValue(next, true)}
+          problems={problems}
+          help={help}
+        />
+      ) : (
+        <TextArea
+          mono
+          rows={8}
+          label={t.arguments}
+          problem={bad.value ? t.badJson : ""}
+          value={text.value}
+          onInput={write}
+        />
+      )}
     </div>
   );
 }

@@ -27,7 +27,11 @@ export function Form({ form }: { form: string }) {
   const before = useThing<Schedule>(id ? schedulePath(id) : null);
   const close = () => ask({ form: null });
   if (id && !before.value) {
-    return <Dialog title={t.editTitle} onClose={close}>{before.state === "fault" ? <Fault error={before.error} retry={before.reload} /> : <Loading rows={3} />}</Dialog>;
+    return (
+      <Dialog title={t.editTitle} onClose={close}>
+        {before.state === "fault" ? <Fault error={before.error} retry={before.reload} /> : <Loading rows={3} />}
+      </Dialog>
+    );
   }
   return <Fields key={form} before={before.value} isEdit={kind === "edit"} onClose={close} />;
 }
@@ -40,14 +44,20 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
   const isRight = useSignal(true);
   const tried = useSignal(false);
   // A copy gets a time of its own; a rule that repeats is worth copying.
-  const when = useSignal<When>({ kind: before?.cron ? "cron" : "once", at: isEdit ? (before?.at ?? "") : "", cron: before?.cron ?? "" });
+  const when = useSignal<When>({
+    kind: before?.cron ? "cron" : "once",
+    at: isEdit ? (before?.at ?? "") : "",
+    cron: before?.cron ?? "",
+  });
   const fault = useSignal<Error | null>(null);
   const asked = when.value.kind === "once" ? { at: when.value.at.trim() } : { cron: when.value.cron.trim() };
   const { preview, looking, zone, offset, look } = usePreview(asked);
   const chosen = tools.value?.data.find((one) => one.name === tool.value);
   const problems = chosen ? problemsOf(chosen.parameters, given.value) : NONE;
   const hasTime = !!("at" in asked ? asked.at : asked.cron) && !preview?.problem && !looking;
-  useEffect(() => { tried.value = false; }, [tool.value]);
+  useEffect(() => {
+    tried.value = false;
+  }, [tool.value, tried]);
   const save = async () => {
     tried.value = true;
     fault.value = null;
@@ -55,23 +65,82 @@ function Fields({ before, isEdit, onClose }: { before: Schedule | null; isEdit: 
     // One that is counted from now counts from now, not from when it was written.
     const at = "at" in asked ? (await look())?.at : undefined;
     if ("at" in asked && !at) return;
-    const body = { tool: tool.value, arguments: given.value, ...asked, ...(at ? { at } : {}), ...(before?.maid ? { maid: before.maid } : {}) };
+    const body = {
+      tool: tool.value,
+      arguments: given.value,
+      ...asked,
+      ...(at ? { at } : {}),
+      ...(before?.maid ? { maid: before.maid } : {}),
+    };
     await (isEdit && before ? api(schedulePath(before.id), { method: "PUT", body }) : api("/v1/schedules", { body }));
     toast(t.saved);
     onClose();
   };
   return (
-    <Dialog title={isEdit ? t.editTitle : t.newTitle} side onClose={onClose} footer={<>
-      {tried.value && problems.size > 0 && <span class="problem grow" role="alert">{t.needed}</span>}
-      <Button onClick={onClose}>{t.cancelForm}</Button>
-      <Button kind="primary" disabled={!tool.value || !hasTime || !isRight.value} onFault={(error) => (fault.value = error as Error)} onClick={save}>{t.save}</Button>
-    </>}>
+    <Dialog
+      title={isEdit ? t.editTitle : t.newTitle}
+      side
+      onClose={onClose}
+      footer={
+        <>
+          {tried.value && problems.size > 0 && (
+            <span class="problem grow" role="alert">
+              {t.needed}
+            </span>
+          )}
+          <Button onClick={onClose}>{t.cancelForm}</Button>
+          <Button
+            kind="primary"
+            disabled={!tool.value || !hasTime || !isRight.value}
+            onFault={(error) => (fault.value = error as Error)}
+            onClick={save}
+          >
+            {t.save}
+          </Button>
+        </>
+      }
+    >
       {fault.value && <Fault title={t.failed} error={fault.value} />}
       {tools.state === "fault" && <Fault error={tools.error} retry={tools.reload} />}
-      <WhenField when={when.value} onWhen={(next) => (when.value = next)} preview={preview} looking={looking} zone={zone} offset={offset} />
-      <Select label={t.tool} required value={tool.value} onInput={(name) => { tool.value = name; given.value = {}; }} options={[{ value: "", name: t.toolPick }, ...(tools.value?.data ?? (tool.value ? [{ name: tool.value }] : [])).map((one) => ({ value: one.name, name: one.name, given: true }))]} />
+      <WhenField
+        when={when.value}
+        onWhen={(next) => (when.value = next)}
+        preview={preview}
+        looking={looking}
+        zone={zone}
+        offset={offset}
+      />
+      <Select
+        label={t.tool}
+        required
+        value={tool.value}
+        onInput={(name) => {
+          tool.value = name;
+          given.value = {};
+        }}
+        options={[
+          { value: "", name: t.toolPick },
+          ...(tools.value?.data ?? (tool.value ? [{ name: tool.value }] : [])).map((one) => ({
+            value: one.name,
+            name: one.name,
+            given: true,
+          })),
+        ]}
+      />
       {JSON.stringify(given.value).includes(MASK) && <Notice tone="warn">{t.masked}</Notice>}
-      {chosen ? <ArgumentsField key={tool.value} schema={chosen.parameters} help={helpOf(chosen)} value={given.value} problems={tried.value ? problems : NONE} onValue={(value, right) => { given.value = value; isRight.value = right; }} /> : null}
+      {chosen ? (
+        <ArgumentsField
+          key={tool.value}
+          schema={chosen.parameters}
+          help={helpOf(chosen)}
+          value={given.value}
+          problems={tried.value ? problems : NONE}
+          onValue={(value, right) => {
+            given.value = value;
+            isRight.value = right;
+          }}
+        />
+      ) : null}
     </Dialog>
   );
 }

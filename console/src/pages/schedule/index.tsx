@@ -18,17 +18,43 @@ import { scheduleWords as words } from "./words";
 export default function SchedulePage() {
   const t = words();
   const tab = (asked("tab") in TABS ? asked("tab") : "next") as Tab;
-  const upcoming = useRecords<Schedule>(withQuery("/v1/schedules", { limit: 200, state: TABS.next }), ["schedule.", "approval."], schedulePath);
+  const upcoming = useRecords<Schedule>(
+    withQuery("/v1/schedules", { limit: 200, state: TABS.next }),
+    ["schedule.", "approval."],
+    schedulePath,
+  );
   const coming = useComing(upcoming.rows);
   const zone = upcoming.rows[0]?.zone;
   const open = asked("schedule");
   const form = asked("form");
   return (
     <div class="page sch">
-      <div class="head"><h1>{t.title}</h1><span class="grow" /><Button kind="primary" sign="plus" onClick={() => ask({ form: "new" }, false)}>{t.add}</Button></div>
+      <div class="head">
+        <h1>{t.title}</h1>
+        <span class="grow" />
+        <Button kind="primary" sign="plus" onClick={() => ask({ form: "new" }, false)}>
+          {t.add}
+        </Button>
+      </div>
       <Strip coming={coming} zone={zone} />
-      <Tabs label={t.views} open={tab} onOpen={(id) => ask({ tab: id === "next" ? null : id, day: null })} tabs={[{ id: "next", name: t.next, count: upcoming.rows.length || undefined }, { id: "missed", name: t.missed }, { id: "past", name: t.past }]} />
-      {tab === "next" ? <Upcoming list={upcoming} days={new Set(coming.filter((one) => dayOf(one.at, zone) === asked("day")).map((one) => one.schedule.id))} /> : <Ended key={tab} tab={tab} />}
+      <Tabs
+        label={t.views}
+        open={tab}
+        onOpen={(id) => ask({ tab: id === "next" ? null : id, day: null })}
+        tabs={[
+          { id: "next", name: t.next, count: upcoming.rows.length || undefined },
+          { id: "missed", name: t.missed },
+          { id: "past", name: t.past },
+        ]}
+      />
+      {tab === "next" ? (
+        <Upcoming
+          list={upcoming}
+          days={new Set(coming.filter((one) => dayOf(one.at, zone) === asked("day")).map((one) => one.schedule.id))}
+        />
+      ) : (
+        <Ended key={tab} tab={tab} />
+      )}
       {open && <Panel key={open} id={open} />}
       {form && <Form key={form} form={form} />}
     </div>
@@ -40,11 +66,35 @@ type List = ReturnType<typeof useRecords<Schedule>>;
 function Upcoming({ list, days }: { list: List; days: ReadonlySet<string> }) {
   const t = words();
   const day = asked("day");
-  const rows = [...list.rows].filter((row) => !day || days.has(row.id)).sort((a, b) => compare(order(a), order(b)) || a.created - b.created);
+  const rows = [...list.rows]
+    .filter((row) => !day || days.has(row.id))
+    .sort((a, b) => compare(order(a), order(b)) || a.created - b.created);
   return (
-    <Rows list={list} rows={rows} empty={day
-      ? <Empty sign="schedule" title={t.dayNone} action={<Button onClick={() => ask({ day: null })}>{t.allDays}</Button>} />
-      : <Empty sign="schedule" title={t.none} action={<Button kind="primary" sign="plus" onClick={() => ask({ form: "new" }, false)}>{t.add}</Button>}>{t.noneText}</Empty>} />
+    <Rows
+      list={list}
+      rows={rows}
+      empty={
+        day ? (
+          <Empty
+            sign="schedule"
+            title={t.dayNone}
+            action={<Button onClick={() => ask({ day: null })}>{t.allDays}</Button>}
+          />
+        ) : (
+          <Empty
+            sign="schedule"
+            title={t.none}
+            action={
+              <Button kind="primary" sign="plus" onClick={() => ask({ form: "new" }, false)}>
+                {t.add}
+              </Button>
+            }
+          >
+            {t.noneText}
+          </Empty>
+        )
+      }
+    />
   );
 }
 
@@ -60,8 +110,26 @@ function compare(a: number, b: number): number {
 
 function Ended({ tab }: { tab: "missed" | "past" }) {
   const t = words();
-  const list = useRecords<Schedule>(withQuery("/v1/schedules", { limit: 50, state: TABS[tab] }), ["schedule."], schedulePath);
-  return <Rows list={list} rows={list.rows} empty={tab === "missed" ? <Empty sign="check" title={t.missedNone}>{t.missedNoneText}</Empty> : <Empty sign="schedule" title={t.pastNone} />} />;
+  const list = useRecords<Schedule>(
+    withQuery("/v1/schedules", { limit: 50, state: TABS[tab] }),
+    ["schedule."],
+    schedulePath,
+  );
+  return (
+    <Rows
+      list={list}
+      rows={list.rows}
+      empty={
+        tab === "missed" ? (
+          <Empty sign="check" title={t.missedNone}>
+            {t.missedNoneText}
+          </Empty>
+        ) : (
+          <Empty sign="schedule" title={t.pastNone} />
+        )
+      }
+    />
+  );
 }
 
 function Rows({ list, rows, empty }: { list: List; rows: readonly Schedule[]; empty: preact.ComponentChildren }) {
@@ -69,8 +137,24 @@ function Rows({ list, rows, empty }: { list: List; rows: readonly Schedule[]; em
   return (
     <>
       {list.error && <Fault error={list.error} retry={list.reload} />}
-      {list.state === "loading" && !list.rows.length ? <Loading rows={4} /> : rows.length ? <ul class="sch-list" aria-label={t.list}>{rows.map((one) => <Row key={one.id} one={one} />)}</ul> : list.state === "ready" && empty}
-      {list.next && <div><Button disabled={list.busy} onClick={list.more}>{t.more}</Button></div>}
+      {list.state === "loading" && !list.rows.length ? (
+        <Loading rows={4} />
+      ) : rows.length ? (
+        <ul class="sch-list" aria-label={t.list}>
+          {rows.map((one) => (
+            <Row key={one.id} one={one} />
+          ))}
+        </ul>
+      ) : (
+        list.state === "ready" && empty
+      )}
+      {list.next && (
+        <div>
+          <Button disabled={list.busy} onClick={list.more}>
+            {t.more}
+          </Button>
+        </div>
+      )}
     </>
   );
 }

@@ -9,7 +9,16 @@ export function Picker({ at, onPick }: { at: string; onPick: (text: string) => v
   return (
     <span class="sch-pick">
       <IconButton label={words().pick} sign="schedule" onClick={() => field.current?.showPicker()} />
-      <input ref={field} type="datetime-local" tabIndex={-1} aria-hidden="true" value={at.slice(0, 16)} onInput={(event) => { if (event.currentTarget.value) onPick(event.currentTarget.value.replace("T", "-").slice(0, 16)); }} />
+      <input
+        ref={field}
+        type="datetime-local"
+        tabIndex={-1}
+        aria-hidden="true"
+        value={at.slice(0, 16)}
+        onInput={(event) => {
+          if (event.currentTarget.value) onPick(event.currentTarget.value.replace("T", "-").slice(0, 16));
+        }}
+      />
     </span>
   );
 }

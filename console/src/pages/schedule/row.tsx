@@ -20,19 +20,41 @@ export function Row({ one }: { one: Schedule }) {
     <li class={`sch-row${one.state === "paused" ? " paused" : ""}`}>
       <a class="sch-open" data-row href={hrefOf(one.id)}>
         <span class="sch-when">
-          <time class="tabular" dateTime={one.scheduled_for} title={one.due ? absolute(one.due) : undefined}>{shown(one.scheduled_for)}</time>
-          <span class="faint tabular"><Left one={one} /></span>
+          <time class="tabular" dateTime={one.scheduled_for} title={one.due ? absolute(one.due) : undefined}>
+            {shown(one.scheduled_for)}
+          </time>
+          <span class="faint tabular">
+            <Left one={one} />
+          </span>
         </span>
         <span class="sch-what">
-          <span class="cut" title={one.cron ? `${one.tool} ${t.every(one.cron)}` : one.tool} data-given><strong class="mono">{visible(one.tool)}</strong>{one.cron && <span class="faint mono"> {t.every(one.cron)}</span>}</span>
-          <span class={`${why ? "sch-held" : "faint"} cut`} data-given title={visible(told)}>{visible(told)}</span>
+          <span class="cut" title={one.cron ? `${one.tool} ${t.every(one.cron)}` : one.tool} data-given>
+            <strong class="mono">{visible(one.tool)}</strong>
+            {one.cron && <span class="faint mono"> {t.every(one.cron)}</span>}
+          </span>
+          <span class={`${why ? "sch-held" : "faint"} cut`} data-given title={visible(told)}>
+            {visible(told)}
+          </span>
         </span>
-        <span class="sch-state"><Condition one={one} />{last && one.state === "scheduled" && <span class="faint">{t.last} <StateChip state={last.state} /> <Ago at={last.at} /></span>}</span>
+        <span class="sch-state">
+          <Condition one={one} />
+          {last && one.state === "scheduled" && (
+            <span class="faint">
+              {t.last} <StateChip state={last.state} /> <Ago at={last.at} />
+            </span>
+          )}
+        </span>
       </a>
       <span class="sch-side">
-        {(one.state === "scheduled" || one.state === "expired") && <IconButton label={`${t.run}: ${one.tool}`} sign="play" onClick={() => step(one.id, "run")} />}
-        {one.state === "scheduled" && <IconButton label={`${t.pause}: ${one.tool}`} sign="pause" onClick={() => step(one.id, "pause")} />}
-        {one.state === "paused" && <IconButton label={`${t.resume}: ${one.tool}`} sign="play" onClick={() => step(one.id, "resume")} />}
+        {(one.state === "scheduled" || one.state === "expired") && (
+          <IconButton label={`${t.run}: ${one.tool}`} sign="play" onClick={() => step(one.id, "run")} />
+        )}
+        {one.state === "scheduled" && (
+          <IconButton label={`${t.pause}: ${one.tool}`} sign="pause" onClick={() => step(one.id, "pause")} />
+        )}
+        {one.state === "paused" && (
+          <IconButton label={`${t.resume}: ${one.tool}`} sign="play" onClick={() => step(one.id, "resume")} />
+        )}
       </span>
     </li>
   );

@@ -18,14 +18,31 @@ export function Strip({ coming, zone }: { coming: readonly Coming[]; zone: strin
       {days.map((day, at) => {
         const runs = coming.filter((one) => dayOf(one.at, zone) === day);
         return (
-          <button key={day} type="button" class={`sch-day${at === 0 ? " today" : ""}${runs.length ? "" : " free"}`} aria-pressed={chosen === day} aria-label={`${weekday(day)} ${day}, ${t.runsOn(runs.length)}`} onClick={() => ask({ day: chosen === day ? null : day, tab: null })}>
+          <button
+            key={day}
+            type="button"
+            class={`sch-day${at === 0 ? " today" : ""}${runs.length ? "" : " free"}`}
+            aria-pressed={chosen === day}
+            aria-label={`${weekday(day)} ${day}, ${t.runsOn(runs.length)}`}
+            onClick={() => ask({ day: chosen === day ? null : day, tab: null })}
+          >
             <span class="sch-weekday">{at === 0 ? t.today : <time dateTime={day}>{weekday(day)}</time>}</span>
             <span class="sch-date tabular">{Number(day.slice(8))}</span>
             <span class="sch-runs">
-              {runs.slice(0, SHOWN).map((one, n) => <span key={n} class="sch-run cut" data-given title={`${timeOf(one.at, zone)} ${one.schedule.tool}`}><b class="tabular">{timeOf(one.at, zone)}</b> {visible(one.schedule.tool)}</span>)}
+              {runs.slice(0, SHOWN).map((one, n) => (
+                <span key={n} class="sch-run cut" data-given title={`${timeOf(one.at, zone)} ${one.schedule.tool}`}>
+                  <b class="tabular">{timeOf(one.at, zone)}</b> {visible(one.schedule.tool)}
+                </span>
+              ))}
               {runs.length > SHOWN && <span class="faint">{t.moreRuns(runs.length - SHOWN)}</span>}
             </span>
-            {runs.length > 0 && <span class="sch-dots" aria-hidden="true">{runs.slice(0, 4).map((_, n) => <i key={n} />)}</span>}
+            {runs.length > 0 && (
+              <span class="sch-dots" aria-hidden="true">
+                {runs.slice(0, 4).map((_, n) => (
+                  <i key={n} />
+                ))}
+              </span>
+            )}
           </button>
         );
       })}

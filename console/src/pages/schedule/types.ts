@@ -1,16 +1,53 @@
 /** What the server tells of a schedule. */
 export type Late = "no_host" | "busy" | "storage";
-export interface Run { call_id: string; state: string; text: string; at: number; late_s?: number; late_because?: Late }
-export interface Schedule {
-  id: string; tool: string; state: string; caller: string; created: number; updated: number; due: number | null; scheduled_for: string;
-  at: string | null; cron: string | null; zone: string; arguments: Record<string, unknown>; maid?: string | null; origin: string; runs: Run[]; chat?: string | null; chat_kept?: boolean;
-  /** Its state, or `late`, or `blocked` by an approval. */
-  condition: string; late_s: number | null; late_because: Late | null; approval: string | null;
+export interface Run {
+  call_id: string;
+  state: string;
+  text: string;
+  at: number;
+  late_s?: number;
+  late_because?: Late;
 }
-export interface Preview { at: string | null; times: string[]; in_seconds: number | null; zone: string; offset: string; note: string; problem: string | null }
+export interface Schedule {
+  id: string;
+  tool: string;
+  state: string;
+  caller: string;
+  created: number;
+  updated: number;
+  due: number | null;
+  scheduled_for: string;
+  at: string | null;
+  cron: string | null;
+  zone: string;
+  arguments: Record<string, unknown>;
+  maid?: string | null;
+  origin: string;
+  runs: Run[];
+  chat?: string | null;
+  chat_kept?: boolean;
+  /** Its state, or `late`, or `blocked` by an approval. */
+  condition: string;
+  late_s: number | null;
+  late_because: Late | null;
+  approval: string | null;
+}
+export interface Preview {
+  at: string | null;
+  times: string[];
+  in_seconds: number | null;
+  zone: string;
+  offset: string;
+  note: string;
+  problem: string | null;
+}
 
 export const schedulePath = (id: string) => `/v1/schedules/${encodeURIComponent(id)}`;
-export const TABS = { next: ["scheduled", "running", "paused"], missed: ["expired", "interrupted", "failed"], past: ["done", "cancelled"] } as const;
+export const TABS = {
+  next: ["scheduled", "running", "paused"],
+  missed: ["expired", "interrupted", "failed"],
+  past: ["done", "cancelled"],
+} as const;
 export type Tab = keyof typeof TABS;
 
 const LATE_S = 60;
@@ -22,5 +59,9 @@ export function conditionOf(one: Schedule, now: number): string {
 
 /** What it will be called with, in a few words. */
 export function summary(given: Record<string, unknown>): string {
-  return Object.entries(given).map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(", ").slice(0, 200).replaceAll("\n", " ");
+  return Object.entries(given)
+    .map(([key, value]) => `${key}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+    .join(", ")
+    .slice(0, 200)
+    .replaceAll("\n", " ");
 }

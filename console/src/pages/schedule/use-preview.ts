@@ -1,7 +1,7 @@
 /** What a time that is being written means, asked of the server when the typing rests, and again while it stands: one
  * that is counted from now moves on, and one that has passed is no longer good. */
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useCallback, useEffect } from "preact/hooks";
 import { api } from "../../lib/api";
 import type { Preview } from "./types";
 
@@ -9,28 +9,52 @@ const REST_MS = 250;
 const AGAIN_MS = 15_000;
 export type Asked = { at: string } | { cron: string };
 /** `came` in milliseconds since 1970: the time until the first run counts from there. */
-export interface Seen extends Preview { came: number }
-interface Held { key: string; preview: Seen | null; zone: string; offset: string }
+export interface Seen extends Preview {
+  came: number;
+}
+interface Held {
+  key: string;
+  preview: Seen | null;
+  zone: string;
+  offset: string;
+}
 
-export function usePreview(when: Asked): { preview: Seen | null; looking: boolean; zone: string; offset: string; look: () => Promise<Seen | null> } {
+export function usePreview(when: Asked): {
+  preview: Seen | null;
+  looking: boolean;
+  zone: string;
+  offset: string;
+  look: () => Promise<Seen | null>;
+} {
   const held = useSignal<Held>({ key: "", preview: null, zone: "", offset: "" });
   const key = JSON.stringify(when);
   const isEmpty = !("at" in when ? when.at : when.cron);
-  const look = async (signal?: AbortSignal) => {
-    const preview = { ...(await api<Preview>("/v1/schedules/preview", { body: when, signal })), came: Date.now() };
-    held.value = { key, preview: isEmpty ? null : preview, zone: preview.zone, offset: preview.offset };
-    return held.value.preview;
-  };
+  const look = useCallback(
+    async (signal?: AbortSignal) => {
+      const preview = {
+        ...(await api<Preview>("/v1/schedules/preview", { body: JSON.parse(key) as Asked, signal })),
+        came: Date.now(),
+      };
+      held.value = { key, preview: isEmpty ? null : preview, zone: preview.zone, offset: preview.offset };
+      return held.value.preview;
+    },
+    [held, isEmpty, key],
+  );
   useEffect(() => {
     const stop = new AbortController();
-    const ask = () => void look(stop.signal).catch(() => {
-      // The server judges it again when it is saved: no preview is no obstacle.
-      if (!stop.signal.aborted) held.value = { ...held.peek(), key, preview: null };
-    });
+    const ask = () =>
+      void look(stop.signal).catch(() => {
+        // The server judges it again when it is saved: no preview is no obstacle.
+        if (!stop.signal.aborted) held.value = { ...held.peek(), key, preview: null };
+      });
     const first = setTimeout(ask, isEmpty ? 0 : REST_MS);
     const again = isEmpty ? 0 : setInterval(ask, AGAIN_MS);
-    return () => { clearTimeout(first); clearInterval(again); stop.abort(); };
-  }, [key]);
+    return () => {
+      clearTimeout(first);
+      clearInterval(again);
+      stop.abort();
+    };
+  }, [held, isEmpty, key, look]);
   const { preview, zone, offset } = held.value;
   const isNow = held.value.key === key;
   return { preview: isNow ? preview : null, looking: !isNow && !isEmpty, zone, offset, look };

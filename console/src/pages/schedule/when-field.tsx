@@ -7,36 +7,110 @@ import type { Seen } from "./use-preview";
 import { quick, shown } from "./when";
 import { scheduleWords as words } from "./words";
 
-export interface When { kind: "once" | "cron"; at: string; cron: string }
+export interface When {
+  kind: "once" | "cron";
+  at: string;
+  cron: string;
+}
 
-export function WhenField({ when, onWhen, preview, looking, zone, offset }: { when: When; onWhen: (when: When) => void; preview: Seen | null; looking: boolean; zone: string; offset: string }) {
+export function WhenField({
+  when,
+  onWhen,
+  preview,
+  looking,
+  zone,
+  offset,
+}: {
+  when: When;
+  onWhen: (when: When) => void;
+  preview: Seen | null;
+  looking: boolean;
+  zone: string;
+  offset: string;
+}) {
   const t = words();
-  const problem = preview?.problem ? inWords(preview.problem, [[/not in the future/, t.isPast], [/not a time/, t.notTime], [/not a cron/, t.notCron], [/never comes/, t.never]]) : "";
+  const problem = preview?.problem
+    ? inWords(preview.problem, [
+        [/not in the future/, t.isPast],
+        [/not a time/, t.notTime],
+        [/not a cron/, t.notCron],
+        [/never comes/, t.never],
+      ])
+    : "";
   const first = shown(preview?.times[0] ?? "");
   const isOnce = when.kind === "once";
   const put = (text: string) => onWhen(isOnce ? { ...when, at: text } : { ...when, cron: text });
   const ready: [string, string][] = isOnce
     ? quick().map((said, at) => [said, [t.inMinute, t.inHour, t.tomorrow][at]!])
-    : [["0 * * * *", t.everyHour], ["0 8 * * *", t.everyDay], ["0 9 * * 1-5", t.workdays], ["0 9 * * 1", t.everyWeek], ["0 8 1 * *", t.everyMonth]];
+    : [
+        ["0 * * * *", t.everyHour],
+        ["0 8 * * *", t.everyDay],
+        ["0 9 * * 1-5", t.workdays],
+        ["0 9 * * 1", t.everyWeek],
+        ["0 8 1 * *", t.everyMonth],
+      ];
   return (
     <fieldset class="sch-field">
       <legend>{t.when}</legend>
       <div class="sch-kinds">
-        {(["once", "cron"] as const).map((kind) => <label key={kind}><input type="radio" name="sch-kind" checked={when.kind === kind} onChange={() => onWhen({ ...when, kind })} /> {kind === "once" ? t.kindOnce : t.kindCron}</label>)}
+        {(["once", "cron"] as const).map((kind) => (
+          <label key={kind}>
+            <input
+              type="radio"
+              name="sch-kind"
+              checked={when.kind === kind}
+              onChange={() => onWhen({ ...when, kind })}
+            />{" "}
+            {kind === "once" ? t.kindOnce : t.kindCron}
+          </label>
+        ))}
       </div>
-      <Field label={isOnce ? t.at : t.cron} required help={isOnce ? t.atHelp : t.cronHelp} problem={problem}>{(ids) => (
-        <div class="sch-time">
-          <input {...ids} type="text" key={when.kind} autocomplete="off" placeholder={isOnce ? "2027-03-05-14:00" : "0 8 * * *"} value={isOnce ? when.at : when.cron} onInput={(event) => put(event.currentTarget.value)} />
-          {isOnce && <Picker at={preview?.times[0] ?? ""} onPick={put} />}
-          {zone && <span class="sch-zone" title={t.zone}><code>{zone}</code> <time class="tabular">{offset}</time></span>}
-        </div>
-      )}</Field>
-      <div class="sch-presets" role="group" aria-label={isOnce ? t.quick : t.presets}>{ready.map(([text, name]) => <button key={text} type="button" class="button" aria-pressed={(isOnce ? when.at : when.cron) === text} onClick={() => put(text)}>{name}</button>)}</div>
+      <Field label={isOnce ? t.at : t.cron} required help={isOnce ? t.atHelp : t.cronHelp} problem={problem}>
+        {(ids) => (
+          <div class="sch-time">
+            <input
+              {...ids}
+              type="text"
+              key={when.kind}
+              autocomplete="off"
+              placeholder={isOnce ? "2027-03-05-14:00" : "0 8 * * *"}
+              value={isOnce ? when.at : when.cron}
+              onInput={(event) => put(event.currentTarget.value)}
+            />
+            {isOnce && <Picker at={preview?.times[0] ?? ""} onPick={put} />}
+            {zone && (
+              <span class="sch-zone" title={t.zone}>
+                <code>{zone}</code> <time class="tabular">{offset}</time>
+              </span>
+            )}
+          </div>
+        )}
+      </Field>
+      <div class="sch-presets" role="group" aria-label={isOnce ? t.quick : t.presets}>
+        {ready.map(([text, name]) => (
+          <button
+            key={text}
+            type="button"
+            class="button"
+            aria-pressed={(isOnce ? when.at : when.cron) === text}
+            onClick={() => put(text)}
+          >
+            {name}
+          </button>
+        ))}
+      </div>
       <div role="status" class="sch-told">
         {looking && <span class="faint">{t.looking}</span>}
         {preview && !problem && preview.times.length > 0 && <Told preview={preview} />}
       </div>
-      {preview?.note && <Notice tone="warn">{inWords(preview.note, [[/skip/, t.skips(first)], [/twice/, t.twice(first)]])}</Notice>}
+      {preview?.note && (
+        <Notice tone="warn">
+          {inWords(preview.note, [
+            [/skip/, t.skips(first)],
+            [/twice/, t.twice(first)],
+          ])}
+        </Notice>
+      )}
     </fieldset>
   );
 }
@@ -47,8 +121,14 @@ function Told({ preview }: { preview: Seen }) {
   const left = (preview.in_seconds ?? 0) - (now.value - preview.came) / 1000;
   return (
     <>
-      <strong class="tabular">{t.inTime(duration(Math.ceil(Math.max(0, left))))}</strong>{t.comma}<time class="tabular">{shown(first!)}</time>
-      {rest.length > 0 && <p class="faint tabular">{t.then} <time>{rest.map(shown).join("; ")}</time></p>}
+      <strong class="tabular">{t.inTime(duration(Math.ceil(Math.max(0, left))))}</strong>
+      {t.comma}
+      <time class="tabular">{shown(first!)}</time>
+      {rest.length > 0 && (
+        <p class="faint tabular">
+          {t.then} <time>{rest.map(shown).join("; ")}</time>
+        </p>
+      )}
     </>
   );
 }

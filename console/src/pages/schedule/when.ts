@@ -9,7 +9,17 @@ export function shown(iso: string): string {
   if (!parts) return iso;
   const local = new Date(`${parts[1]}:${parts[2] ?? "00"}Z`);
   const near = local.getUTCFullYear() === new Date().getFullYear();
-  const text = new Intl.DateTimeFormat(locale(), { weekday: "short", month: "short", day: "numeric", year: near ? undefined : "numeric", hour: "2-digit", minute: "2-digit", second: parts[2] && parts[2] !== "00" ? "2-digit" : undefined, hour12: false, timeZone: "UTC" }).format(local);
+  const text = new Intl.DateTimeFormat(locale(), {
+    weekday: "short",
+    month: "short",
+    day: "numeric",
+    year: near ? undefined : "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: parts[2] && parts[2] !== "00" ? "2-digit" : undefined,
+    hour12: false,
+    timeZone: "UTC",
+  }).format(local);
   return `${text} ${parts[3] === "Z" ? "+00:00" : parts[3]}`;
 }
 
@@ -19,17 +29,26 @@ export function seconds(iso: string): number {
 
 /** `2026-11-21`, the day of a moment in a zone. */
 export function dayOf(at: number, zone: string | undefined): string {
-  return new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone: zone }).format(new Date(at * 1000));
+  return new Intl.DateTimeFormat("en-CA", { year: "numeric", month: "2-digit", day: "2-digit", timeZone: zone }).format(
+    new Date(at * 1000),
+  );
 }
 
 export function timeOf(at: number, zone: string | undefined): string {
-  return new Intl.DateTimeFormat(locale(), { hour: "2-digit", minute: "2-digit", hour12: false, timeZone: zone }).format(new Date(at * 1000));
+  return new Intl.DateTimeFormat(locale(), {
+    hour: "2-digit",
+    minute: "2-digit",
+    hour12: false,
+    timeZone: zone,
+  }).format(new Date(at * 1000));
 }
 
 /** The days from one on, counted by the calendar: a day may have 23 or 25 hours. */
 export function daysFrom(day: string, count: number): string[] {
   const [year, month, date] = day.split("-").map(Number) as [number, number, number];
-  return Array.from({ length: count }, (_, at) => new Date(Date.UTC(year, month - 1, date + at)).toISOString().slice(0, 10));
+  return Array.from({ length: count }, (_, at) =>
+    new Date(Date.UTC(year, month - 1, date + at)).toISOString().slice(0, 10),
+  );
 }
 
 export function weekday(day: string): string {
@@ -38,5 +57,7 @@ export function weekday(day: string): string {
 
 /** Times that are often wanted, as the server understands them: in a minute, in an hour, tomorrow morning. */
 export function quick(): string[] {
-  return language.value === "zh" ? ["1 分钟后", "1 小时后", "明天 9:00"] : ["in 1 minute", "in 1 hour", "tomorrow 9:00"];
+  return language.value === "zh"
+    ? ["1 分钟后", "1 小时后", "明天 9:00"]
+    : ["in 1 minute", "in 1 hour", "tomorrow 9:00"];
 }

@@ -4,8 +4,15 @@ import { CopyButton } from "../../ui/button";
 import { Fault, Loading } from "../../ui/state";
 import { words } from "./words";
 
-interface Status { version: string; home: string; project: string; sandbox: string }
-interface Build { vendored: Record<string, { version: string; license: string }> }
+interface Status {
+  version: string;
+  home: string;
+  project: string;
+  sandbox: string;
+}
+interface Build {
+  vendored: Record<string, { version: string; license: string }>;
+}
 
 export function About() {
   const t = words();
@@ -19,22 +26,48 @@ export function About() {
     <>
       <section class="card stack">
         <dl class="facts">
-          <dt>{t.version}</dt><dd>{version}</dd>
-          <dt>{t.home}</dt><dd class="row"><code>{home}</code><CopyButton text={home} /></dd>
-          <dt>{t.project}</dt><dd class="row"><code>{project}</code><CopyButton text={project} /></dd>
-          <dt>{t.sandbox}</dt><dd>{sandbox === "limits" ? t.limits : sandbox}</dd>
+          <dt>{t.version}</dt>
+          <dd>{version}</dd>
+          <dt>{t.home}</dt>
+          <dd class="row">
+            <code>{home}</code>
+            <CopyButton text={home} />
+          </dd>
+          <dt>{t.project}</dt>
+          <dd class="row">
+            <code>{project}</code>
+            <CopyButton text={project} />
+          </dd>
+          <dt>{t.sandbox}</dt>
+          <dd>{sandbox === "limits" ? t.limits : sandbox}</dd>
         </dl>
       </section>
       {limits.value && (
         <details class="card fold settings-limits">
           <summary>{t.limitsTitle}</summary>
-          <dl class="facts">{Object.entries(limits.value.limits).map(([name, value]) => [<dt key={name}><code>{name}</code></dt>, <dd key={`${name}-v`} class="tabular">{value}</dd>])}</dl>
+          <dl class="facts">
+            {Object.entries(limits.value.limits).map(([name, value]) => [
+              <dt key={name}>
+                <code>{name}</code>
+              </dt>,
+              <dd key={`${name}-v`} class="tabular">
+                {value}
+              </dd>,
+            ])}
+          </dl>
         </details>
       )}
       {build.value && (
         <section class="card stack">
           <h2>{t.licences}</h2>
-          <dl class="facts">{Object.entries(build.value.vendored).map(([name, one]) => [<dt key={name}>{name}</dt>, <dd key={`${name}-v`}>{one.version} · {one.license}</dd>])}</dl>
+          <dl class="facts">
+            {Object.entries(build.value.vendored).map(([name, one]) => [
+              <dt key={name}>{name}</dt>,
+              <dd key={`${name}-v`}>
+                {one.version} · {one.license}
+              </dd>,
+            ])}
+          </dl>
         </section>
       )}
     </>

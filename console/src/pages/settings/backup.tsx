@@ -10,8 +10,17 @@ import { Dialog } from "../../ui/dialog";
 import { Fault, Loading, Notice } from "../../ui/state";
 import { backupWords, kindWord } from "./words-backup";
 
-interface Contents { files: string[]; plugins: string[]; counts: Record<string, number>; bytes: number; fingerprint: string }
-interface Waiting { waiting: Contents | null; command: string }
+interface Contents {
+  files: string[];
+  plugins: string[];
+  counts: Record<string, number>;
+  bytes: number;
+  fingerprint: string;
+}
+interface Waiting {
+  waiting: Contents | null;
+  command: string;
+}
 const PATH = "/v1/backup/restore";
 
 export function Backup() {
@@ -23,11 +32,21 @@ export function Backup() {
   const held = useRef("");
   held.current = looked.value?.staged ?? "";
   // What was looked at and not confirmed is thrown away with the page.
-  useEffect(() => () => { if (held.current) void drop(held.current); }, []);
+  useEffect(
+    () => () => {
+      if (held.current) void drop(held.current);
+    },
+    [],
+  );
   const failed = (error: unknown) => (fault.value = error as ApiError);
   const look = async (archive: File | undefined) => {
     fault.value = null;
-    if (archive) looked.value = await api<Contents & { staged: string }>(PATH, { method: "POST", body: archive, headers: { "Content-Type": "application/gzip" } });
+    if (archive)
+      looked.value = await api<Contents & { staged: string }>(PATH, {
+        method: "POST",
+        body: archive,
+        headers: { "Content-Type": "application/gzip" },
+      });
   };
   const confirm = async () => {
     const one = looked.value!;
@@ -49,21 +68,74 @@ export function Backup() {
   return (
     <>
       <section class="card stack">
-        <h2>{t.backup}</h2><p class="quiet">{t.backupText}</p>
-        <div><Button sign="download" onClick={download} onFault={failed}>{t.backupNow}</Button></div>
+        <h2>{t.backup}</h2>
+        <p class="quiet">{t.backupText}</p>
+        <div>
+          <Button sign="download" onClick={download} onFault={failed}>
+            {t.backupNow}
+          </Button>
+        </div>
       </section>
       <section class="card stack" aria-label={t.restore}>
-        <h2>{t.restore}</h2><p class="quiet">{t.restoreText}</p>
+        <h2>{t.restore}</h2>
+        <p class="quiet">{t.restoreText}</p>
         {waiting && (
-          <Notice tone="warn"><strong>{t.waits}</strong><p>{t.waitsText}</p></Notice>
+          <Notice tone="warn">
+            <strong>{t.waits}</strong>
+            <p>{t.waitsText}</p>
+          </Notice>
         )}
-        {waiting && <><Inside contents={waiting} /><Code label={t.startAgain} text={command} /></>}
-        <input ref={file} type="file" accept=".gz,.tgz,application/gzip" hidden aria-label={t.choose} onChange={(event) => { const input = event.currentTarget; void look(input.files?.[0]).catch(failed).finally(() => (input.value = "")); }} />
-        <div class="row">{waiting && <Button onClick={takeBack} onFault={failed}>{t.takeBack}</Button>}<Button sign="undo" onClick={() => file.current?.click()}>{waiting ? t.another : t.choose}</Button></div>
+        {waiting && (
+          <>
+            <Inside contents={waiting} />
+            <Code label={t.startAgain} text={command} />
+          </>
+        )}
+        <input
+          ref={file}
+          type="file"
+          accept=".gz,.tgz,application/gzip"
+          hidden
+          aria-label={t.choose}
+          onChange={(event) => {
+            const input = event.currentTarget;
+            void look(input.files?.[0])
+              .catch(failed)
+              .finally(() => (input.value = ""));
+          }}
+        />
+        <div class="row">
+          {waiting && (
+            <Button onClick={takeBack} onFault={failed}>
+              {t.takeBack}
+            </Button>
+          )}
+          <Button sign="undo" onClick={() => file.current?.click()}>
+            {waiting ? t.another : t.choose}
+          </Button>
+        </div>
         {fault.value && <Fault title={t.failed} error={fault.value} />}
       </section>
       {looked.value && (
-        <Dialog title={t.askTitle} onClose={close} footer={<><Button onClick={close}>{t.cancel}</Button><Button kind="danger" onClick={confirm} onFault={(error) => { failed(error); looked.value = null; }}>{t.confirm}</Button></>}>
+        <Dialog
+          title={t.askTitle}
+          onClose={() => void close()}
+          footer={
+            <>
+              <Button onClick={close}>{t.cancel}</Button>
+              <Button
+                kind="danger"
+                onClick={confirm}
+                onFault={(error) => {
+                  failed(error);
+                  looked.value = null;
+                }}
+              >
+                {t.confirm}
+              </Button>
+            </>
+          }
+        >
           <p>{t.askText}</p>
           <Inside contents={looked.value} />
           <Notice tone="warn">{t.askKeys}</Notice>
@@ -75,12 +147,34 @@ export function Backup() {
 
 function Inside({ contents }: { contents: Contents }) {
   const t = backupWords();
-  const counts = Object.entries(contents.counts).map(([kind, n]) => [kindWord(kind), n] as const).filter(([name]) => name);
+  const counts = Object.entries(contents.counts)
+    .map(([kind, n]) => [kindWord(kind), n] as const)
+    .filter(([name]) => name);
   return (
     <dl class="facts">
-      <dt>{t.files}</dt><dd class="settings-names">{contents.files.map((name) => <code key={name}>{name}</code>)} <span class="faint">{bytes(contents.bytes)}</span></dd>
-      {contents.plugins.length > 0 && <><dt>{t.plugins}</dt><dd class="settings-names">{contents.plugins.map((name) => <code key={name}>{name}</code>)}</dd></>}
-      {counts.map(([name, n]) => [<dt key={name}>{name}</dt>, <dd key={`${name}-n`} class="tabular">{n}</dd>])}
+      <dt>{t.files}</dt>
+      <dd class="settings-names">
+        {contents.files.map((name) => (
+          <code key={name}>{name}</code>
+        ))}{" "}
+        <span class="faint">{bytes(contents.bytes)}</span>
+      </dd>
+      {contents.plugins.length > 0 && (
+        <>
+          <dt>{t.plugins}</dt>
+          <dd class="settings-names">
+            {contents.plugins.map((name) => (
+              <code key={name}>{name}</code>
+            ))}
+          </dd>
+        </>
+      )}
+      {counts.map(([name, n]) => [
+        <dt key={name}>{name}</dt>,
+        <dd key={`${name}-n`} class="tabular">
+          {n}
+        </dd>,
+      ])}
     </dl>
   );
 }
@@ -92,7 +186,10 @@ async function drop(staged: string): Promise<void> {
 async function download(): Promise<void> {
   const response = await request("/v1/backup", { method: "POST", body: {} });
   const url = URL.createObjectURL(await response.blob());
-  const link = Object.assign(document.createElement("a"), { href: url, download: /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "toolyard-backup" });
+  const link = Object.assign(document.createElement("a"), {
+    href: url,
+    download: /filename="?([^";]+)/.exec(response.headers.get("Content-Disposition") ?? "")?.[1] ?? "toolyard-backup",
+  });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -8,12 +8,35 @@ import { Fault, Loading, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
 import { words } from "./words";
 
-interface Check { name: string; level: "ok" | "warn" | "fail"; message: string; fix: string }
+interface Check {
+  name: string;
+  level: "ok" | "warn" | "fail";
+  message: string;
+  fix: string;
+}
 /** How the server begins a fix that is a command and nothing else. */
 const RUN = "Run: ";
 const names = dictionary(
-  { python: "Python", system: "System", settings: "Settings", home: "Home", state: "State", project: "Project", ripgrep: "Search program", tools: "Tools" },
-  { python: "Python", system: "系统", settings: "设置", home: "数据目录", state: "状态数据", project: "项目", ripgrep: "搜索程序", tools: "工具" },
+  {
+    python: "Python",
+    system: "System",
+    settings: "Settings",
+    home: "Home",
+    state: "State",
+    project: "Project",
+    ripgrep: "Search program",
+    tools: "Tools",
+  },
+  {
+    python: "Python",
+    system: "系统",
+    settings: "设置",
+    home: "数据目录",
+    state: "状态数据",
+    project: "项目",
+    ripgrep: "搜索程序",
+    tools: "工具",
+  },
 );
 
 export function Doctor() {
@@ -24,13 +47,34 @@ export function Doctor() {
   const checks = came.value.data;
   return (
     <>
-      <div class="row spread"><p class="quiet grow">{t.doctorText}</p><Button sign="retry" onClick={came.reload}>{t.again}</Button></div>
+      <div class="row spread">
+        <p class="quiet grow">{t.doctorText}</p>
+        <Button sign="retry" onClick={came.reload}>
+          {t.again}
+        </Button>
+      </div>
       {checks.every((check) => check.level === "ok") && <Notice tone="good">{t.allGood}</Notice>}
       <ul class="card settings-checks one">
         {checks.map((check) => (
           <li key={check.name} class="stack">
-            <div class="settings-check"><span><StateChip state={check.level} /></span><strong>{(names() as Record<string, string>)[check.name] ?? <span data-given>{check.name}</span>}</strong><span class="quiet"><Told text={check.message} /></span></div>
-            {check.fix.startsWith(RUN) ? <Code label={t.fix} text={check.fix.slice(RUN.length)} /> : check.fix && <p class="settings-fix"><Told text={check.fix} /></p>}
+            <div class="settings-check">
+              <span>
+                <StateChip state={check.level} />
+              </span>
+              <strong>{(names() as Record<string, string>)[check.name] ?? <span data-given>{check.name}</span>}</strong>
+              <span class="quiet">
+                <Told text={check.message} />
+              </span>
+            </div>
+            {check.fix.startsWith(RUN) ? (
+              <Code label={t.fix} text={check.fix.slice(RUN.length)} />
+            ) : (
+              check.fix && (
+                <p class="settings-fix">
+                  <Told text={check.fix} />
+                </p>
+              )
+            )}
           </li>
         ))}
       </ul>

@@ -9,9 +9,19 @@ import { Fault, Loading, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
 import { words } from "./words";
 
-interface All { file: string; text: string }
-interface Problem { message: string; line?: number | null; column?: number | null }
-interface Checked { diff?: string; after_restart?: string[] }
+interface All {
+  file: string;
+  text: string;
+}
+interface Problem {
+  message: string;
+  line?: number | null;
+  column?: number | null;
+}
+interface Checked {
+  diff?: string;
+  after_restart?: string[];
+}
 
 export function File() {
   const t = words();
@@ -28,7 +38,11 @@ export function File() {
     diff.value = null;
     fault.value = null;
     try {
-      const came = await api<Checked>("/v1/settings", { method: "PUT", body: { text, before: all.value!.text }, query: { check: check || null } });
+      const came = await api<Checked>("/v1/settings", {
+        method: "PUT",
+        body: { text, before: all.value!.text },
+        query: { check: check || null },
+      });
       if (check && (draft.peek() ?? text) !== text) return; // it was changed meanwhile
       if (check) diff.value = came.diff ?? "";
       else {
@@ -46,16 +60,86 @@ export function File() {
   return (
     <section class="card stack">
       <p class="quiet">{t.rawText}</p>
-      <TextArea label={<code>{all.value.file}</code>} mono rows={18} value={text} onInput={(value) => { draft.value = value; diff.value = null; }} />
+      <TextArea
+        label={<code>{all.value.file}</code>}
+        mono
+        rows={18}
+        value={text}
+        onInput={(value) => {
+          draft.value = value;
+          diff.value = null;
+        }}
+      />
       {problems.value.length > 0 && (
-        <Notice tone="bad"><strong>{t.problems}</strong><ul>{problems.value.map((one, at) => <li key={at}>{one.line ? <code>{one.line}:{one.column ?? 1}</code> : null} <Told text={one.message} /></li>)}</ul></Notice>
+        <Notice tone="bad">
+          <strong>{t.problems}</strong>
+          <ul>
+            {problems.value.map((one, at) => (
+              <li key={at}>
+                {one.line ? (
+                  <code>
+                    {one.line}:{one.column ?? 1}
+                  </code>
+                ) : null}{" "}
+                <Told text={one.message} />
+              </li>
+            ))}
+          </ul>
+        </Notice>
       )}
-      {fault.value && (fault.value.status === 409 ? <Notice tone="warn" action={<Button onClick={() => { draft.value = null; all.reload(); }}>{t.reload}</Button>}>{t.changedOutside}</Notice> : <Fault error={fault.value} />)}
-      {diff.value !== null && (diff.value ? <Notice tone="good">{t.good}<pre class="settings-diff">{diff.value.split("\n").map((line, at) => <span key={at} class={line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : ""}>{line}{"\n"}</span>)}</pre></Notice> : <Notice>{t.noChange}</Notice>)}
+      {fault.value &&
+        (fault.value.status === 409 ? (
+          <Notice
+            tone="warn"
+            action={
+              <Button
+                onClick={() => {
+                  draft.value = null;
+                  all.reload();
+                }}
+              >
+                {t.reload}
+              </Button>
+            }
+          >
+            {t.changedOutside}
+          </Notice>
+        ) : (
+          <Fault error={fault.value} />
+        ))}
+      {diff.value !== null &&
+        (diff.value ? (
+          <Notice tone="good">
+            {t.good}
+            <pre class="settings-diff">
+              {diff.value.split("\n").map((line, at) => (
+                <span key={at} class={line.startsWith("+") ? "add" : line.startsWith("-") ? "del" : ""}>
+                  {line}
+                  {"\n"}
+                </span>
+              ))}
+            </pre>
+          </Notice>
+        ) : (
+          <Notice>{t.noChange}</Notice>
+        ))}
       <div class="row">
         <Button onClick={() => send(true)}>{t.check}</Button>
-        <Button kind="primary" disabled={draft.value === null || !diff.value} onClick={() => send(false)}>{t.save}</Button>
-        {draft.value !== null && <Button kind="quiet" onClick={() => { draft.value = null; diff.value = null; problems.value = []; }}>{t.cancel}</Button>}
+        <Button kind="primary" disabled={draft.value === null || !diff.value} onClick={() => send(false)}>
+          {t.save}
+        </Button>
+        {draft.value !== null && (
+          <Button
+            kind="quiet"
+            onClick={() => {
+              draft.value = null;
+              diff.value = null;
+              problems.value = [];
+            }}
+          >
+            {t.cancel}
+          </Button>
+        )}
       </div>
     </section>
   );

@@ -12,7 +12,16 @@ import { Mcp } from "./mcp";
 import { Values } from "./values";
 import { words } from "./words";
 
-const TABS = { general: Values, keys: Keys, mcp: Mcp, raw: File, doctor: Doctor, backup: Backup, looks: Looks, about: About } as const;
+const TABS = {
+  general: Values,
+  keys: Keys,
+  mcp: Mcp,
+  raw: File,
+  doctor: Doctor,
+  backup: Backup,
+  looks: Looks,
+  about: About,
+} as const;
 type Tab = keyof typeof TABS;
 
 export default function Settings() {
@@ -21,8 +30,15 @@ export default function Settings() {
   const Open = TABS[open];
   return (
     <div class="page">
-      <div class="head"><h1>{t.title}</h1></div>
-      <Tabs label={t.tabs} open={open} onOpen={(tab) => ask({ tab: tab === "general" ? null : tab })} tabs={(Object.keys(TABS) as Tab[]).map((id) => ({ id, name: t[id] }))} />
+      <div class="head">
+        <h1>{t.title}</h1>
+      </div>
+      <Tabs
+        label={t.tabs}
+        open={open}
+        onOpen={(tab) => ask({ tab: tab === "general" ? null : tab })}
+        tabs={(Object.keys(TABS) as Tab[]).map((id) => ({ id, name: t[id] }))}
+      />
       <Open />
     </div>
   );

@@ -10,7 +10,14 @@ import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Ago } from "../../ui/time";
 import { words } from "./words";
 
-interface Key { id: string; name: string; scopes: string[]; offer: string | null; created: number; last_used?: number | null }
+interface Key {
+  id: string;
+  name: string;
+  scopes: string[];
+  offer: string | null;
+  created: number;
+  last_used?: number | null;
+}
 const SCOPES = ["chat", "tools", "approve", "admin"] as const;
 const OFFERS = ["auto", "native", "text", "none"] as const;
 
@@ -24,20 +31,78 @@ export function Keys() {
   const others = keys.value.data.filter((key) => key.id !== "owner");
   return (
     <>
-      <div class="row spread"><p class="quiet grow">{t.keysText}</p><Button kind="primary" sign="plus" onClick={() => (making.value = true)}>{t.newKey}</Button></div>
-      {!others.length && <Empty sign="key" title={t.noKeys}>{t.noKeysText}</Empty>}
+      <div class="row spread">
+        <p class="quiet grow">{t.keysText}</p>
+        <Button kind="primary" sign="plus" onClick={() => (making.value = true)}>
+          {t.newKey}
+        </Button>
+      </div>
+      {!others.length && (
+        <Empty sign="key" title={t.noKeys}>
+          {t.noKeysText}
+        </Empty>
+      )}
       <ul class="settings-keys">
         {others.map((key) => (
           <li key={key.id} class="card row" data-row tabIndex={0}>
-            <div class="grow"><strong>{key.name}</strong><div class="faint">{t.created} <Ago at={key.created} />{key.last_used ? <> · {t.lastUsed} <Ago at={key.last_used} /></> : null}</div></div>
-            <span class="settings-may">{key.scopes.map((scope) => <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>{scope}</Chip>)}{key.offer && <Chip>{t.keyOffer}: {key.offer}</Chip>}</span>
-            <Button kind="danger" sign="trash" onClick={() => (ending.value = key)}>{t.revoke}</Button>
+            <div class="grow">
+              <strong>{key.name}</strong>
+              <div class="faint">
+                {t.created} <Ago at={key.created} />
+                {key.last_used ? (
+                  <>
+                    {" "}
+                    · {t.lastUsed} <Ago at={key.last_used} />
+                  </>
+                ) : null}
+              </div>
+            </div>
+            <span class="settings-may">
+              {key.scopes.map((scope) => (
+                <Chip key={scope} tone={scope === "admin" ? "warn" : "info"}>
+                  {scope}
+                </Chip>
+              ))}
+              {key.offer && (
+                <Chip>
+                  {t.keyOffer}: {key.offer}
+                </Chip>
+              )}
+            </span>
+            <Button kind="danger" sign="trash" onClick={() => (ending.value = key)}>
+              {t.revoke}
+            </Button>
           </li>
         ))}
       </ul>
-      {making.value && <NewKey onClose={() => { making.value = false; keys.reload(); }} />}
+      {making.value && (
+        <NewKey
+          onClose={() => {
+            making.value = false;
+            keys.reload();
+          }}
+        />
+      )}
       {ending.value && (
-        <Dialog title={t.revoke} onClose={() => (ending.value = null)} footer={<><Button onClick={() => (ending.value = null)}>{t.cancel}</Button><Button kind="danger" onClick={async () => { await api(`/v1/keys/${ending.value!.id}`, { method: "DELETE" }); ending.value = null; keys.reload(); }}>{t.revoke}</Button></>}>
+        <Dialog
+          title={t.revoke}
+          onClose={() => (ending.value = null)}
+          footer={
+            <>
+              <Button onClick={() => (ending.value = null)}>{t.cancel}</Button>
+              <Button
+                kind="danger"
+                onClick={async () => {
+                  await api(`/v1/keys/${ending.value!.id}`, { method: "DELETE" });
+                  ending.value = null;
+                  keys.reload();
+                }}
+              >
+                {t.revoke}
+              </Button>
+            </>
+          }
+        >
           <p>{t.revokeAsk(ending.value.name)}</p>
         </Dialog>
       )}
@@ -56,27 +121,83 @@ function NewKey({ onClose }: { onClose: () => void }) {
   const make = async () => {
     tried.value = true;
     if (!name.value.trim() || !scopes.value.length) return;
-    made.value = (await api<{ key: string }>("/v1/keys", { body: { name: name.value.trim(), scopes: scopes.value, offer: offer.value || null } })).key;
+    made.value = (
+      await api<{ key: string }>("/v1/keys", {
+        body: { name: name.value.trim(), scopes: scopes.value, offer: offer.value || null },
+      })
+    ).key;
   };
   if (made.value) {
     return (
-      <Dialog title={t.newKey} onClose={onClose} footer={<Button kind="primary" onClick={onClose}>{t.done}</Button>}>
+      <Dialog
+        title={t.newKey}
+        onClose={onClose}
+        footer={
+          <Button kind="primary" onClick={onClose}>
+            {t.done}
+          </Button>
+        }
+      >
         <Notice tone="warn">{t.made}</Notice>
-        <div class="row settings-made"><code class="grow">{made.value}</code><CopyButton text={made.value} /></div>
+        <div class="row settings-made">
+          <code class="grow">{made.value}</code>
+          <CopyButton text={made.value} />
+        </div>
       </Dialog>
     );
   }
   return (
-    <Dialog title={t.newKey} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" onClick={make}>{t.make}</Button></>}>
-      <TextField label={t.keyName} help={t.keyNameHelp} required value={name.value} onInput={(value) => (name.value = value)} problem={tried.value && !name.value.trim() ? t.needName : ""} />
+    <Dialog
+      title={t.newKey}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button kind="primary" onClick={make}>
+            {t.make}
+          </Button>
+        </>
+      }
+    >
+      <TextField
+        label={t.keyName}
+        help={t.keyNameHelp}
+        required
+        value={name.value}
+        onInput={(value) => (name.value = value)}
+        problem={tried.value && !name.value.trim() ? t.needName : ""}
+      />
       <fieldset class="settings-scopes">
         <legend>{t.scopes}</legend>
         {SCOPES.map((scope) => (
-          <label key={scope}><input type="checkbox" checked={scopes.value.includes(scope)} onChange={(event) => (scopes.value = event.currentTarget.checked ? [...scopes.value, scope] : scopes.value.filter((one) => one !== scope))} /><span><code>{scope}</code> <span class="quiet">{about[scope]}</span></span></label>
+          <label key={scope}>
+            <input
+              type="checkbox"
+              checked={scopes.value.includes(scope)}
+              onChange={(event) =>
+                (scopes.value = event.currentTarget.checked
+                  ? [...scopes.value, scope]
+                  : scopes.value.filter((one) => one !== scope))
+              }
+            />
+            <span>
+              <code>{scope}</code> <span class="quiet">{about[scope]}</span>
+            </span>
+          </label>
         ))}
-        {tried.value && !scopes.value.length && <p class="problem" role="alert">{t.needScope}</p>}
+        {tried.value && !scopes.value.length && (
+          <p class="problem" role="alert">
+            {t.needScope}
+          </p>
+        )}
       </fieldset>
-      <Select label={t.keyOffer} help={t.keyOfferHelp} value={offer.value} onInput={(value) => (offer.value = value)} options={[{ value: "", name: t.keyOfferUsual }, ...OFFERS.map((mode) => ({ value: mode, name: mode }))]} />
+      <Select
+        label={t.keyOffer}
+        help={t.keyOfferHelp}
+        value={offer.value}
+        onInput={(value) => (offer.value = value)}
+        options={[{ value: "", name: t.keyOfferUsual }, ...OFFERS.map((mode) => ({ value: mode, name: mode }))]}
+      />
     </Dialog>
   );
 }

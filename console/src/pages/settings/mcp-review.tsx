@@ -8,9 +8,28 @@ import { Fault, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
 import { words } from "./words";
 
-export interface Server { name: string; state: string; scope: "home" | "project"; file: string; command_line: string; variables: string[]; env: string[]; headers: string[]; tools: string[] }
-interface Tool { name: string; title: string; description: string; warnings: string[] }
-interface Review { changed: string[]; tools: Tool[]; fingerprint: string }
+export interface Server {
+  name: string;
+  state: string;
+  scope: "home" | "project";
+  file: string;
+  command_line: string;
+  variables: string[];
+  env: string[];
+  headers: string[];
+  tools: string[];
+}
+interface Tool {
+  name: string;
+  title: string;
+  description: string;
+  warnings: string[];
+}
+interface Review {
+  changed: string[];
+  tools: Tool[];
+  fingerprint: string;
+}
 
 export function McpReview({ server, onClose }: { server: Server; onClose: () => void }) {
   const t = words();
@@ -31,17 +50,61 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
   };
   const names = [...server.variables, ...server.env, ...server.headers];
   return (
-    <Dialog title={t.reviewTitle(visible(server.name))} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button>{looked.value ? <Button kind="primary" sign="check" onClick={allow} onFault={failed}>{t.allow}</Button> : <Button kind="primary" onClick={look} onFault={failed}>{t.look}</Button>}</>}>
+    <Dialog
+      title={t.reviewTitle(visible(server.name))}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          {looked.value ? (
+            <Button kind="primary" sign="check" onClick={allow} onFault={failed}>
+              {t.allow}
+            </Button>
+          ) : (
+            <Button kind="primary" onClick={look} onFault={failed}>
+              {t.look}
+            </Button>
+          )}
+        </>
+      }
+    >
       {!looked.value && <Notice tone="warn">{t.lookText}</Notice>}
-      <p class="faint">{t.command}</p><pre class="settings-table" tabIndex={0} aria-label={t.command}>{visible(server.command_line)}</pre>
-      {names.length > 0 && <p class="settings-names"><span class="faint">{t.itGets}</span>{names.map((name) => <code key={name}>{visible(name)}</code>)}</p>}
-      {looked.value && looked.value.changed.length > 0 && <Notice tone="warn"><strong>{t.hasChanged}</strong><ul data-given>{looked.value.changed.map((one) => <li key={one}>{visible(one)}</li>)}</ul></Notice>}
+      <p class="faint">{t.command}</p>
+      <pre class="settings-table" tabIndex={0} aria-label={t.command}>
+        {visible(server.command_line)}
+      </pre>
+      {names.length > 0 && (
+        <p class="settings-names">
+          <span class="faint">{t.itGets}</span>
+          {names.map((name) => (
+            <code key={name}>{visible(name)}</code>
+          ))}
+        </p>
+      )}
+      {looked.value && looked.value.changed.length > 0 && (
+        <Notice tone="warn">
+          <strong>{t.hasChanged}</strong>
+          <ul data-given>
+            {looked.value.changed.map((one) => (
+              <li key={one}>{visible(one)}</li>
+            ))}
+          </ul>
+        </Notice>
+      )}
       {looked.value && <h3>{t.tools(looked.value.tools.length)}</h3>}
       {looked.value?.tools.map((tool) => (
         <div key={tool.name} class="settings-tool">
-          <strong class="mono" data-given>{visible(tool.name)}</strong>
-          <p class="quiet" data-given>{visible(tool.description || tool.title)}</p>
-          {tool.warnings.map((why) => <p key={why} class="problem"><Told text={why} /></p>)}
+          <strong class="mono" data-given>
+            {visible(tool.name)}
+          </strong>
+          <p class="quiet" data-given>
+            {visible(tool.description || tool.title)}
+          </p>
+          {tool.warnings.map((why) => (
+            <p key={why} class="problem">
+              <Told text={why} />
+            </p>
+          ))}
         </div>
       ))}
       {fault.value && <Fault title={t.mcpFailed} error={fault.value} />}

@@ -24,32 +24,105 @@ export function Mcp() {
   const failed = (error: unknown) => (fault.value = error as ApiError);
   const act = async (name: string, verb: string) => {
     fault.value = null;
-    await api(`/v1/mcp/servers/${encodeURIComponent(name)}${verb ? `/${verb}` : ""}`, verb ? { body: {} } : { method: "DELETE" });
+    await api(
+      `/v1/mcp/servers/${encodeURIComponent(name)}${verb ? `/${verb}` : ""}`,
+      verb ? { body: {} } : { method: "DELETE" },
+    );
     servers.reload();
   };
-  const add = <Button kind="primary" sign="plus" onClick={() => (adding.value = true)}>{t.addMcp}</Button>;
+  const add = (
+    <Button kind="primary" sign="plus" onClick={() => (adding.value = true)}>
+      {t.addMcp}
+    </Button>
+  );
   const must = (server: Server) => server.state === "needs_review" || server.state === "changed";
   return (
     <>
-      {servers.value.data.length === 0 ? <Empty sign="plug" title={t.noMcp} action={add}>{t.noMcpText}</Empty> : <div class="row spread"><span />{add}</div>}
-      {servers.value.problems.map((problem) => <Notice key={problem} tone="bad"><Told text={problem} /></Notice>)}
+      {servers.value.data.length === 0 ? (
+        <Empty sign="plug" title={t.noMcp} action={add}>
+          {t.noMcpText}
+        </Empty>
+      ) : (
+        <div class="row spread">
+          <span />
+          {add}
+        </div>
+      )}
+      {servers.value.problems.map((problem) => (
+        <Notice key={problem} tone="bad">
+          <Told text={problem} />
+        </Notice>
+      ))}
       {fault.value && <Fault title={t.mcpFailed} error={fault.value} />}
       <ul class="settings-checks">
         {servers.value.data.map((server) => (
           <li key={server.name} class="card stack">
-            <div class="row"><PluginState state={server.state} /><strong class="grow" data-given>{visible(server.name)}</strong>
-              {(must(server) || server.state === "failed") && <Button kind={must(server) ? "primary" : "plain"} onClick={() => (reviewing.value = server)}>{t.reviewMcp}</Button>}
-              {server.scope === "home" && (server.state === "disabled" ? <Button onClick={() => act(server.name, "enable")} onFault={failed}>{t.enable}</Button> : !must(server) && <Button onClick={() => act(server.name, "disable")} onFault={failed}>{t.disable}</Button>)}
-              {server.scope === "home" && <Button kind="danger" sign="trash" onClick={() => act(server.name, "")} onFault={failed}>{t.remove}</Button>}
+            <div class="row">
+              <PluginState state={server.state} />
+              <strong class="grow" data-given>
+                {visible(server.name)}
+              </strong>
+              {(must(server) || server.state === "failed") && (
+                <Button kind={must(server) ? "primary" : "plain"} onClick={() => (reviewing.value = server)}>
+                  {t.reviewMcp}
+                </Button>
+              )}
+              {server.scope === "home" &&
+                (server.state === "disabled" ? (
+                  <Button onClick={() => act(server.name, "enable")} onFault={failed}>
+                    {t.enable}
+                  </Button>
+                ) : (
+                  !must(server) && (
+                    <Button onClick={() => act(server.name, "disable")} onFault={failed}>
+                      {t.disable}
+                    </Button>
+                  )
+                ))}
+              {server.scope === "home" && (
+                <Button kind="danger" sign="trash" onClick={() => act(server.name, "")} onFault={failed}>
+                  {t.remove}
+                </Button>
+              )}
             </div>
-            <p class="faint">{t.command}{t.colon}<code>{visible(server.command_line)}</code></p>
-            <p class="faint">{t.writtenIn}{t.colon}<code>{visible(server.file)}</code></p>
-            {server.tools.length > 0 && <p class="faint">{t.tools(server.tools.length)}{t.colon}<span data-given>{visible(server.tools.join(", "))}</span></p>}
+            <p class="faint">
+              {t.command}
+              {t.colon}
+              <code>{visible(server.command_line)}</code>
+            </p>
+            <p class="faint">
+              {t.writtenIn}
+              {t.colon}
+              <code>{visible(server.file)}</code>
+            </p>
+            {server.tools.length > 0 && (
+              <p class="faint">
+                {t.tools(server.tools.length)}
+                {t.colon}
+                <span data-given>{visible(server.tools.join(", "))}</span>
+              </p>
+            )}
           </li>
         ))}
       </ul>
-      {adding.value && <Add onClose={() => { adding.value = false; ask({ add: "" }); servers.reload(); }} />}
-      {reviewing.value && <McpReview server={reviewing.value} onClose={() => { reviewing.value = null; servers.reload(); }} />}
+      {adding.value && (
+        <Add
+          onClose={() => {
+            adding.value = false;
+            ask({ add: "" });
+            servers.reload();
+          }}
+        />
+      )}
+      {reviewing.value && (
+        <McpReview
+          server={reviewing.value}
+          onClose={() => {
+            reviewing.value = null;
+            servers.reload();
+          }}
+        />
+      )}
     </>
   );
 }
@@ -75,9 +148,27 @@ function Add({ onClose }: { onClose: () => void }) {
     }
   };
   return (
-    <Dialog title={t.addMcp} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" onClick={send}>{t.add}</Button></>}>
+    <Dialog
+      title={t.addMcp}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button kind="primary" onClick={send}>
+            {t.add}
+          </Button>
+        </>
+      }
+    >
       <Notice>{t.noMcpText}</Notice>
-      <TextArea label={t.mcpJson} mono rows={10} value={text.value} onInput={(value) => (text.value = value)} problem={problem.value} />
+      <TextArea
+        label={t.mcpJson}
+        mono
+        rows={10}
+        value={text.value}
+        onInput={(value) => (text.value = value)}
+        problem={problem.value}
+      />
     </Dialog>
   );
 }

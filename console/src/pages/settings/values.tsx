@@ -5,6 +5,7 @@ import { api, type ApiError } from "../../lib/api";
 import { bytes } from "../../lib/clock";
 import { useThing } from "../../lib/resource";
 import { ask, asked } from "../../lib/router";
+import { toText } from "../../lib/text";
 import { toast } from "../../lib/toast";
 import { Button } from "../../ui/button";
 import { Chip } from "../../ui/chip";
@@ -14,9 +15,26 @@ import { Told } from "../../ui/told";
 import { description, groupName, GROUPS, settingName } from "./names";
 import { words } from "./words";
 
-export interface Setting { name: string; value: unknown; default: unknown; source: "default" | "file" | "env" | "host.env"; secret: boolean; live: boolean; description: string; kind: "text" | "number" | "bool" | "list" | "choice" | "table"; choices: string[] | null; group: string }
-interface All { file: string; text: string; settings: Setting[] }
-interface Saved { after_restart: string[] }
+export interface Setting {
+  name: string;
+  value: unknown;
+  default: unknown;
+  source: "default" | "file" | "env" | "host.env";
+  secret: boolean;
+  live: boolean;
+  description: string;
+  kind: "text" | "number" | "bool" | "list" | "choice" | "table";
+  choices: string[] | null;
+  group: string;
+}
+interface All {
+  file: string;
+  text: string;
+  settings: Setting[];
+}
+interface Saved {
+  after_restart: string[];
+}
 /** The file and the line of a problem: for a field only what is wrong with it counts. */
 const PLACE = /^.*?, line \d+, column \d+: /s;
 
@@ -26,17 +44,30 @@ export function Values() {
   if (all.state === "fault" && !all.value) return <Fault error={all.error} retry={all.reload} />;
   if (!all.value) return <Loading rows={8} />;
   const wanted = asked("find").toLowerCase();
-  const found = all.value.settings.filter((one) => !wanted || `${one.name} ${settingName(one.name)} ${description(one.name, one.description)}`.toLowerCase().includes(wanted));
-  const groups = [...new Set([...GROUPS, ...found.map((one) => one.group)])].filter((group) => found.some((one) => one.group === group));
+  const found = all.value.settings.filter(
+    (one) =>
+      !wanted ||
+      `${one.name} ${settingName(one.name)} ${description(one.name, one.description)}`.toLowerCase().includes(wanted),
+  );
+  const groups = [...new Set([...GROUPS, ...found.map((one) => one.group)])].filter((group) =>
+    found.some((one) => one.group === group),
+  );
   return (
     <>
-      <div class="row"><Search label={t.search} value={asked("find")} onInput={(find) => ask({ find })} /><span class="faint">{t.unmarked}</span></div>
+      <div class="row">
+        <Search label={t.search} value={asked("find")} onInput={(find) => ask({ find })} />
+        <span class="faint">{t.unmarked}</span>
+      </div>
       {!found.length && <Empty sign="search" title={t.none} />}
       {groups.map((group) => (
         <section key={group} class="card settings-group" aria-label={groupName(group)}>
           <h2>{groupName(group)}</h2>
           {group === "history" && <Used />}
-          {found.filter((one) => one.group === group).map((one) => <One key={one.name} setting={one} onSaved={all.reload} />)}
+          {found
+            .filter((one) => one.group === group)
+            .map((one) => (
+              <One key={one.name} setting={one} onSaved={all.reload} />
+            ))}
         </section>
       ))}
     </>
@@ -68,49 +99,140 @@ function One({ setting, onSaved }: { setting: Setting; onSaved: () => void }) {
   return (
     <div class="settings-one">
       <div class="grow stack">
-        <Input setting={setting} value={value} fixed={fixed} problem={fault.value && <Told text={fault.value.message.replace(PLACE, "")} />} onInput={(wanted) => (draft.value = wanted)} />
+        <Input
+          setting={setting}
+          value={value}
+          fixed={fixed}
+          problem={fault.value && <Told text={fault.value.message.replace(PLACE, "")} />}
+          onInput={(wanted) => (draft.value = wanted)}
+        />
         <div class="row faint">
           {setting.source !== "default" && <Chip tone="info">{t.source(where)}</Chip>}
           {!setting.live && <span>{t.restart}</span>}
-          {setting.source !== "default" && !setting.secret && <span>{t.default(told(setting.default))}</span>}
+          {setting.source !== "default" && !setting.secret && <span>{t.default(formatDefault(setting.default))}</span>}
         </div>
         {fixed && <Notice>{t.given}</Notice>}
       </div>
       {!fixed && draft.value !== undefined && (
         <div class="row">
-          <Button kind="primary" onClick={() => save(draft.value)} onFault={(error) => (fault.value = error as ApiError)}>{t.save}</Button>
-          <Button kind="quiet" onClick={() => { draft.value = undefined; fault.value = null; }}>{t.cancel}</Button>
+          <Button
+            kind="primary"
+            onClick={() => save(draft.value)}
+            onFault={(error) => (fault.value = error as ApiError)}
+          >
+            {t.save}
+          </Button>
+          <Button
+            kind="quiet"
+            onClick={() => {
+              draft.value = undefined;
+              fault.value = null;
+            }}
+          >
+            {t.cancel}
+          </Button>
         </div>
       )}
-      {!fixed && draft.value === undefined && setting.source === "file" && <Button kind="quiet" sign="undo" onClick={() => save(null)}>{t.reset}</Button>}
+      {!fixed && draft.value === undefined && setting.source === "file" && (
+        <Button kind="quiet" sign="undo" onClick={() => save(null)}>
+          {t.reset}
+        </Button>
+      )}
     </div>
   );
 }
 
-function Input({ setting, value, fixed, problem, onInput }: { setting: Setting; value: unknown; fixed: boolean; problem?: ComponentChildren; onInput: (value: unknown) => void }) {
+function Input({
+  setting,
+  value,
+  fixed,
+  problem,
+  onInput,
+}: {
+  setting: Setting;
+  value: unknown;
+  fixed: boolean;
+  problem?: ComponentChildren;
+  onInput: (value: unknown) => void;
+}) {
   const t = words();
   const help = description(setting.name, setting.description);
-  const label = <>{settingName(setting.name)} <code class="settings-name">{setting.name}</code></>;
+  const label = (
+    <>
+      {settingName(setting.name)} <code class="settings-name">{setting.name}</code>
+    </>
+  );
   const common = { label, help, problem };
-  if (setting.secret && setting.kind !== "table") return <TextField {...common} type="password" autocomplete="new-password" disabled={fixed} value={typeof value === "string" && value !== setting.value ? value : ""} placeholder={setting.value ? t.secretSet : t.secretEmpty} onInput={onInput} />;
+  if (setting.secret && setting.kind !== "table")
+    return (
+      <TextField
+        {...common}
+        type="password"
+        autocomplete="new-password"
+        disabled={fixed}
+        value={typeof value === "string" && value !== setting.value ? value : ""}
+        placeholder={setting.value ? t.secretSet : t.secretEmpty}
+        onInput={onInput}
+      />
+    );
   switch (setting.kind) {
     case "bool":
       return <Switch label={label} help={help} on={value === true} disabled={fixed} onSwitch={onInput} />;
     case "choice":
-      return <Select {...common} value={String(value ?? "")} onInput={onInput} options={(setting.choices ?? []).map((one) => ({ value: one, name: one, given: true }))} />;
+      return (
+        <Select
+          {...common}
+          value={toText(value)}
+          onInput={onInput}
+          options={(setting.choices ?? []).map((one) => ({ value: one, name: one, given: true }))}
+        />
+      );
     case "number":
-      return <TextField {...common} type="number" disabled={fixed} value={String(value ?? "")} onInput={(text) => onInput(text === "" ? null : Number(text))} />;
+      return (
+        <TextField
+          {...common}
+          type="number"
+          disabled={fixed}
+          value={toText(value)}
+          onInput={(text) => onInput(text === "" ? null : Number(text))}
+        />
+      );
     case "list":
-      return <TextArea {...common} mono rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))} placeholder={t.lines} value={Array.isArray(value) ? value.join("\n") : String(value ?? "")} onInput={(text) => onInput(text.split("\n").map((line) => line.trim()).filter(Boolean))} />;
+      return (
+        <TextArea
+          {...common}
+          mono
+          rows={Math.max(2, Math.min(6, Array.isArray(value) ? value.length + 1 : 2))}
+          placeholder={t.lines}
+          value={Array.isArray(value) ? value.join("\n") : toText(value)}
+          onInput={(text) =>
+            onInput(
+              text
+                .split("\n")
+                .map((line) => line.trim())
+                .filter(Boolean),
+            )
+          }
+        />
+      );
     case "table":
-      return <div class="field"><strong>{label}</strong><p class="faint">{help}</p>{!setting.secret && value && Object.keys(value).length ? <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre> : null}<a href="/settings?tab=raw">{t.inFile}</a></div>;
+      return (
+        <div class="field">
+          <strong>{label}</strong>
+          <p class="faint">{help}</p>
+          {!setting.secret && value && Object.keys(value).length ? (
+            <pre class="settings-table">{JSON.stringify(value, null, 2)}</pre>
+          ) : null}
+          <a href="/settings?tab=raw">{t.inFile}</a>
+        </div>
+      );
     default:
-      return <TextField {...common} disabled={fixed} value={String(value ?? "")} onInput={onInput} />;
+      return <TextField {...common} disabled={fixed} value={toText(value)} onInput={onInput} />;
   }
 }
 
-function told(value: unknown): string {
-  if (value === null || value === undefined || value === "") return "–";
+function formatDefault(value: unknown): string {
   if (typeof value === "boolean") return value ? words().yes : words().no;
-  return Array.isArray(value) ? value.join(", ") || "–" : String(value);
+  const text = Array.isArray(value) ? value.join(", ") : toText(value);
+  return text && text !== "{}" ? text : "–";
 }

@@ -12,10 +12,28 @@ export function Callbacks({ task }: { task: Task }) {
       <h3>{t.callbacks}</h3>
       {came.length ? (
         <table class="grid">
-          <thead><tr><th scope="col">{t.at}</th><th scope="col">{t.what}</th></tr></thead>
-          <tbody>{came.map((one, at) => <tr key={at}><td class="tabular"><time>{absolute(one.at)}</time></td><td><Result one={one} state={task.state} /></td></tr>)}</tbody>
+          <thead>
+            <tr>
+              <th scope="col">{t.at}</th>
+              <th scope="col">{t.what}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {came.map((one, at) => (
+              <tr key={at}>
+                <td class="tabular">
+                  <time>{absolute(one.at)}</time>
+                </td>
+                <td>
+                  <Result one={one} state={task.state} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
         </table>
-      ) : <p class="quiet">{t.noCallbacks}</p>}
+      ) : (
+        <p class="quiet">{t.noCallbacks}</p>
+      )}
     </section>
   );
 }
@@ -25,7 +43,12 @@ function Result({ one, state }: { one: Callback; state: string }) {
   const why = one.status === 401 ? t.wrongToken : one.status === 409 ? t.tooLate(stateWord(state)) : "";
   return (
     <>
-      <span class="row"><Chip tone={one.result === "accepted" ? "good" : one.result === "refused" ? "bad" : "plain"}>{t[one.result]}</Chip>{one.status && <code class="faint">{one.status}</code>}</span>
+      <span class="row">
+        <Chip tone={one.result === "accepted" ? "good" : one.result === "refused" ? "bad" : "plain"}>
+          {t[one.result]}
+        </Chip>
+        {one.status && <code class="faint">{one.status}</code>}
+      </span>
       {why && <p class="faint">{why}</p>}
     </>
   );

@@ -21,7 +21,11 @@ export async function retryAll(ids: readonly string[]): Promise<number> {
   const left = [...ids];
   let done = 0;
   const work = async () => {
-    for (let id = left.shift(); id !== undefined; id = left.shift()) await again(id).then(() => (done += 1), () => undefined);
+    for (let id = left.shift(); id !== undefined; id = left.shift())
+      await again(id).then(
+        () => (done += 1),
+        () => undefined,
+      );
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   return done;

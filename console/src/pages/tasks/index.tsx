@@ -28,19 +28,59 @@ export default function Tasks() {
   const total = counts && Object.values(counts).reduce((all, one) => all + one, 0);
   return (
     <div class="page full tsk">
-      <div class="head"><h1>{t.title}</h1></div>
+      <div class="head">
+        <h1>{t.title}</h1>
+      </div>
       <Interrupted />
-      <Tabs label={t.states} open={state || "all"} onOpen={(id) => ask({ state: id === "all" ? null : id })} tabs={[{ id: "all", name: t.all, count: total || undefined }, ...shown.map((id) => ({ id: id as string, name: stateWord(id), count: counts?.[id] || undefined }))]} />
+      <Tabs
+        label={t.states}
+        open={state || "all"}
+        onOpen={(id) => ask({ state: id === "all" ? null : id })}
+        tabs={[
+          { id: "all", name: t.all, count: total || undefined },
+          ...shown.map((id) => ({ id, name: stateWord(id), count: counts?.[id] || undefined })),
+        ]}
+      />
       {list.error && <Fault error={list.error} retry={list.reload} />}
-      {list.state === "loading" && !list.rows.length ? <Loading rows={6} /> : list.rows.length ? (
+      {list.state === "loading" && !list.rows.length ? (
+        <Loading rows={6} />
+      ) : list.rows.length ? (
         <div class="tsk-table">
-          <div class="tsk-heads" aria-hidden="true"><span>{t.task}</span><span>{t.state}</span><span>{t.age}</span><span>{t.life}</span><span>{t.progress}</span></div>
-          <Virtual rows={list.rows} height={narrow.value ? 92 : 48} label={t.title} keyOf={(task) => task.id} onEnd={list.more} draw={(task) => <Row task={task} />} />
-          {list.busy && <p class="faint tsk-more" role="status">{t.more}</p>}
+          <div class="tsk-heads" aria-hidden="true">
+            <span>{t.task}</span>
+            <span>{t.state}</span>
+            <span>{t.age}</span>
+            <span>{t.life}</span>
+            <span>{t.progress}</span>
+          </div>
+          <Virtual
+            rows={list.rows}
+            height={narrow.value ? 92 : 48}
+            label={t.title}
+            keyOf={(task) => task.id}
+            onEnd={list.more}
+            draw={(task) => <Row task={task} />}
+          />
+          {list.busy && (
+            <p class="faint tsk-more" role="status">
+              {t.more}
+            </p>
+          )}
         </div>
-      ) : list.state === "ready" && (state || plugin
-        ? <Empty sign="tasks" title={t.nothing} action={<Button onClick={() => ask({ state: null, plugin: null })}>{t.showAll}</Button>} />
-        : <Empty sign="tasks" title={t.none} action={<Button onClick={() => go("/tools")}>{t.tryOne}</Button>}>{t.noneText}</Empty>)}
+      ) : (
+        list.state === "ready" &&
+        (state || plugin ? (
+          <Empty
+            sign="tasks"
+            title={t.nothing}
+            action={<Button onClick={() => ask({ state: null, plugin: null })}>{t.showAll}</Button>}
+          />
+        ) : (
+          <Empty sign="tasks" title={t.none} action={<Button onClick={() => go("/tools")}>{t.tryOne}</Button>}>
+            {t.noneText}
+          </Empty>
+        ))
+      )}
       {open && <Panel key={open} id={open} />}
     </div>
   );

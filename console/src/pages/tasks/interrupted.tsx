@@ -26,7 +26,23 @@ export function Interrupted() {
     toast(t.retriedAll(await retryAll(open.map((task) => task.id)), open.length), "plain");
     dismiss();
   };
-  return <Notice tone="warn" action={<span class="row"><Button sign="retry" onClick={retry}>{t.retryAll}</Button><Button kind="quiet" onClick={dismiss}>{t.dismiss}</Button></span>}>{t.interrupted(open.length)}</Notice>;
+  return (
+    <Notice
+      tone="warn"
+      action={
+        <span class="row">
+          <Button sign="retry" onClick={retry}>
+            {t.retryAll}
+          </Button>
+          <Button kind="quiet" onClick={dismiss}>
+            {t.dismiss}
+          </Button>
+        </span>
+      }
+    >
+      {t.interrupted(open.length)}
+    </Notice>
+  );
 }
 
 function read(): string[] {

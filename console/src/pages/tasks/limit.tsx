@@ -12,8 +12,24 @@ export function Limit({ task }: { task: Task }) {
   const done = share(task);
   return (
     <span class={`tsk-limit${left < 60 ? " soon" : ""}`}>
-      <span class="tsk-bar" role="progressbar" aria-label={done === null ? t.limit : t.progress} aria-valuemin={0} aria-valuemax={100} aria-valuenow={Math.round((done ?? used) * 100)}><b class={done === null ? "" : "done"} style={{ width: `${(done ?? used) * 100}%` }} /></span>
-      <span class="faint tabular">{typeof task.progress?.text === "string" ? `${visible(task.progress.text.slice(0, 60))} · ` : done !== null ? `${Math.round(done * 100)}% · ` : ""}{left > 0 ? t.left(duration(Math.ceil(left))) : t.over}</span>
+      <span
+        class="tsk-bar"
+        role="progressbar"
+        aria-label={done === null ? t.limit : t.progress}
+        aria-valuemin={0}
+        aria-valuemax={100}
+        aria-valuenow={Math.round((done ?? used) * 100)}
+      >
+        <b class={done === null ? "" : "done"} style={{ width: `${(done ?? used) * 100}%` }} />
+      </span>
+      <span class="faint tabular">
+        {typeof task.progress?.text === "string"
+          ? `${visible(task.progress.text.slice(0, 60))} · `
+          : done !== null
+            ? `${Math.round(done * 100)}% · `
+            : ""}
+        {left > 0 ? t.left(duration(Math.ceil(left))) : t.over}
+      </span>
     </span>
   );
 }

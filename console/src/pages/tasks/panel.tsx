@@ -30,18 +30,43 @@ export function Panel({ id }: { id: string }) {
   const task = found.value;
   const onFault = (error: unknown) => (fault.value = error as Error);
   return (
-    <Dialog side given={!!task} title={task ? `${task.plugin} ${task.task_id}` : t.detail} onClose={() => ask({ task: null })} footer={task && <>
-      <CopyButton short={false} label={t.copy} text={placeholder(task)} />
-      <span class="grow" />
-      {runs(task) && <Button kind="quiet" onClick={() => void (failing.value = true)}>{`${t.fail}…`}</Button>}
-      {runs(task) && <Button kind="danger" onFault={onFault} onClick={() => cancel(id).then(found.reload)}>{t.cancel}</Button>}
-      <Button sign="retry" onFault={onFault} onClick={() => retry(id)}>{t.retry}</Button>
-    </>}>
+    <Dialog
+      side
+      given={!!task}
+      title={task ? `${task.plugin} ${task.task_id}` : t.detail}
+      onClose={() => ask({ task: null })}
+      footer={
+        task && (
+          <>
+            <CopyButton short={false} label={t.copy} text={placeholder(task)} />
+            <span class="grow" />
+            {runs(task) && <Button kind="quiet" onClick={() => void (failing.value = true)}>{`${t.fail}…`}</Button>}
+            {runs(task) && (
+              <Button kind="danger" onFault={onFault} onClick={() => cancel(id).then(found.reload)}>
+                {t.cancel}
+              </Button>
+            )}
+            <Button sign="retry" onFault={onFault} onClick={() => retry(id)}>
+              {t.retry}
+            </Button>
+          </>
+        )
+      }
+    >
       {!task && found.state === "loading" && <Loading />}
       {found.state === "fault" && <Fault error={found.error} retry={found.reload} />}
       {fault.value && <Fault error={fault.value} />}
       {task && <Whole task={task} onFault={onFault} />}
-      {failing.value && <Fail id={id} onClose={() => (failing.value = false)} onDone={() => { failing.value = false; found.reload(); }} />}
+      {failing.value && (
+        <Fail
+          id={id}
+          onClose={() => (failing.value = false)}
+          onDone={() => {
+            failing.value = false;
+            found.reload();
+          }}
+        />
+      )}
     </Dialog>
   );
 }
@@ -52,16 +77,42 @@ function Whole({ task, onFault }: { task: Task; onFault: (error: unknown) => voi
   const media = mediaIn(task.result);
   return (
     <>
-      <div class="row"><StateChip state={task.state} /><Elapsed from={task.created} to={runs(task) ? null : task.updated} /><Limit task={task} /></div>
+      <div class="row">
+        <StateChip state={task.state} />
+        <Elapsed from={task.created} to={runs(task) ? null : task.updated} />
+        <Limit task={task} />
+      </div>
       <dl class="facts">
-        {task.message && <><dt>{t.message}</dt><dd data-given>{visible(task.message)}</dd></>}
-        <dt>{t.created}</dt><dd data-given>{absolute(task.created)}</dd>
-        <dt>{t.updated}</dt><dd><Ago at={task.updated} /></dd>
-        <dt>{t.deadline}</dt><dd data-given>{absolute(task.deadline)}</dd>
-        <dt>{t.caller}</dt><dd data-given>{visible(who(task.caller))}</dd>
-        <dt>{t.call}</dt><dd><Handle text={task.call_id} href={`/activity?call=${encodeURIComponent(task.call_id)}`} /></dd>
-        {task.chat && <><dt>{t.chat}</dt><dd data-given>{chat ? <a href={chat}>{visible(task.chat)}</a> : visible(task.chat)}</dd></>}
-        <dt>{t.id}</dt><dd><Handle text={task.id} /></dd>
+        {task.message && (
+          <>
+            <dt>{t.message}</dt>
+            <dd data-given>{visible(task.message)}</dd>
+          </>
+        )}
+        <dt>{t.created}</dt>
+        <dd data-given>{absolute(task.created)}</dd>
+        <dt>{t.updated}</dt>
+        <dd>
+          <Ago at={task.updated} />
+        </dd>
+        <dt>{t.deadline}</dt>
+        <dd data-given>{absolute(task.deadline)}</dd>
+        <dt>{t.caller}</dt>
+        <dd data-given>{visible(who(task.caller))}</dd>
+        <dt>{t.call}</dt>
+        <dd>
+          <Handle text={task.call_id} href={`/activity?call=${encodeURIComponent(task.call_id)}`} />
+        </dd>
+        {task.chat && (
+          <>
+            <dt>{t.chat}</dt>
+            <dd data-given>{chat ? <a href={chat}>{visible(task.chat)}</a> : visible(task.chat)}</dd>
+          </>
+        )}
+        <dt>{t.id}</dt>
+        <dd>
+          <Handle text={task.id} />
+        </dd>
       </dl>
       <Callbacks task={task} />
       <Pushes task={task} onFault={onFault} />
@@ -69,7 +120,10 @@ function Whole({ task, onFault }: { task: Task; onFault: (error: unknown) => voi
       {task.result !== null && task.result !== undefined && <Json label={t.result} value={brief(task.result)} />}
       {Object.keys(task.progress ?? {}).length > 0 && <Json label={t.progress} value={task.progress} />}
       {task.receipt && <Code label={t.receipt} text={task.receipt} />}
-      <div class="stack"><Code label={t.placeholderName} text={placeholder(task)} /><p class="faint">{t.placeholderText}</p></div>
+      <div class="stack">
+        <Code label={t.placeholderName} text={placeholder(task)} />
+        <p class="faint">{t.placeholderText}</p>
+      </div>
       <Json label={t.arguments} value={task.arguments} />
     </>
   );
@@ -80,7 +134,22 @@ function Fail({ id, onClose, onDone }: { id: string; onClose: () => void; onDone
   const reason = useSignal("");
   const fault = useSignal<Error | null>(null);
   return (
-    <Dialog title={t.failAsk} onClose={onClose} footer={<><Button onClick={onClose}>{t.keep}</Button><Button kind="danger" onFault={(error) => (fault.value = error as Error)} onClick={() => fail(id, reason.value.trim()).then(onDone)}>{t.fail}</Button></>}>
+    <Dialog
+      title={t.failAsk}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.keep}</Button>
+          <Button
+            kind="danger"
+            onFault={(error) => (fault.value = error as Error)}
+            onClick={() => fail(id, reason.value.trim()).then(onDone)}
+          >
+            {t.fail}
+          </Button>
+        </>
+      }
+    >
       <p>{t.failText}</p>
       <TextField label={t.reason} value={reason.value} onInput={(value) => (reason.value = value)} />
       {fault.value && <Fault error={fault.value} />}

@@ -13,18 +13,54 @@ export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown
   const canSend = push?.open && task.result !== null && task.result !== undefined;
   return (
     <section class="stack" aria-label={t.push}>
-      <div class="row"><h3 class="grow">{t.push}</h3>{canSend && <Button sign="send" onFault={onFault} onClick={() => pushAgain(task.id)}>{t.sendAgain}</Button>}</div>
+      <div class="row">
+        <h3 class="grow">{t.push}</h3>
+        {canSend && (
+          <Button sign="send" onFault={onFault} onClick={() => pushAgain(task.id)}>
+            {t.sendAgain}
+          </Button>
+        )}
+      </div>
       {push ? (
         <dl class="facts">
-          <dt>{t.pushTo}</dt><dd>{push.target ? <code>{visible(push.target)}</code> : t.everyClient}</dd>
-          <dt>{t.messageType}</dt><dd><code>{visible(push.type)}</code></dd>
+          <dt>{t.pushTo}</dt>
+          <dd>{push.target ? <code>{visible(push.target)}</code> : t.everyClient}</dd>
+          <dt>{t.messageType}</dt>
+          <dd>
+            <code>{visible(push.type)}</code>
+          </dd>
         </dl>
-      ) : <p class="quiet">{t.pushNone}</p>}
-      {push && !push.open && <p class="quiet">{t.pushClosed} <code>vcp_channels</code></p>}
+      ) : (
+        <p class="quiet">{t.pushNone}</p>
+      )}
+      {push && !push.open && (
+        <p class="quiet">
+          {t.pushClosed} <code>vcp_channels</code>
+        </p>
+      )}
       {pushes.length > 0 && (
         <table class="grid">
-          <thead><tr><th scope="col">{t.at}</th><th scope="col">{t.delivered}</th></tr></thead>
-          <tbody>{pushes.map((one) => <tr key={one.seq}><td class="tabular"><time>{absolute(one.at)}</time></td><td><span class="row"><Delivery one={one} />{one.again && <span class="faint">{t.wasAgain}</span>}</span></td></tr>)}</tbody>
+          <thead>
+            <tr>
+              <th scope="col">{t.at}</th>
+              <th scope="col">{t.delivered}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {pushes.map((one) => (
+              <tr key={one.seq}>
+                <td class="tabular">
+                  <time>{absolute(one.at)}</time>
+                </td>
+                <td>
+                  <span class="row">
+                    <Delivery one={one} />
+                    {one.again && <span class="faint">{t.wasAgain}</span>}
+                  </span>
+                </td>
+              </tr>
+            ))}
+          </tbody>
         </table>
       )}
     </section>
@@ -34,5 +70,9 @@ export function Pushes({ task, onFault }: { task: Task; onFault: (error: unknown
 function Delivery({ one }: { one: Pushed }) {
   const t = words();
   if (!one.clients) return <Chip tone="warn">{t.nobody}</Chip>;
-  return <Chip tone={one.reached === one.clients ? "good" : "warn"}>{one.reached === one.clients ? t.tookIt(one.reached) : t.someTookIt(one.reached, one.clients)}</Chip>;
+  return (
+    <Chip tone={one.reached === one.clients ? "good" : "warn"}>
+      {one.reached === one.clients ? t.tookIt(one.reached) : t.someTookIt(one.reached, one.clients)}
+    </Chip>
+  );
 }

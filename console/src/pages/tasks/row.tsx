@@ -15,15 +15,40 @@ export function Row({ task }: { task: Task }) {
   return (
     <div class={`tsk-row${runs(task) ? " runs" : ""}`}>
       <a class="tsk-open" data-row href={hrefOf(task.id)}>
-        <span class="tsk-name cut" data-given title={`${task.plugin} ${task.task_id}`}><strong class="mono">{visible(task.plugin)}</strong> <span class="faint mono">{visible(task.task_id)}</span></span>
-        <span class="tsk-state"><StateChip state={task.state} /></span>
-        <span class="tsk-age tabular"><Elapsed from={task.created} to={runs(task) ? null : task.updated} /></span>
-        <span class="tsk-life faint"><Ago at={task.updated} /></span>
-        {runs(task) ? <Limit task={task} /> : task.message ? <span class="tsk-told faint cut" data-given title={visible(task.message)}>{visible(task.message)}</span> : <span class="tsk-told faint">{count ? t.callbacksN(count) : ""}</span>}
+        <span class="tsk-name cut" data-given title={`${task.plugin} ${task.task_id}`}>
+          <strong class="mono">{visible(task.plugin)}</strong> <span class="faint mono">{visible(task.task_id)}</span>
+        </span>
+        <span class="tsk-state">
+          <StateChip state={task.state} />
+        </span>
+        <span class="tsk-age tabular">
+          <Elapsed from={task.created} to={runs(task) ? null : task.updated} />
+        </span>
+        <span class="tsk-life faint">
+          <Ago at={task.updated} />
+        </span>
+        {runs(task) ? (
+          <Limit task={task} />
+        ) : task.message ? (
+          <span class="tsk-told faint cut" data-given title={visible(task.message)}>
+            {visible(task.message)}
+          </span>
+        ) : (
+          <span class="tsk-told faint">{count ? t.callbacksN(count) : ""}</span>
+        )}
       </a>
       <span class="tsk-side">
         <CopyButton text={placeholder(task)} label={t.copy} />
-        {runs(task) ? <IconButton label={`${t.cancel} ${task.plugin} ${task.task_id}`} sign="stop" kind="danger" onClick={() => cancel(task.id)} /> : <IconButton label={`${t.retry} ${task.plugin} ${task.task_id}`} sign="retry" onClick={() => retry(task.id)} />}
+        {runs(task) ? (
+          <IconButton
+            label={`${t.cancel} ${task.plugin} ${task.task_id}`}
+            sign="stop"
+            kind="danger"
+            onClick={() => cancel(task.id)}
+          />
+        ) : (
+          <IconButton label={`${t.retry} ${task.plugin} ${task.task_id}`} sign="retry" onClick={() => retry(task.id)} />
+        )}
       </span>
     </div>
   );

@@ -18,16 +18,41 @@ export function Card({ entry, reload }: { entry: Entry; reload: () => void }) {
     <li class="card tools-card">
       <div class="tools-card-top">
         <a class="tools-name" href={addressOf(entry)} data-row data-given>
-          <strong class="cut" title={title}>{title}</strong>
-          {(entry.title !== entry.name || entry.version) && <span class="faint mono cut" title={entry.name}>{[entry.title !== entry.name ? entry.name : "", entry.version].filter(Boolean).join(" · ")}</span>}
+          <strong class="cut" title={title}>
+            {title}
+          </strong>
+          {(entry.title !== entry.name || entry.version) && (
+            <span class="faint mono cut" title={entry.name}>
+              {[entry.title !== entry.name ? entry.name : "", entry.version].filter(Boolean).join(" · ")}
+            </span>
+          )}
         </a>
         <Star name={entry.name} title={title} />
-        {entry.plugin && <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />}
+        {entry.plugin && (
+          <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />
+        )}
       </div>
-      {entry.about !== entry.title && <p class="tools-about quiet">{entry.about ? <span data-given>{visible(entry.about)}</span> : <Told text={entry.reason} />}</p>}
-      {entry.state === "missing_config" && <a class="tools-lacks" href={addressOf(entry, "config")}><Icon sign="settings" size={15} /><span><Told text={entry.reason} /></span></a>}
+      {entry.about !== entry.title && (
+        <p class="tools-about quiet">
+          {entry.about ? <span data-given>{visible(entry.about)}</span> : <Told text={entry.reason} />}
+        </p>
+      )}
+      {entry.state === "missing_config" && (
+        <a class="tools-lacks" href={addressOf(entry, "config")}>
+          <Icon sign="settings" size={15} />
+          <span>
+            <Told text={entry.reason} />
+          </span>
+        </a>
+      )}
       <div class="tools-card-foot">
-        {entry.state === "ready" ? <span class="tools-ready" title={pluginStateWord("ready")}><span class="hush">{pluginStateWord("ready")}</span></span> : <PluginState state={entry.state} />}
+        {entry.state === "ready" ? (
+          <span class="tools-ready" title={pluginStateWord("ready")}>
+            <span class="hush">{pluginStateWord("ready")}</span>
+          </span>
+        ) : (
+          <PluginState state={entry.state} />
+        )}
         <span class="tools-tag">{kindWord(entry.kind)}</span>
         {entry.risk && <span class={`tools-tag ${entry.risk}`}>{riskWord(entry.risk)}</span>}
         <span class="grow" />
@@ -47,14 +72,32 @@ export function Wanting({ entry, reload }: { entry: Entry; reload: () => void })
   return (
     <li class={`tools-wanting ${review ? "warn" : "bad"}`}>
       <div class="tools-wanting-text">
-        <div class="row"><a class="tools-wanting-name" href={addressOf(entry, "manifest")} data-row data-given>{title}</a><PluginState state={entry.state} /></div>
+        <div class="row">
+          <a class="tools-wanting-name" href={addressOf(entry, "manifest")} data-row data-given>
+            {title}
+          </a>
+          <PluginState state={entry.state} />
+        </div>
         <p>{todo(entry.state)}</p>
         {review && entry.plugin && <WouldRun plugin={entry.plugin} />}
-        {!review && (first || entry.reason) && <p class="faint">{place && <span class="mono" data-given>{place} </span>}<Told text={first?.message ?? entry.reason} /></p>}
+        {!review && (first || entry.reason) && (
+          <p class="faint">
+            {place && (
+              <span class="mono" data-given>
+                {place}{" "}
+              </span>
+            )}
+            <Told text={first?.message ?? entry.reason} />
+          </p>
+        )}
       </div>
       <div class="tools-wanting-do">
-        <a class="button primary" href={addressOf(entry, "manifest")}>{review ? t.review : t.seeProblem}</a>
-        {entry.plugin && <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />}
+        <a class="button primary" href={addressOf(entry, "manifest")}>
+          {review ? t.review : t.seeProblem}
+        </a>
+        {entry.plugin && (
+          <Menu label={t.more(title)} choices={actionsOf(entry.plugin, addressOf(entry, "logs"), reload)} />
+        )}
       </div>
     </li>
   );
@@ -64,5 +107,9 @@ export function Wanting({ entry, reload }: { entry: Entry; reload: () => void })
 function WouldRun({ plugin }: { plugin: Plugin }) {
   const whole = useThing<PluginWhole>(pluginPath(plugin), ["plugin."]);
   const command = whole.value?.review?.command_line;
-  return command ? <code class="tools-would" aria-label={pluginWords().commandLine}>{visible(command)}</code> : null;
+  return command ? (
+    <code class="tools-would" aria-label={pluginWords().commandLine}>
+      {visible(command)}
+    </code>
+  ) : null;
 }

@@ -3,11 +3,36 @@ import { signal } from "@preact/signals";
 import { aboutOf, titleOf } from "./spoken";
 import type { Plugin, Risk, Stats, Tool, ToolStats } from "./types";
 
-export interface Entry { name: string; title: string; version: string; about: string; kind: string; state: string; reason: string; risk: Risk | ""; tool: Tool | null; plugin: Plugin | null; stats: ToolStats | null; group: "plugins" | "built-in" | "mcp" | "remote" }
-export interface Wanted { search: string; kind: string; state: string; risk: string }
+export interface Entry {
+  name: string;
+  title: string;
+  version: string;
+  about: string;
+  kind: string;
+  state: string;
+  reason: string;
+  risk: Risk | "";
+  tool: Tool | null;
+  plugin: Plugin | null;
+  stats: ToolStats | null;
+  group: "plugins" | "built-in" | "mcp" | "remote";
+}
+export interface Wanted {
+  search: string;
+  kind: string;
+  state: string;
+  risk: string;
+}
 
 /** States in which a person has something to do. */
-export const ATTENTION: ReadonlySet<string> = new Set(["broken", "error", "needs_review", "changed", "missing_config", "shadowed"]);
+export const ATTENTION: ReadonlySet<string> = new Set([
+  "broken",
+  "error",
+  "needs_review",
+  "changed",
+  "missing_config",
+  "shadowed",
+]);
 
 export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], stats: Stats | null): Entry[] {
   const counted = new Map((stats?.by_tool ?? []).map((one) => [one.tool, one]));
@@ -15,13 +40,36 @@ export function entriesOf(tools: readonly Tool[], plugins: readonly Plugin[], st
   const entries = tools.map((tool): Entry => {
     const plugin = (tool.plugin && byName.get(tool.plugin)) || null;
     return {
-      name: tool.name, title: titleOf(tool), version: tool.version, about: firstSentence(aboutOf(tool)), kind: tool.kind, state: plugin?.state ?? "ready", reason: plugin?.reason ?? "", risk: tool.risk,
-      tool, plugin, stats: counted.get(tool.name) ?? null, group: tool.plugin ? "plugins" : tool.kind === "mcp" ? "mcp" : tool.kind === "remote" ? "remote" : "built-in",
+      name: tool.name,
+      title: titleOf(tool),
+      version: tool.version,
+      about: firstSentence(aboutOf(tool)),
+      kind: tool.kind,
+      state: plugin?.state ?? "ready",
+      reason: plugin?.reason ?? "",
+      risk: tool.risk,
+      tool,
+      plugin,
+      stats: counted.get(tool.name) ?? null,
+      group: tool.plugin ? "plugins" : tool.kind === "mcp" ? "mcp" : tool.kind === "remote" ? "remote" : "built-in",
     };
   });
   for (const plugin of plugins) {
     if (plugin.tools.length && entries.some((one) => one.plugin === plugin)) continue;
-    entries.push({ name: plugin.name, title: titleOf(plugin), version: plugin.version, about: "", kind: plugin.kind, state: plugin.state, reason: plugin.reason, risk: "", tool: null, plugin, stats: counted.get(plugin.name) ?? null, group: "plugins" });
+    entries.push({
+      name: plugin.name,
+      title: titleOf(plugin),
+      version: plugin.version,
+      about: "",
+      kind: plugin.kind,
+      state: plugin.state,
+      reason: plugin.reason,
+      risk: "",
+      tool: null,
+      plugin,
+      stats: counted.get(plugin.name) ?? null,
+      group: "plugins",
+    });
   }
   return entries;
 }
@@ -33,9 +81,16 @@ export function firstSentence(text: string): string {
 
 export function isWanted(entry: Entry, wanted: Wanted): boolean {
   const words = wanted.search.toLowerCase().split(/\s+/).filter(Boolean);
-  const text = `${entry.name} ${entry.title} ${entry.tool?.display_name ?? ""} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
-  const state = wanted.state === "attention" ? ATTENTION.has(entry.state) : !wanted.state || entry.state === wanted.state;
-  return state && (!wanted.kind || entry.kind === wanted.kind) && (!wanted.risk || entry.risk === wanted.risk) && words.every((word) => text.includes(word));
+  const text =
+    `${entry.name} ${entry.title} ${entry.tool?.display_name ?? ""} ${entry.about} ${entry.tool?.commands.join(" ") ?? ""}`.toLowerCase();
+  const state =
+    wanted.state === "attention" ? ATTENTION.has(entry.state) : !wanted.state || entry.state === wanted.state;
+  return (
+    state &&
+    (!wanted.kind || entry.kind === wanted.kind) &&
+    (!wanted.risk || entry.risk === wanted.risk) &&
+    words.every((word) => text.includes(word))
+  );
 }
 
 /** The address of an entry; a folder tells apart plugins that want the same name. */

@@ -20,7 +20,10 @@ export function Catalogue() {
   const stats = useThing<Stats>("/v1/calls/stats", ["call.finished"]);
   const installing = useSignal(false);
   const wanted = { search: asked("q"), kind: asked("kind"), state: asked("state"), risk: asked("risk") };
-  const reload = () => { tools.reload(); plugins.reload(); };
+  const reload = () => {
+    tools.reload();
+    plugins.reload();
+  };
   const all = entriesOf(tools.value?.data ?? [], plugins.value?.data ?? [], stats.value);
   const fitting = all.filter((entry) => isWanted(entry, wanted)).sort(byStar);
   const isFiltered = Boolean(wanted.search || wanted.kind || wanted.state || wanted.risk);
@@ -28,22 +31,63 @@ export function Catalogue() {
   return (
     <div class="page">
       <div class="head">
-        <h1 class="grow">{t.title}{tools.value && <span class="count">{all.length}</span>}</h1>
-        {may("admin") && <Button sign="plus" kind="primary" onClick={() => (installing.value = true)}>{t.install}</Button>}
+        <h1 class="grow">
+          {t.title}
+          {tools.value && <span class="count">{all.length}</span>}
+        </h1>
+        {may("admin") && (
+          <Button sign="plus" kind="primary" onClick={() => (installing.value = true)}>
+            {t.install}
+          </Button>
+        )}
       </div>
       <div class="tools-filters">
         <Search value={wanted.search} label={t.search} onInput={(q) => ask({ q })} />
-        <Filter label={t.kind} value={wanted.kind} options={values(all, (one) => one.kind)} name={kindWord} onChoose={(kind) => ask({ kind })} />
-        <Filter label={t.state} value={wanted.state} options={[...(all.some((one) => ATTENTION.has(one.state)) ? ["attention"] : []), ...values(all, (one) => one.state)]} name={pluginStateWord} onChoose={(state) => ask({ state })} />
-        <Filter label={t.risk} value={wanted.risk} options={values(all, (one) => one.risk)} name={riskWord} onChoose={(risk) => ask({ risk })} />
+        <Filter
+          label={t.kind}
+          value={wanted.kind}
+          options={values(all, (one) => one.kind)}
+          name={kindWord}
+          onChoose={(kind) => ask({ kind })}
+        />
+        <Filter
+          label={t.state}
+          value={wanted.state}
+          options={[
+            ...(all.some((one) => ATTENTION.has(one.state)) ? ["attention"] : []),
+            ...values(all, (one) => one.state),
+          ]}
+          name={pluginStateWord}
+          onChoose={(state) => ask({ state })}
+        />
+        <Filter
+          label={t.risk}
+          value={wanted.risk}
+          options={values(all, (one) => one.risk)}
+          name={riskWord}
+          onChoose={(risk) => ask({ risk })}
+        />
       </div>
       {tools.state === "fault" && <Fault error={tools.error} retry={tools.reload} />}
       {plugins.state === "fault" && <Fault title={t.pluginsFault} error={plugins.error} retry={plugins.reload} />}
       {((tools.state === "loading" && !tools.value) || (waitsFor && tools.state !== "fault")) && <Loading rows={6} />}
       {tools.value && !waitsFor && <Groups entries={fitting} reload={reload} />}
-      {tools.value && !waitsFor && !fitting.length && (isFiltered
-        ? <Empty sign="search" title={t.noFit} action={<Button onClick={() => ask({ q: "", kind: "", state: "", risk: "" })}>{t.clear}</Button>}>{t.noFitText}</Empty>
-        : <Empty sign="tools" title={t.none}>{t.noneText}</Empty>)}
+      {tools.value &&
+        !waitsFor &&
+        !fitting.length &&
+        (isFiltered ? (
+          <Empty
+            sign="search"
+            title={t.noFit}
+            action={<Button onClick={() => ask({ q: "", kind: "", state: "", risk: "" })}>{t.clear}</Button>}
+          >
+            {t.noFitText}
+          </Empty>
+        ) : (
+          <Empty sign="tools" title={t.none}>
+            {t.noneText}
+          </Empty>
+        ))}
       {installing.value && <Install onClose={() => (installing.value = false)} onInstalled={reload} />}
     </div>
   );
@@ -57,27 +101,73 @@ function Groups({ entries, reload }: { entries: readonly Entry[]; reload: () => 
   const rest = entries.filter((one) => !isWanting(one));
   const of = (group: Entry["group"]) => rest.filter((one) => one.group === group);
   const servers = [...new Set(of("mcp").map((one) => one.tool?.server ?? ""))].sort();
-  const groups: [string, Entry[]][] = [[t.plugins, of("plugins")], ...servers.map((name): [string, Entry[]] => [t.mcpOf(visible(name)), of("mcp").filter((one) => (one.tool?.server ?? "") === name)]), [t.remote, of("remote")], [t.builtIn, of("built-in")]];
+  const groups: [string, Entry[]][] = [
+    [t.plugins, of("plugins")],
+    ...servers.map((name): [string, Entry[]] => [
+      t.mcpOf(visible(name)),
+      of("mcp").filter((one) => (one.tool?.server ?? "") === name),
+    ]),
+    [t.remote, of("remote")],
+    [t.builtIn, of("built-in")],
+  ];
   return (
     <>
-      {wanting.length > 0 && <section class="stack"><h2>{t.needsYou}<span class="count">{wanting.length}</span></h2><ul class="tools-wantings">{wanting.map((entry) => <Wanting key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />)}</ul></section>}
-      {groups.map(([name, list]) => list.length > 0 && (
-        <section class="stack" key={name}>
-          <h2>{name}<span class="count">{list.length}</span></h2>
-          <ul class="tools-cards">{list.map((entry) => <Card key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />)}</ul>
+      {wanting.length > 0 && (
+        <section class="stack">
+          <h2>
+            {t.needsYou}
+            <span class="count">{wanting.length}</span>
+          </h2>
+          <ul class="tools-wantings">
+            {wanting.map((entry) => (
+              <Wanting key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />
+            ))}
+          </ul>
         </section>
-      ))}
+      )}
+      {groups.map(
+        ([name, list]) =>
+          list.length > 0 && (
+            <section class="stack" key={name}>
+              <h2>
+                {name}
+                <span class="count">{list.length}</span>
+              </h2>
+              <ul class="tools-cards">
+                {list.map((entry) => (
+                  <Card key={entry.plugin?.folder ?? entry.name} entry={entry} reload={reload} />
+                ))}
+              </ul>
+            </section>
+          ),
+      )}
     </>
   );
 }
 
-function Filter({ label, value, options, name, onChoose }: { label: string; value: string; options: readonly string[]; name: (value: string) => string; onChoose: (value: string) => void }) {
+function Filter({
+  label,
+  value,
+  options,
+  name,
+  onChoose,
+}: {
+  label: string;
+  value: string;
+  options: readonly string[];
+  name: (value: string) => string;
+  onChoose: (value: string) => void;
+}) {
   return (
     <label class="tools-filter">
       <span>{label}</span>
       <select value={value} onInput={(event) => onChoose(event.currentTarget.value)}>
         <option value="">{words().any}</option>
-        {options.map((one) => <option key={one} value={one}>{name(one)}</option>)}
+        {options.map((one) => (
+          <option key={one} value={one}>
+            {name(one)}
+          </option>
+        ))}
       </select>
     </label>
   );
@@ -88,5 +178,8 @@ function values(entries: readonly Entry[], of: (entry: Entry) => string): string
 }
 
 function byStar(one: Entry, other: Entry): number {
-  return Number(favourites.value.has(other.name)) - Number(favourites.value.has(one.name)) || one.title.localeCompare(other.title);
+  return (
+    Number(favourites.value.has(other.name)) - Number(favourites.value.has(one.name)) ||
+    one.title.localeCompare(other.title)
+  );
 }

@@ -13,7 +13,15 @@ import { pluginWords } from "./words-plugin";
 /** What is to be written: a text, or null to take the key out. */
 export type Changes = Readonly<Record<string, string | null>>;
 
-export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (plugin: PluginWhole) => void; reload: () => void }) {
+export function ConfigTab({
+  plugin,
+  put,
+  reload,
+}: {
+  plugin: PluginWhole;
+  put: (plugin: PluginWhole) => void;
+  reload: () => void;
+}) {
   const t = pluginWords();
   const changes = useSignal<Changes>({});
   const fault = useSignal<ApiError | null>(null);
@@ -30,8 +38,19 @@ export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (
   const bad = plugin.config.filter((one) => isBad(one, changes.value[one.key]));
   const save = async () => {
     fault.value = null;
-    const values = Object.fromEntries(Object.entries(changes.value).map(([key, value]) => [key, typed(plugin.config.find((one) => one.key === key), value)]));
-    const answer = await api<{ state: string; reason: string; config: Setting[] }>(pluginPath(plugin, "/config"), { method: "PUT", body: { values } });
+    const values = Object.fromEntries(
+      Object.entries(changes.value).map(([key, value]) => [
+        key,
+        typed(
+          plugin.config.find((one) => one.key === key),
+          value,
+        ),
+      ]),
+    );
+    const answer = await api<{ state: string; reason: string; config: Setting[] }>(pluginPath(plugin, "/config"), {
+      method: "PUT",
+      body: { values },
+    });
     changes.value = {};
     saved.value = answer;
     put({ ...plugin, state: answer.state, reason: answer.reason, config: answer.config });
@@ -40,13 +59,41 @@ export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (
   return (
     <form class="stack" onSubmit={(event) => event.preventDefault()} autocomplete="off">
       <div class="card tools-settings">
-        {plugin.config.map((one) => <SettingRow key={one.key} setting={one} change={changes.value[one.key]} problem={bad.includes(one) ? t.badNumber : ""} onChange={(value) => change(one.key, value)} />)}
+        {plugin.config.map((one) => (
+          <SettingRow
+            key={one.key}
+            setting={one}
+            change={changes.value[one.key]}
+            problem={bad.includes(one) ? t.badNumber : ""}
+            onChange={(value) => change(one.key, value)}
+          />
+        ))}
       </div>
       {fault.value && <Fault error={fault.value} />}
-      {saved.value && <Notice tone="good">{t.saved(t.nextCall)} {t.willBe(pluginStateWord(saved.value.state))}{saved.value.reason && <div class="quiet"><Told text={saved.value.reason} /></div>}</Notice>}
+      {saved.value && (
+        <Notice tone="good">
+          {t.saved(t.nextCall)} {t.willBe(pluginStateWord(saved.value.state))}
+          {saved.value.reason && (
+            <div class="quiet">
+              <Told text={saved.value.reason} />
+            </div>
+          )}
+        </Notice>
+      )}
       <div class={`tools-save${count ? " dirty" : ""}`}>
-        <Button kind="primary" disabled={!count || bad.length > 0} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>{t.save}</Button>
-        {count > 0 && <Button kind="quiet" onClick={() => (changes.value = {})}>{t.discard}</Button>}
+        <Button
+          kind="primary"
+          disabled={!count || bad.length > 0}
+          onClick={save}
+          onFault={(error) => (fault.value = error as ApiError)}
+        >
+          {t.save}
+        </Button>
+        {count > 0 && (
+          <Button kind="quiet" onClick={() => (changes.value = {})}>
+            {t.discard}
+          </Button>
+        )}
         <span class="faint">{count ? t.unsaved(count) : t.fileHint}</span>
       </div>
     </form>
@@ -54,7 +101,11 @@ export function ConfigTab({ plugin, put, reload }: { plugin: PluginWhole; put: (
 }
 
 function isBad(setting: Setting, change: string | null | undefined): boolean {
-  return typeof change === "string" && /^(number|integer|float|int)$/.test(setting.type) && (change.trim() === "" || !Number.isFinite(Number(change)));
+  return (
+    typeof change === "string" &&
+    /^(number|integer|float|int)$/.test(setting.type) &&
+    (change.trim() === "" || !Number.isFinite(Number(change)))
+  );
 }
 
 function typed(setting: Setting | undefined, value: string | null): string | number | boolean | null {

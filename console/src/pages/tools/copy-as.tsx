@@ -17,21 +17,34 @@ export function CopyAs({ tool, input, envelope }: { tool: string; input: Values;
     try {
       return formatRequest(tool, input);
     } catch (error) {
-      throw new Error(t.noBlock(error instanceof Error ? error.message : ""));
+      throw new Error(t.noBlock(error instanceof Error ? error.message : ""), { cause: error });
     }
   };
   return (
-    <Menu label={t.copyAs} choices={[
-      { name: t.curl, sign: "globe", run: () => copy(t.curl, () => asCurl(tool, input)) },
-      { name: t.cli, sign: "right", run: () => copy(t.cli, () => asCommand(tool, input)) },
-      { name: t.block, sign: "chat", run: () => copy(t.block, block) },
-      ...(envelope ? [{ name: t.testCase, sign: "check" as const, run: () => copy(t.testCase, () => asCase(envelope)) }] : []),
-    ]}><Icon sign="copy" size={16} /><span>{t.copyAs}</span></Menu>
+    <Menu
+      label={t.copyAs}
+      choices={[
+        { name: t.curl, sign: "globe", run: () => copy(t.curl, () => asCurl(tool, input)) },
+        { name: t.cli, sign: "right", run: () => copy(t.cli, () => asCommand(tool, input)) },
+        { name: t.block, sign: "chat", run: () => copy(t.block, block) },
+        ...(envelope
+          ? [{ name: t.testCase, sign: "check" as const, run: () => copy(t.testCase, () => asCase(envelope)) }]
+          : []),
+      ]}
+    >
+      <Icon sign="copy" size={16} />
+      <span>{t.copyAs}</span>
+    </Menu>
   );
 }
 
 export function asCurl(tool: string, input: Values): string {
-  return [`curl -X POST ${quoted(`${location.origin}/v1/tools/${encodeURIComponent(tool)}`)}`, `-H "Authorization: Bearer $TOOLYARD_KEY"`, "-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(input))}`].join(" \\\n  ");
+  return [
+    `curl -X POST ${quoted(`${location.origin}/v1/tools/${encodeURIComponent(tool)}`)}`,
+    `-H "Authorization: Bearer $TOOLYARD_KEY"`,
+    "-H 'Content-Type: application/json'",
+    `-d ${quoted(JSON.stringify(input))}`,
+  ].join(" \\\n  ");
 }
 
 export function asCommand(tool: string, input: Values): string {
@@ -41,7 +54,15 @@ export function asCommand(tool: string, input: Values): string {
 /** The last run as an entry of the plugin's `cases.json`, which `toolyard plugin test` runs. */
 export function asCase(envelope: Envelope): string {
   const first = firstLine(envelope);
-  return JSON.stringify({ name: first.slice(0, 80), args: envelope.context.params_input ?? {}, expect: { status: envelope.status, ...(first ? { text_contains: first } : {}) } }, null, 2);
+  return JSON.stringify(
+    {
+      name: first.slice(0, 80),
+      args: envelope.context.params_input ?? {},
+      expect: { status: envelope.status, ...(first ? { text_contains: first } : {}) },
+    },
+    null,
+    2,
+  );
 }
 
 /** What a test expects of an answer, unless told otherwise. */

@@ -17,11 +17,38 @@ export function Description({ tool, plugin }: { tool: Tool | null; plugin: Plugi
   const name = open === "prompt" ? `{{VCP${plugin?.name ?? ""}}}` : t.modelReads;
   return (
     <div class="stack">
-      {hides(text) ? <Notice tone="warn">{t.hidden}</Notice> : (tool?.hidden_characters || plugin?.hidden_characters) && <Notice tone="warn">{t.hiddenOut}</Notice>}
-      {texts.prompt && <Tabs label={t.modelReads} tabs={[{ id: "function", name: t.asFunction }, { id: "prompt", name: t.asPrompt }]} open={open} onOpen={(id) => (tab.value = id)} />}
+      {hides(text) ? (
+        <Notice tone="warn">{t.hidden}</Notice>
+      ) : (
+        (tool?.hidden_characters || plugin?.hidden_characters) && <Notice tone="warn">{t.hiddenOut}</Notice>
+      )}
+      {texts.prompt && (
+        <Tabs
+          label={t.modelReads}
+          tabs={[
+            { id: "function", name: t.asFunction },
+            { id: "prompt", name: t.asPrompt },
+          ]}
+          open={open}
+          onOpen={(id) => (tab.value = id)}
+        />
+      )}
       <Code text={text} label={`${name} · ${t.characters([...text].length)}`} tall />
-      {plugin && (plugin.lint.length ? <section class="stack"><h2>{t.lint}</h2><ProblemList problems={plugin.lint} /></section> : <p class="quiet">{t.clean}</p>)}
-      {tool && <details class="fold"><summary>{t.parameters}</summary><Json value={tool.native.parameters} label={t.parameters} /></details>}
+      {plugin &&
+        (plugin.lint.length ? (
+          <section class="stack">
+            <h2>{t.lint}</h2>
+            <ProblemList problems={plugin.lint} />
+          </section>
+        ) : (
+          <p class="quiet">{t.clean}</p>
+        ))}
+      {tool && (
+        <details class="fold">
+          <summary>{t.parameters}</summary>
+          <Json value={tool.native.parameters} label={t.parameters} />
+        </details>
+      )}
     </div>
   );
 }

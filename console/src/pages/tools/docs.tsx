@@ -9,14 +9,32 @@ import { pluginWords } from "./words-plugin";
 
 export function Docs({ plugin }: { plugin: PluginWhole }) {
   const t = pluginWords();
-  const docs = [...plugin.docs].sort((one, other) => Number(/^readme/i.test(other.name)) - Number(/^readme/i.test(one.name)));
+  const docs = [...plugin.docs].sort(
+    (one, other) => Number(/^readme/i.test(other.name)) - Number(/^readme/i.test(one.name)),
+  );
   const first = docs[0];
-  if (!first) return <Empty sign="file" title={t.noDocs}>{t.noDocsText}</Empty>;
+  if (!first)
+    return (
+      <Empty sign="file" title={t.noDocs}>
+        {t.noDocsText}
+      </Empty>
+    );
   const open = docs.find((one) => one.name === asked("doc")) ?? first;
   return (
     <div class="stack">
-      {docs.length > 1 && <div data-given><Tabs label={words().docs} tabs={docs.map((one) => ({ id: one.name, name: one.name }))} open={open.name} onOpen={(doc) => ask({ doc })} /></div>}
-      <article class="card tools-doc"><Rendered key={open.name} html={open.html} /></article>
+      {docs.length > 1 && (
+        <div data-given>
+          <Tabs
+            label={words().docs}
+            tabs={docs.map((one) => ({ id: one.name, name: one.name }))}
+            open={open.name}
+            onOpen={(doc) => ask({ doc })}
+          />
+        </div>
+      )}
+      <article class="card tools-doc">
+        <Rendered key={open.name} html={open.html} />
+      </article>
     </div>
   );
 }

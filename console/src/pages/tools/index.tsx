@@ -7,5 +7,10 @@ import { ToolPage } from "./tool";
 
 export default function Tools() {
   const { name } = place.value;
-  return <>{name ? <ToolPage key={name} name={name} /> : <Catalogue />}<Remove /></>;
+  return (
+    <>
+      {name ? <ToolPage key={name} name={name} /> : <Catalogue />}
+      <Remove />
+    </>
+  );
 }

@@ -21,7 +21,12 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   const held = useRef<Staged | null>(null);
   held.current = staged.value;
   // What was brought here and not allowed is thrown away with the dialog.
-  useEffect(() => () => { if (held.current) void drop(held.current); }, []);
+  useEffect(
+    () => () => {
+      if (held.current) void drop(held.current);
+    },
+    [],
+  );
   const take = async (asked: { body: unknown; headers?: Record<string, string> }) => {
     fault.value = null;
     reads.value = false;
@@ -29,7 +34,9 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   };
   const allow = async () => {
     const one = staged.value!;
-    await api(`/v1/plugins/install/${encodeURIComponent(one.staged)}/allow`, { body: { fingerprint: one.review?.fingerprint ?? "", confirm_read: reads.value } });
+    await api(`/v1/plugins/install/${encodeURIComponent(one.staged)}/allow`, {
+      body: { fingerprint: one.review?.fingerprint ?? "", confirm_read: reads.value },
+    });
     staged.value = held.current = null;
     toast(t.installed(visible(titleOf(one))));
     onInstalled();
@@ -43,8 +50,36 @@ export function Install({ onClose, onInstalled }: { onClose: () => void; onInsta
   const failed = (error: unknown) => (fault.value = error as ApiError);
   const cannot = staged.value !== null && (!staged.value.review || staged.value.problems.some((one) => !one.warning));
   return (
-    <Dialog title={t.installTitle} onClose={onClose} footer={staged.value && <><Button onClick={again}>{t.another}</Button><Button kind="primary" sign="check" disabled={cannot} onClick={allow} onFault={failed}>{t.allowInstall}</Button></>}>
-      {staged.value ? <><Notice tone={cannot ? "bad" : "warn"}>{cannot ? t.cannot : t.nothingRan}</Notice><StagedView staged={staged.value} />{staged.value.review?.claims_read && <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />}</> : <Choose take={take} failed={failed} />}
+    <Dialog
+      title={t.installTitle}
+      onClose={onClose}
+      footer={
+        staged.value && (
+          <>
+            <Button onClick={again}>{t.another}</Button>
+            <Button kind="primary" sign="check" disabled={cannot} onClick={allow} onFault={failed}>
+              {t.allowInstall}
+            </Button>
+          </>
+        )
+      }
+    >
+      {staged.value ? (
+        <>
+          <Notice tone={cannot ? "bad" : "warn"}>{cannot ? t.cannot : t.nothingRan}</Notice>
+          <StagedView staged={staged.value} />
+          {staged.value.review?.claims_read && (
+            <Switch
+              label={t.confirmRead}
+              help={t.confirmReadHelp}
+              on={reads.value}
+              onSwitch={(on) => (reads.value = on)}
+            />
+          )}
+        </>
+      ) : (
+        <Choose take={take} failed={failed} />
+      )}
       {fault.value && <Fault error={fault.value} title={t.cannot} />}
     </Dialog>
   );
@@ -54,7 +89,13 @@ async function drop(staged: Staged): Promise<void> {
   await api(`/v1/plugins/install/${encodeURIComponent(staged.staged)}`, { method: "DELETE" }).catch(() => undefined);
 }
 
-function Choose({ take, failed }: { take: (asked: { body: unknown; headers?: Record<string, string> }) => Promise<void>; failed: (error: unknown) => void }) {
+function Choose({
+  take,
+  failed,
+}: {
+  take: (asked: { body: unknown; headers?: Record<string, string> }) => Promise<void>;
+  failed: (error: unknown) => void;
+}) {
   const t = pluginWords();
   const source = useSignal("");
   const over = useSignal(false);
@@ -69,15 +110,61 @@ function Choose({ take, failed }: { take: (asked: { body: unknown; headers?: Rec
   const look = () => take({ body: { source: source.value.trim() } });
   return (
     <>
-      <button type="button" class={`tools-drop${over.value ? " over" : ""}`} disabled={busy.value} onClick={() => file.current?.click()} onDragOver={(event) => { event.preventDefault(); over.value = true; }} onDragLeave={() => (over.value = false)} onDrop={(event) => { event.preventDefault(); over.value = false; void upload(event.dataTransfer?.files[0]); }}>
-        <Icon sign="download" size={24} /><strong>{busy.value ? t.looking : t.chooseZip}</strong><span class="faint">{t.dropZip}</span>
+      <button
+        type="button"
+        class={`tools-drop${over.value ? " over" : ""}`}
+        disabled={busy.value}
+        onClick={() => file.current?.click()}
+        onDragOver={(event) => {
+          event.preventDefault();
+          over.value = true;
+        }}
+        onDragLeave={() => (over.value = false)}
+        onDrop={(event) => {
+          event.preventDefault();
+          over.value = false;
+          void upload(event.dataTransfer?.files[0]);
+        }}
+      >
+        <Icon sign="download" size={24} />
+        <strong>{busy.value ? t.looking : t.chooseZip}</strong>
+        <span class="faint">{t.dropZip}</span>
       </button>
-      <input ref={file} type="file" accept=".zip,application/zip" hidden aria-label={t.chooseZip} onChange={(event) => { void upload(event.currentTarget.files?.[0]); event.currentTarget.value = ""; }} />
-      <form class="tools-source" onSubmit={(event) => { event.preventDefault(); if (source.value.trim()) look().catch(failed); }}>
-        <div class="grow"><TextField label={t.fromSource} value={source.value} onInput={(text) => (source.value = text)} help={t.sourceHelp} placeholder={t.sourceExample} autocomplete="off" /></div>
-        <Button disabled={!source.value.trim()} onClick={look} onFault={failed}>{t.look}</Button>
+      <input
+        ref={file}
+        type="file"
+        accept=".zip,application/zip"
+        hidden
+        aria-label={t.chooseZip}
+        onChange={(event) => {
+          void upload(event.currentTarget.files?.[0]);
+          event.currentTarget.value = "";
+        }}
+      />
+      <form
+        class="tools-source"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (source.value.trim()) look().catch(failed);
+        }}
+      >
+        <div class="grow">
+          <TextField
+            label={t.fromSource}
+            value={source.value}
+            onInput={(text) => (source.value = text)}
+            help={t.sourceHelp}
+            placeholder={t.sourceExample}
+            autocomplete="off"
+          />
+        </div>
+        <Button disabled={!source.value.trim()} onClick={look} onFault={failed}>
+          {t.look}
+        </Button>
       </form>
-      <p class="quiet">{t.mcpToo} <a href="/settings?tab=mcp&add=1">{t.mcpAdd}</a></p>
+      <p class="quiet">
+        {t.mcpToo} <a href="/settings?tab=mcp&add=1">{t.mcpAdd}</a>
+      </p>
     </>
   );
 }

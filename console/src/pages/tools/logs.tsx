@@ -13,7 +13,13 @@ import { Empty, Fault, Loading } from "../../ui/state";
 import type { Plugin } from "./types";
 import { pluginWords } from "./words-plugin";
 
-interface LogLine { n: number; at: number; stream: "stderr" | "noise" | "note"; call: string; text: string }
+interface LogLine {
+  n: number;
+  at: number;
+  stream: "stderr" | "noise" | "note";
+  call: string;
+  text: string;
+}
 /** As many lines as are kept on the page. */
 const MOST = 5000;
 
@@ -33,7 +39,13 @@ export function Logs({ plugin }: { plugin: Plugin }) {
     const look = async () => {
       try {
         if (!paused.peek() && !document.hidden) {
-          const page = await api<{ data: LogLine[]; next: number; lost: number }>(withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}/logs`, { folder: plugin.folder, after: next.current }), { signal: gone.signal });
+          const page = await api<{ data: LogLine[]; next: number; lost: number }>(
+            withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}/logs`, {
+              folder: plugin.folder,
+              after: next.current,
+            }),
+            { signal: gone.signal },
+          );
           if (page.next < next.current) lines.value = []; // the server has begun anew
           next.current = page.next;
           if (page.lost) lost.value += page.lost;
@@ -48,30 +60,61 @@ export function Logs({ plugin }: { plugin: Plugin }) {
       if (!gone.signal.aborted) timer = window.setTimeout(look, 1000);
     };
     void look();
-    return () => { gone.abort(); clearTimeout(timer); };
-  }, [plugin.name, plugin.folder]);
-  useEffect(() => { if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight; }, [lines.value]);
+    return () => {
+      gone.abort();
+      clearTimeout(timer);
+    };
+  }, [fault, lines, lost, paused, plugin.folder, plugin.name, state]);
+  useEffect(() => {
+    if (atEnd.current && box.current) box.current.scrollTop = box.current.scrollHeight;
+  }, [lines.value]);
   const search = asked("log").toLowerCase();
   const shown = search ? lines.value.filter((line) => line.text.toLowerCase().includes(search)) : lines.value;
   return (
     <div class="stack">
       <div class="tools-log-head">
         <Search label={t.searchLogs} value={asked("log")} onInput={(log) => ask({ log })} />
-        <Chip tone={paused.value ? "warn" : "good"} live={!paused.value}>{paused.value ? t.paused : t.live}</Chip>
-        <span class="faint tabular grow">{t.lines(shown.reduce((sum, line) => sum + line.text.trimEnd().split("\n").length, 0))}</span>
-        <Button sign={paused.value ? "play" : "pause"} onClick={() => (paused.value = !paused.value)}>{paused.value ? t.goOn : t.pause}</Button>
-        <Button sign="download" disabled={!lines.value.length} onClick={() => save(plugin.name, lines.value)}>{t.download}</Button>
+        <Chip tone={paused.value ? "warn" : "good"} live={!paused.value}>
+          {paused.value ? t.paused : t.live}
+        </Chip>
+        <span class="faint tabular grow">
+          {t.lines(shown.reduce((sum, line) => sum + line.text.trimEnd().split("\n").length, 0))}
+        </span>
+        <Button sign={paused.value ? "play" : "pause"} onClick={() => (paused.value = !paused.value)}>
+          {paused.value ? t.goOn : t.pause}
+        </Button>
+        <Button sign="download" disabled={!lines.value.length} onClick={() => save(plugin.name, lines.value)}>
+          {t.download}
+        </Button>
       </div>
       {state.value === "loading" && <Loading rows={4} />}
       {state.value === "fault" && <Fault error={fault.value} />}
       {lost.value > 0 && <p class="faint">{t.lost(lost.value)}</p>}
-      {state.value === "ready" && !lines.value.length && <Empty sign="file" title={t.noLogs}>{t.noLogsText}</Empty>}
+      {state.value === "ready" && !lines.value.length && (
+        <Empty sign="file" title={t.noLogs}>
+          {t.noLogsText}
+        </Empty>
+      )}
       {lines.value.length > 0 && (
-        <div ref={box} class="tools-log" role="log" aria-label={t.log} aria-live="off" tabIndex={0} onScroll={(event) => { const node = event.currentTarget; atEnd.current = node.scrollTop + node.clientHeight > node.scrollHeight - 24; }}>
+        <div
+          ref={box}
+          class="tools-log"
+          role="log"
+          aria-label={t.log}
+          aria-live="off"
+          tabIndex={0}
+          onScroll={(event) => {
+            const node = event.currentTarget;
+            atEnd.current = node.scrollTop + node.clientHeight > node.scrollHeight - 24;
+          }}
+        >
           {shown.map((line) => (
             <div key={line.n} class={line.stream}>
               <time class="tabular">{clockTime(line.at * 1000)}</time>
-              <span><span data-given>{visible(line.text.trimEnd())}</span>{line.stream === "noise" && <b>{t.broke}</b>}</span>
+              <span>
+                <span data-given>{visible(line.text.trimEnd())}</span>
+                {line.stream === "noise" && <b>{t.broke}</b>}
+              </span>
             </div>
           ))}
         </div>
@@ -81,7 +124,9 @@ export function Logs({ plugin }: { plugin: Plugin }) {
 }
 
 function save(name: string, lines: readonly LogLine[]): void {
-  const text = lines.map((line) => `${new Date(line.at * 1000).toISOString()} ${line.stream} ${line.call} ${line.text}`).join("\n");
+  const text = lines
+    .map((line) => `${new Date(line.at * 1000).toISOString()} ${line.stream} ${line.call} ${line.text}`)
+    .join("\n");
   const link = document.createElement("a");
   link.href = URL.createObjectURL(new Blob([`${text}\n`], { type: "text/plain" }));
   link.download = `${name}.log`;

@@ -17,8 +17,17 @@ export function ManifestTab({ plugin, reload }: { plugin: PluginWhole; reload: (
   return (
     <div class="stack">
       <Trust plugin={plugin} reload={reload} />
-      {elsewhere.length > 0 && <section class="stack"><h2>{t.problems}</h2><ProblemList problems={elsewhere} /></section>}
-      {plugin.manifest ? <Lines text={plugin.manifest} problems={all.filter(isInManifest)} /> : <Empty sign="file" title={t.noManifest} />}
+      {elsewhere.length > 0 && (
+        <section class="stack">
+          <h2>{t.problems}</h2>
+          <ProblemList problems={elsewhere} />
+        </section>
+      )}
+      {plugin.manifest ? (
+        <Lines text={plugin.manifest} problems={all.filter(isInManifest)} />
+      ) : (
+        <Empty sign="file" title={t.noManifest} />
+      )}
     </div>
   );
 }
@@ -36,16 +45,29 @@ function Lines({ text, problems }: { text: string; problems: readonly Problem[] 
   const lines = text.replace(/\n$/, "").split("\n");
   return (
     <div class="code tools-lines">
-      <div class="code-head"><span class="faint cut" title={t.manifestFile}>{t.manifestFile}</span><CopyButton text={text} /></div>
+      <div class="code-head">
+        <span class="faint cut" title={t.manifestFile}>
+          {t.manifestFile}
+        </span>
+        <CopyButton text={text} />
+      </div>
       <div class="tools-lines-body" tabIndex={0} role="region" aria-label={t.manifestText}>
         {lines.slice(0, MOST).map((line, n) => {
           const here = problems.filter((one) => one.line === n + 1);
           const tone = here.some((one) => !one.warning) ? "bad" : here.length ? "warn" : "";
           return (
             <div key={n} class={`tools-line ${tone}`}>
-              <span class="tools-no" aria-hidden="true">{n + 1}</span>
-              <span class="tools-line-text" data-given>{visible(line) || " "}</span>
-              {here.map((one, m) => <span key={m} class="tools-line-note"><b>{t.line(one.line, one.column)}</b> <ProblemText problem={one} /></span>)}
+              <span class="tools-no" aria-hidden="true">
+                {n + 1}
+              </span>
+              <span class="tools-line-text" data-given>
+                {visible(line) || " "}
+              </span>
+              {here.map((one, m) => (
+                <span key={m} class="tools-line-note">
+                  <b>{t.line(one.line, one.column)}</b> <ProblemText problem={one} />
+                </span>
+              ))}
             </div>
           );
         })}

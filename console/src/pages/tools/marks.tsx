@@ -5,7 +5,13 @@ import { favour, favourites } from "./catalogue-data";
 import type { ToolStats } from "./types";
 import { pluginStateWord, words } from "./words";
 
-const OWN: Record<string, Tone> = { changed: "warn", broken: "bad", duplicate: "plain", shadowed: "bad", unsupported: "plain" };
+const OWN: Record<string, Tone> = {
+  changed: "warn",
+  broken: "bad",
+  duplicate: "plain",
+  shadowed: "bad",
+  unsupported: "plain",
+};
 
 export function PluginState({ state }: { state: string }) {
   const tone = OWN[state];
@@ -15,7 +21,19 @@ export function PluginState({ state }: { state: string }) {
 export function Star({ name, title }: { name: string; title: string }) {
   const on = favourites.value.has(name);
   const label = words().favour(title);
-  return <button type="button" class="tools-star" aria-pressed={on} aria-label={label} title={label} data-given onClick={() => favour(name)}><Icon sign="star" size={18} /></button>;
+  return (
+    <button
+      type="button"
+      class="tools-star"
+      aria-pressed={on}
+      aria-label={label}
+      title={label}
+      data-given
+      onClick={() => favour(name)}
+    >
+      <Icon sign="star" size={18} />
+    </button>
+  );
 }
 
 export function Today({ stats }: { stats: ToolStats | null }) {
@@ -24,7 +42,10 @@ export function Today({ stats }: { stats: ToolStats | null }) {
   const rate = stats.errors / stats.calls;
   return (
     <span class="faint tabular" title={t.day}>
-      {t.calls(stats.calls)}{stats.errors > 0 && <span class={rate >= 0.2 ? "tools-errors bad" : "tools-errors"}> · {t.errors(percent(rate))}</span>}
+      {t.calls(stats.calls)}
+      {stats.errors > 0 && (
+        <span class={rate >= 0.2 ? "tools-errors bad" : "tools-errors"}> · {t.errors(percent(rate))}</span>
+      )}
     </span>
   );
 }

@@ -16,7 +16,15 @@ export function MediaPart({ media, name }: { media: Media; name: string }) {
       {PICTURE.test(media.mime) && <img src={uri} alt={name} />}
       {media.mime.startsWith("audio/") && <audio controls src={uri} aria-label={name} />}
       {media.mime.startsWith("video/") && <video controls src={uri} aria-label={name} />}
-      <figcaption class="row"><span class="faint grow cut" title={media.mime}>{media.mime} · {bytes(size)}</span><a class="button quiet" href={uri} download={file}><Icon sign="download" size={16} /><span>{tryWords().download}</span></a></figcaption>
+      <figcaption class="row">
+        <span class="faint grow cut" title={media.mime}>
+          {media.mime} · {bytes(size)}
+        </span>
+        <a class="button quiet" href={uri} download={file}>
+          <Icon sign="download" size={16} />
+          <span>{tryWords().download}</span>
+        </a>
+      </figcaption>
     </figure>
   );
 }

@@ -5,11 +5,26 @@ import { ApiError } from "../../lib/api";
 import { toast } from "../../lib/toast";
 import { Icon, type Sign } from "../../ui/icon";
 
-export interface Choice { name: string; sign: Sign; run?: () => unknown; href?: string }
+export interface Choice {
+  name: string;
+  sign: Sign;
+  run?: () => unknown;
+  href?: string;
+}
 
-export function Menu({ label, choices, children }: { label: string; choices: readonly Choice[]; children?: ComponentChildren }) {
+export function Menu({
+  label,
+  choices,
+  children,
+}: {
+  label: string;
+  choices: readonly Choice[];
+  children?: ComponentChildren;
+}) {
   const box = useRef<HTMLDetailsElement>(null);
-  const close = () => { if (box.current) box.current.open = false; };
+  const close = () => {
+    if (box.current) box.current.open = false;
+  };
   // Where there is no room below, it opens upwards.
   const place = () => {
     const list = box.current?.querySelector("ul");
@@ -27,12 +42,43 @@ export function Menu({ label, choices, children }: { label: string; choices: rea
     }
   };
   return (
-    <details ref={box} class="tools-menu" onToggle={place} onKeyDown={(event) => { if (event.key === "Escape" && box.current?.open) { event.stopPropagation(); close(); box.current.querySelector("summary")?.focus(); } }} onFocusOut={(event) => { if (!box.current?.contains(event.relatedTarget as Node | null)) close(); }}>
-      <summary class={children ? "button" : "button icon-only quiet"} aria-label={children ? undefined : label} title={label} data-given={!children || undefined}>{children ?? <Icon sign="more" />}</summary>
+    <details
+      ref={box}
+      class="tools-menu"
+      onToggle={place}
+      onKeyDown={(event) => {
+        if (event.key === "Escape" && box.current?.open) {
+          event.stopPropagation();
+          close();
+          box.current.querySelector("summary")?.focus();
+        }
+      }}
+      onFocusOut={(event) => {
+        if (!box.current?.contains(event.relatedTarget as Node | null)) close();
+      }}
+    >
+      <summary
+        class={children ? "button" : "button icon-only quiet"}
+        aria-label={children ? undefined : label}
+        title={label}
+        data-given={!children || undefined}
+      >
+        {children ?? <Icon sign="more" />}
+      </summary>
       <ul>
         {choices.map((choice) => (
           <li key={choice.name}>
-            {choice.href ? <a href={choice.href} onClick={close}><Icon sign={choice.sign} size={16} />{choice.name}</a> : <button type="button" onMouseDown={(event) => event.preventDefault()} onClick={() => choose(choice)}><Icon sign={choice.sign} size={16} />{choice.name}</button>}
+            {choice.href ? (
+              <a href={choice.href} onClick={close}>
+                <Icon sign={choice.sign} size={16} />
+                {choice.name}
+              </a>
+            ) : (
+              <button type="button" onMouseDown={(event) => event.preventDefault()} onClick={() => void choose(choice)}>
+                <Icon sign={choice.sign} size={16} />
+                {choice.name}
+              </button>
+            )}
           </li>
         ))}
       </ul>

@@ -18,17 +18,46 @@ export function Outcome({ envelope, media }: { envelope: Envelope; media: readon
   const data = envelope.data ?? {};
   const content = typeof data.content === "string" ? data.content : "";
   // The text of a failure says its message again, and then what to do.
-  const advice = envelope.error ? (envelope.text.startsWith(envelope.error.message) ? envelope.text.slice(envelope.error.message.length).trim() : envelope.text) : "";
+  const advice = envelope.error
+    ? envelope.text.startsWith(envelope.error.message)
+      ? envelope.text.slice(envelope.error.message.length).trim()
+      : envelope.text
+    : "";
   const patches = useMemo(() => filesOf(envelope), [envelope]);
   const tasks = Array.isArray(data.tasks) ? data.tasks.flatMap((one) => (isTask(one) ? [one.id] : [])) : [];
-  const shown = new Set(["structured_patch", ...(content ? ["content"] : []), ...(tasks.length ? ["tasks"] : []), ...(patches.length ? ["files"] : [])]);
+  const shown = new Set([
+    "structured_patch",
+    ...(content ? ["content"] : []),
+    ...(tasks.length ? ["tasks"] : []),
+    ...(patches.length ? ["files"] : []),
+  ]);
   const rest = Object.fromEntries(Object.entries(data).filter(([key]) => !shown.has(key)));
   return (
     <div class="stack">
-      {envelope.error && <Notice tone="bad"><strong class="mono" data-given>{envelope.error.code}</strong><p data-given>{visible(envelope.error.message)}</p>{advice && <p class="quiet" data-given>{visible(advice)}</p>}</Notice>}
-      {!envelope.error && envelope.text && <div class="tools-said" data-given>{visible(envelope.text)}</div>}
-      {media.map((one, n) => <MediaPart key={n} media={one} name={one.name || t.mediaOf(n + 1)} />)}
-      {tasks.map((id) => <TaskLine key={id} id={id} />)}
+      {envelope.error && (
+        <Notice tone="bad">
+          <strong class="mono" data-given>
+            {envelope.error.code}
+          </strong>
+          <p data-given>{visible(envelope.error.message)}</p>
+          {advice && (
+            <p class="quiet" data-given>
+              {visible(advice)}
+            </p>
+          )}
+        </Notice>
+      )}
+      {!envelope.error && envelope.text && (
+        <div class="tools-said" data-given>
+          {visible(envelope.text)}
+        </div>
+      )}
+      {media.map((one, n) => (
+        <MediaPart key={n} media={one} name={one.name || t.mediaOf(n + 1)} />
+      ))}
+      {tasks.map((id) => (
+        <TaskLine key={id} id={id} />
+      ))}
       {patches.length > 0 && <Patch files={patches} />}
       {content && <Code text={content} label="content" />}
       {Object.keys(rest).length > 0 && <Json value={rest} label={t.data} />}
@@ -40,19 +69,40 @@ function isTask(value: Value): value is { id: string } {
   return typeof value === "object" && value !== null && !Array.isArray(value) && typeof value.id === "string";
 }
 
-interface Task { id: string; state: string; result?: { message?: string; content?: { image_url?: { url?: string } }[] } | null }
+interface Task {
+  id: string;
+  state: string;
+  result?: { message?: string; content?: { image_url?: { url?: string } }[] } | null;
+}
 
 /** A task that goes on behind: its state lives, and its words come when it has ended. */
 function TaskLine({ id }: { id: string }) {
   const task = useThing<Task>(`/v1/tasks/${encodeURIComponent(id)}`, ["task."], (data) => data.id === id);
   const result = task.value?.result;
   const message = result?.message;
-  const media = (Array.isArray(result?.content) ? result.content : []).flatMap((part) => fromUri(part.image_url?.url ?? ""));
+  const media = (Array.isArray(result?.content) ? result.content : []).flatMap((part) =>
+    fromUri(part.image_url?.url ?? ""),
+  );
   return (
     <div class="tools-task">
-      <div class="row"><Icon sign="tasks" size={16} /><a href={`/tasks?task=${encodeURIComponent(id)}`}>{tryWords().task} <span class="mono" data-given>{id.slice(0, 13)}…</span></a>{task.value && <StateChip state={task.value.state} />}</div>
-      {message && <p class="quiet" data-given>{visible(message)}</p>}
-      {media.map((one, n) => <MediaPart key={n} media={one} name={tryWords().mediaOf(n + 1)} />)}
+      <div class="row">
+        <Icon sign="tasks" size={16} />
+        <a href={`/tasks?task=${encodeURIComponent(id)}`}>
+          {tryWords().task}{" "}
+          <span class="mono" data-given>
+            {id.slice(0, 13)}…
+          </span>
+        </a>
+        {task.value && <StateChip state={task.value.state} />}
+      </div>
+      {message && (
+        <p class="quiet" data-given>
+          {visible(message)}
+        </p>
+      )}
+      {media.map((one, n) => (
+        <MediaPart key={n} media={one} name={tryWords().mediaOf(n + 1)} />
+      ))}
     </div>
   );
 }

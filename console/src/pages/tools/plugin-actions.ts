@@ -25,14 +25,24 @@ export function actionsOf(plugin: Plugin, logs: string, after: () => void): Choi
     toast(said);
     after();
   };
-  const choices: Choice[] = plugin.state === "disabled"
-    ? [{ name: t.enable, sign: "power", run: () => tell("/enable", t.enabled(name)) }]
-    : [{ name: t.disable, sign: "power", run: () => tell("/disable", t.disabled(name)) }];
+  const choices: Choice[] =
+    plugin.state === "disabled"
+      ? [{ name: t.enable, sign: "power", run: () => tell("/enable", t.enabled(name)) }]
+      : [{ name: t.disable, sign: "power", run: () => tell("/disable", t.disabled(name)) }];
   return [
     ...choices,
     { name: t.reload, sign: "retry", run: () => tell("/reload", t.reloaded(name)) },
-    { name: t.copyFolder, sign: "folder", run: async () => { await navigator.clipboard.writeText(plugin.folder); toast(t.folderCopied); } },
+    {
+      name: t.copyFolder,
+      sign: "folder",
+      run: async () => {
+        await navigator.clipboard.writeText(plugin.folder);
+        toast(t.folderCopied);
+      },
+    },
     { name: t.logs, sign: "file", href: logs },
-    ...(plugin.origin === "home" ? [{ name: pluginWords().removeIt, sign: "trash" as const, run: () => (removing.value = { plugin, after }) }] : []),
+    ...(plugin.origin === "home"
+      ? [{ name: pluginWords().removeIt, sign: "trash" as const, run: () => (removing.value = { plugin, after }) }]
+      : []),
   ];
 }

@@ -6,7 +6,18 @@ import type { Problem } from "./types";
 import { pluginWords } from "./words-plugin";
 
 export function ProblemList({ problems }: { problems: readonly Problem[] }) {
-  return <ul class="tools-problems">{problems.map((one, n) => <li key={n} class={one.warning ? "warn" : "bad"}><Icon sign={one.warning ? "warning" : "error"} size={17} /><div><ProblemText problem={one} withPlace /></div></li>)}</ul>;
+  return (
+    <ul class="tools-problems">
+      {problems.map((one, n) => (
+        <li key={n} class={one.warning ? "warn" : "bad"}>
+          <Icon sign={one.warning ? "warning" : "error"} size={17} />
+          <div>
+            <ProblemText problem={one} withPlace />
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 export function ProblemText({ problem, withPlace = false }: { problem: Problem; withPlace?: boolean }) {
@@ -14,9 +25,18 @@ export function ProblemText({ problem, withPlace = false }: { problem: Problem; 
   const place = problem.line ? `${problem.file || t.manifestFile}:${problem.line}:${problem.column}` : problem.file;
   return (
     <>
-      {withPlace && place && <span class="mono faint" data-given>{visible(place)} </span>}
+      {withPlace && place && (
+        <span class="mono faint" data-given>
+          {visible(place)}{" "}
+        </span>
+      )}
       <Told text={problem.message} />
-      {problem.fix && <span class="quiet"> {t.fix} <Told text={problem.fix} /></span>}
+      {problem.fix && (
+        <span class="quiet">
+          {" "}
+          {t.fix} <Told text={problem.fix} />
+        </span>
+      )}
     </>
   );
 }

@@ -24,7 +24,18 @@ export function Remove() {
     else asked.after();
   };
   return (
-    <Dialog title={t.removeTitle(name)} onClose={close} footer={<><Button onClick={close}>{t.cancel}</Button><Button kind="danger" sign="trash" onClick={remove}>{t.removeIt}</Button></>}>
+    <Dialog
+      title={t.removeTitle(name)}
+      onClose={close}
+      footer={
+        <>
+          <Button onClick={close}>{t.cancel}</Button>
+          <Button kind="danger" sign="trash" onClick={remove}>
+            {t.removeIt}
+          </Button>
+        </>
+      }
+    >
       <p>{t.removeText}</p>
       <Handle text={asked.plugin.folder} />
     </Dialog>

@@ -21,15 +21,33 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
   const t = tryWords();
   const tab = useSignal<Tab>("result");
   const envelope = run?.envelope ?? null;
-  const tabs: { id: Tab; name: string }[] = [{ id: "result", name: t.result }, { id: "raw", name: t.raw }];
+  const tabs: { id: Tab; name: string }[] = [
+    { id: "result", name: t.result },
+    { id: "raw", name: t.raw },
+  ];
   if (tool.plugin) tabs.push({ id: "process", name: t.process });
   const open = tabs.some((one) => one.id === tab.value) ? tab.value : "result";
   const isStopped = run?.state === "fault" && run.error?.code === "stopped";
   return (
     <section class="card tools-result" aria-label={t.resultOf} aria-live="polite" aria-busy={run?.state === "running"}>
-      {!run && <Empty sign="play" title={t.nothingYet}>{t.nothingYetText}</Empty>}
-      {run?.state === "running" && <div class="tools-busy"><span class="chip info live"><i aria-hidden="true" /><Stopwatch from={run.began} /></span></div>}
-      {isStopped && <div><StateChip state="cancelled" /></div>}
+      {!run && (
+        <Empty sign="play" title={t.nothingYet}>
+          {t.nothingYetText}
+        </Empty>
+      )}
+      {run?.state === "running" && (
+        <div class="tools-busy">
+          <span class="chip info live">
+            <i aria-hidden="true" />
+            <Stopwatch from={run.began} />
+          </span>
+        </div>
+      )}
+      {isStopped && (
+        <div>
+          <StateChip state="cancelled" />
+        </div>
+      )}
       {run?.state === "fault" && !isStopped && <Fault title={t.failed} error={run.error} />}
       {run && envelope && (
         <>
@@ -37,14 +55,25 @@ export function Result({ tool, run, takesTests }: { tool: Tool; run: Run | null;
             <StateChip state={isCancelled(envelope) ? "cancelled" : envelope.status} />
             <span class="quiet tabular">{t.took(duration((run.ended - run.began) / 1000))}</span>
             <span class="grow" />
-            {run.id && <a class="faint mono tools-call" href={`/activity?call=${run.id}`} title={t.openActivity} data-given>{run.id.slice(0, 13)}…</a>}
+            {run.id && (
+              <a class="faint mono tools-call" href={`/activity?call=${run.id}`} title={t.openActivity} data-given>
+                {run.id.slice(0, 13)}…
+              </a>
+            )}
             {run.id && <CopyButton text={run.id} />}
           </div>
           <Tabs label={t.resultOf} tabs={tabs} open={open} onOpen={(id) => (tab.value = id)} />
           {open === "result" && <Outcome envelope={envelope} media={run.media} />}
-          {open === "raw" && <><KeyChecks envelope={envelope} /><Json value={envelope} label={t.raw} /></>}
+          {open === "raw" && (
+            <>
+              <KeyChecks envelope={envelope} />
+              <Json value={envelope} label={t.raw} />
+            </>
+          )}
           {open === "process" && <ProcessView id={run.id} />}
-          {takesTests && tool.plugin && run.id && !isCancelled(envelope) && <SaveTest key={run.id} plugin={tool.plugin} call={run.id} envelope={envelope} />}
+          {takesTests && tool.plugin && run.id && !isCancelled(envelope) && (
+            <SaveTest key={run.id} plugin={tool.plugin} call={run.id} envelope={envelope} />
+          )}
         </>
       )}
     </section>
@@ -62,9 +91,25 @@ function KeyChecks({ envelope }: { envelope: Envelope }) {
   const extra = Object.keys(envelope).filter((key) => key !== "error" && !(KEYS as readonly string[]).includes(key));
   return (
     <div class="row" role="list" aria-label={t.keys}>
-      {KEYS.map((key) => <span key={key} role="listitem" data-given><Chip tone={has(key) ? "good" : "bad"} title={has(key) ? t.has(key) : t.lacks(key)}>{key} {has(key) ? "✓" : "✗"}</Chip></span>)}
-      {envelope.status === "error" && <span role="listitem" data-given><Chip tone={envelope.error ? "good" : "bad"} title={envelope.error ? t.has("error") : t.lacks("error")}>error {envelope.error ? "✓" : "✗"}</Chip></span>}
-      {extra.map((key) => <span key={key} role="listitem" data-given><Chip tone="warn">{key} ?</Chip></span>)}
+      {KEYS.map((key) => (
+        <span key={key} role="listitem" data-given>
+          <Chip tone={has(key) ? "good" : "bad"} title={has(key) ? t.has(key) : t.lacks(key)}>
+            {key} {has(key) ? "✓" : "✗"}
+          </Chip>
+        </span>
+      ))}
+      {envelope.status === "error" && (
+        <span role="listitem" data-given>
+          <Chip tone={envelope.error ? "good" : "bad"} title={envelope.error ? t.has("error") : t.lacks("error")}>
+            error {envelope.error ? "✓" : "✗"}
+          </Chip>
+        </span>
+      )}
+      {extra.map((key) => (
+        <span key={key} role="listitem" data-given>
+          <Chip tone="warn">{key} ?</Chip>
+        </span>
+      ))}
     </div>
   );
 }

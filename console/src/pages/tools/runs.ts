@@ -1,18 +1,38 @@
 /** The runs of each tool in this window. They go on, and their results stay, while a person looks at another tool. */
 import { signal } from "@preact/signals";
 import { api, ApiError, may, request } from "../../lib/api";
+import { decodePart } from "../../lib/uri";
 import type { Values } from "../../ui/schema-form";
 import type { Call, Envelope } from "./types";
 
 /** An image, sound, film or file that came beside the envelope. */
-export interface Media { mime: string; data: string; name: string }
+export interface Media {
+  mime: string;
+  data: string;
+  name: string;
+}
 export interface Run {
-  id: string; state: "running" | "ended" | "fault"; began: number; ended: number; stopping: boolean;
-  envelope: Envelope | null; media: Media[]; error: ApiError | null; stop: () => Promise<void>;
+  id: string;
+  state: "running" | "ended" | "fault";
+  began: number;
+  ended: number;
+  stopping: boolean;
+  envelope: Envelope | null;
+  media: Media[];
+  error: ApiError | null;
+  stop: () => Promise<void>;
 }
 
-interface Part { type: string; data?: string; mimeType?: string; resource?: { uri?: string; mimeType?: string; blob?: string } }
-interface Answer { content: Part[]; structuredContent: Envelope }
+interface Part {
+  type: string;
+  data?: string;
+  mimeType?: string;
+  resource?: { uri?: string; mimeType?: string; blob?: string };
+}
+interface Answer {
+  content: Part[];
+  structuredContent: Envelope;
+}
 
 const FOLLOW_MS = 1000;
 export const runs = signal<Readonly<Record<string, Run>>>({});
@@ -34,18 +54,46 @@ export async function start(tool: string, input: Values, retryOf: string): Promi
   const gone = new AbortController();
   const stop = async () => {
     change(tool, run, { stopping: true });
-    const told = id ? await api(`/v1/calls/${id}/cancel`, { method: "POST", body: {} }).then(() => true, () => false) : false;
+    const told = id
+      ? await api(`/v1/calls/${id}/cancel`, { method: "POST", body: {} }).then(
+          () => true,
+          () => false,
+        )
+      : false;
     if (!told) gone.abort();
   };
-  const run: Run = { id, state: "running", began: Date.now() + Math.random(), ended: 0, stopping: false, envelope: null, media: [], error: null, stop };
+  const run: Run = {
+    id,
+    state: "running",
+    began: Date.now() + Math.random(),
+    ended: 0,
+    stopping: false,
+    envelope: null,
+    media: [],
+    error: null,
+    stop,
+  };
   put(tool, run);
   try {
     // The dialect of MCP has the envelope, and beside it what an envelope cannot hold: pictures and sounds.
-    const response = await request(`/v1/tools/${encodeURIComponent(tool)}`, { body: input, query: { dialect: "mcp", call_id: id, retry_of: retryOf }, signal: gone.signal });
+    const response = await request(`/v1/tools/${encodeURIComponent(tool)}`, {
+      body: input,
+      query: { dialect: "mcp", call_id: id, retry_of: retryOf },
+      signal: gone.signal,
+    });
     const answer = (await response.json()) as Answer;
-    change(tool, run, { state: "ended", ended: Date.now(), id: response.headers.get("X-Call-Id") ?? id, envelope: answer.structuredContent, media: mediaOf(answer.content) });
+    change(tool, run, {
+      state: "ended",
+      ended: Date.now(),
+      id: response.headers.get("X-Call-Id") ?? id,
+      envelope: answer.structuredContent,
+      media: mediaOf(answer.content),
+    });
   } catch (error) {
-    const told = error instanceof ApiError ? error : new ApiError(gone.signal.aborted ? "" : String(error), 0, gone.signal.aborted ? "stopped" : "", "");
+    const told =
+      error instanceof ApiError
+        ? error
+        : new ApiError(gone.signal.aborted ? "" : String(error), 0, gone.signal.aborted ? "stopped" : "", "");
     change(tool, run, { state: "fault", ended: Date.now(), error: told });
   }
 }
@@ -56,7 +104,17 @@ export function recall(tool: string, call: Call): void {
     change(tool, run, { stopping: true });
     await api(`/v1/calls/${encodeURIComponent(call.id)}/cancel`, { method: "POST", body: {} });
   };
-  const run: Run = { id: call.id, state: call.ended ? "ended" : "running", began: call.started * 1000, ended: (call.ended ?? 0) * 1000, stopping: false, envelope: call.envelope ?? null, media: [], error: null, stop };
+  const run: Run = {
+    id: call.id,
+    state: call.ended ? "ended" : "running",
+    began: call.started * 1000,
+    ended: (call.ended ?? 0) * 1000,
+    stopping: false,
+    envelope: call.envelope ?? null,
+    media: [],
+    error: null,
+    stop,
+  };
   put(tool, run);
   if (!call.ended) setTimeout(() => void follow(tool, run), FOLLOW_MS);
 }
@@ -78,7 +136,7 @@ function mediaOf(parts: readonly Part[]): Media[] {
   return parts.flatMap((part): Media[] => {
     if (part.data && part.mimeType) return [{ mime: part.mimeType, data: part.data, name: "" }];
     const { blob, mimeType, uri = "" } = part.resource ?? {};
-    return blob && mimeType ? [{ mime: mimeType, data: blob, name: decodeURIComponent(uri.split("/").pop() ?? "") }] : [];
+    return blob && mimeType ? [{ mime: mimeType, data: blob, name: decodePart(uri.split("/").pop() ?? "") }] : [];
   });
 }
 

@@ -19,13 +19,30 @@ export function SaveTest({ plugin, call, envelope }: { plugin: string; call: str
   const open = useSignal(false);
   return (
     <div>
-      <Button sign="check" onClick={() => { open.value = true; }}>{t.saveTest}</Button>
+      <Button
+        sign="check"
+        onClick={() => {
+          open.value = true;
+        }}
+      >
+        {t.saveTest}
+      </Button>
       {open.value && <Saving plugin={plugin} call={call} envelope={envelope} onClose={() => (open.value = false)} />}
     </div>
   );
 }
 
-function Saving({ plugin, call, envelope, onClose }: { plugin: string; call: string; envelope: Envelope; onClose: () => void }) {
+function Saving({
+  plugin,
+  call,
+  envelope,
+  onClose,
+}: {
+  plugin: string;
+  call: string;
+  envelope: Envelope;
+  onClose: () => void;
+}) {
   const t = tryWords();
   const isTask = Array.isArray(envelope.data?.tasks);
   const first = firstLine(envelope);
@@ -34,20 +51,52 @@ function Saving({ plugin, call, envelope, onClose }: { plugin: string; call: str
   const fault = useSignal<Error | null>(null);
   const save = async () => {
     fault.value = null;
-    const saved = await api<{ name: string }>(`/v1/plugins/${encodeURIComponent(plugin)}/cases`, { body: { call, name: name.value.trim(), text_contains: said.value } });
+    const saved = await api<{ name: string }>(`/v1/plugins/${encodeURIComponent(plugin)}/cases`, {
+      body: { call, name: name.value.trim(), text_contains: said.value },
+    });
     toast(t.testSaved(visible(saved.name)));
     onClose();
   };
   return (
-    <Dialog title={t.saveTest} onClose={onClose} footer={<>{fault.value && <CopyButton short={false} label={t.testCase} text={() => asCase(envelope)} />}<span class="grow" /><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" disabled={!name.value.trim() || name.value.length > MOST_NAME} onFault={(error) => (fault.value = error as Error)} onClick={save}>{t.save}</Button></>}>
+    <Dialog
+      title={t.saveTest}
+      onClose={onClose}
+      footer={
+        <>
+          {fault.value && <CopyButton short={false} label={t.testCase} text={() => asCase(envelope)} />}
+          <span class="grow" />
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button
+            kind="primary"
+            disabled={!name.value.trim() || name.value.length > MOST_NAME}
+            onFault={(error) => (fault.value = error as Error)}
+            onClick={save}
+          >
+            {t.save}
+          </Button>
+        </>
+      }
+    >
       <p class="quiet">{t.saveTestText}</p>
       <TextField label={t.testName} required value={name.value} onInput={(value) => (name.value = value)} />
-      {isTask
-        ? <p class="quiet">{t.testTask}</p>
-        : <>
-            <div class="row"><span class="quiet">{t.testEnds}</span><StateChip state={envelope.status} /></div>
-            <TextArea label={t.testWords} help={t.testWordsHelp} rows={2} mono value={said.value} onInput={(value) => (said.value = value)} />
-          </>}
+      {isTask ? (
+        <p class="quiet">{t.testTask}</p>
+      ) : (
+        <>
+          <div class="row">
+            <span class="quiet">{t.testEnds}</span>
+            <StateChip state={envelope.status} />
+          </div>
+          <TextArea
+            label={t.testWords}
+            help={t.testWordsHelp}
+            rows={2}
+            mono
+            value={said.value}
+            onInput={(value) => (said.value = value)}
+          />
+        </>
+      )}
       {fault.value && <Fault title={t.testNotSaved} error={fault.value} />}
     </Dialog>
   );

@@ -9,31 +9,98 @@ import { pluginWords } from "./words-plugin";
 
 const TONES: Record<Setting["source"], Tone> = { plugin: "info", host: "info", default: "plain", missing: "bad" };
 
-export function SettingRow({ setting, change, problem, onChange }: { setting: Setting; change: string | null | undefined; problem: string; onChange: (value: string | null | undefined) => void }) {
+export function SettingRow({
+  setting,
+  change,
+  problem,
+  onChange,
+}: {
+  setting: Setting;
+  change: string | null | undefined;
+  problem: string;
+  onChange: (value: string | null | undefined) => void;
+}) {
   const t = pluginWords();
   const source = { plugin: t.fromPlugin, host: t.fromHost, default: t.fromDefault, missing: t.missing }[setting.source];
   const help = setting.description ? visible(setting.description) : undefined;
   return (
     <div class="tools-setting">
-      {/^bool/.test(setting.type) ? <Truth setting={setting} change={change} help={help} onChange={onChange} /> : (
-        <Field label={<span data-given>{visible(setting.key)}</span>} help={help && <span data-given>{help}</span>} problem={problem} required={setting.required}>
-          {(ids) => <input {...ids} type={(setting.secret ? "password" : "text") as "text"} autocomplete={setting.secret ? "new-password" : "off"} spellcheck={false} inputMode={/^(number|integer|float|int)$/.test(setting.type) ? "decimal" : undefined} placeholder={placeholder(setting, change)} value={change ?? (change === null || setting.secret ? "" : (setting.value ?? ""))} onInput={(event) => { const typed = event.currentTarget.value; onChange(typed === (setting.secret ? "" : (setting.value ?? "")) ? undefined : typed); }} />}
+      {/^bool/.test(setting.type) ? (
+        <Truth setting={setting} change={change} help={help} onChange={onChange} />
+      ) : (
+        <Field
+          label={<span data-given>{visible(setting.key)}</span>}
+          help={help && <span data-given>{help}</span>}
+          problem={problem}
+          required={setting.required}
+        >
+          {(ids) => (
+            <input
+              {...ids}
+              {...(setting.secret
+                ? ({ type: "password", autocomplete: "new-password" } as const)
+                : ({ type: "text", autocomplete: "off" } as const))}
+              spellcheck={false}
+              inputMode={/^(number|integer|float|int)$/.test(setting.type) ? "decimal" : undefined}
+              placeholder={placeholder(setting, change)}
+              value={change ?? (change === null || setting.secret ? "" : (setting.value ?? ""))}
+              onInput={(event) => {
+                const typed = event.currentTarget.value;
+                onChange(typed === (setting.secret ? "" : (setting.value ?? "")) ? undefined : typed);
+              }}
+            />
+          )}
         </Field>
       )}
       <div class="tools-setting-foot">
-        {(setting.source !== "missing" || setting.required) && <Chip tone={TONES[setting.source]} title={t.source}>{source}</Chip>}
-        <span class="faint mono" data-given>{setting.type}</span>
+        {(setting.source !== "missing" || setting.required) && (
+          <Chip tone={TONES[setting.source]} title={t.source}>
+            {source}
+          </Chip>
+        )}
+        <span class="faint mono" data-given>
+          {setting.type}
+        </span>
         {change === null && <span class="faint">{t.removed}</span>}
-        {change !== undefined ? <Button kind="quiet" onClick={() => onChange(undefined)}>{t.undo}</Button> : setting.source === "plugin" && <Button kind="quiet" onClick={() => onChange(null)}>{t.remove}</Button>}
+        {change !== undefined ? (
+          <Button kind="quiet" onClick={() => onChange(undefined)}>
+            {t.undo}
+          </Button>
+        ) : (
+          setting.source === "plugin" && (
+            <Button kind="quiet" onClick={() => onChange(null)}>
+              {t.remove}
+            </Button>
+          )
+        )}
       </div>
     </div>
   );
 }
 
-function Truth({ setting, change, help, onChange }: { setting: Setting; change: string | null | undefined; help: string | undefined; onChange: (value: string | undefined) => void }) {
+function Truth({
+  setting,
+  change,
+  help,
+  onChange,
+}: {
+  setting: Setting;
+  change: string | null | undefined;
+  help: string | undefined;
+  onChange: (value: string | undefined) => void;
+}) {
   const was = /^(true|1|yes|on)$/i.test(setting.value ?? "");
   const on = change === undefined || change === null ? was : change === "true";
-  return <div class="field"><Switch label={<span data-given>{visible(setting.key)}</span>} on={on} onSwitch={(next) => onChange(next === was && setting.set ? undefined : String(next))} help={help} /></div>;
+  return (
+    <div class="field">
+      <Switch
+        label={<span data-given>{visible(setting.key)}</span>}
+        on={on}
+        onSwitch={(next) => onChange(next === was && setting.set ? undefined : String(next))}
+        help={help}
+      />
+    </div>
+  );
 }
 
 function placeholder(setting: Setting, change: string | null | undefined): string {

@@ -2,7 +2,11 @@
 import { language } from "../../lib/language";
 import type { Help } from "../../ui/schema-form";
 
-export interface Named { name: string; display_name: string; translations: Readonly<Record<string, { display_name: string; description: string; parameters: Help }>> }
+export interface Named {
+  name: string;
+  display_name: string;
+  translations: Readonly<Record<string, { display_name: string; description: string; parameters: Help }>>;
+}
 
 /** Its display name in the language of the reader; in English the name that models use, when all else is Chinese. */
 export function titleOf(one: Named): string {

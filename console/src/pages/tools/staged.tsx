@@ -7,17 +7,40 @@ import { ReviewFacts } from "./trust";
 import type { Problem, Review } from "./types";
 import { pluginWords } from "./words-plugin";
 
-export interface Staged extends Named { staged: string; source: string; files: { path: string; size: number }[]; size: number; review: Review | null; problems: Problem[]; left_out: string[] }
+export interface Staged extends Named {
+  staged: string;
+  source: string;
+  files: { path: string; size: number }[];
+  size: number;
+  review: Review | null;
+  problems: Problem[];
+  left_out: string[];
+}
 
 export function StagedView({ staged }: { staged: Staged }) {
   const t = pluginWords();
   return (
     <>
-      <div data-given><h3>{visible(titleOf(staged))}</h3><p class="faint mono">{visible(staged.source)}</p></div>
+      <div data-given>
+        <h3>{visible(titleOf(staged))}</h3>
+        <p class="faint mono">{visible(staged.source)}</p>
+      </div>
       {staged.problems.length > 0 && <ProblemList problems={staged.problems} />}
       {staged.review && <ReviewFacts review={staged.review} />}
       {staged.left_out.length > 0 && <p class="quiet">{t.leftOut(visible(staged.left_out.join(", ")))}</p>}
-      <div><h4>{t.filesCount(staged.files.length, bytes(staged.size))}</h4><ul class="tools-files" tabIndex={0} aria-label={t.files}>{staged.files.map((one) => <li key={one.path}><span class="mono grow" data-given>{visible(one.path)}</span><span class="faint tabular">{bytes(one.size)}</span></li>)}</ul></div>
+      <div>
+        <h4>{t.filesCount(staged.files.length, bytes(staged.size))}</h4>
+        <ul class="tools-files" tabIndex={0} aria-label={t.files}>
+          {staged.files.map((one) => (
+            <li key={one.path}>
+              <span class="mono grow" data-given>
+                {visible(one.path)}
+              </span>
+              <span class="faint tabular">{bytes(one.size)}</span>
+            </li>
+          ))}
+        </ul>
+      </div>
     </>
   );
 }

@@ -9,6 +9,10 @@ export function Stopwatch({ from }: { from: number }) {
   useEffect(() => {
     const timer = setInterval(() => (now.value = Date.now()), 100);
     return () => clearInterval(timer);
-  }, []);
-  return <span class="tabular" role="timer" aria-live="off">{tryWords().running(duration((now.value - from) / 1000))}</span>;
+  }, [now]);
+  return (
+    <span class="tabular" role="timer" aria-live="off">
+      {tryWords().running(duration((now.value - from) / 1000))}
+    </span>
+  );
 }

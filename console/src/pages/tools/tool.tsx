@@ -32,19 +32,35 @@ export function ToolPage({ name }: { name: string }) {
   const plugins = useThing<{ data: Plugin[] }>(may("admin") ? "/v1/plugins" : null, ["plugin."]);
   const folder = asked("folder");
   const found = tools.value?.data.find((one) => one.name === name) ?? null;
-  const named = plugins.value?.data.filter((one) => (folder ? one.folder === folder : one.name === (found ? found.plugin : name))) ?? [];
+  const named =
+    plugins.value?.data.filter((one) =>
+      folder ? one.folder === folder : one.name === (found ? found.plugin : name),
+    ) ?? [];
   const plugin = named.find((one) => one.tools.length) ?? named[0] ?? null;
   // A folder may name a plugin that wants the name of another, and then the tool is not its own.
   const tool = !folder || plugin?.tools.includes(name) ? found : null;
-  const reload = () => { tools.reload(); plugins.reload(); };
-  const isLoading = (tools.state === "loading" && !tools.value) || (may("admin") && plugins.state === "loading" && !plugins.value);
+  const reload = () => {
+    tools.reload();
+    plugins.reload();
+  };
+  const isLoading =
+    (tools.state === "loading" && !tools.value) || (may("admin") && plugins.state === "loading" && !plugins.value);
   return (
     <div class="page">
-      <a class="tools-back" href="/tools"><Icon sign="left" size={16} />{t.back}</a>
+      <a class="tools-back" href="/tools">
+        <Icon sign="left" size={16} />
+        {t.back}
+      </a>
       {tools.state === "fault" && !tools.value && <Fault error={tools.error} retry={tools.reload} />}
       {isLoading && <Loading rows={5} />}
-      {!isLoading && (tool || plugin) && <Opened key={plugin?.folder ?? name} tool={tool} plugin={plugin} reload={reload} />}
-      {!isLoading && tools.value && !tool && !plugin && <Empty sign="tools" title={t.noTool} action={<Button onClick={() => go("/tools")}>{t.back}</Button>}>{t.noToolText}</Empty>}
+      {!isLoading && (tool || plugin) && (
+        <Opened key={plugin?.folder ?? name} tool={tool} plugin={plugin} reload={reload} />
+      )}
+      {!isLoading && tools.value && !tool && !plugin && (
+        <Empty sign="tools" title={t.noTool} action={<Button onClick={() => go("/tools")}>{t.back}</Button>}>
+          {t.noToolText}
+        </Empty>
+      )}
     </div>
   );
 }
@@ -52,13 +68,26 @@ export function ToolPage({ name }: { name: string }) {
 function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | null; reload: () => void }) {
   const t = words();
   const lang = language.value === "zh" ? "zh" : "en";
-  const whole = useThing<PluginWhole>(plugin ? withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}`, { folder: plugin.folder, lang }) : null, ["plugin."]);
-  const all = () => { reload(); whole.reload(); };
+  const whole = useThing<PluginWhole>(
+    plugin ? withQuery(`/v1/plugins/${encodeURIComponent(plugin.name)}`, { folder: plugin.folder, lang }) : null,
+    ["plugin."],
+  );
+  const all = () => {
+    reload();
+    whole.reload();
+  };
   const name = tool?.name ?? plugin!.name;
   const title = visible(titleOf((tool ?? plugin)!));
   const tabs: { id: Tab; name: string }[] = [];
   if (tool) tabs.push({ id: "try", name: t.try }, { id: "description", name: t.description });
-  if (plugin) tabs.push(...(tool ? [] : [{ id: "description" as const, name: t.description }]), { id: "manifest", name: t.manifest }, { id: "config", name: t.config }, { id: "logs", name: t.logs }, { id: "docs", name: t.docs });
+  if (plugin)
+    tabs.push(
+      ...(tool ? [] : [{ id: "description" as const, name: t.description }]),
+      { id: "manifest", name: t.manifest },
+      { id: "config", name: t.config },
+      { id: "logs", name: t.logs },
+      { id: "docs", name: t.docs },
+    );
   const wanted = asked("tab") as Tab;
   const open = tabs.some((one) => one.id === wanted) ? wanted : tool ? "try" : "manifest";
   const state = plugin?.state ?? "ready";
@@ -66,9 +95,16 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
     <>
       <div class="tools-head">
         <div class="grow">
-          <div class="row"><h1 data-given>{title}</h1><PluginState state={state} /></div>
+          <div class="row">
+            <h1 data-given>{title}</h1>
+            <PluginState state={state} />
+          </div>
           <p class="tools-facts faint">
-            {title !== name && <span class="mono" data-given>{visible(name)}</span>}
+            {title !== name && (
+              <span class="mono" data-given>
+                {visible(name)}
+              </span>
+            )}
             <span>{kindWord(tool?.kind ?? plugin!.kind)}</span>
             {tool && <span>{riskWord(tool.risk)}</span>}
             {(tool?.version || plugin?.version) && <span>{t.version(visible(tool?.version || plugin!.version))}</span>}
@@ -76,15 +112,49 @@ function Opened({ tool, plugin, reload }: { tool: Tool | null; plugin: Plugin | 
           </p>
         </div>
         <Star name={name} title={title} />
-        {plugin && <Menu label={t.more(title)} choices={actionsOf(plugin, addressOf({ name, tool, plugin }, "logs"), all)} />}
+        {plugin && (
+          <Menu label={t.more(title)} choices={actionsOf(plugin, addressOf({ name, tool, plugin }, "logs"), all)} />
+        )}
       </div>
-      {plugin && (ATTENTION.has(state) || state === "unsupported" || state === "duplicate") && open !== "manifest" && <Notice tone="warn" action={state === "missing_config" && open !== "config" ? <a class="button" href={addressOf({ name, tool, plugin }, "config")}>{t.configure}</a> : undefined}><p>{todo(state)}</p>{state !== "needs_review" && state !== "changed" && <p class="faint"><Told text={plugin.reason} /></p>}</Notice>}
-      {plugin && plugin.hides.length > 0 && <Notice><p>{t.runsInstead}</p>{plugin.hides.map((one) => <Handle key={one} text={one} />)}</Notice>}
+      {plugin && (ATTENTION.has(state) || state === "unsupported" || state === "duplicate") && open !== "manifest" && (
+        <Notice
+          tone="warn"
+          action={
+            state === "missing_config" && open !== "config" ? (
+              <a class="button" href={addressOf({ name, tool, plugin }, "config")}>
+                {t.configure}
+              </a>
+            ) : undefined
+          }
+        >
+          <p>{todo(state)}</p>
+          {state !== "needs_review" && state !== "changed" && (
+            <p class="faint">
+              <Told text={plugin.reason} />
+            </p>
+          )}
+        </Notice>
+      )}
+      {plugin && plugin.hides.length > 0 && (
+        <Notice>
+          <p>{t.runsInstead}</p>
+          {plugin.hides.map((one) => (
+            <Handle key={one} text={one} />
+          ))}
+        </Notice>
+      )}
       <Tabs label={t.tabs} tabs={tabs} open={open} onOpen={(id) => ask({ tab: id === "try" ? "" : id }, false)} />
       {open === "try" && tool && <TryIt tool={tool} takesTests={whole.value?.takes_tests ?? false} />}
-      {open === "description" && (plugin ? <Whole thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} /> : <Description tool={tool} plugin={null} />)}
+      {open === "description" &&
+        (plugin ? (
+          <Whole thing={whole} draw={(all) => <Description tool={tool} plugin={all} />} />
+        ) : (
+          <Description tool={tool} plugin={null} />
+        ))}
       {open === "manifest" && <Whole thing={whole} draw={(one) => <ManifestTab plugin={one} reload={all} />} />}
-      {open === "config" && <Whole thing={whole} draw={(one) => <ConfigTab plugin={one} put={whole.put} reload={reload} />} />}
+      {open === "config" && (
+        <Whole thing={whole} draw={(one) => <ConfigTab plugin={one} put={whole.put} reload={reload} />} />
+      )}
       {open === "logs" && plugin && <Logs plugin={plugin} />}
       {open === "docs" && <Whole thing={whole} draw={(one) => <Docs plugin={one} />} />}
     </>

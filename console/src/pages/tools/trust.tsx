@@ -21,14 +21,32 @@ export function Trust({ plugin, reload }: { plugin: PluginWhole; reload: () => v
   const review = plugin.review;
   const must = plugin.state === "needs_review" || plugin.state === "changed";
   if (!review) return plugin.state === "broken" ? <Notice tone="warn">{t.noReview}</Notice> : null;
-  const button = <Button kind="primary" sign="approvals" onClick={() => (asking.value = true)}>{t.review}</Button>;
+  const button = (
+    <Button kind="primary" sign="approvals" onClick={() => (asking.value = true)}>
+      {t.review}
+    </Button>
+  );
   return (
     <section class="card stack" aria-label={t.trust}>
       <h2>{t.trust}</h2>
-      {must ? <Notice tone="warn" action={button}>{plugin.state === "changed" ? t.hasChanged : t.mustReview}</Notice> : review.claims_read && !review.read_confirmed ? <Notice action={button}>{t.readUnconfirmed}</Notice> : plugin.state === "ready" || plugin.state === "missing_config" ? <p class="quiet">{t.allowed}</p> : null}
+      {must ? (
+        <Notice tone="warn" action={button}>
+          {plugin.state === "changed" ? t.hasChanged : t.mustReview}
+        </Notice>
+      ) : review.claims_read && !review.read_confirmed ? (
+        <Notice action={button}>{t.readUnconfirmed}</Notice>
+      ) : plugin.state === "ready" || plugin.state === "missing_config" ? (
+        <p class="quiet">{t.allowed}</p>
+      ) : null}
       <ReviewFacts review={review} />
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
-      {!must && review.detached_s != null && <div><Button sign="approvals" onClick={() => (asking.value = true)}>{t.reviewAgain}</Button></div>}
+      {!must && review.detached_s != null && (
+        <div>
+          <Button sign="approvals" onClick={() => (asking.value = true)}>
+            {t.reviewAgain}
+          </Button>
+        </div>
+      )}
       {asking.value && <Allow plugin={plugin} review={review} onClose={() => (asking.value = false)} reload={reload} />}
     </section>
   );
@@ -40,27 +58,105 @@ export function ReviewFacts({ review }: { review: Review }) {
   const files = Object.entries(review.files);
   return (
     <>
-      <div class="tools-command"><span class="faint">{t.commandLine}{review.shell && ` · ${t.byShell}`}</span><pre tabIndex={0} aria-label={t.commandLine}>{visible(review.command_line)}</pre></div>
+      <div class="tools-command">
+        <span class="faint">
+          {t.commandLine}
+          {review.shell && ` · ${t.byShell}`}
+        </span>
+        <pre tabIndex={0} aria-label={t.commandLine}>
+          {visible(review.command_line)}
+        </pre>
+      </div>
       <dl class="facts">
-        <dt>{t.env}</dt><dd>{review.env.length ? <span class="tools-names">{review.env.map((name) => <code key={name}>{visible(name)}</code>)}</span> : t.noEnv} <span class="faint tools-aside">{review.env.length > 0 && t.envHelp}</span></dd>
-        <dt>{t.folders}</dt><dd class="tools-paths">{review.folders.map((folder) => <Handle key={folder} text={folder} />)}</dd>
-        {review.detached_s != null && <><dt>{t.worksOn}</dt><dd>{review.detached ? t.worksOnYes(duration(review.detached_s)) : t.worksOnNo}</dd></>}
-        <dt>{t.sandbox}</dt><dd>{review.sandbox === "limits" ? t.sandboxLimits : review.sandbox}</dd>
-        {review.changed.length > 0 && <><dt>{t.changedFiles}</dt><dd class="tools-paths">{review.changed.map((file) => <code key={file}>{visible(file)}</code>)}</dd></>}
-        <dt>{t.fingerprint}</dt><dd class="row tools-print"><code>{review.fingerprint}</code><CopyButton text={review.fingerprint} /></dd>
+        <dt>{t.env}</dt>
+        <dd>
+          {review.env.length ? (
+            <span class="tools-names">
+              {review.env.map((name) => (
+                <code key={name}>{visible(name)}</code>
+              ))}
+            </span>
+          ) : (
+            t.noEnv
+          )}{" "}
+          <span class="faint tools-aside">{review.env.length > 0 && t.envHelp}</span>
+        </dd>
+        <dt>{t.folders}</dt>
+        <dd class="tools-paths">
+          {review.folders.map((folder) => (
+            <Handle key={folder} text={folder} />
+          ))}
+        </dd>
+        {review.detached_s != null && (
+          <>
+            <dt>{t.worksOn}</dt>
+            <dd>{review.detached ? t.worksOnYes(duration(review.detached_s)) : t.worksOnNo}</dd>
+          </>
+        )}
+        <dt>{t.sandbox}</dt>
+        <dd>{review.sandbox === "limits" ? t.sandboxLimits : review.sandbox}</dd>
+        {review.changed.length > 0 && (
+          <>
+            <dt>{t.changedFiles}</dt>
+            <dd class="tools-paths">
+              {review.changed.map((file) => (
+                <code key={file}>{visible(file)}</code>
+              ))}
+            </dd>
+          </>
+        )}
+        <dt>{t.fingerprint}</dt>
+        <dd class="row tools-print">
+          <code>{review.fingerprint}</code>
+          <CopyButton text={review.fingerprint} />
+        </dd>
       </dl>
-      {files.length > 0 && <details class="fold"><summary>{t.files} ({files.length})</summary><ul class="tools-files">{files.map(([name, hash]) => <li key={name}><span class="mono" data-given>{visible(name)}</span><span class="mono faint cut" data-given title={hash}>{hash}</span></li>)}</ul></details>}
+      {files.length > 0 && (
+        <details class="fold">
+          <summary>
+            {t.files} ({files.length})
+          </summary>
+          <ul class="tools-files">
+            {files.map(([name, hash]) => (
+              <li key={name}>
+                <span class="mono" data-given>
+                  {visible(name)}
+                </span>
+                <span class="mono faint cut" data-given title={hash}>
+                  {hash}
+                </span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
     </>
   );
 }
 
-function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; review: Review; onClose: () => void; reload: () => void }) {
+function Allow({
+  plugin,
+  review,
+  onClose,
+  reload,
+}: {
+  plugin: PluginWhole;
+  review: Review;
+  onClose: () => void;
+  reload: () => void;
+}) {
   const t = pluginWords();
   const fault = useSignal<ApiError | null>(null);
   const detached = useSignal(review.detached ?? false);
   const reads = useSignal(review.read_confirmed);
   const allow = async () => {
-    await api(pluginPath(plugin, "/allow"), { body: { fingerprint: review.fingerprint, confirm_read: reads.value, ...(review.detached_s != null ? { detached: detached.value } : {}) } });
+    await api(pluginPath(plugin, "/allow"), {
+      body: {
+        fingerprint: review.fingerprint,
+        confirm_read: reads.value,
+        ...(review.detached_s != null ? { detached: detached.value } : {}),
+      },
+    });
     toast(t.allowedNow(visible(titleOf(plugin))));
     onClose();
     reload();
@@ -70,12 +166,32 @@ function Allow({ plugin, review, onClose, reload }: { plugin: PluginWhole; revie
     if (fault.value.status === 409) reload();
   };
   return (
-    <Dialog title={t.allowTitle(visible(titleOf(plugin)))} onClose={onClose} footer={<><Button onClick={onClose}>{t.cancel}</Button><Button kind="primary" sign="check" onClick={allow} onFault={failed}>{t.allow}</Button></>}>
+    <Dialog
+      title={t.allowTitle(visible(titleOf(plugin)))}
+      onClose={onClose}
+      footer={
+        <>
+          <Button onClick={onClose}>{t.cancel}</Button>
+          <Button kind="primary" sign="check" onClick={allow} onFault={failed}>
+            {t.allow}
+          </Button>
+        </>
+      }
+    >
       <p>{t.allowText}</p>
       <ReviewFacts review={review} />
-      {review.detached_s != null && <Switch label={t.letWorkOn} help={t.letWorkOnHelp(duration(review.detached_s))} on={detached.value} onSwitch={(on) => (detached.value = on)} />}
+      {review.detached_s != null && (
+        <Switch
+          label={t.letWorkOn}
+          help={t.letWorkOnHelp(duration(review.detached_s))}
+          on={detached.value}
+          onSwitch={(on) => (detached.value = on)}
+        />
+      )}
       {review.diff && <DiffText text={review.diff} label={t.diff} />}
-      {review.claims_read && <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />}
+      {review.claims_read && (
+        <Switch label={t.confirmRead} help={t.confirmReadHelp} on={reads.value} onSwitch={(on) => (reads.value = on)} />
+      )}
       {fault.value && <Fault title={fault.value.status === 409 ? t.changedMeanwhile : undefined} error={fault.value} />}
     </Dialog>
   );

@@ -5,23 +5,117 @@ import type { Named } from "./spoken";
 
 export type Risk = "read" | "write" | "execute" | "network";
 /** A tool as a chat offers it to a model. */
-export interface NativeTool { name: string; description: string; parameters: Schema }
+export interface NativeTool {
+  name: string;
+  description: string;
+  parameters: Schema;
+}
 export interface Tool extends Named {
   native: NativeTool;
-  description: string; version: string; risk: Risk; parameters: Schema; kind: string; plugin: string | null; server: string | null;
-  commands: string[]; examples: { command: string; arguments: Values }[]; hidden_characters: boolean; timeout_s: number | null;
+  description: string;
+  version: string;
+  risk: Risk;
+  parameters: Schema;
+  kind: string;
+  plugin: string | null;
+  server: string | null;
+  commands: string[];
+  examples: { command: string; arguments: Values }[];
+  hidden_characters: boolean;
+  timeout_s: number | null;
 }
-export interface Problem { message: string; fix: string; file: string; line: number; column: number; warning: boolean }
+export interface Problem {
+  message: string;
+  fix: string;
+  file: string;
+  line: number;
+  column: number;
+  warning: boolean;
+}
 export interface Plugin extends Named {
-  version: string; kind: string; state: string; reason: string; folder: string; origin: string; hidden_by: string | null; hides: string[]; tools: string[]; commands: string[]; problems: Problem[];
+  version: string;
+  kind: string;
+  state: string;
+  reason: string;
+  folder: string;
+  origin: string;
+  hidden_by: string | null;
+  hides: string[];
+  tools: string[];
+  commands: string[];
+  problems: Problem[];
 }
-export interface Review { command_line: string; argv: string[]; shell: boolean; detached?: boolean; detached_s?: number | null; env: string[]; files: Record<string, string>; folders: string[]; sandbox: string; fingerprint: string; changed: string[]; diff: string; claims_read: boolean; read_confirmed: boolean }
-export interface Setting { key: string; type: string; description: string; required: boolean; secret: boolean; value: string | null; set: boolean; source: "plugin" | "host" | "default" | "missing"; changed: number | null }
+export interface Review {
+  command_line: string;
+  argv: string[];
+  shell: boolean;
+  detached?: boolean;
+  detached_s?: number | null;
+  env: string[];
+  files: Record<string, string>;
+  folders: string[];
+  sandbox: string;
+  fingerprint: string;
+  changed: string[];
+  diff: string;
+  claims_read: boolean;
+  read_confirmed: boolean;
+}
+export interface Setting {
+  key: string;
+  type: string;
+  description: string;
+  required: boolean;
+  secret: boolean;
+  value: string | null;
+  set: boolean;
+  source: "plugin" | "host" | "default" | "missing";
+  changed: number | null;
+}
 export interface PluginWhole extends Plugin {
-  manifest: string; description: string; description_length: number; native: NativeTool | null; prompt_text: string; hidden_characters: boolean; lint: Problem[]; review: Review | null; config: Setting[]; docs: { name: string; html: string }[]; takes_tests: boolean;
+  manifest: string;
+  description: string;
+  description_length: number;
+  native: NativeTool | null;
+  prompt_text: string;
+  hidden_characters: boolean;
+  lint: Problem[];
+  review: Review | null;
+  config: Setting[];
+  docs: { name: string; html: string }[];
+  takes_tests: boolean;
 }
-export interface ToolStats { tool: string; calls: number; errors: number; p50_ms: number; max_ms: number }
-export interface Stats { total: number; by_tool: ToolStats[] }
+export interface ToolStats {
+  tool: string;
+  calls: number;
+  errors: number;
+  p50_ms: number;
+  max_ms: number;
+}
+export interface Stats {
+  total: number;
+  by_tool: ToolStats[];
+}
 
-export interface Envelope { status: string; data: Values; text: string; error?: { code: string; message: string } | null; stats: Record<string, unknown>; context: Record<string, unknown> }
-export interface Call { id: string; tool: string; state: string; caller: string; started: number; ended: number | null; arguments: Values; text: string; reason?: string | null; time_ms: number | null; envelope?: Envelope; process?: Process | null }
+export interface Envelope {
+  status: string;
+  data: Values;
+  text: string;
+  error?: { code: string; message: string } | null;
+  stats: Record<string, unknown>;
+  context: Record<string, unknown>;
+}
+export interface Call {
+  id: string;
+  tool: string;
+  state: string;
+  caller: string;
+  started: number;
+  ended: number | null;
+  arguments: Values;
+  text: string;
+  reason?: string | null;
+  time_ms: number | null;
+  envelope?: Envelope;
+  process?: Process | null;
+}

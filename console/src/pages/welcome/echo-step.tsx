@@ -11,7 +11,11 @@ import { Foot } from "./foot";
 import type { Given } from "./types";
 import { words } from "./words";
 
-interface Came { status: string; text: string; ms: number }
+interface Came {
+  status: string;
+  text: string;
+  ms: number;
+}
 
 export function EchoStep({ back, end }: Given & { end: () => Promise<void> }) {
   const t = words();
@@ -23,19 +27,54 @@ export function EchoStep({ back, end }: Given & { end: () => Promise<void> }) {
   const run = async () => {
     fault.value = null;
     const began = performance.now();
-    const answer = await api<{ status: string; text: string }>(`/v1/tools/${echo ? "EchoPlugin" : "LS"}`, { body: echo ? { text: t.hello } : {} });
+    const answer = await api<{ status: string; text: string }>(`/v1/tools/${echo ? "EchoPlugin" : "LS"}`, {
+      body: echo ? { text: t.hello } : {},
+    });
     came.value = { status: answer.status, text: answer.text, ms: performance.now() - began };
   };
   const works = came.value !== null && came.value.status !== "error";
-  const button = <Button kind={works ? "plain" : "primary"} sign="play" disabled={!tools.value} onClick={run} onFault={(error) => (fault.value = error as ApiError)}>{came.value ? t.runAgain : echo ? t.run : t.runOther}</Button>;
+  const button = (
+    <Button
+      kind={works ? "plain" : "primary"}
+      sign="play"
+      disabled={!tools.value}
+      onClick={run}
+      onFault={(error) => (fault.value = error as ApiError)}
+    >
+      {came.value ? t.runAgain : echo ? t.run : t.runOther}
+    </Button>
+  );
   return (
     <div class="stack">
       <div class="welcome-echo" aria-live="polite">
-        {works ? <><span class="welcome-tick"><Icon sign="check" size={34} /></span><strong>{t.works}</strong><span class="mono" data-given>{visible(came.value!.text)}</span><span class="faint">{t.worksText(duration(came.value!.ms / 1000))}</span></> : button}
+        {works ? (
+          <>
+            <span class="welcome-tick">
+              <Icon sign="check" size={34} />
+            </span>
+            <strong>{t.works}</strong>
+            <span class="mono" data-given>
+              {visible(came.value!.text)}
+            </span>
+            <span class="faint">{t.worksText(duration(came.value!.ms / 1000))}</span>
+          </>
+        ) : (
+          button
+        )}
       </div>
-      {came.value && !works && <Notice tone="bad"><strong>{t.failed}</strong><p data-given>{visible(came.value.text)}</p></Notice>}
+      {came.value && !works && (
+        <Notice tone="bad">
+          <strong>{t.failed}</strong>
+          <p data-given>{visible(came.value.text)}</p>
+        </Notice>
+      )}
       {fault.value && <Fault title={t.failed} error={fault.value} />}
-      <Foot back={back} skip={works ? undefined : end}>{works && button}<Button kind={works ? "primary" : "plain"} onClick={end}>{t.done}</Button></Foot>
+      <Foot back={back} skip={works ? undefined : end}>
+        {works && button}
+        <Button kind={works ? "primary" : "plain"} onClick={end}>
+          {t.done}
+        </Button>
+      </Foot>
     </div>
   );
 }

@@ -10,13 +10,34 @@ import { words } from "./words";
 export function FolderStep({ status, settings, next, skip, back }: Given) {
   const t = words();
   const asks = settingOf(settings, "approval_mode")?.value !== "auto";
-  const rules: [Sign, string][] = [["file", t.mayRead], ["approvals", asks ? t.mayAsk : t.mayAuto], ["plug", t.mayPlugins]];
+  const rules: [Sign, string][] = [
+    ["file", t.mayRead],
+    ["approvals", asks ? t.mayAsk : t.mayAuto],
+    ["plug", t.mayPlugins],
+  ];
   return (
     <div class="stack">
-      <div class="welcome-folder"><Icon sign="folder" /><span class="mono grow" data-given>{visible(status.project)}</span><CopyButton text={status.project} /></div>
-      <ul class="welcome-rules">{rules.map(([sign, text]) => <li key={text}><Icon sign={sign} size={17} /><span>{text}</span></li>)}</ul>
+      <div class="welcome-folder">
+        <Icon sign="folder" />
+        <span class="mono grow" data-given>
+          {visible(status.project)}
+        </span>
+        <CopyButton text={status.project} />
+      </div>
+      <ul class="welcome-rules">
+        {rules.map(([sign, text]) => (
+          <li key={text}>
+            <Icon sign={sign} size={17} />
+            <span>{text}</span>
+          </li>
+        ))}
+      </ul>
       <Code text="toolyard serve --project DIR" label={t.another} />
-      <Foot back={back} skip={skip}><Button kind="primary" onClick={next}>{t.next}</Button></Foot>
+      <Foot back={back} skip={skip}>
+        <Button kind="primary" onClick={next}>
+          {t.next}
+        </Button>
+      </Foot>
     </div>
   );
 }

@@ -3,13 +3,29 @@ import type { ComponentChildren } from "preact";
 import { Button } from "../../ui/button";
 import { words } from "./words";
 
-export function Foot({ back, skip, children }: { back?: () => void; skip?: () => void; children: ComponentChildren }) {
+export function Foot({
+  back,
+  skip,
+  children,
+}: {
+  back?: () => void;
+  skip?: () => unknown;
+  children: ComponentChildren;
+}) {
   const t = words();
   return (
     <div class="welcome-foot">
-      {back && <Button kind="quiet" sign="left" onClick={back}>{t.back}</Button>}
+      {back && (
+        <Button kind="quiet" sign="left" onClick={back}>
+          {t.back}
+        </Button>
+      )}
       <span class="grow" />
-      {skip && <Button kind="quiet" onClick={skip}>{t.skip}</Button>}
+      {skip && (
+        <Button kind="quiet" onClick={skip}>
+          {t.skip}
+        </Button>
+      )}
       {children}
     </div>
   );

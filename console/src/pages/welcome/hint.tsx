@@ -10,5 +10,12 @@ export function FirstRunHint() {
   const t = words();
   const status = useThing<Status>(may("admin") ? "/v1/status" : null);
   if (!status.value?.first_run) return null;
-  return <a class="welcome-hint" href="/welcome"><Icon sign="info" size={18} /><span class="grow">{t.hint}</span><strong>{t.hintDo}</strong><Icon sign="right" size={16} /></a>;
+  return (
+    <a class="welcome-hint" href="/welcome">
+      <Icon sign="info" size={18} />
+      <span class="grow">{t.hint}</span>
+      <strong>{t.hintDo}</strong>
+      <Icon sign="right" size={16} />
+    </a>
+  );
 }

@@ -25,7 +25,14 @@ export default function Welcome() {
   const status = useThing<Status>(may("admin") ? "/v1/status" : null);
   const settings = useThing<Settings>(may("admin") ? "/v1/settings" : null);
   const done = useSignal<readonly string[]>((sessionStorage.getItem(STORED) ?? "").split(","));
-  if (!may("admin")) return <div class="page"><Empty sign="key" title={t.onlyOwner} action={<Button onClick={() => go("/chat")}>{t.toChat}</Button>}>{t.onlyOwnerText}</Empty></div>;
+  if (!may("admin"))
+    return (
+      <div class="page">
+        <Empty sign="key" title={t.onlyOwner} action={<Button onClick={() => go("/chat")}>{t.toChat}</Button>}>
+          {t.onlyOwnerText}
+        </Empty>
+      </div>
+    );
   const at = Math.min(STEPS.length, Math.max(1, Number(asked("step")) || 1));
   const step = STEPS[at - 1]!;
   const end = async () => {
@@ -40,26 +47,44 @@ export default function Welcome() {
   };
   const back = at > 1 ? () => ask({ step: String(at - 1) }, false) : undefined;
   const fault = status.state === "fault" ? status : settings.state === "fault" ? settings : null;
-  const given = status.value && settings.value ? { status: status.value, settings: settings.value.settings, next, skip, back } : null;
+  const given =
+    status.value && settings.value
+      ? { status: status.value, settings: settings.value.settings, next, skip, back }
+      : null;
   return (
     <div class="page welcome">
       <div class="welcome-top">
         <img src="/console/icon.svg" width="40" height="40" alt="" />
         <h1 class="grow">{t.title}</h1>
-        <Button kind="quiet" onClick={end}>{t.skipAll}</Button>
+        <Button kind="quiet" onClick={end}>
+          {t.skipAll}
+        </Button>
       </div>
       <ol class="welcome-steps" aria-label={t.step(at, STEPS.length)}>
         {STEPS.map((name, n) => (
           <li key={name} class={n + 1 === at ? "on" : done.value.includes(name) ? "past" : ""}>
             <a href={`/welcome?step=${n + 1}`} aria-current={n + 1 === at ? "step" : undefined}>
-              <i aria-hidden="true">{n + 1 !== at && done.value.includes(name) ? <Icon sign="check" size={14} /> : n + 1 < at ? "–" : n + 1}</i>
-              <span>{t[name]}{n + 1 < at && <span class="hush"> {done.value.includes(name) ? t.stepDone : t.stepSkipped}</span>}</span>
+              <i aria-hidden="true">
+                {n + 1 !== at && done.value.includes(name) ? <Icon sign="check" size={14} /> : n + 1 < at ? "–" : n + 1}
+              </i>
+              <span>
+                {t[name]}
+                {n + 1 < at && <span class="hush"> {done.value.includes(name) ? t.stepDone : t.stepSkipped}</span>}
+              </span>
             </a>
           </li>
         ))}
       </ol>
       <section class="card welcome-card" aria-label={t[step]} key={step}>
-        <div class="welcome-title"><Icon sign={SIGNS[step]} size={22} /><div><h2>{t[step]}</h2><p class="quiet">{{ model: t.modelText, place: t.placeText, folder: t.folderText, echo: t.echoText }[step]}</p></div></div>
+        <div class="welcome-title">
+          <Icon sign={SIGNS[step]} size={22} />
+          <div>
+            <h2>{t[step]}</h2>
+            <p class="quiet">
+              {{ model: t.modelText, place: t.placeText, folder: t.folderText, echo: t.echoText }[step]}
+            </p>
+          </div>
+        </div>
         {fault && <Fault error={fault.error} retry={fault.reload} />}
         {!fault && !given && <Loading rows={3} />}
         {given && step === "model" && <ModelStep {...given} onSaved={settings.reload} />}

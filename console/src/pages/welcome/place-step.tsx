@@ -11,7 +11,10 @@ import { Foot } from "./foot";
 import { settingOf, type Given } from "./types";
 import { words } from "./words";
 
-const LANGUAGES: readonly [Language, string][] = [["en", "English"], ["zh", "中文"]];
+const LANGUAGES: readonly [Language, string][] = [
+  ["en", "English"],
+  ["zh", "中文"],
+];
 
 export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onSaved: () => void }) {
   const t = words();
@@ -23,7 +26,10 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onS
   const save = async () => {
     if (!time) return;
     if (zone.value !== was) {
-      const answer = await api<{ after_restart: string[] }>("/v1/settings", { method: "PATCH", body: { values: { time_zone: zone.value } } });
+      const answer = await api<{ after_restart: string[] }>("/v1/settings", {
+        method: "PATCH",
+        body: { values: { time_zone: zone.value } },
+      });
       if (answer.after_restart.includes("time_zone")) toast(t.afterRestart, "plain");
       onSaved();
     }
@@ -31,13 +37,34 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onS
   };
   return (
     <div class="stack">
-      <fieldset class="welcome-languages"><legend>{t.language}</legend>
-        {LANGUAGES.map(([id, name]) => <label key={id} lang={id}><input type="radio" name="language" checked={language.value === id} onChange={() => speak(id)} /><span>{name}</span></label>)}
+      <fieldset class="welcome-languages">
+        <legend>{t.language}</legend>
+        {LANGUAGES.map(([id, name]) => (
+          <label key={id} lang={id}>
+            <input type="radio" name="language" checked={language.value === id} onChange={() => speak(id)} />
+            <span>{name}</span>
+          </label>
+        ))}
       </fieldset>
-      <TextField label={t.zone} list="welcome-zones" value={zone.value} help={time ? t.zoneNow(time) : t.zoneHelp} problem={time ? undefined : t.badZone} onInput={(text) => (zone.value = text.trim())} />
-      <datalist id="welcome-zones">{Intl.supportedValuesOf("timeZone").map((one) => <option key={one} value={one} />)}</datalist>
+      <TextField
+        label={t.zone}
+        list="welcome-zones"
+        value={zone.value}
+        help={time ? t.zoneNow(time) : t.zoneHelp}
+        problem={time ? undefined : t.badZone}
+        onInput={(text) => (zone.value = text.trim())}
+      />
+      <datalist id="welcome-zones">
+        {Intl.supportedValuesOf("timeZone").map((one) => (
+          <option key={one} value={one} />
+        ))}
+      </datalist>
       {fault.value && <Fault title={t.saveFailed} error={fault.value} />}
-      <Foot back={back} skip={skip}><Button kind="primary" disabled={!time} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>{t.next}</Button></Foot>
+      <Foot back={back} skip={skip}>
+        <Button kind="primary" disabled={!time} onClick={save} onFault={(error) => (fault.value = error as ApiError)}>
+          {t.next}
+        </Button>
+      </Foot>
     </div>
   );
 }
@@ -45,7 +72,14 @@ export function PlaceStep({ settings, next, skip, back, onSaved }: Given & { onS
 /** The time in a zone now; empty when there is no such zone. */
 function timeIn(zone: string): string {
   try {
-    const parts = new Intl.DateTimeFormat(locale(), { timeZone: zone, weekday: "short", hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZoneName: "longOffset" }).formatToParts(new Date(now.value));
+    const parts = new Intl.DateTimeFormat(locale(), {
+      timeZone: zone,
+      weekday: "short",
+      hour: "2-digit",
+      minute: "2-digit",
+      hourCycle: "h23",
+      timeZoneName: "longOffset",
+    }).formatToParts(new Date(now.value));
     const of = (type: string) => parts.find((part) => part.type === type)?.value ?? "";
     return `${of("weekday")} ${of("hour")}:${of("minute")} ${of("timeZoneName")}`;
   } catch {

@@ -1,8 +1,25 @@
 /** What the first steps read of the server, and what each step is given. */
-export interface Status { project: string; first_run: boolean; version: string }
-export interface Setting { name: string; value: unknown; set: boolean; secret: boolean }
-export interface Settings { settings: Setting[] }
-export interface Given { status: Status; settings: readonly Setting[]; next: () => void; skip: () => void; back?: () => void }
+export interface Status {
+  project: string;
+  first_run: boolean;
+  version: string;
+}
+export interface Setting {
+  name: string;
+  value: unknown;
+  set: boolean;
+  secret: boolean;
+}
+export interface Settings {
+  settings: Setting[];
+}
+export interface Given {
+  status: Status;
+  settings: readonly Setting[];
+  next: () => void;
+  skip: () => void;
+  back?: () => void;
+}
 
 export function settingOf(settings: readonly Setting[], name: string): Setting | undefined {
   return settings.find((one) => one.name === name);

@@ -9,32 +9,65 @@ export const BLOCK = 50;
 const LINE_PX = 21;
 const NEAR = "500px 0px";
 
-export function Block({ rows, first, split, spaces, shown }: { rows: readonly Row[]; first: number; split: boolean; spaces: boolean; shown: boolean }) {
+export function Block({
+  rows,
+  first,
+  split,
+  spaces,
+  shown,
+}: {
+  rows: readonly Row[];
+  first: number;
+  split: boolean;
+  spaces: boolean;
+  shown: boolean;
+}) {
   const body = useRef<HTMLTableSectionElement>(null);
   const seen = useSignal(shown);
   const height = useRef(rows.length * LINE_PX);
   useEffect(() => {
     if (shown) return;
-    const look = new IntersectionObserver((all) => (seen.value = all[all.length - 1]!.isIntersecting), { rootMargin: NEAR, scrollMargin: NEAR } as IntersectionObserverInit);
+    const look = new IntersectionObserver((all) => (seen.value = all[all.length - 1]!.isIntersecting), {
+      rootMargin: NEAR,
+      scrollMargin: NEAR,
+    });
     look.observe(body.current!);
     return () => look.disconnect();
-  }, [shown]);
+  }, [seen, shown]);
   useLayoutEffect(() => {
     if (seen.value) height.current = body.current!.getBoundingClientRect().height || height.current;
   });
   return (
     <tbody ref={body}>
-      {seen.value
-        ? rows.map((row, at) => <Drawn key={at} row={row} index={first + at + 2} split={split} spaces={spaces} />)
-        : <tr aria-hidden="true"><td colSpan={4} style={{ height: `${height.current}px`, padding: 0 }} /></tr>}
+      {seen.value ? (
+        rows.map((row, at) => <Drawn key={at} row={row} index={first + at + 2} split={split} spaces={spaces} />)
+      ) : (
+        <tr aria-hidden="true">
+          <td colSpan={4} style={{ height: `${height.current}px`, padding: 0 }} />
+        </tr>
+      )}
     </tbody>
   );
 }
 
 function Drawn({ row, index, split, spaces }: { row: Row; index: number; split: boolean; spaces: boolean }) {
-  if (row.head !== null) return <tr class="patch-hunk" aria-rowindex={index}><td colSpan={4}>{row.head}</td></tr>;
+  if (row.head !== null)
+    return (
+      <tr class="patch-hunk" aria-rowindex={index}>
+        <td colSpan={4}>{row.head}</td>
+      </tr>
+    );
   if ("line" in row) return <Unified line={row.line} index={index} spaces={spaces} />;
-  return <tr aria-rowindex={index}>{split && <><Side line={row.left} side="old" spaces={spaces} /><Side line={row.right} side="new" spaces={spaces} /></>}</tr>;
+  return (
+    <tr aria-rowindex={index}>
+      {split && (
+        <>
+          <Side line={row.left} side="old" spaces={spaces} />
+          <Side line={row.right} side="new" spaces={spaces} />
+        </>
+      )}
+    </tr>
+  );
 }
 
 function Unified({ line, index, spaces }: { line: Line; index: number; spaces: boolean }) {
@@ -43,17 +76,28 @@ function Unified({ line, index, spaces }: { line: Line; index: number; spaces: b
       <td class="patch-number">{line.old}</td>
       <td class="patch-number">{line.new}</td>
       <td class="patch-sign">{line.kind}</td>
-      <td class="patch-text" data-given><Text line={line} spaces={spaces} /></td>
+      <td class="patch-text" data-given>
+        <Text line={line} spaces={spaces} />
+      </td>
     </tr>
   );
 }
 
 function Side({ line, side, spaces }: { line: Line | null; side: "old" | "new"; spaces: boolean }) {
-  if (!line) return <><td class="patch-number patch-none" /><td class="patch-none" /></>;
+  if (!line)
+    return (
+      <>
+        <td class="patch-number patch-none" />
+        <td class="patch-none" />
+      </>
+    );
   return (
     <>
       <td class={`patch-number ${tone(line)}`}>{line[side]}</td>
-      <td class={`patch-text patch-half ${tone(line)}`} data-given><span class="patch-mark">{line.kind}</span><Text line={line} spaces={spaces} /></td>
+      <td class={`patch-text patch-half ${tone(line)}`} data-given>
+        <span class="patch-mark">{line.kind}</span>
+        <Text line={line} spaces={spaces} />
+      </td>
     </>
   );
 }

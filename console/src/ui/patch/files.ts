@@ -24,14 +24,25 @@ function collect(value: unknown, near: string, depth: number, into: PatchFile[])
   const one = value as Record<string, unknown>;
   const path = text(one.path) || text(one.file_path) || text(one.path_resolved) || near;
   if (Array.isArray(one.structured_patch)) {
-    into.push({ path, from: text(one.from) || undefined, operation: text(one.operation) || undefined, binary: one.binary === true, hunks: one.structured_patch.filter(isHunk) });
+    into.push({
+      path,
+      from: text(one.from) || undefined,
+      operation: text(one.operation) || undefined,
+      binary: one.binary === true,
+      hunks: one.structured_patch.filter(isHunk),
+    });
     return;
   }
   for (const key of Object.keys(one)) collect(one[key], path, depth + 1, into);
 }
 
 function isHunk(value: unknown): value is StructuredPatchHunk {
-  return isObject(value) && Array.isArray(value.lines) && typeof value.oldStart === "number" && typeof value.newStart === "number";
+  return (
+    isObject(value) &&
+    Array.isArray(value.lines) &&
+    typeof value.oldStart === "number" &&
+    typeof value.newStart === "number"
+  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -1,8 +1,20 @@
 /** The hunks of `structuredPatch` as lines that know their numbers, and as pairs of sides. Nothing is computed that
  * the hunk does not say: numbers count on from `oldStart` and `newStart`. */
 
-export interface StructuredPatchHunk { oldStart: number; oldLines: number; newStart: number; newLines: number; lines: string[] }
-export interface PatchFile { path: string; from?: string; operation?: string; binary?: boolean; hunks: readonly StructuredPatchHunk[] }
+export interface StructuredPatchHunk {
+  oldStart: number;
+  oldLines: number;
+  newStart: number;
+  newLines: number;
+  lines: string[];
+}
+export interface PatchFile {
+  path: string;
+  from?: string;
+  operation?: string;
+  binary?: boolean;
+  hunks: readonly StructuredPatchHunk[];
+}
 
 export interface Line {
   kind: " " | "+" | "-";
@@ -14,15 +26,19 @@ export interface Line {
   endless: boolean;
 }
 export type Row = { head: string } | { head: null; line: Line } | { head: null; left: Line | null; right: Line | null };
-export interface Count { added: number; removed: number }
+export interface Count {
+  added: number;
+  removed: number;
+}
 
 export function count(hunks: readonly StructuredPatchHunk[]): Count {
   let added = 0;
   let removed = 0;
-  for (const hunk of hunks) for (const line of hunk.lines) {
-    if (line[0] === "+") added += 1;
-    else if (line[0] === "-") removed += 1;
-  }
+  for (const hunk of hunks)
+    for (const line of hunk.lines) {
+      if (line[0] === "+") added += 1;
+      else if (line[0] === "-") removed += 1;
+    }
   return { added, removed };
 }
 
@@ -42,17 +58,28 @@ export function linesOf(hunk: StructuredPatchHunk): Line[] {
       continue;
     }
     const sign = kind === "+" || kind === "-" ? kind : " ";
-    lines.push({ kind: sign, text: raw.slice(1), old: sign === "+" ? null : old++, new: sign === "-" ? null : now++, pair: null, endless: false });
+    lines.push({
+      kind: sign,
+      text: raw.slice(1),
+      old: sign === "+" ? null : old++,
+      new: sign === "-" ? null : now++,
+      pair: null,
+      endless: false,
+    });
   }
-  for (const { removed, added } of runs(lines)) for (let at = 0; at < Math.min(removed.length, added.length); at += 1) {
-    removed[at]!.pair = added[at]!.text;
-    added[at]!.pair = removed[at]!.text;
-  }
+  for (const { removed, added } of runs(lines))
+    for (let at = 0; at < Math.min(removed.length, added.length); at += 1) {
+      removed[at]!.pair = added[at]!.text;
+      added[at]!.pair = removed[at]!.text;
+    }
   return lines;
 }
 
 export function unified(hunks: readonly StructuredPatchHunk[]): Row[] {
-  return hunks.flatMap((hunk): Row[] => [{ head: headOf(hunk) }, ...linesOf(hunk).map((line): Row => ({ head: null, line }))]);
+  return hunks.flatMap((hunk): Row[] => [
+    { head: headOf(hunk) },
+    ...linesOf(hunk).map((line): Row => ({ head: null, line })),
+  ]);
 }
 
 export function split(hunks: readonly StructuredPatchHunk[]): Row[] {
@@ -61,20 +88,26 @@ export function split(hunks: readonly StructuredPatchHunk[]): Row[] {
     rows.push({ head: headOf(hunk) });
     for (const run of runs(linesOf(hunk))) {
       for (const line of run.same) rows.push({ head: null, left: line, right: line });
-      for (let at = 0; at < Math.max(run.removed.length, run.added.length); at += 1) rows.push({ head: null, left: run.removed[at] ?? null, right: run.added[at] ?? null });
+      for (let at = 0; at < Math.max(run.removed.length, run.added.length); at += 1)
+        rows.push({ head: null, left: run.removed[at] ?? null, right: run.added[at] ?? null });
     }
   }
   return rows;
 }
 
-interface Run { same: Line[]; removed: Line[]; added: Line[] }
+interface Run {
+  same: Line[];
+  removed: Line[];
+  added: Line[];
+}
 
 /** Lines in stretches: some that stay, then all that went and came in their place. */
 function runs(lines: readonly Line[]): Run[] {
   const found: Run[] = [];
   let run: Run = { same: [], removed: [], added: [] };
   for (const line of lines) {
-    const isNew = line.kind === " " ? run.removed.length + run.added.length > 0 : line.kind === "-" && run.added.length > 0;
+    const isNew =
+      line.kind === " " ? run.removed.length + run.added.length > 0 : line.kind === "-" && run.added.length > 0;
     if (isNew) {
       found.push(run);
       run = { same: [], removed: [], added: [] };

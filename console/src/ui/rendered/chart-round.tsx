@@ -6,19 +6,30 @@ export function Round({ chart, width, height }: { chart: Chart; width: number; h
   return chart.type === "radar" ? <Web chart={chart} {...middle} /> : <Slices chart={chart} {...middle} />;
 }
 
-interface Middle { chart: Chart; x: number; y: number; r: number }
+interface Middle {
+  chart: Chart;
+  x: number;
+  y: number;
+  r: number;
+}
 
 function Slices({ chart, x, y, r }: Middle) {
   const values = (chart.datasets[0]?.data ?? []).map((value) => Math.max(0, number(value) ?? 0));
-  const total = values.reduce((sum, value) => sum + value, 0) || 1, most = Math.max(...values, 1e-9);
+  const total = values.reduce((sum, value) => sum + value, 0) || 1,
+    most = Math.max(...values, 1e-9);
   const polar = chart.type === "polararea";
   let turned = 0;
   return (
     <g>
       {values.map((value, at) => {
-        const from = turned, to = (turned += polar ? 1 / values.length : value / total);
+        const from = turned,
+          to = (turned += polar ? 1 / values.length : value / total);
         const far = polar ? r * Math.sqrt(value / most) : r;
-        return <path key={at} class={`slice series-${at % 8}`} d={slice(x, y, far, from, Math.min(to, from + 0.99999))}><title>{`${chart.labels[at] ?? at + 1}: ${short(value)}`}</title></path>;
+        return (
+          <path key={at} class={`slice series-${at % 8}`} d={slice(x, y, far, from, Math.min(to, from + 0.99999))}>
+            <title>{`${chart.labels[at] ?? at + 1}: ${short(value)}`}</title>
+          </path>
+        );
       })}
       {chart.type === "doughnut" && <circle class="hole" cx={x} cy={y} r={r * 0.55} />}
     </g>
@@ -28,13 +39,42 @@ function Slices({ chart, x, y, r }: Middle) {
 function Web({ chart, x, y, r }: Middle) {
   const count = Math.max(chart.labels.length, 3);
   const most = Math.max(...chart.datasets.flatMap((one) => one.data.map((value) => number(value) ?? 0)), 1e-9);
-  const at = (n: number, far: number) => ({ x: x + Math.sin((2 * Math.PI * n) / count) * far, y: y - Math.cos((2 * Math.PI * n) / count) * far });
-  const ring = (far: (n: number) => number) => Array.from({ length: count }, (_, n) => { const p = at(n, far(n)); return `${p.x},${p.y}`; }).join(" ");
+  const at = (n: number, far: number) => ({
+    x: x + Math.sin((2 * Math.PI * n) / count) * far,
+    y: y - Math.cos((2 * Math.PI * n) / count) * far,
+  });
+  const ring = (far: (n: number) => number) =>
+    Array.from({ length: count }, (_, n) => {
+      const p = at(n, far(n));
+      return `${p.x},${p.y}`;
+    }).join(" ");
   return (
     <g>
-      {[0.25, 0.5, 0.75, 1].map((part) => <polygon key={part} class="grid-line" points={ring(() => r * part)} />)}
-      {chart.labels.map((label, n) => { const p = at(n, r + 12); return <text key={n} class="tick" x={p.x} y={p.y} dy="0.32em" text-anchor={Math.abs(p.x - x) < 6 ? "middle" : p.x > x ? "start" : "end"}>{label.slice(0, 16)}</text>; })}
-      {chart.datasets.map((one, series) => <polygon key={series} class={`area series-${series % 8}`} points={ring((n) => (r * Math.max(0, number(one.data[n]) ?? 0)) / most)} />)}
+      {[0.25, 0.5, 0.75, 1].map((part) => (
+        <polygon key={part} class="grid-line" points={ring(() => r * part)} />
+      ))}
+      {chart.labels.map((label, n) => {
+        const p = at(n, r + 12);
+        return (
+          <text
+            key={n}
+            class="tick"
+            x={p.x}
+            y={p.y}
+            dy="0.32em"
+            text-anchor={Math.abs(p.x - x) < 6 ? "middle" : p.x > x ? "start" : "end"}
+          >
+            {label.slice(0, 16)}
+          </text>
+        );
+      })}
+      {chart.datasets.map((one, series) => (
+        <polygon
+          key={series}
+          class={`area series-${series % 8}`}
+          points={ring((n) => (r * Math.max(0, number(one.data[n]) ?? 0)) / most)}
+        />
+      ))}
     </g>
   );
 }

@@ -29,15 +29,35 @@ function Drawn({ chart, name }: { chart: Chart; name: string }) {
     const sizes = new ResizeObserver(() => (width.value = box.current?.clientWidth ?? 0));
     sizes.observe(box.current!);
     return () => sizes.disconnect();
-  }, []);
+  }, [width]);
   const round = /^(pie|doughnut|polararea|radar)$/.test(chart.type);
   const legend = /^(pie|doughnut|polararea)$/.test(chart.type) ? chart.labels : chart.datasets.map((one) => one.label);
   return (
     <div ref={box} class="chart-box">
-      <svg role="img" aria-label={name} width={width.value} height={HEIGHT} viewBox={`0 0 ${Math.max(1, width.value)} ${HEIGHT}`}>
-        {width.value > 0 && (round ? <Round chart={chart} width={width.value} height={HEIGHT} /> : <Axes chart={chart} width={width.value} height={HEIGHT} />)}
+      <svg
+        role="img"
+        aria-label={name}
+        width={width.value}
+        height={HEIGHT}
+        viewBox={`0 0 ${Math.max(1, width.value)} ${HEIGHT}`}
+      >
+        {width.value > 0 &&
+          (round ? (
+            <Round chart={chart} width={width.value} height={HEIGHT} />
+          ) : (
+            <Axes chart={chart} width={width.value} height={HEIGHT} />
+          ))}
       </svg>
-      {legend.some(Boolean) && <ul class="legend">{legend.slice(0, 20).map((label, at) => <li key={at} class={`series-${at % 8}`}><i aria-hidden="true" />{label}</li>)}</ul>}
+      {legend.some(Boolean) && (
+        <ul class="legend">
+          {legend.slice(0, 20).map((label, at) => (
+            <li key={at} class={`series-${at % 8}`}>
+              <i aria-hidden="true" />
+              {label}
+            </li>
+          ))}
+        </ul>
+      )}
     </div>
   );
 }
@@ -46,7 +66,17 @@ function read(text: string): Chart | null {
   try {
     const value = JSON.parse(text) as Partial<Chart>;
     if (!Array.isArray(value.labels) || !Array.isArray(value.datasets) || typeof value.type !== "string") return null;
-    return { type: value.type, labels: value.labels.map(String), datasets: value.datasets.map((one) => ({ label: String(one.label ?? ""), data: Array.isArray(one.data) ? one.data : [], type: one.type })), stacked: value.stacked === true, horizontal: value.horizontal === true };
+    return {
+      type: value.type,
+      labels: value.labels.map(String),
+      datasets: value.datasets.map((one) => ({
+        label: String(one.label ?? ""),
+        data: Array.isArray(one.data) ? one.data : [],
+        type: one.type,
+      })),
+      stacked: value.stacked === true,
+      horizontal: value.horizontal === true,
+    };
   } catch {
     return null;
   }

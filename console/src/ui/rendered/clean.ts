@@ -2,10 +2,14 @@
  * script, a handler, a style, an address elsewhere, does not reach the page. */
 import createDOMPurify from "dompurify";
 
-const TAGS = "a article aside audio bdi blockquote br button code dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr img li ol p pre s section span strong summary sup table tbody td th thead tr ul video";
-const MATH_TAGS = "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none";
-const ATTRIBUTES = "class href id rel target lang start scope data-tex data-kind role aria-checked data-chart type data-src src alt title width height controls preload";
-const MATH_ATTRIBUTES = "accent accentunder align columnalign columnlines columnspacing columnspan depth display displaystyle fence form frame height largeop linebreak linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rowspan rspace scriptlevel separator stretchy symmetric voffset width";
+const TAGS =
+  "a article aside audio bdi blockquote br button code dd del details div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr img li ol p pre s section span strong summary sup table tbody td th thead tr ul video";
+const MATH_TAGS =
+  "math menclose merror mfrac mi mmultiscripts mn mo mover mpadded mphantom mprescripts mroot mrow ms mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover none";
+const ATTRIBUTES =
+  "class href id rel target lang start scope data-tex data-kind role aria-checked data-chart type data-src src alt title width height controls preload";
+const MATH_ATTRIBUTES =
+  "accent accentunder align columnalign columnlines columnspacing columnspan depth display displaystyle fence form frame height largeop linebreak linethickness lspace mathbackground mathcolor mathsize mathvariant maxsize minsize movablelimits notation rowlines rowspacing rowspan rspace scriptlevel separator stretchy symmetric voffset width";
 
 const CLASS = /^[A-Za-z][A-Za-z0-9-]{0,40}(?: [A-Za-z][A-Za-z0-9-]{0,40}){0,5}$/;
 const FOOTNOTE = /^fn(?:ref)?-[a-z][0-9a-f]{8}-[0-9]{1,6}(?::[0-9]{1,6})?$/;
@@ -45,7 +49,9 @@ export function blocksOf(html: string): HTMLElement[] {
     ALLOWED_TAGS: `${TAGS} ${MATH_TAGS}`.split(" "),
     ALLOWED_ATTR: `${ATTRIBUTES} ${MATH_ATTRIBUTES}`.split(" "),
     // Every value would be read as an address otherwise; only these two are.
-    ADD_URI_SAFE_ATTR: `${ATTRIBUTES} ${MATH_ATTRIBUTES}`.split(" ").filter((name) => name !== "href" && name !== "src"),
+    ADD_URI_SAFE_ATTR: `${ATTRIBUTES} ${MATH_ATTRIBUTES}`
+      .split(" ")
+      .filter((name) => name !== "href" && name !== "src"),
     ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|#fn|data:(?:image|audio|video)\/)/i,
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,

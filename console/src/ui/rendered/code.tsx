@@ -5,14 +5,37 @@ import { exact, save } from "./exact";
 import { mount } from "./mount";
 import { words } from "./words";
 
-const ENDINGS: Record<string, string> = { python: "py", javascript: "js", typescript: "ts", bash: "sh", rust: "rs", ruby: "rb", markdown: "md", csharp: "cs", kotlin: "kt", yaml: "yml", powershell: "ps1", haskell: "hs", docker: "Dockerfile", "objective-c": "m", latex: "tex", perl: "pl", make: "mk" };
-const PLAIN = new Set("awk bat c clojure cmake cpp css dart diff go graphql groovy html ini java json jsx julia less lua matlab nim php r scala scss solidity sql swift toml tsx vim xml zig".split(" "));
+const ENDINGS: Record<string, string> = {
+  python: "py",
+  javascript: "js",
+  typescript: "ts",
+  bash: "sh",
+  rust: "rs",
+  ruby: "rb",
+  markdown: "md",
+  csharp: "cs",
+  kotlin: "kt",
+  yaml: "yml",
+  powershell: "ps1",
+  haskell: "hs",
+  docker: "Dockerfile",
+  "objective-c": "m",
+  latex: "tex",
+  perl: "pl",
+  make: "mk",
+};
+const PLAIN = new Set(
+  "awk bat c clojure cmake cpp css dart diff go graphql groovy html ini java json jsx julia less lua matlab nim php r scala scss solidity sql swift toml tsx vim xml zig".split(
+    " ",
+  ),
+);
 let wrapped = false; // the last choice holds for the blocks to come
 
 export function drawCode(figure: HTMLElement): void {
   const pre = figure.querySelector("pre");
   if (!pre) return;
-  const caption = figure.querySelector("figcaption") ?? figure.insertBefore(document.createElement("figcaption"), figure.firstChild);
+  const caption =
+    figure.querySelector("figcaption") ?? figure.insertBefore(document.createElement("figcaption"), figure.firstChild);
   const shown = caption.querySelector(".language")?.textContent ?? "";
   if (!caption.childNodes.length) {
     const label = document.createElement("span");
@@ -26,7 +49,10 @@ export function drawCode(figure: HTMLElement): void {
   const known = /language-([a-z-]+)/.exec(pre.querySelector("code")?.className ?? "")?.[1] ?? "";
   const host = caption.appendChild(document.createElement("span"));
   host.className = "acts";
-  mount(host, <Acts figure={figure} source={() => exact(pre)} ending={ENDINGS[known] ?? (PLAIN.has(known) ? known : "txt")} />);
+  mount(
+    host,
+    <Acts figure={figure} source={() => exact(pre)} ending={ENDINGS[known] ?? (PLAIN.has(known) ? known : "txt")} />,
+  );
 }
 
 function Acts({ figure, source, ending }: { figure: HTMLElement; source: () => string; ending: string }) {

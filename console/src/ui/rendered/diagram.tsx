@@ -37,14 +37,22 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
   const dark = isDark();
   const drawn = useRef(false); // from the first time that somebody wants to see it
   drawn.current ||= tab.value === "diagram";
+  const isWanted = drawn.current;
   useEffect(() => {
-    let wanted = drawn.current;
-    if (wanted) drawing(source, dark).then(
-      (drawing) => { if (wanted) shown.value = { state: "drawn", drawing }; },
-      (error: NotDrawn) => { if (wanted) { shown.value = { state: "failed", error }; } },
-    );
+    let wanted = isWanted;
+    if (wanted)
+      drawing(source, dark).then(
+        (drawing) => {
+          if (wanted) shown.value = { state: "drawn", drawing };
+        },
+        (error: NotDrawn) => {
+          if (wanted) {
+            shown.value = { state: "failed", error };
+          }
+        },
+      );
     return () => void (wanted = false);
-  }, [source, dark, drawn.current]);
+  }, [dark, isWanted, shown, source]);
   const now = shown.value;
   const name = title || t.diagram;
   const download = () => {
@@ -55,20 +63,58 @@ function Diagram({ source, kind, title }: { source: string; kind: string; title:
   return (
     <div class="diagram">
       <div class="diagram-head">
-        <Tabs label={t.diagramOrSource} open={tab.value} onOpen={(id) => (tab.value = id)} tabs={[{ id: "diagram", name: t.diagram }, { id: "source", name: t.source }]} />
+        <Tabs
+          label={t.diagramOrSource}
+          open={tab.value}
+          onOpen={(id) => (tab.value = id)}
+          tabs={[
+            { id: "diagram", name: t.diagram },
+            { id: "source", name: t.source },
+          ]}
+        />
         <span class="acts">
-          <IconButton label={t.fit} sign="wrap" pressed={fits.value} disabled={now.state !== "drawn"} onClick={() => (fits.value = !fits.value)} />
-          <IconButton label={t.large} sign="expand" disabled={now.state !== "drawn"} onClick={() => (large.value = true)} />
+          <IconButton
+            label={t.fit}
+            sign="wrap"
+            pressed={fits.value}
+            disabled={now.state !== "drawn"}
+            onClick={() => (fits.value = !fits.value)}
+          />
+          <IconButton
+            label={t.large}
+            sign="expand"
+            disabled={now.state !== "drawn"}
+            onClick={() => (large.value = true)}
+          />
           <IconButton label={t.downloadSvg} sign="download" disabled={now.state !== "drawn"} onClick={download} />
           <CopyButton label={t.copySource} text={source} />
         </span>
       </div>
-      <div class={`stage${fits.value ? " fits" : ""}`} style={fits.value ? {} : { [now.state === "failed" ? "minHeight" : "height"]: `${stageHeight(kind, source)}px` }}>
-        {tab.value === "source" ? <pre tabIndex={0} aria-label={t.source}>{visible(source)}</pre>
-          : now.state === "drawn" ? <Picture drawing={now.drawing} name={name} />
-          : now.state === "failed" ? <Failed error={now.error} source={source} /> : <span class="faint">{t.drawing}</span>}
+      <div
+        class={`stage${fits.value ? " fits" : ""}`}
+        style={
+          fits.value ? {} : { [now.state === "failed" ? "minHeight" : "height"]: `${stageHeight(kind, source)}px` }
+        }
+      >
+        {tab.value === "source" ? (
+          <pre tabIndex={0} aria-label={t.source}>
+            {visible(source)}
+          </pre>
+        ) : now.state === "drawn" ? (
+          <Picture drawing={now.drawing} name={name} />
+        ) : now.state === "failed" ? (
+          <Failed error={now.error} source={source} />
+        ) : (
+          <span class="faint">{t.drawing}</span>
+        )}
       </div>
-      {large.value && now.state === "drawn" && <Dialog title={name} onClose={() => (large.value = false)} side><div class="stage whole"><Picture drawing={now.drawing} name={name} /></div></Dialog>}
+      {large.value && now.state === "drawn" && (
+        <Dialog title={name} onClose={() => (large.value = false)} side>
+          <div class="stage whole">
+            <Picture drawing={now.drawing} name={name} />
+          </div>
+        </Dialog>
+      )}
     </div>
   );
 }
@@ -81,17 +127,25 @@ function Picture({ drawing: { tree, width }, name }: { drawing: Drawing; name: s
     svg.setAttribute("aria-label", name);
     svg.style.maxWidth = `${width}px`;
     host.current!.replaceChildren(svg);
-  }, [tree, name]);
+  }, [name, tree, width]);
   return <div class="picture" ref={host} />;
 }
 
 function Failed({ error, source }: { error: NotDrawn; source: string }) {
   const t = words();
-  const why = error.fault === "source" ? error.message.split(EXPECTED)[0]!.trim() : { slow: t.tooSlow, large: t.tooLarge, frame: t.noFrame }[error.fault];
+  const why =
+    error.fault === "source"
+      ? error.message.split(EXPECTED)[0]!.trim()
+      : { slow: t.tooSlow, large: t.tooLarge, frame: t.noFrame }[error.fault];
   return (
     <div class="failed">
-      <p class="card warning" role="note"><strong>{t.diagramFailed}</strong><span class="why">{visible(why)}</span></p>
-      <pre tabIndex={0} aria-label={t.source}>{visible(source)}</pre>
+      <p class="card warning" role="note">
+        <strong>{t.diagramFailed}</strong>
+        <span class="why">{visible(why)}</span>
+      </p>
+      <pre tabIndex={0} aria-label={t.source}>
+        {visible(source)}
+      </pre>
     </div>
   );
 }
@@ -100,7 +154,10 @@ function Failed({ error, source }: { error: NotDrawn; source: string }) {
 function stageHeight(kind: string, source: string): number {
   const lines = source.split("\n").filter((line) => line.trim()).length;
   const between = (low: number, wanted: number, high: number) => Math.round(Math.max(low, Math.min(high, wanted)));
-  if (/^(flowchart|graph)$/.test(kind)) return /^\s*(?:flowchart|graph)\s+(?:LR|RL)/m.test(source) ? between(170, 110 + 14 * lines, 360) : between(220, 40 + 44 * lines, 460);
+  if (/^(flowchart|graph)$/.test(kind))
+    return /^\s*(?:flowchart|graph)\s+(?:LR|RL)/m.test(source)
+      ? between(170, 110 + 14 * lines, 360)
+      : between(220, 40 + 44 * lines, 460);
   if (kind === "sequencediagram") return between(220, 90 + 34 * lines, 480);
   if (kind === "gantt") return between(180, 70 + 24 * lines, 460);
   if (/^(gitgraph|timeline|journey)$/.test(kind)) return 260;

@@ -2,13 +2,36 @@
  * frame is thrown away with it. What was drawn is kept for as long as it is likely to be asked for again. */
 import { isDrawing, type Tree } from "./svg";
 
-export interface Drawing { tree: Tree; width: number; height: number }
+export interface Drawing {
+  tree: Tree;
+  width: number;
+  height: number;
+}
 export type Fault = "slow" | "large" | "frame";
 export class NotDrawn extends Error {
-  constructor(readonly fault: Fault | "source", message = "") { super(message); }
+  constructor(
+    readonly fault: Fault | "source",
+    message = "",
+  ) {
+    super(message);
+  }
 }
-interface Asked { id: number; source: string; dark: boolean; done: (drawing: Drawing) => void; failed: (error: NotDrawn) => void }
-interface Answer { id?: number; ready?: true; missing?: true; tree?: unknown; width?: number; height?: number; error?: string }
+interface Asked {
+  id: number;
+  source: string;
+  dark: boolean;
+  done: (drawing: Drawing) => void;
+  failed: (error: NotDrawn) => void;
+}
+interface Answer {
+  id?: number;
+  ready?: true;
+  missing?: true;
+  tree?: unknown;
+  width?: number;
+  height?: number;
+  error?: string;
+}
 
 const LONGEST = 50_000;
 const DRAW_MS = 3_000;
@@ -29,7 +52,9 @@ export function drawing(source: string, dark: boolean): Promise<Drawing> {
   if (before) return before;
   const made = new Promise<Drawing>((done, failed) => queue.push({ id: ++count, source, dark, done, failed }));
   kept.set(key, made);
-  made.catch((error: NotDrawn) => { if (error.fault !== "source") kept.delete(key); });
+  made.catch((error: NotDrawn) => {
+    if (error.fault !== "source") kept.delete(key);
+  });
   if (kept.size > KEPT) kept.delete(kept.keys().next().value!);
   next();
   return made;
@@ -86,7 +111,10 @@ addEventListener("message", (event: MessageEvent<Answer>) => {
   } else if (said.missing) {
     give(new NotDrawn("frame"));
   } else if (now && said.id === now.id) {
-    if (isDrawing(said.tree)) settle(() => now!.done({ tree: said.tree as Tree, width: Number(said.width) || 1, height: Number(said.height) || 1 }));
+    if (isDrawing(said.tree))
+      settle(() =>
+        now!.done({ tree: said.tree as Tree, width: Number(said.width) || 1, height: Number(said.height) || 1 }),
+      );
     else if (said.tree !== undefined) give(new NotDrawn("large"));
     else settle(() => now!.failed(failure(String(said.error ?? ""))));
   }

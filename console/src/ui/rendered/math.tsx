@@ -12,11 +12,19 @@ let katex: Katex | null = null;
 let coming: Promise<Katex | null> | null = null;
 
 export function drawMath(block: HTMLElement): void {
-  const found = [...(block.matches(".math[data-tex]") ? [block] : []), ...block.querySelectorAll<HTMLElement>(".math[data-tex]")];
+  const found = [
+    ...(block.matches(".math[data-tex]") ? [block] : []),
+    ...block.querySelectorAll<HTMLElement>(".math[data-tex]"),
+  ];
   if (!found.length) return;
   if (katex) return found.forEach((one) => draw(katex!, one));
-  coming ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")]).then(([module]) => (katex = module.default), () => (coming = null));
-  void coming.then((ready) => { if (ready) found.forEach((one) => draw(ready, one)); });
+  coming ??= Promise.all([import("katex"), import("katex/dist/katex.min.css")]).then(
+    ([module]) => (katex = module.default),
+    () => (coming = null),
+  );
+  void coming.then((ready) => {
+    if (ready) found.forEach((one) => draw(ready, one));
+  });
 }
 
 function draw(by: Katex, node: HTMLElement): void {
@@ -27,7 +35,15 @@ function draw(by: Katex, node: HTMLElement): void {
   shown.className = "formula";
   try {
     if (tex.length > LONGEST) throw new Error(words().formulaLong);
-    by.render(tex, shown, { displayMode: display, output: "html", trust: false, strict: "ignore", maxExpand: 1000, maxSize: 20, throwOnError: true });
+    by.render(tex, shown, {
+      displayMode: display,
+      output: "html",
+      trust: false,
+      strict: "ignore",
+      maxExpand: 1000,
+      maxSize: 20,
+      throwOnError: true,
+    });
     if (isDeep(shown, DEEPEST)) throw new Error(words().formulaDeep);
     const spoken = document.createElement("span");
     spoken.className = "hush";
@@ -59,7 +75,8 @@ function fault(error: unknown): HTMLElement {
   const note = document.createElement("span");
   note.className = "card warning";
   note.setAttribute("role", "note");
-  const said = error instanceof Error ? error.message.replace(/^KaTeX parse error: /, "").replaceAll("\u0332", "") : String(error);
+  const said =
+    error instanceof Error ? error.message.replace(/^KaTeX parse error: /, "").replaceAll("\u0332", "") : String(error);
   note.textContent = `${words().formulaFailed}: ${said.slice(0, 300)}`;
   return note;
 }

@@ -9,5 +9,6 @@ export function mount(host: Element, what: ComponentChild): void {
 }
 
 export function dismiss(block: Element): void {
-  for (const host of [...(block.hasAttribute(MARK) ? [block] : []), ...block.querySelectorAll(`[${MARK}]`)]) render(null, host);
+  for (const host of [...(block.hasAttribute(MARK) ? [block] : []), ...block.querySelectorAll(`[${MARK}]`)])
+    render(null, host);
 }

@@ -19,11 +19,20 @@ export function patch(root: HTMLElement, blocks: readonly HTMLElement[], enhance
     fresh.push(block);
     return block;
   });
-  for (const left of old.values()) for (const node of left) { dismiss(node); node.remove(); }
-  wanted.forEach((node, at) => { if (root.children[at] !== node) root.insertBefore(node, root.children[at] ?? null); });
+  for (const left of old.values())
+    for (const node of left) {
+      dismiss(node);
+      node.remove();
+    }
+  wanted.forEach((node, at) => {
+    if (root.children[at] !== node) root.insertBefore(node, root.children[at] ?? null);
+  });
   fresh.forEach(enhance);
 }
 
 export function clear(root: HTMLElement): void {
-  for (const node of [...root.children]) { dismiss(node); node.remove(); }
+  for (const node of [...root.children]) {
+    dismiss(node);
+    node.remove();
+  }
 }

@@ -13,7 +13,8 @@ type Kind = "image" | "audio" | "video";
 
 export function drawRemote(block: HTMLElement): void {
   for (const button of block.querySelectorAll<HTMLElement>("button.load[data-src]")) {
-    const address = button.dataset["src"]!, kind = button.dataset["kind"];
+    const address = button.dataset["src"]!,
+      kind = button.dataset["kind"];
     const host = document.createElement("span");
     button.replaceWith(host);
     mount(host, <Elsewhere address={address} kind={kind === "audio" || kind === "video" ? kind : "image"} />);
@@ -24,7 +25,7 @@ export function drawRemote(block: HTMLElement): void {
 function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
   const here = useSignal("");
   const fault = useSignal("");
-  useEffect(() => () => URL.revokeObjectURL(here.peek()), []);
+  useEffect(() => () => URL.revokeObjectURL(here.peek()), [here]);
   const t = words();
   const host = URL.canParse(address) ? new URL(address).host : address;
   const load = async () => {
@@ -33,17 +34,36 @@ function Elsewhere({ address, kind }: { address: string; kind: Kind }) {
     here.value = URL.createObjectURL(await answer.blob());
   };
   const failed = (error: unknown) => (fault.value = error instanceof ApiError ? error.message : String(error));
-  if (here.value) return <span class="loaded"><Shown kind={kind} source={here.value} name={t.from(host)} /></span>;
+  if (here.value)
+    return (
+      <span class="loaded">
+        <Shown kind={kind} source={here.value} name={t.from(host)} />
+      </span>
+    );
   return (
     <>
-      {elsewhere.value === "offered" && <Button sign="download" onClick={load} onFault={failed}>{t.load}</Button>}{" "}
-      <Button sign="link" kind="quiet" onClick={() => void window.open(address, "_blank", "noopener,noreferrer")}>{t.openAt(host)}</Button>
-      {fault.value && <span class="why" role="alert">{t.notLoaded} <span data-given>{visible(fault.value)}</span></span>}
+      {elsewhere.value === "offered" && (
+        <Button sign="download" onClick={load} onFault={failed}>
+          {t.load}
+        </Button>
+      )}{" "}
+      <Button sign="link" kind="quiet" onClick={() => void window.open(address, "_blank", "noopener,noreferrer")}>
+        {t.openAt(host)}
+      </Button>
+      {fault.value && (
+        <span class="why" role="alert">
+          {t.notLoaded} <span data-given>{visible(fault.value)}</span>
+        </span>
+      )}
     </>
   );
 }
 
 function Shown({ kind, source, name }: { kind: Kind; source: string; name: string }) {
   if (kind === "image") return <img src={source} alt={name} />;
-  return kind === "audio" ? <audio controls src={source} aria-label={name} /> : <video controls src={source} aria-label={name} />;
+  return kind === "audio" ? (
+    <audio controls src={source} aria-label={name} />
+  ) : (
+    <video controls src={source} aria-label={name} />
+  );
 }

@@ -12,7 +12,13 @@ import { schemaWords } from "./words";
 export type Help = Readonly<Record<string, string>>;
 
 /** What every field of one form shares. `fold`: fields that a person may leave alone stay closed at first. */
-export interface Around { root: Schema; problems: Problems; help: Help; fold: boolean; browse: boolean }
+export interface Around {
+  root: Schema;
+  problems: Problems;
+  help: Help;
+  fold: boolean;
+  browse: boolean;
+}
 
 export function AnyField({ around, path, ...given }: FieldGiven & { around: Around; path: string }) {
   const t = schemaWords();
@@ -20,27 +26,65 @@ export function AnyField({ around, path, ...given }: FieldGiven & { around: Arou
   const schema = { ...shape.schema, description: helpAt(path, around.help) ?? shape.schema.description };
   const each = { ...given, schema, problem: given.problem ?? around.problems.get(path) };
   const isNull = given.value === null;
-  const field = isNull && shape.nullable ? <p class="schema-null"><b><Given text={given.name} /></b> <code class="faint">null</code></p> : drawn();
+  const field =
+    isNull && shape.nullable ? (
+      <p class="schema-null">
+        <b>
+          <Given text={given.name} />
+        </b>{" "}
+        <code class="faint">null</code>
+      </p>
+    ) : (
+      drawn()
+    );
   if (!shape.nullable) return field;
   return (
     <div class="schema-nullable">
       {field}
-      <Switch label={<>{t.null}<span class="hush" data-given> {given.name}</span></>} on={isNull} onSwitch={(on) => given.onValue(on ? null : undefined)} />
+      <Switch
+        label={
+          <>
+            {t.null}
+            <span class="hush" data-given>
+              {" "}
+              {given.name}
+            </span>
+          </>
+        }
+        on={isNull}
+        onSwitch={(on) => given.onValue(on ? null : undefined)}
+      />
     </div>
   );
 
   function drawn() {
     switch (shape.kind) {
-      case "text": case "long": return <TextInput {...each} long={shape.kind === "long"} />;
-      case "path": return around.browse ? <PathInput {...each} /> : <TextInput {...each} long={false} />;
-      case "integer": case "number": case "text-or-number": return <NumberInput {...each} kind={shape.kind} />;
-      case "enum": return <EnumInput {...each} />;
+      case "text":
+      case "long":
+        return <TextInput {...each} long={shape.kind === "long"} />;
+      case "path":
+        return around.browse ? <PathInput {...each} /> : <TextInput {...each} long={false} />;
+      case "integer":
+      case "number":
+      case "text-or-number":
+        return <NumberInput {...each} kind={shape.kind} />;
+      case "enum":
+        return <EnumInput {...each} />;
       // A switch is never without a value; where a person has to choose, nothing is chosen at first.
-      case "boolean": return given.required && shape.schema.default === undefined ? <EnumInput {...each} schema={{ ...schema, enum: [true, false] }} /> : <YesNo {...each} />;
-      case "array": return <ListInput {...each} around={around} path={path} />;
-      case "object": return <ObjectInput {...each} around={around} path={path} />;
-      case "choice": return <ChoiceInput {...each} variants={shape.variants} around={around} path={path} />;
-      case "json": return <JsonInput {...each} />;
+      case "boolean":
+        return given.required && shape.schema.default === undefined ? (
+          <EnumInput {...each} schema={{ ...schema, enum: [true, false] }} />
+        ) : (
+          <YesNo {...each} />
+        );
+      case "array":
+        return <ListInput {...each} around={around} path={path} />;
+      case "object":
+        return <ObjectInput {...each} around={around} path={path} />;
+      case "choice":
+        return <ChoiceInput {...each} variants={shape.variants} around={around} path={path} />;
+      case "json":
+        return <JsonInput {...each} />;
     }
   }
 }
@@ -51,7 +95,21 @@ function helpAt(path: string, help: Help): string | undefined {
   return Object.hasOwn(help, name) ? help[name] : undefined;
 }
 
-export function ObjectFields({ schema, value, onValue, around, path = "", leaveOut = [] }: { schema: Schema; value: Values; onValue: (value: Values) => void; around: Around; path?: string; leaveOut?: readonly string[] }) {
+export function ObjectFields({
+  schema,
+  value,
+  onValue,
+  around,
+  path = "",
+  leaveOut = [],
+}: {
+  schema: Schema;
+  value: Values;
+  onValue: (value: Values) => void;
+  around: Around;
+  path?: string;
+  leaveOut?: readonly string[];
+}) {
   const t = schemaWords();
   const fields = fieldsOf(schema, around.root).filter((one) => !leaveOut.includes(one.name));
   const first = fields.filter((one) => one.required);
@@ -64,15 +122,41 @@ export function ObjectFields({ schema, value, onValue, around, path = "", leaveO
     else changed[name] = next;
     onValue(changed);
   };
-  const draw = (field: (typeof fields)[number]) => <AnyField key={field.name} name={field.name} schema={field.schema} value={value[field.name]} onValue={(next) => put(field.name, next)} required={field.required} around={around} path={path + field.name} />;
+  const draw = (field: (typeof fields)[number]) => (
+    <AnyField
+      key={field.name}
+      name={field.name}
+      schema={field.schema}
+      value={value[field.name]}
+      onValue={(next) => put(field.name, next)}
+      required={field.required}
+      around={around}
+      path={path + field.name}
+    />
+  );
   const fold = around.fold && others.length > 0 && (first.length > 0 || others.length > 4);
   const isOpen = useSignal(false);
   // A fold opens by itself for what it holds, and closes by a person's hand only.
-  if (!isOpen.peek() && others.some((field) => value[field.name] !== undefined || around.problems.has(path + field.name))) isOpen.value = true;
+  if (
+    !isOpen.peek() &&
+    others.some((field) => value[field.name] !== undefined || around.problems.has(path + field.name))
+  )
+    isOpen.value = true;
   return (
     <div class="schema-fields">
       {first.map(draw)}
-      {fold ? <details class="fold schema-more" open={isOpen.value} onToggle={(event) => (isOpen.value = event.currentTarget.open)}><summary>{t.options(others.length)}</summary><div class="schema-fields">{others.map(draw)}</div></details> : others.map(draw)}
+      {fold ? (
+        <details
+          class="fold schema-more"
+          open={isOpen.value}
+          onToggle={(event) => (isOpen.value = event.currentTarget.open)}
+        >
+          <summary>{t.options(others.length)}</summary>
+          <div class="schema-fields">{others.map(draw)}</div>
+        </details>
+      ) : (
+        others.map(draw)
+      )}
       {also.length > 0 && <p class="faint">{t.also(also.join(", "))}</p>}
     </div>
   );

@@ -21,33 +21,57 @@ function inside(schema: Schema, values: Values, path: string, root: Schema, prob
   }
 }
 
-function one(schema: Schema, value: Json, path: string, root: Schema, problems: Map<string, string>, name: string): void {
+function one(
+  schema: Schema,
+  value: Json,
+  path: string,
+  root: Schema,
+  problems: Map<string, string>,
+  name: string,
+): void {
   const shape = shapeOf(schema, root, name);
   const own = shape.schema;
   if (value === null && shape.nullable) return;
   const problem = wrong(shape.kind, own, value, shape.variants, root);
   if (problem) problems.set(path, problem);
   else if (shape.kind === "object" && isObject(value)) inside(own, value, `${path}/`, root, problems);
-  else if (shape.kind === "array" && Array.isArray(value)) value.forEach((item, n) => one(plain(own.items, root), item, `${path}/${n}`, root, problems, ""));
+  else if (shape.kind === "array" && Array.isArray(value))
+    value.forEach((item, n) => one(plain(own.items, root), item, `${path}/${n}`, root, problems, ""));
 }
 
 function wrong(kind: string, schema: Schema, value: Json, variants: Schema[], root: Schema): string {
   const t = schemaWords();
   switch (kind) {
-    case "enum": return schema.enum!.some((allowed) => JSON.stringify(allowed) === JSON.stringify(value)) ? "" : t.oneOf;
-    case "boolean": return typeof value === "boolean" ? "" : t.wrong(typeWord("boolean"));
-    case "integer": case "number":
+    case "enum":
+      return schema.enum!.some((allowed) => JSON.stringify(allowed) === JSON.stringify(value)) ? "" : t.oneOf;
+    case "boolean":
+      return typeof value === "boolean" ? "" : t.wrong(typeWord("boolean"));
+    case "integer":
+    case "number":
       if (typeof value !== "number" || !Number.isFinite(value)) return kind === "integer" ? t.whole : t.number;
       return kind === "integer" && !Number.isInteger(value) ? t.whole : outside(schema, value);
-    case "text-or-number": return typeof value === "number" ? outside(schema, value) : typeof value === "string" ? "" : t.wrong(typeWord("string"));
-    case "text": case "long": case "path": return typeof value === "string" ? misfit(schema, value) : t.wrong(typeWord("string"));
+    case "text-or-number":
+      return typeof value === "number"
+        ? outside(schema, value)
+        : typeof value === "string"
+          ? ""
+          : t.wrong(typeWord("string"));
+    case "text":
+    case "long":
+    case "path":
+      return typeof value === "string" ? misfit(schema, value) : t.wrong(typeWord("string"));
     case "array":
       if (!Array.isArray(value)) return t.wrong(typeWord("array"));
       if (value.length < (schema.minItems ?? 0)) return t.moreItems(schema.minItems!);
       return value.length > (schema.maxItems ?? Infinity) ? t.fewerItems(schema.maxItems!) : "";
-    case "object": return isObject(value) ? "" : t.wrong(typeWord("object"));
-    case "choice": return variants.some((variant) => fits(variant, value, root)) ? "" : t.wrong(variants.map((each) => typeWord(String(each.title ?? each.type ?? ""))).join(" / "));
-    default: return schema.type === "object" && !isObject(value) ? t.wrong(typeWord("object")) : "";
+    case "object":
+      return isObject(value) ? "" : t.wrong(typeWord("object"));
+    case "choice":
+      return variants.some((variant) => fits(variant, value, root))
+        ? ""
+        : t.wrong(variants.map((each) => typeWord(String(each.title ?? each.type ?? ""))).join(" / "));
+    default:
+      return schema.type === "object" && !isObject(value) ? t.wrong(typeWord("object")) : "";
   }
 }
 
@@ -62,9 +86,13 @@ function outside(schema: Schema, value: number): string {
   const t = schemaWords();
   if (schema.minimum !== undefined && value < schema.minimum) return t.atLeast(schema.minimum);
   if (schema.maximum !== undefined && value > schema.maximum) return t.atMost(schema.maximum);
-  if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum) return t.moreThan(schema.exclusiveMinimum);
-  if (schema.exclusiveMaximum !== undefined && value >= schema.exclusiveMaximum) return t.lessThan(schema.exclusiveMaximum);
-  return schema.multipleOf && Math.abs(value / schema.multipleOf - Math.round(value / schema.multipleOf)) > 1e-9 ? t.step(schema.multipleOf) : "";
+  if (schema.exclusiveMinimum !== undefined && value <= schema.exclusiveMinimum)
+    return t.moreThan(schema.exclusiveMinimum);
+  if (schema.exclusiveMaximum !== undefined && value >= schema.exclusiveMaximum)
+    return t.lessThan(schema.exclusiveMaximum);
+  return schema.multipleOf && Math.abs(value / schema.multipleOf - Math.round(value / schema.multipleOf)) > 1e-9
+    ? t.step(schema.multipleOf)
+    : "";
 }
 
 function misfit(schema: Schema, value: string): string {

@@ -1,6 +1,8 @@
 /** Fields that hold others: objects, lists, a choice between kinds of value, and free JSON. */
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { toText } from "../../lib/text";
+import { useEvent } from "../../lib/use-event";
 import { Button, IconButton } from "../button";
 import { Field } from "../field";
 import { AnyField, ObjectFields, type Around } from "./any";
@@ -9,18 +11,58 @@ import { beginning, isObject, plain, shapeOf, type Json, type Schema } from "./s
 import { Given, type FieldGiven } from "./simple";
 import { schemaWords, typeWord } from "./words";
 
-export function ObjectInput({ name, schema, value, onValue, required, problem, around, path }: FieldGiven & { around: Around; path: string }) {
+export function ObjectInput({
+  name,
+  schema,
+  value,
+  onValue,
+  required,
+  problem,
+  around,
+  path,
+}: FieldGiven & { around: Around; path: string }) {
   return (
     <fieldset class="schema-group">
-      <legend><Given text={name} />{required && <span class="must" aria-hidden="true"> *</span>}</legend>
-      {schema.description && <p class="faint"><Given text={schema.description} /></p>}
-      {problem && <p class="problem" role="alert">{problem}</p>}
-      <ObjectFields schema={schema} value={isObject(value) ? value : {}} onValue={(next) => onValue(required || Object.keys(next).length ? next : undefined)} around={around} path={`${path}/`} />
+      <legend>
+        <Given text={name} />
+        {required && (
+          <span class="must" aria-hidden="true">
+            {" "}
+            *
+          </span>
+        )}
+      </legend>
+      {schema.description && (
+        <p class="faint">
+          <Given text={schema.description} />
+        </p>
+      )}
+      {problem && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <ObjectFields
+        schema={schema}
+        value={isObject(value) ? value : {}}
+        onValue={(next) => onValue(required || Object.keys(next).length ? next : undefined)}
+        around={around}
+        path={`${path}/`}
+      />
     </fieldset>
   );
 }
 
-export function ListInput({ name, schema, value, onValue, required, problem, around, path }: FieldGiven & { around: Around; path: string }) {
+export function ListInput({
+  name,
+  schema,
+  value,
+  onValue,
+  required,
+  problem,
+  around,
+  path,
+}: FieldGiven & { around: Around; path: string }) {
   const t = schemaWords();
   const items = Array.isArray(value) ? value : [];
   const item = plain(schema.items, around.root);
@@ -29,37 +71,111 @@ export function ListInput({ name, schema, value, onValue, required, problem, aro
   const put = (next: Json[]) => onValue(next.length || required ? next : undefined);
   return (
     <fieldset class="schema-group">
-      <legend><Given text={name} />{required && <span class="must" aria-hidden="true"> *</span>}</legend>
-      {schema.description && <p class="faint"><Given text={schema.description} /></p>}
+      <legend>
+        <Given text={name} />
+        {required && (
+          <span class="must" aria-hidden="true">
+            {" "}
+            *
+          </span>
+        )}
+      </legend>
+      {schema.description && (
+        <p class="faint">
+          <Given text={schema.description} />
+        </p>
+      )}
       {items.map((one, n) => (
         <div class="schema-item" key={n}>
-          <div class="grow"><AnyField name={t.item(name, n + 1)} schema={item} value={one} onValue={(next) => put(items.map((old, m) => (m === n ? (next === undefined ? nothing : next) : old)))} required={false} around={around} path={`${path}/${n}`} /></div>
-          <IconButton label={t.removeItem(t.item(name, n + 1))} sign="trash" onClick={() => put(items.filter((_, m) => m !== n))} />
+          <div class="grow">
+            <AnyField
+              name={t.item(name, n + 1)}
+              schema={item}
+              value={one}
+              onValue={(next) => put(items.map((old, m) => (m === n ? (next === undefined ? nothing : next) : old)))}
+              required={false}
+              around={around}
+              path={`${path}/${n}`}
+            />
+          </div>
+          <IconButton
+            label={t.removeItem(t.item(name, n + 1))}
+            sign="trash"
+            onClick={() => put(items.filter((_, m) => m !== n))}
+          />
         </div>
       ))}
-      {problem && <p class="problem" role="alert">{problem}</p>}
-      <div><Button sign="plus" title={t.addTo(name)} onClick={() => put([...items, beginning(item, around.root)])}>{t.add}<span class="hush" data-given> {name}</span></Button></div>
+      {problem && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div>
+        <Button sign="plus" title={t.addTo(name)} onClick={() => put([...items, beginning(item, around.root)])}>
+          {t.add}
+          <span class="hush" data-given>
+            {" "}
+            {name}
+          </span>
+        </Button>
+      </div>
     </fieldset>
   );
 }
 
 /** A value of one of several kinds. The kind follows the value; choosing another begins anew, and nothing yet (in a list:
  * empty text) is of the kind that was chosen. */
-export function ChoiceInput({ name, schema, variants, value, onValue, required, problem, around, path }: FieldGiven & { variants: Schema[]; around: Around; path: string }) {
+export function ChoiceInput({
+  name,
+  schema,
+  variants,
+  value,
+  onValue,
+  required,
+  problem,
+  around,
+  path,
+}: FieldGiven & { variants: Schema[]; around: Around; path: string }) {
   const t = schemaWords();
-  const chosen = useSignal(Math.max(0, value === undefined ? 0 : variants.findIndex((one) => fits(one, value, around.root))));
-  useEffect(() => {
-    if (value === undefined || value === "" || fits(variants[chosen.peek()] ?? {}, value, around.root)) return;
-    const at = variants.findIndex((one) => fits(one, value, around.root));
+  const chosen = useSignal(
+    Math.max(0, value === undefined ? 0 : variants.findIndex((one) => fits(one, value, around.root))),
+  );
+  const follow = useEvent((next: Json | undefined) => {
+    if (next === undefined || next === "" || fits(variants[chosen.peek()] ?? {}, next, around.root)) return;
+    const at = variants.findIndex((one) => fits(one, next, around.root));
     if (at >= 0) chosen.value = at;
-  }, [value]);
+  });
+  useEffect(() => follow(value), [follow, value]);
   const variant = variants[chosen.value] ?? {};
   return (
     <div class="schema-choice">
-      <select class="schema-kind" data-given aria-label={t.kindOf(name)} value={String(chosen.value)} onInput={(event) => { chosen.value = Number(event.currentTarget.value); onValue(undefined); }}>
-        {variants.map((one, n) => <option key={n} value={String(n)}>{typeWord(one.title ?? String(one.type ?? one.const ?? n + 1))}</option>)}
+      <select
+        class="schema-kind"
+        data-given
+        aria-label={t.kindOf(name)}
+        value={String(chosen.value)}
+        onInput={(event) => {
+          chosen.value = Number(event.currentTarget.value);
+          onValue(undefined);
+        }}
+      >
+        {variants.map((one, n) => (
+          <option key={n} value={String(n)}>
+            {typeWord(one.title ?? toText(one.type ?? one.const ?? n + 1))}
+          </option>
+        ))}
       </select>
-      <AnyField key={chosen.value} name={name} schema={{ ...variant, title: undefined, description: variant.description ?? schema.description }} value={value} onValue={onValue} required={required} problem={problem} around={around} path={path} />
+      <AnyField
+        key={chosen.value}
+        name={name}
+        schema={{ ...variant, title: undefined, description: variant.description ?? schema.description }}
+        value={value}
+        onValue={onValue}
+        required={required}
+        problem={problem}
+        around={around}
+        path={path}
+      />
     </div>
   );
 }
@@ -73,7 +189,7 @@ export function JsonInput({ name, schema, value, onValue, required, problem }: F
     if (typed.peek() === value || JSON.stringify(parsed(typed.peek())) === JSON.stringify(value)) return;
     typed.value = written(value);
     bad.value = false;
-  }, [value]);
+  }, [bad, typed, value]);
   const put = (text: string) => {
     typed.value = text;
     const read = parsed(text);
@@ -81,8 +197,23 @@ export function JsonInput({ name, schema, value, onValue, required, problem }: F
     onValue(bad.value ? text : read);
   };
   return (
-    <Field label={<Given text={name} />} help={schema.description && <Given text={schema.description} />} problem={bad.value ? (schema.type ? t.notJson : t.asText) : problem} required={required}>
-      {(ids) => <textarea {...ids} class="mono schema-long" rows={2} spellcheck={false} placeholder={schema.type === "array" ? "[]" : schema.type === "object" ? "{}" : "JSON"} value={typed.value} onInput={(event) => put(event.currentTarget.value)} />}
+    <Field
+      label={<Given text={name} />}
+      help={schema.description && <Given text={schema.description} />}
+      problem={bad.value ? (schema.type ? t.notJson : t.asText) : problem}
+      required={required}
+    >
+      {(ids) => (
+        <textarea
+          {...ids}
+          class="mono schema-long"
+          rows={2}
+          spellcheck={false}
+          placeholder={schema.type === "array" ? "[]" : schema.type === "object" ? "{}" : "JSON"}
+          value={typed.value}
+          onInput={(event) => put(event.currentTarget.value)}
+        />
+      )}
     </Field>
   );
 }
@@ -98,5 +229,7 @@ function parsed(text: string): Json | undefined {
 
 function written(value: Json | undefined): string {
   if (value === undefined) return "";
-  return typeof value === "string" && value.trim() && parsed(value) === undefined ? value : JSON.stringify(value, null, 2);
+  return typeof value === "string" && value.trim() && parsed(value) === undefined
+    ? value
+    : JSON.stringify(value, null, 2);
 }

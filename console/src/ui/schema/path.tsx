@@ -1,14 +1,21 @@
 /** A path inside the project. The folder button lists what is there, by the LS tool, and only when it is pressed. */
 import { useSignal } from "@preact/signals";
 import { api } from "../../lib/api";
-import { IconButton } from "../button";
+import { IconButton, toastError } from "../button";
 import { Field } from "../field";
 import { Icon } from "../icon";
 import { about, Given, type FieldGiven } from "./simple";
 import { schemaWords } from "./words";
 
-interface Entry { path: string; type: string }
-interface Listing { folder: string; entries: Entry[]; problem: string }
+interface Entry {
+  path: string;
+  type: string;
+}
+interface Listing {
+  folder: string;
+  entries: Entry[];
+  problem: string;
+}
 
 export function PathInput({ name, schema, value, onValue, required, problem }: FieldGiven) {
   const t = schemaWords();
@@ -16,7 +23,9 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
   const { help, hint } = about(schema);
   const text = typeof value === "string" ? value : "";
   const list = async (folder: string) => {
-    const found = await api<{ status: string; text: string; data: { entries?: Entry[] } }>("/v1/tools/LS", { body: { path: folder, limit: 200 } });
+    const found = await api<{ status: string; text: string; data: { entries?: Entry[] } }>("/v1/tools/LS", {
+      body: { path: folder, limit: 200 },
+    });
     listing.value = { folder, entries: found.data.entries ?? [], problem: found.status === "error" ? found.text : "" };
   };
   const toggle = async () => {
@@ -24,7 +33,8 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
     else await list(text.includes("/") ? above(text) : ".");
   };
   const choose = (entry: Entry) => {
-    if (entry.type === "dir" || entry.type === "directory" || entry.type === "folder") return list(entry.path);
+    if (entry.type === "dir" || entry.type === "directory" || entry.type === "folder")
+      return void list(entry.path).catch(toastError);
     onValue(entry.path);
     listing.value = null;
   };
@@ -33,21 +43,67 @@ export function PathInput({ name, schema, value, onValue, required, problem }: F
       <Field label={<Given text={name} />} help={help} problem={problem} required={required}>
         {(ids) => (
           <div class="schema-path-row">
-            <input {...ids} data-given type="text" class="mono" autocomplete="off" spellcheck={false} placeholder={hint} value={text} onInput={(event) => onValue(event.currentTarget.value || undefined)} />
-            <IconButton label={t.browse(name)} sign="folder" kind="plain" pressed={listing.value !== null} onClick={toggle} />
+            <input
+              {...ids}
+              data-given
+              type="text"
+              class="mono"
+              autocomplete="off"
+              spellcheck={false}
+              placeholder={hint}
+              value={text}
+              onInput={(event) => onValue(event.currentTarget.value || undefined)}
+            />
+            <IconButton
+              label={t.browse(name)}
+              sign="folder"
+              kind="plain"
+              pressed={listing.value !== null}
+              onClick={toggle}
+            />
           </div>
         )}
       </Field>
       {listing.value && (
         <div class="schema-files">
           <div class="schema-files-head">
-            {listing.value.folder !== "." && <button type="button" onClick={() => list(above(listing.value!.folder))}><Icon sign="left" size={15} />{t.up}</button>}
-            <span class="mono cut grow" data-given title={listing.value.folder}>{listing.value.folder}</span>
-            <button type="button" onClick={() => { onValue(listing.value!.folder); listing.value = null; }}>{t.here}</button>
+            {listing.value.folder !== "." && (
+              <button type="button" onClick={() => void list(above(listing.value!.folder)).catch(toastError)}>
+                <Icon sign="left" size={15} />
+                {t.up}
+              </button>
+            )}
+            <span class="mono cut grow" data-given title={listing.value.folder}>
+              {listing.value.folder}
+            </span>
+            <button
+              type="button"
+              onClick={() => {
+                onValue(listing.value!.folder);
+                listing.value = null;
+              }}
+            >
+              {t.here}
+            </button>
           </div>
-          {listing.value.problem && <p class="problem" data-given>{listing.value.problem}</p>}
+          {listing.value.problem && (
+            <p class="problem" data-given>
+              {listing.value.problem}
+            </p>
+          )}
           {!listing.value.entries.length && !listing.value.problem && <p class="faint">{t.noFiles}</p>}
-          <ul>{listing.value.entries.map((entry) => <li key={entry.path}><button type="button" onClick={() => choose(entry)}><Icon sign={entry.type === "file" ? "file" : "folder"} size={15} /><span class="cut" data-given title={entry.path}>{entry.path.split("/").pop()}</span></button></li>)}</ul>
+          <ul>
+            {listing.value.entries.map((entry) => (
+              <li key={entry.path}>
+                <button type="button" onClick={() => choose(entry)}>
+                  <Icon sign={entry.type === "file" ? "file" : "folder"} size={15} />
+                  <span class="cut" data-given title={entry.path}>
+                    {entry.path.split("/").pop()}
+                  </span>
+                </button>
+              </li>
+            ))}
+          </ul>
         </div>
       )}
     </div>

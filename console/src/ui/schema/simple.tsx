@@ -8,7 +8,14 @@ import { Field, Switch } from "../field";
 import type { Json, Kind, Schema } from "./shape";
 import { schemaWords } from "./words";
 
-export interface FieldGiven { name: string; schema: Schema; value: Json | undefined; onValue: (value: Json | undefined) => void; required: boolean; problem?: string }
+export interface FieldGiven {
+  name: string;
+  schema: Schema;
+  value: Json | undefined;
+  onValue: (value: Json | undefined) => void;
+  required: boolean;
+  problem?: string;
+}
 
 /** Words of the schema, which are not our own: shown with nothing hidden. */
 export function Given({ text }: { text: string }) {
@@ -18,11 +25,30 @@ export function Given({ text }: { text: string }) {
 /** What is written under a field, and what stands in it while it is empty. */
 export function about(schema: Schema): { help: ComponentChildren; hint: string } {
   const t = schemaWords();
-  const low = schema.minimum ?? schema.exclusiveMinimum, high = schema.maximum ?? schema.exclusiveMaximum;
-  const range = low !== undefined && high !== undefined ? t.range(String(low), String(high)) : low !== undefined ? `≥ ${low}` : high !== undefined ? `≤ ${high}` : "";
+  const low = schema.minimum ?? schema.exclusiveMinimum,
+    high = schema.maximum ?? schema.exclusiveMaximum;
+  const range =
+    low !== undefined && high !== undefined
+      ? t.range(String(low), String(high))
+      : low !== undefined
+        ? `≥ ${low}`
+        : high !== undefined
+          ? `≤ ${high}`
+          : "";
   const example = schema.examples?.[0];
-  const hint = schema.default !== undefined && schema.default !== "" ? t.byDefault(shown(schema.default)) : example !== undefined ? `${t.example} ${shown(example)}` : "";
-  const help = (schema.description || range) && <>{schema.description && <Given text={schema.description} />}{schema.description && range && " · "}{range}</>;
+  const hint =
+    schema.default !== undefined && schema.default !== ""
+      ? t.byDefault(shown(schema.default))
+      : example !== undefined
+        ? `${t.example} ${shown(example)}`
+        : "";
+  const help = (schema.description || range) && (
+    <>
+      {schema.description && <Given text={schema.description} />}
+      {schema.description && range && " · "}
+      {range}
+    </>
+  );
   return { help, hint };
 }
 
@@ -41,22 +67,51 @@ export function TextInput({ name, schema, value, onValue, required, problem, lon
   return (
     <div class="schema-text">
       <Field label={<Given text={name} />} help={help} problem={problem} required={required}>
-        {(ids) => long
-          ? <textarea {...ids} data-given class="mono schema-long" rows={3} spellcheck={false} placeholder={placeholder} value={text} onInput={(event) => put(event.currentTarget.value)} />
-          : <input {...ids} data-given type="text" autocomplete="off" spellcheck={false} placeholder={placeholder} value={text} onInput={(event) => put(event.currentTarget.value)} />}
+        {(ids) =>
+          long ? (
+            <textarea
+              {...ids}
+              data-given
+              class="mono schema-long"
+              rows={3}
+              spellcheck={false}
+              placeholder={placeholder}
+              value={text}
+              onInput={(event) => put(event.currentTarget.value)}
+            />
+          ) : (
+            <input
+              {...ids}
+              data-given
+              type="text"
+              autocomplete="off"
+              spellcheck={false}
+              placeholder={placeholder}
+              value={text}
+              onInput={(event) => put(event.currentTarget.value)}
+            />
+          )
+        }
       </Field>
-      {problem && mayBeEmpty && value === undefined && <Button kind="quiet" onClick={() => onValue("")}>{t.emptyText}</Button>}
+      {problem && mayBeEmpty && value === undefined && (
+        <Button kind="quiet" onClick={() => onValue("")}>
+          {t.emptyText}
+        </Button>
+      )}
     </div>
   );
 }
 
 /** A number. What is typed stays as typed; what is no number yet is kept as text, and told. */
 export function NumberInput({ name, schema, value, onValue, required, problem, kind }: FieldGiven & { kind: Kind }) {
-  const typed = useSignal(value === undefined ? "" : String(value));
+  const typed = useSignal(value === undefined ? "" : shown(value));
   useEffect(() => {
-    const same = value === undefined ? typed.peek().trim() === "" : typed.peek() === value || (typed.peek().trim() !== "" && Number(typed.peek()) === value);
-    if (!same) typed.value = value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
-  }, [value]);
+    const same =
+      value === undefined
+        ? typed.peek().trim() === ""
+        : typed.peek() === value || (typed.peek().trim() !== "" && Number(typed.peek()) === value);
+    if (!same) typed.value = value === undefined ? "" : shown(value);
+  }, [typed, value]);
   const { help, hint } = about(schema);
   const put = (text: string) => {
     typed.value = text;
@@ -66,7 +121,19 @@ export function NumberInput({ name, schema, value, onValue, required, problem, k
   };
   return (
     <Field label={<Given text={name} />} help={help} problem={problem} required={required}>
-      {(ids) => <input {...ids} data-given type="text" inputMode={kind === "integer" ? "numeric" : kind === "number" ? "decimal" : "text"} autocomplete="off" class="schema-short" placeholder={hint} value={typed.value} onInput={(event) => put(event.currentTarget.value)} />}
+      {(ids) => (
+        <input
+          {...ids}
+          data-given
+          type="text"
+          inputMode={kind === "integer" ? "numeric" : kind === "number" ? "decimal" : "text"}
+          autocomplete="off"
+          class="schema-short"
+          placeholder={hint}
+          value={typed.value}
+          onInput={(event) => put(event.currentTarget.value)}
+        />
+      )}
     </Field>
   );
 }
@@ -77,11 +144,25 @@ export function EnumInput({ name, schema, value, onValue, required, problem }: F
   const at = value === undefined ? -1 : options.findIndex((one) => JSON.stringify(one) === JSON.stringify(value));
   const none = schema.default !== undefined ? t.byDefault(shown(schema.default)) : t.notSet;
   return (
-    <Field label={<Given text={name} />} help={schema.description && <Given text={schema.description} />} problem={problem} required={required}>
+    <Field
+      label={<Given text={name} />}
+      help={schema.description && <Given text={schema.description} />}
+      problem={problem}
+      required={required}
+    >
       {(ids) => (
-        <select {...ids} class="schema-short" value={String(at)} onInput={(event) => onValue(options[Number(event.currentTarget.value)])}>
+        <select
+          {...ids}
+          class="schema-short"
+          value={String(at)}
+          onInput={(event) => onValue(options[Number(event.currentTarget.value)])}
+        >
           <option value="-1">{required && schema.default === undefined ? "–" : none}</option>
-          {options.map((one, n) => <option key={n} value={String(n)} data-given>{shown(one)}</option>)}
+          {options.map((one, n) => (
+            <option key={n} value={String(n)} data-given>
+              {shown(one)}
+            </option>
+          ))}
         </select>
       )}
     </Field>
@@ -92,8 +173,17 @@ export function YesNo({ name, schema, value, onValue, problem }: FieldGiven) {
   const on = typeof value === "boolean" ? value : schema.default === true;
   return (
     <div class="schema-switch" data-given>
-      <Switch label={<Given text={name} />} on={on} onSwitch={onValue} help={schema.description && visible(schema.description)} />
-      {problem && <div class="problem" role="alert">{problem}</div>}
+      <Switch
+        label={<Given text={name} />}
+        on={on}
+        onSwitch={onValue}
+        help={schema.description && visible(schema.description)}
+      />
+      {problem && (
+        <div class="problem" role="alert">
+          {problem}
+        </div>
+      )}
     </div>
   );
 }

@@ -1,0 +1,12 @@
+/** What modules ask of a browser while they are loaded: an English one that has stored nothing. */
+import { vi } from "vitest";
+
+const stored = new Map<string, string>();
+
+vi.stubGlobal("addEventListener", () => undefined);
+vi.stubGlobal("location", { origin: "http://yard.test", pathname: "/", search: "" });
+vi.stubGlobal("navigator", { language: "en" });
+vi.stubGlobal("localStorage", {
+  getItem: (key: string) => stored.get(key) ?? null,
+  setItem: (key: string, value: string) => void stored.set(key, value),
+});
