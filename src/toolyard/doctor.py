@@ -14,6 +14,7 @@ from toolyard.config import FILE_NAME, Config, load
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import (
     ConfigError,
+    StorageBusy,
     StorageError,
     StorageIndexDamaged,
     StorageUnwritable,
@@ -149,6 +150,8 @@ def _state_fix(file: Path, error: StorageError) -> str:
     match error:
         case StorageUnwritable():
             return "Free some space or make it writable, or name another folder with --home or TOOLYARD_HOME."
+        case StorageBusy():
+            return "Stop the process that uses it, or try again in a moment."
         case StorageIndexDamaged():
             return f"Stop the server, then run: toolyard doctor --repair --home '{file.parent}'"
         case _:

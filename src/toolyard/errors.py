@@ -12,6 +12,7 @@ A tool that fails is not a host fault: the model gets an Envelope (see ``protoco
     └── StorageError         the state cannot be read or written: says where it is and how to mend it        (1)
         ├── StorageInDoubt       a change was asked for, and whether it was kept is not known                 (1)
         ├── StorageUnwritable    it is as good as it was, but nothing can be added: a full disk, a missing right  (1)
+        ├── StorageBusy          another process holds it for now                                                  (1)
         └── StorageIndexDamaged  its records are whole, but an index is not: 'doctor --repair' rebuilds it          (1)
 """
 
@@ -101,6 +102,10 @@ def _is_mounted_read_only(place: Path) -> bool:
         return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
     except OSError:
         return False
+
+
+class StorageBusy(StorageError):
+    """Another process uses the state; nothing is wrong with it."""
 
 
 class StorageIndexDamaged(StorageError):

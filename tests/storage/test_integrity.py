@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.storage.damage import MANY, damage, fill, read_all
-from toolyard.errors import StorageError, StorageIndexDamaged
+from toolyard.errors import StorageBusy, StorageError, StorageIndexDamaged
 from toolyard.protocol.store import NewEvent
+from toolyard.storage import state_file
 from toolyard.storage.integrity import USES
 from toolyard.storage.repair import repair
 from toolyard.storage.sqlite import SqliteStore
@@ -123,3 +124,15 @@ async def test_a_state_that_a_process_uses_is_not_repaired(tmp_path: Path) -> No
         repair(file, tmp_path / "aside")
     await store.close()
     assert os.listdir(tmp_path) == ["state.db"]
+
+
+@pytest.mark.requirement("doctor:integrity")
+async def test_a_state_that_another_process_holds_is_not_called_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_file, "_BUSY_S", 0.0)
+    await fill(tmp_path / "state.db")
+    with closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StorageBusy, match=r"is held by another process .*: try again in a moment"):
+            check(tmp_path / "state.db", whole=True)

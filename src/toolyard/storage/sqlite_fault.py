@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 from pathlib import Path
 
-from toolyard.errors import FULL, StorageError, StorageIndexDamaged, StorageUnwritable
+from toolyard.errors import FULL, StorageBusy, StorageError, StorageIndexDamaged, StorageUnwritable
 from toolyard.storage.sqlite_schema import HINT, REPAIR
 
 _ROOM = 2**20  # bytes that are left on a disk on which nothing more can be done
@@ -19,6 +19,8 @@ def to_storage_error(file: Path, error: Exception) -> StorageError:
     if isinstance(error, OSError) or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         cause = error if isinstance(error, OSError) else OSError(0, said)
         return StorageUnwritable.from_os_error(file, cause)
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return StorageBusy(f"{file} is held by another process ({said}): try again in a moment")
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_INDEX:
         return StorageIndexDamaged(f"{file} is damaged (an index does not match its records): {REPAIR}")
     if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) or isinstance(error, UnicodeError):

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolyard.crashpoint import crashpoint
-from toolyard.errors import StorageError
+from toolyard.errors import StorageBusy, StorageError
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_schema import apply_migrations, latest_format, require_schema
 from toolyard.storage.state_file import copy, fold_in
@@ -87,7 +87,7 @@ def _keep_copy(file: Path, version: int) -> Path:
 def _fold_in(file: Path) -> None:
     """Make sure that no other process has the file open."""
     for _ in range(_OTHERS_TRIES):
-        with contextlib.suppress(StorageError):
+        with contextlib.suppress(StorageBusy):
             return fold_in(file)
         time.sleep(_PAUSE_S)
     return fold_in(file)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.errors import StorageBusy, StorageUnwritable
 from toolyard.storage.integrity import require_sound
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_schema import require_schema
@@ -78,7 +78,7 @@ def fold_in(file: Path) -> None:
             db.execute("PRAGMA journal_mode = DELETE")
     except sqlite3.Error as error:
         if "locked" in str(error):
-            raise StorageError(f"{file} is used by a running process: stop it first") from error
+            raise StorageBusy(f"{file} is used by a running process: stop it first") from error
 
 
 def disown(file: Path) -> None:

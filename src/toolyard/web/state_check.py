@@ -9,7 +9,7 @@ import logging
 from pathlib import Path
 from typing import Final
 
-from toolyard.errors import StorageError, StorageUnwritable
+from toolyard.errors import StorageBusy, StorageError, StorageUnwritable
 from toolyard.storage.state_file import check
 
 EVERY_S: Final = 7 * 86_400.0
@@ -42,7 +42,7 @@ class StateCheck:
 def _find_damage(file: Path) -> str:
     try:
         check(file, whole=True)
-    except StorageUnwritable:
+    except (StorageBusy, StorageUnwritable):
         return ""  # out of reach is not damaged; whoever writes next says so
     except StorageError as error:
         return str(error)
