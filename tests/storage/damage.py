@@ -15,7 +15,7 @@ async def fill(file: Path) -> None:
     store = SqliteStore(file)
     made = [
         Record(
-            kind="schedule", id=f"schedule_{n}", state="scheduled", created=n, updated=n, tool=f"Tool{n}",
+            kind="thing", id=f"thing_{n}", state="open", created=n, updated=n, tool=f"Tool{n}",
             key=f"key{n}", caller=f"caller{n}", owner=f"owner{n}" if n % 3 == 0 else "", due=float(n),
             text=f"forest word{n}", body={"n": n},
         )
@@ -32,9 +32,9 @@ async def read_all(file: Path) -> tuple[list[Record], list[Record], list[Record]
     store = SqliteStore(file)
     try:
         return (
-            await store.find("schedule", Query(), limit=MANY),
-            await store.find("schedule", Query(due_until=float(MANY)), limit=MANY),
-            await store.find("schedule", Query(text="forest"), limit=MANY),
+            await store.find("thing", Query(), limit=MANY),
+            await store.find("thing", Query(due_until=float(MANY)), limit=MANY),
+            await store.find("thing", Query(text="forest"), limit=MANY),
             await store.events(0, limit=MANY),
         )
     finally:

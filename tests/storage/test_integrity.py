@@ -49,7 +49,7 @@ async def test_an_index_that_only_lacks_an_entry_is_found_by_the_whole_check(tmp
             "SELECT min(pageno) FROM dbstat WHERE name = 'records_by_due' AND pagetype = 'leaf'"
         ).fetchone()
     content = bytearray(file.read_bytes())
-    at = content.index(b"schedule_1", (page - 1) * size)
+    at = content.index(b"thing_1", (page - 1) * size)
     content[at - 1] ^= 1
     file.write_bytes(content)
     with pytest.raises(StorageIndexDamaged, match="records_by_due"):
