@@ -56,6 +56,8 @@ async def run_campaign(
         await at_work.stop()
         await _read_all(events)
         journal = await world.journal()
+        for entry in at_work.entries:
+            entry.seen_to_end = events.ends.get(entry.id, 0.0)
         report.findings = compare([entry for entry in at_work.entries if entry.id in journal or entry.told], journal)
         report.findings.lost += [
             f"{entry.id} ran, and is not in the journal"

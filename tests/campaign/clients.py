@@ -75,6 +75,7 @@ class EventReader:
         self.cursor = 0
         self.holes: list[str] = []
         self.hosts: list[tuple[str, str]] = []  # what was told of hosts, in order: type and id
+        self.ends: dict[str, float] = {}  # when the end of each call was heard
         self._work: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -105,5 +106,7 @@ class EventReader:
         if event["type"] != "gap" and event["seq"] != self.cursor + 1:
             self.holes.append(f"{event['type']} has the number {event['seq']} after {self.cursor}")
         self.cursor = event["seq"]
+        if event["type"] == "call.finished":
+            self.ends.setdefault(str(event["data"]["id"]), time.time())
         if event["type"].startswith("host."):
             self.hosts.append((event["type"], str(event["data"]["id"])))

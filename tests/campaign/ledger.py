@@ -20,6 +20,7 @@ class Entry:
     told: str = ""  # a state of the journal, or REFUSED; nothing while there is no answer
     answered: float = 0.0
     text: str = ""
+    seen_to_end: float = 0.0  # when the event of its end came
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def _compare(entry: Entry, run: Run, kept: Mapping[str, Any] | None, findings: F
     if is_missing or has_no_end or did_nothing:
         findings.lost.append(story)
     over = [entry.answered] if entry.told in _ENDED else []
-    over += [float(kept["ended"])] if kept and state in _ENDED else []
+    over += [entry.seen_to_end] if entry.seen_to_end else []
     if run.starts and over and max(run.starts) > min(over) + _CLOCK_S:
         findings.started_late.append(f"{story}, over {over}")
     if entry.told in _ENDED and kept and entry.told != state:

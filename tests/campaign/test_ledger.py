@@ -15,7 +15,8 @@ WHOLE = "start 10.0\nend 10.1\n"
 
 
 def found(place: Path, told: str, did: str, kept: dict[str, Any] | None) -> Findings:
-    entry = Entry("call_1", place / "call_1", sent=9.0, told=told, answered=11.0 if told else 0.0)
+    ended = 11.0 if kept and kept["ended"] else 0.0
+    entry = Entry("call_1", place / "call_1", 9.0, told, answered=11.0 if told else 0.0, seen_to_end=ended)
     entry.file.write_text(did)
     return compare([entry], {"call_1": kept} if kept else {})
 

@@ -1,5 +1,6 @@
 """The journal where other hosts may end a call: what its caller is told is what is kept."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -146,8 +147,9 @@ async def test_a_call_that_may_be_recorded_although_it_was_refused_does_not_stay
     with pytest.raises(StorageError, match="does not answer"):
         await host.call()
     assert (await host.kept()).state == "running"
+    await host.journal.catch_up()  # it still does not answer
     host.store.frozen = False
-    await host.journal.catch_up()
+    await asyncio.gather(*(host.journal.catch_up() for _ in range(3)))
     assert host.runs == 0
     assert (await host.kept()).state == "interrupted"
     assert "was not run" in str((await host.kept()).body["text"])

@@ -167,10 +167,19 @@ class Journal:
                 self._keep_for_later(late, error)
                 return
         while self._doubtful:
-            record = await self._store.get(CALL, self._doubtful[0])
-            if record is not None and record.state == RUNNING and record.id not in self._open:
-                await self._interrupt(record, f"{record.tool} was not run: the database did not answer when it began.")
-            self._doubtful.popleft()
+            call_id = self._doubtful.popleft()
+            try:
+                await self._end_doubtful(call_id)
+            except StorageError as error:
+                self._doubtful.append(call_id)
+                _log.error("whether %s was recorded is not known yet: %s", call_id, error)
+                return
+
+    async def _end_doubtful(self, call_id: str) -> None:
+        """End a call that never ran, if it was recorded as begun."""
+        record = await self._store.get(CALL, call_id)
+        if record is not None and record.state == RUNNING and record.id not in self._open:
+            await self._interrupt(record, f"{record.tool} was not run: the database did not answer when it began.")
 
     def _keep_for_later(self, end: tuple[_Running, Outcome, Sequence[Record]], error: StorageError) -> None:
         self._late.append(end)

@@ -5,6 +5,7 @@ limit and other hosts have it too, its calls go through the queue, because only 
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Hashable, Iterator, Set
 
 from toolyard.engine.clock import Clock
@@ -21,6 +22,8 @@ from toolyard.protocol.outcome import Outcome, Result
 from toolyard.protocol.store import Record
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 
+_log = logging.getLogger(__name__)
+_AWAY_S = 1.0  # between two attempts while the database is away
 _LOOK_S = 2.0  # how often a waiting call sees whether anybody is there to run it
 _TRUST_S = 10.0  # how long it trusts the mail
 _STOP_S = 0.8  # what a cancelled call may still take; the runner leaves it behind after one second
@@ -60,15 +63,20 @@ class RemoteTools:
         return self._directory.version()
 
     async def run(self, call: ToolCall, spec: ToolSpec) -> Outcome:
-        """Send a call, wait for its end. Cancelled, it takes the call back, or asks whoever runs it to stop."""
+        """Send a call, wait for its end. Cancelled, it takes the call back, or asks whoever runs it to stop.
+
+        While the database is away it waits, up to the limit of the call: who said earlier that it has ended could not
+        keep another host from starting it.
+        """
+        limit_s = spec.timeout_s if call.timeout_s is None else min(call.timeout_s, spec.timeout_s)
+        until = self._clock.monotonic() + limit_s
         with self._mail.expecting(call.id) as rung:
             try:
-                limit_s = spec.timeout_s if call.timeout_s is None else min(call.timeout_s, spec.timeout_s)
                 await self._calls.submit(call, spec, due=self._store_time() + limit_s)
                 await self._queue.put(spec.name, call.id)
                 record = await self._ended(call.id, spec.name, rung)
             except (asyncio.CancelledError, Failure, StorageError):
-                done = await asyncio.shield(self._take_back(call.id, rung))
+                done = await asyncio.shield(self._take_back(call.id, rung, until))
                 if done is None:
                     raise
                 record = done  # it had ended before it could be stopped: what happened, happened
@@ -93,7 +101,13 @@ class RemoteTools:
                 continue
             rung.clear()
             looked = now
-            record = await self._calls.get(call_id)
+            try:
+                record = await self._calls.get(call_id)
+            except StorageError as error:
+                _log.warning("%s %s waits: %s", tool, call_id, error)
+                rung.set()
+                await asyncio.sleep(_AWAY_S)
+                continue
             if record is None or record.state == State.DONE:
                 return record or _forgotten(call_id, tool)
             if record.state == State.QUEUED and now - served > NOBODY_S:
@@ -103,10 +117,20 @@ class RemoteTools:
                     hint="Start one, or use another tool.",
                 )
 
-    async def _take_back(self, call_id: str, rung: asyncio.Event) -> Record | None:
+    async def _stop(self, call_id: str, until: float) -> Record | None:
+        """Stop a call; tried again while the database is away, ``until`` no other host may start the call any more."""
+        while True:
+            try:
+                return await self._calls.stop(call_id)
+            except StorageError:
+                if self._clock.monotonic() >= until:
+                    raise
+            await asyncio.sleep(_AWAY_S)
+
+    async def _take_back(self, call_id: str, rung: asyncio.Event, until: float) -> Record | None:
         """The call, if it has run to its end all the same."""
         rung.clear()
-        record = await self._calls.stop(call_id)
+        record = await self._stop(call_id, until)
         if record is not None and record.state == State.RUNNING:
             try:
                 async with asyncio.timeout(_STOP_S):
