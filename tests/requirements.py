@@ -1626,6 +1626,9 @@ INTEROP: Final = _now(
     ("mcp:pinned", "security §0, security §1",
      ("The exact command of a local MCP server is shown before it first runs, and a changed name, description or "
       "schema of its tools needs review.")),
+    ("mcp:output-schema", "hard edges 5",
+     ("The output schema of a tool of an MCP server is pinned and shown as its input schema is; results are checked "
+      "against it in a process that can be killed, and nothing is fetched for a reference.")),
     ("backend:stream", "004 intro, contract §9",
      "/v1/backend/stream sends each tool result as raw backend_only JSON, full and in order."),
     ("backend:stream:websocket", "004 base format",

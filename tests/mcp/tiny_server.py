@@ -14,7 +14,13 @@ def tools() -> list[dict[str, Any]]:
     described = PLACE / "description.txt"
     text = described.read_text() if described.exists() else "Repeats a text."
     names = ("echo", "crash", "environment", "fail", "picture", "hang", "change", "wait for it", "nonsense", "goodbye")
-    return [{"name": name, "description": text, "inputSchema": OPEN} for name in names]
+    own = read_json("output_schemas.json", {})
+    declared = [{"name": name, "description": text, "inputSchema": OPEN} for name in names]
+    return [tool | ({"outputSchema": own[tool["name"]]} if tool["name"] in own else {}) for tool in declared]
+
+
+def read_json(name: str, otherwise: Any) -> Any:
+    return json.loads((PLACE / name).read_text()) if (PLACE / name).exists() else otherwise
 
 
 def call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What an owner sees before an MCP server may run: all of it, nothing cut, hidden characters written out."""
 
+import json
 from collections.abc import Sequence
 
 import click
@@ -8,6 +9,7 @@ from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.mcp.declarations import Entry
 from toolyard.plugins.mcp.definition import Definition, tool_name
 from toolyard.plugins.mcp.pins import Pin, differences
+from toolyard.protocol.json import JsonObject
 
 
 def print_review(entry: Entry, tools: Sequence[Definition] | None = None, pin: Pin | None = None) -> None:
@@ -22,8 +24,15 @@ def print_review(entry: Entry, tools: Sequence[Definition] | None = None, pin: P
         click.echo(f"\n{click.style(tool_name(entry.name, tool.name), bold=True)}")
         for line in tool.description.splitlines() or ["(no description)"]:
             click.echo(f"  {shown(line)}")
+        click.echo(f"  takes: {shown(_json(tool.schema))}")
+        if tool.output_schema is not None:
+            click.echo(f"  returns: {shown(_json(tool.output_schema))}")
         for why, words in tool.suspicious:
             click.echo(click.style(f"  warning: {why}{f': {shown(words)}' if words else ''}", fg="yellow"))
+
+
+def _json(schema: JsonObject) -> str:
+    return json.dumps(schema, ensure_ascii=False)
 
 
 def _print_command(entry: Entry) -> None:

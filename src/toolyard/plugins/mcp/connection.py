@@ -58,7 +58,9 @@ class Connection:
                 self._stop.set()
                 raise
             self._checked = changes
-        return await client.call_tool(tool, arguments)
+        params = types.CallToolRequestParams(name=tool, arguments=arguments)
+        # Not the client's ``call_tool``: that evaluates the server's output schema, here and without a limit.
+        return await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
 
     async def close(self) -> None:
         """Asked twice is asked once."""
@@ -123,10 +125,11 @@ async def listed(client: Client) -> list[Definition]:
         page = await client.list_tools(cursor=cursor)
         found += [
             Definition(
-                name=tool.name, title=tool.title or "", description=tool.description or "", schema=tool.input_schema
+                name=tool.name, title=tool.title or "", description=tool.description or "",
+                schema=tool.input_schema, output_schema=tool.output_schema,
             )
             for tool in page.tools
-        ]
+        ]  # fmt: skip
         cursor = page.next_cursor
         if cursor is None or len(found) > MAX_TOOLS:
             break

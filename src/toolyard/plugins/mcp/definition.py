@@ -28,9 +28,13 @@ class Definition:
     title: str = ""
     description: str = ""
     schema: JsonObject
+    output_schema: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
-        return {"name": self.name, "title": self.title, "description": self.description, "schema": self.schema}
+        told: JsonObject = {
+            "name": self.name, "title": self.title, "description": self.description, "schema": self.schema
+        }  # fmt: skip
+        return told if self.output_schema is None else told | {"output_schema": self.output_schema}
 
     def spec(self, server: str, *, risk: Risk, fingerprint: str, timeout_s: float) -> ToolSpec:
         told = bounded(visible(self.description)).strip() or visible(self.title).strip() or self.name
@@ -47,7 +51,8 @@ class Definition:
     @property
     def suspicious(self) -> Iterator[tuple[str, str]]:
         """What in its texts speaks to the model about other things than its own use (S-84)."""
-        return poison_in(f"{self.title}\n{self.description}\n{json.dumps(self.schema, ensure_ascii=False)}")
+        schemas = json.dumps([self.schema, self.output_schema], ensure_ascii=False)
+        return poison_in(f"{self.title}\n{self.description}\n{schemas}")
 
 
 def tool_name(server: str, tool: str) -> str:
@@ -58,12 +63,13 @@ def from_json(value: Json) -> Definition | None:
     """A stored definition; None when this is none."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
-    schema = value.get("schema")
+    schema, output_schema = value.get("schema"), value.get("output_schema")
     return Definition(
         name=str(value["name"]),
         title=str(value.get("title") or ""),
         description=str(value.get("description") or ""),
         schema=schema if isinstance(schema, dict) else {},
+        output_schema=output_schema if isinstance(output_schema, dict) else None,
     )
 
 

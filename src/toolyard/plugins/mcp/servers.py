@@ -16,6 +16,7 @@ from toolyard.plugins.mcp.backoff import MOST, WITHIN_S, Backoff
 from toolyard.plugins.mcp.declarations import Declarations, Entry, filled
 from toolyard.plugins.mcp.definition import Definition, digest
 from toolyard.plugins.mcp.log import ServerLog
+from toolyard.plugins.mcp.output_check import OutputChecker
 from toolyard.plugins.mcp.pins import Pin, Pins
 from toolyard.protocol.failure import Failure, Reason
 
@@ -68,6 +69,7 @@ class Servers:
         self.around = around
         self.declarations = Declarations(around.project, around.home)
         self.pins = Pins(around.home)
+        self.outputs = OutputChecker(around.processes, around.monotonic, around.project)
         self._servers: dict[str, _Server] = {}
         self._closed = False
 
@@ -140,6 +142,7 @@ class Servers:
         self._closed = True
         running = [server.connection for server in self._servers.values() if server.connection is not None]
         await asyncio.gather(*(connection.close() for connection in running))
+        self.outputs.close()
 
     async def stop(self, name: str) -> None:
         """What may not run any more does not."""

@@ -1,6 +1,6 @@
 """A tool of an MCP server as a tool like any other."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from toolyard.plugins.mcp.definition import Definition
 from toolyard.plugins.mcp.servers import Servers
@@ -11,6 +11,9 @@ from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult
 
 TIMEOUT_S: Final = 120.0  # the start of the server included
 
@@ -42,11 +45,24 @@ class McpTool:
                 raise Failure(
                     ErrorCode.EXECUTION_ERROR, error.message or "The MCP server reported an error."
                 ) from error
-            except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none, or breaks its schema
-                raise Failure(
-                    Reason.INVALID_OUTPUT, f"{self._spec.name} gave no usable result: {str(error)[:500]}."
-                ) from error
+            except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
+                raise self._unusable(str(error)) from error
+            await self._check_output(said)
         return result_from(self._spec.name, said)
+
+    async def _check_output(self, said: "CallToolResult") -> None:
+        """Raise Failure when a result is not what its tool has declared. What reports an error is free of that."""
+        schema = self.definition.output_schema
+        if schema is None or said.is_error:
+            return
+        problem = "it has an output schema but gave no structured content"
+        if said.structured_content is not None or "structured_content" in said.model_fields_set:
+            problem = await self._servers.outputs.find_problem(self.server, schema, said.structured_content)
+        if problem:
+            raise self._unusable(problem)
+
+    def _unusable(self, problem: str) -> Failure:
+        return Failure(Reason.INVALID_OUTPUT, f"{self._spec.name} gave no usable result: {problem[:500]}.")
 
     def _arguments(self, call: ToolCall) -> JsonObject:
         """Texts become what the schema asks for; the check is the server's own."""
