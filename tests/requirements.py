@@ -1629,6 +1629,8 @@ INTEROP: Final = _now(
     ("mcp:output-schema", "hard edges 5",
      ("The output schema of a tool of an MCP server is pinned and shown as its input schema is; results are checked "
       "against it in a process that can be killed, and nothing is fetched for a reference.")),
+    ("mcp:http-limit", "hard edges 6",
+     "An answer of an MCP server over HTTP has the limit of 16 MiB that a line over stdio has, after decompression."),
     ("backend:stream", "004 intro, contract §9",
      "/v1/backend/stream sends each tool result as raw backend_only JSON, full and in order."),
     ("backend:stream:websocket", "004 base format",

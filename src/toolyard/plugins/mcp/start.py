@@ -80,9 +80,11 @@ async def _over_http(entry: Entry) -> AsyncIterator[Any]:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
+    from toolyard.plugins.mcp.http_client import MAX_BODY, BoundedClient
+
     limit = httpx2.Timeout(_READ_S, connect=_CONNECT_S)
     async with (
-        httpx2.AsyncClient(headers=dict(entry.declared.headers), timeout=limit) as http,
-        streamable_http_client(entry.declared.url, http_client=http) as streams,
+        BoundedClient(headers=dict(entry.declared.headers), timeout=limit) as http,
+        streamable_http_client(entry.declared.url, http_client=http, max_sse_event_size=MAX_BODY) as streams,
     ):
         yield streams

@@ -40,11 +40,7 @@ class McpTool:
             try:
                 said = await connection.call(self.definition.name, self._arguments(call))
             except MCPError as error:
-                if error.code == CONNECTION_CLOSED:
-                    raise Failure(Reason.CRASHED, f"The MCP server {self.server} ended during the call.") from error
-                raise Failure(
-                    ErrorCode.EXECUTION_ERROR, error.message or "The MCP server reported an error."
-                ) from error
+                raise self._reported(error.message, is_over=error.code == CONNECTION_CLOSED) from error
             except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
                 raise self._unusable(str(error)) from error
             await self._check_output(said)
@@ -60,6 +56,13 @@ class McpTool:
             problem = await self._servers.outputs.find_problem(self.server, schema, said.structured_content)
         if problem:
             raise self._unusable(problem)
+
+    def _reported(self, message: str, *, is_over: bool) -> Failure:
+        """Build the failure that an error of the protocol is; ``is_over``: the server, or its answer, has ended."""
+        if not is_over:
+            return Failure(ErrorCode.EXECUTION_ERROR, message or "The MCP server reported an error.")
+        why = "" if message.lower() in ("", "connection closed") else f": {message.rstrip('.')}"
+        return Failure(Reason.CRASHED, f"The MCP server {self.server} ended during the call{why}.")
 
     def _unusable(self, problem: str) -> Failure:
         return Failure(Reason.INVALID_OUTPUT, f"{self._spec.name} gave no usable result: {problem[:500]}.")
