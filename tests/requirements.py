@@ -1631,6 +1631,9 @@ INTEROP: Final = _now(
       "against it in a process that can be killed, and nothing is fetched for a reference.")),
     ("mcp:http-limit", "hard edges 6",
      "An answer of an MCP server over HTTP has the limit of 16 MiB that a line over stdio has, after decompression."),
+    ("mcp:early-answer", "hard edges 32",
+     ("An MCP client that cannot ask its user is told before 45 s what waits for approval and how to allow it; once "
+      "approved the call runs once, the same call within 10 minutes gets its result, and one whose client left ends.")),
     ("backend:stream", "004 intro, contract §9",
      "/v1/backend/stream sends each tool result as raw backend_only JSON, full and in order."),
     ("backend:stream:websocket", "004 base format",
