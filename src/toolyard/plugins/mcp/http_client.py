@@ -18,7 +18,12 @@ _LARGE = 64 * 1024
 
 
 class BoundedClient(httpx2.AsyncClient):
-    """A client whose responses raise ``StreamError`` when their bodies are too large."""
+    """A client whose responses raise ``StreamError`` when their bodies are too large.
+
+    ``refusal`` is the last answer that was none, such as "HTTP 401 Unauthorized".
+    """
+
+    refusal = ""
 
     async def send(
         self,
@@ -29,6 +34,9 @@ class BoundedClient(httpx2.AsyncClient):
         follow_redirects: Any = httpx2.USE_CLIENT_DEFAULT,
     ) -> httpx2.Response:
         response = await super().send(request, stream=True, auth=auth, follow_redirects=follow_redirects)
+        if response.is_error or response.is_redirect:
+            place = f" to {response.headers['location'][:200]}" if response.has_redirect_location else ""
+            self.refusal = f"it answered HTTP {response.status_code} {response.reason_phrase}{place}".rstrip()
         headers = [(name, value) for name, value in response.headers.multi_items() if name.lower() not in _ENCODED]
         bounded = httpx2.Response(
             response.status_code,

@@ -19,13 +19,23 @@ TIMEOUT_S: Final = 120.0  # the start of the server included
 
 
 class McpTool:
-    def __init__(self, servers: Servers, server: str, definition: Definition, *, risk: Risk, fingerprint: str) -> None:
+    def __init__(self, servers: Servers, server: str, definition: Definition, *, risk: Risk, launch: str) -> None:
+        """``launch`` is the digest of the command behind it."""
         self._servers, self.server, self.definition = servers, server, definition
-        self._spec = definition.spec(server, risk=risk, fingerprint=fingerprint, timeout_s=TIMEOUT_S)
+        self._spec = definition.spec(server, risk=risk, launch=launch, timeout_s=TIMEOUT_S)
 
     @property
     def spec(self) -> ToolSpec:
         return self._spec
+
+    @property
+    def is_withheld(self) -> bool:
+        """Whether it waits for a review, or is gone."""
+        return self._servers.is_withheld(self.server, self.definition.name)
+
+    def check(self, call: ToolCall) -> None:  # noqa: ARG002 whatever its arguments are
+        """Raise Failure when the tool waits for a review: nobody is asked about such a call."""
+        self._servers.require(self.server, self.definition.name)
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         from mcp.shared.exceptions import MCPError
