@@ -1646,6 +1646,8 @@ INTEROP: Final = _now(
     ("mcp:start-failure", "hard edges 35",
      "A failed start of an MCP server names its cause: what the program printed and how it ended, or the HTTP status."),
     ("mcp:live-states", "hard edges 31", "toolyard mcp list shows the states that the running server knows."),
+    ("mcp:catalogue", "hard edges 34",
+     "The tools of MCP servers are read once, not for each call: a call costs the same with ten tools and a thousand."),
     ("backend:stream", "004 intro, contract §9",
      "/v1/backend/stream sends each tool result as raw backend_only JSON, full and in order."),
     ("backend:stream:websocket", "004 base format",

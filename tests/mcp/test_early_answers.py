@@ -163,9 +163,9 @@ async def test_a_call_whose_client_has_left_without_a_word_is_settled(project: P
             await (await client.post(url, json=begun, headers=session)).read()
             params = {"name": "Write", "arguments": WRITE}
             call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
-            calling = asyncio.create_task(client.post(url, json=call, headers=session))
+            answer = await client.post(url, json=call, headers=session)  # its head; the rest is on its way
             await pending(yard)
-        await asyncio.wait({calling})
+            answer.close()
         await calls(yard, "running", some=False)
         assert await runs(yard) == ["cancelled"]
         assert await yard.approvals.page(("pending",), limit=10) == []

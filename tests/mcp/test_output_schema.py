@@ -12,6 +12,7 @@ from tests.fakes import FakeClock
 from tests.mcp.clients import eventually
 from tests.mcp.test_cli import Typed
 from tests.mcp.test_client import TINY, Place, allow, call
+from toolyard.plugins.mcp import output_check
 from toolyard.plugins.mcp.output_check import REST_S
 from toolyard.plugins.mcp.review import review_data
 from toolyard.protocol.json import JsonObject
@@ -19,6 +20,7 @@ from toolyard.protocol.json import JsonObject
 pytestmark = pytest.mark.requirement("mcp:output-schema")
 
 HEARD: JsonObject = {"type": "object", "properties": {"heard": {"type": "object"}}, "required": ["heard"]}
+NOT_PLAIN: JsonObject = {**HEARD, "$defs": {}}
 DOUBLING: dict[str, Any] = {
     "type": "object",
     "$defs": {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(64)} | {"d64": {"type": "object"}},
@@ -87,10 +89,26 @@ async def test_a_server_whose_check_was_ended_waits_and_others_go_on(place: Plac
         await allow(yard)
         outputs = yard.mcp.servers.outputs
         assert "processor time" in (await call(yard, "goodbye", text="x")).envelope.text
-        assert f"not checked for {REST_S:g} s" in await outputs.find_problem("tiny", HEARD, {"heard": {}})
-        assert await outputs.find_problem("other", HEARD, {"heard": {}}) == ""
+        assert f"not checked for {REST_S:g} s" in await outputs.find_problem("tiny", NOT_PLAIN, {"heard": {}})
+        assert await outputs.find_problem("other", NOT_PLAIN, {"heard": {}}) == ""
         clock.advance(REST_S)
-        assert await outputs.find_problem("tiny", HEARD, {"heard": {}}) == ""
+        assert await outputs.find_problem("tiny", NOT_PLAIN, {"heard": {}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_plain"),
+    [
+        (HEARD, True),
+        ({"type": "array", "items": {"type": "string", "maxLength": 3}}, True),
+        ({"type": "string", "pattern": "^a$"}, False),
+        ({"properties": {"a": {"additionalProperties": {"$ref": "#"}}}}, False),
+        ({"items": [{"type": "string"}]}, False),
+        ({"uniqueItems": True}, False),
+        ({"$schema": "http://json-schema.org/draft-04/schema#", "type": "object"}, False),
+    ],
+)
+def test_only_a_schema_of_bounded_time_is_checked_in_this_process(schema: JsonObject, is_plain: bool) -> None:
+    assert output_check._is_plain(json.dumps(schema)) is is_plain
 
 
 async def test_nothing_is_fetched_for_a_reference(place: Place) -> None:
@@ -118,4 +136,4 @@ async def test_a_check_that_is_cancelled_leaves_no_process_at_work(place: Place)
         endless.cancel()
         await asyncio.wait({endless})
         assert outputs._child is None
-        assert await outputs.find_problem("tiny", HEARD, {"heard": {}}) == ""
+        assert await outputs.find_problem("tiny", NOT_PLAIN, {"heard": {}}) == ""

@@ -15,6 +15,7 @@ from tests.mcp.test_client import TINY, Place, allow, call, state
 from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.dialects.specs import Format, export
+from toolyard.plugins.mcp import definition, pins
 from toolyard.plugins.mcp.declarations import Entry
 from toolyard.plugins.mcp.servers import State
 from toolyard.protocol.failure import Failure
@@ -82,6 +83,25 @@ async def test_of_a_changed_server_only_what_changed_waits(place: Place) -> None
         assert (await call(yard, "fail")).envelope.context["reason"] == "DENIED"
         assert yard.mcp.servers.waiting(entry_of(yard)) == ("changed fail",)
         assert "mcp__tiny__fail" not in names(yard)
+
+
+@pytest.mark.requirement("mcp:catalogue")
+async def test_definitions_are_read_once_and_not_for_each_call(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Any] = []
+
+    def from_json(value: Any) -> Any:
+        read.append(value)
+        return definition.from_json(value)
+
+    async with place.yard() as yard:
+        await allow(yard)
+        monkeypatch.setattr(pins, "from_json", from_json)
+        tool = yard.tools.get("mcp__tiny__echo")
+        number = len(read)
+        for _ in range(3):
+            assert not (await call(yard, "echo", text="x")).envelope.error
+        assert yard.tools.get("mcp__tiny__echo") is tool
+    assert len(read) == number > 0
 
 
 @pytest.mark.requirement("mcp:one-bad-tool")

@@ -60,10 +60,12 @@ class Calls:
         """Run a call, or attach to the one that it repeats."""
         if (earlier := self._early.find(call)) is not None:
             return await self._follow(ctx, earlier)
+        question = self._yard.approvals.watch(call.id)
         task = asyncio.create_task(self._yard.settle(call))
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
-        return await self._follow(ctx, Run(call, task))
+        task.add_done_callback(lambda _: question.cancel())
+        return await self._follow(ctx, Run(call, task, question))
 
     async def go_on(self, ctx: Context, call: ToolCall, state: str, replies: types.InputResponses | None) -> Answer:
         """The same call again, with what its user said."""
@@ -106,29 +108,27 @@ class Calls:
     async def _wait(self, ctx: Context, run: Run, began: float) -> Answer | None:
         """Wait until it has ended: None; or there is an answer for the client before that."""
         can_ask = _can_elicit(ctx)
-        question = asyncio.ensure_future(self._question(run.call.id))
         elicited: asyncio.Future[None] | None = None
         try:
             while not run.task.done():
-                waits = {run.task, *(one for one in (question, elicited) if one is not None and not one.done())}
-                await asyncio.wait(waits, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED)
-                pending = question.result() if question.done() else None
-                if pending is not None and can_ask and elicited is None and not run.task.done():
+                news = {one for one in (run.question, elicited) if one is not None and not one.done()}
+                await asyncio.wait({run.task, *news}, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED)
+                pending = await self._pending(run)
+                if pending is not None and can_ask and elicited is None:
                     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                         return self._ask_for_more(ctx, run, pending)
                     elicited = asyncio.ensure_future(self._elicit(ctx, pending))
                 elapsed = round(self._monotonic() - began, 3)
                 asks = elicited is not None and not elicited.done()
-                if pending is not None and not asks and elapsed >= ANSWER_S and await self._is_open(pending):
+                if pending is not None and not asks and elapsed >= ANSWER_S:
                     return self._answer_early(run, pending, elapsed)
                 if await _has_left(ctx):
                     raise MCPError(types.CONNECTION_CLOSED, "the client has left")
                 await ctx.session.report_progress(elapsed, None, _progress(run.call, pending))
         finally:
-            for one in (question, elicited):
-                if one is not None:
-                    one.cancel()
-            await asyncio.gather(*(one for one in (question, elicited) if one is not None), return_exceptions=True)
+            if elicited is not None:
+                elicited.cancel()
+                await asyncio.gather(elicited, return_exceptions=True)
         return None
 
     def _answer_early(self, run: Run, approval: Record, waited_s: float) -> types.CallToolResult:
@@ -137,19 +137,11 @@ class Calls:
         outcome = early_outcome(run, approval, root=root, waited_s=waited_s, address=self._address())
         return self._express(run.call, outcome)
 
-    async def _is_open(self, approval: Record) -> bool:
-        found = await self._yard.store.get(approval.kind, approval.id)
-        return found is not None and found.state == State.PENDING
-
-    async def _question(self, call_id: str) -> Record:
-        """Until this call asks for an approval."""
-        store = self._yard.store
-        while True:
-            _, seq = await store.event_span()
-            for record in await self._yard.approvals.page((State.PENDING,), limit=1000):
-                if record.body.get("call_id") == call_id:
-                    return record
-            await store.next_event(seq)
+    async def _pending(self, run: Run) -> Record | None:
+        """Return the approval that a run waits for now."""
+        approval = run.approval
+        found = await self._yard.store.get(approval.kind, approval.id) if approval else None
+        return found if found is not None and found.state == State.PENDING else None
 
     async def _elicit(self, ctx: Context, approval: Record) -> None:
         schema = asking.schema(approval, rules=self._may_rule(ctx.request))
@@ -160,7 +152,7 @@ class Calls:
         while len(self._waiting) >= MAX_WAITING:
             self._waiting.pop(next(iter(self._waiting))).task.cancel()
         state = secrets.token_urlsafe(32)
-        self._waiting[state] = Run(run.call, run.task, approval)
+        self._waiting[state] = run
         run.task.add_done_callback(lambda _: self._forget_later(state))
         schema = asking.schema(approval, rules=self._may_rule(ctx.request))
         form = types.ElicitRequestFormParams(message=asking.message(approval), requested_schema=schema)

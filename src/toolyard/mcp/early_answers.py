@@ -26,11 +26,17 @@ _Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """A call on its way; with the approval that it waits for, once somebody has been told of it."""
+    """A call on its way; ``question`` is done when it asks for an approval."""
 
     call: ToolCall
     task: "asyncio.Task[Outcome]"
-    approval: Record | None = None
+    question: "asyncio.Future[Record]"
+
+    @property
+    def approval(self) -> Record | None:
+        """The approval that it asked for, if it did."""
+        question = self.question
+        return question.result() if question.done() and not question.cancelled() else None
 
 
 class EarlyAnswered:

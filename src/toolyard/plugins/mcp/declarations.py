@@ -65,6 +65,7 @@ class Declarations:
         self.problems: tuple[str, ...] = ()
         self._values: list[JsonObject] = []  # of the files, from which ``_entries`` were read
         self._entries: dict[str, Entry] = {}
+        self._revision = 0
 
     def all(self) -> list[Entry]:
         """Return every server that is written down."""
@@ -75,6 +76,7 @@ class Declarations:
         if len(values) == len(self._values) and all(map(operator.is_, values, self._values)):
             return self._entries
         self._values, self._entries = values, self._parse(values)
+        self._revision += 1
         return self._entries
 
     def _parse(self, values: list[JsonObject]) -> dict[str, Entry]:
@@ -90,9 +92,14 @@ class Declarations:
         self.problems = tuple(problems)
         return found
 
-    def signature(self) -> tuple[tuple[int, ...], ...]:
+    def version(self) -> int:
         """Return what changes whenever one of the files does."""
-        return tuple(file.signature() for _, file in self._files)
+        self._read()
+        return self._revision
+
+    def known(self, name: str) -> Entry | None:
+        """Return a server as it was when the files were last read: without looking at them."""
+        return self._entries.get(name)
 
     def get(self, name: str) -> Entry | None:
         return self._read().get(name)

@@ -35,23 +35,34 @@ class Pins:
         self._file = StateFile(home / FILE_NAME)
         self._value: JsonObject = {}  # of the file, from which all in ``_pins`` was read
         self._pins: dict[str, Pin | None] = {}
+        self._revision = 0
 
     @property
     def problem(self) -> str:
         self._file.read()
         return self._file.problem
 
-    def signature(self) -> tuple[int, ...]:
+    def version(self) -> int:
         """Return what changes whenever a permission does."""
-        return self._file.signature()
+        self.refresh()
+        return self._revision
 
     def get(self, entry: Entry) -> Pin | None:
         """Return what was allowed; the same object until the file changes."""
+        self.refresh()
+        return self.known(entry)
+
+    def refresh(self) -> None:
+        """Look whether the file has changed."""
         value = self._file.read()
         if value is not self._value:
             self._value, self._pins = value, {}
+            self._revision += 1
+
+    def known(self, entry: Entry) -> Pin | None:
+        """Return what was allowed when the file was last read: without looking at it."""
         if entry.key not in self._pins:
-            servers = value.get("servers")
+            servers = self._value.get("servers")
             self._pins[entry.key] = _read_pin(servers.get(entry.key)) if isinstance(servers, dict) else None
         return self._pins[entry.key]
 

@@ -84,8 +84,8 @@ class Servers:
 
     def version(self) -> tuple[Hashable, Hashable]:
         """Return what changes whenever ``allowed`` does, and what does whenever a tool is withheld or no longer."""
-        withheld = tuple((name, tuple(one.gate.standing.withheld)) for name, one in self._servers.items())
-        return (self.declarations.signature(), self.pins.signature()), withheld
+        allowed = self.declarations.version(), self.pins.version()
+        return allowed, tuple((name, tuple(one.gate.standing.withheld)) for name, one in self._servers.items())
 
     def require(self, name: str, tool: str) -> None:
         """Raise Failure when a tool is withheld, as far as its server has shown it."""
@@ -108,6 +108,7 @@ class Servers:
         return server.gate.left_out if server else {}
 
     def state(self, entry: Entry) -> State:
+        self.declarations.all()
         pin, server = self.pins.get(entry), self._servers.get(entry.name)
         if pin is not None and server is not None and server.review != pin.review:
             _forgive(server, pin.review)
@@ -225,8 +226,9 @@ class Servers:
         return self._servers[name]
 
     def _pin(self, name: str) -> Pin | None:
-        entry = self.declarations.get(name)
-        return self.pins.get(entry) if entry else None
+        """Return what was allowed of a server when that was last looked at, which every call begins with."""
+        entry = self.declarations.known(name)
+        return self.pins.known(entry) if entry else None
 
     def _allowed(self, entry: Entry) -> Pin | None:
         """Return what was allowed of a server that may run as it is written down now."""
