@@ -19,7 +19,7 @@ from toolyard.plugins.mcp import definition, pins
 from toolyard.plugins.mcp.declarations import Entry
 from toolyard.plugins.mcp.servers import State
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.shown import to_shown
+from toolyard.protocol.shown_outcome import to_shown
 
 ADDED = "mcp__tiny__added"
 
