@@ -9,6 +9,7 @@ from bench import (
     files_search,
     gateway,
     hostile,
+    mcp_calls,
     offer,
     plugins,
     plugins_heavy,
@@ -26,6 +27,7 @@ ALL = {
     "engine": engine.main,
     "gateway": gateway.main,
     "hostile": hostile.main,
+    "mcp": mcp_calls.main,
     "offer": offer.main,
     "console": console.main,
 }

@@ -1626,6 +1626,28 @@ INTEROP: Final = _now(
     ("mcp:pinned", "security §0, security §1",
      ("The exact command of a local MCP server is shown before it first runs, and a changed name, description or "
       "schema of its tools needs review.")),
+    ("mcp:output-schema", "hard edges 5",
+     ("The output schema of a tool of an MCP server is pinned and shown as its input schema is; results are checked "
+      "against it in a process that can be killed, and nothing is fetched for a reference.")),
+    ("mcp:http-limit", "hard edges 6",
+     "An answer of an MCP server over HTTP has the limit of 16 MiB that a line over stdio has, after decompression."),
+    ("mcp:early-answer", "hard edges 32",
+     ("An MCP client that cannot ask its user is told before 45 s what waits for approval and how to allow it; once "
+      "approved the call runs once, the same call within 10 minutes gets its result, and one whose client left ends.")),
+    ("mcp:tools-change", "hard edges 33",
+     ("Of a server that adds or changes tools while it runs the reviewed ones keep working; new and changed ones wait "
+      "for a review of the difference, and then work.")),
+    ("mcp:results-once", "hard edges 35", "A structured result of an MCP server appears once in what a model reads."),
+    ("mcp:closed-schemas", "hard edges 35",
+     "additionalProperties: false of a tool of an MCP server is offered to models and clients as it was declared."),
+    ("mcp:one-bad-tool", "hard edges 35",
+     ("A tool of an MCP server that cannot be offered does not refuse the others; which one and why is told, and so "
+      "are names that two servers give.")),
+    ("mcp:start-failure", "hard edges 35",
+     "A failed start of an MCP server names its cause: what the program printed and how it ended, or the HTTP status."),
+    ("mcp:live-states", "hard edges 31", "toolyard mcp list shows the states that the running server knows."),
+    ("mcp:catalogue", "hard edges 34",
+     "The tools of MCP servers are read once, not for each call: a call costs the same with ten tools and a thousand."),
     ("backend:stream", "004 intro, contract §9",
      "/v1/backend/stream sends each tool result as raw backend_only JSON, full and in order."),
     ("backend:stream:websocket", "004 base format",

@@ -125,7 +125,7 @@ def test_every_host_fault_is_in_the_tree_drawn_in_errors() -> None:
 @pytest.mark.requirement("house:letter-case")
 def test_camel_case_keys_stand_in_dialects_only() -> None:
     camel = re.compile(r"[a-z]+[A-Z][a-z]+[A-Za-z]*")
-    theirs = {"additionalProperties", "minLength", "minItems", "maxItems"}  # words of the JSON Schema
+    theirs = {"additionalProperties", "minLength", "maxLength", "minItems", "maxItems"}  # words of the JSON Schema
     theirs |= {"filePath", "oldStart", "oldLines", "newStart", "newLines"}  # a synonym, and the keys of a hunk
     theirs |= {"anyOf", "allOf", "oneOf", "requestBody", "securitySchemes"}  # of JSON Schema and OpenAPI
     others_words = (  # made to speak as others do

@@ -110,7 +110,7 @@ class Yard:
             outside=outside,
         )
         self.mcp = McpSource(config, keep_secret=mask.add, monotonic=clock.monotonic, processes=self._processes)
-        self.tools = Registry(built_in, [] if outside.safe else [self.plugins, self.mcp])
+        self.tools = Registry(built_in, [] if outside.safe else [self.mcp, self.plugins])
         self._runner = Runner(
             self.tools,
             root=str(workspace.root),

@@ -28,6 +28,9 @@ class McpSource:
         self._config, self._keep_secret, self._monotonic = config, keep_secret, monotonic
         self._processes = processes
         self._servers: Servers | None = None
+        self._made_for: Hashable = None
+        self._tools: dict[str, McpTool] = {}
+        self._collisions: list[str] = []
 
     @property
     def servers(self) -> "Servers":
@@ -49,21 +52,28 @@ class McpSource:
         return self._servers
 
     def find(self, name: str) -> "McpTool | None":
+        """Return a tool that was allowed, also one that is withheld: its call then says why."""
         from toolyard.plugins.mcp.definition import PREFIX
 
-        if not name.startswith(PREFIX):
-            return None
-        return next((tool for tool in self.all() if tool.spec.name == name), None)
+        return self._catalogue().get(name) if name.startswith(PREFIX) else None
 
     def all(self) -> "Iterator[McpTool]":
-        from toolyard.plugins.mcp.tool import McpTool
-        from toolyard.protocol.tool import Risk
+        """Yield the tools that are offered."""
+        return (tool for tool in self._catalogue().values() if not tool.is_withheld)
 
-        for entry, pin in self.servers.ready():
-            risk = Risk.NETWORK if entry.declared.url else Risk.EXECUTE
-            fingerprint = f"{pin.launch}:{pin.tools}"
-            for definition in pin.definitions:
-                yield McpTool(self.servers, entry.name, definition, risk=risk, fingerprint=fingerprint)
+    @property
+    def collisions(self) -> list[str]:
+        """The tools that are not offered because one of another server has their name, for people to read."""
+        self._catalogue()
+        return self._collisions
+
+    def _catalogue(self) -> "dict[str, McpTool]":
+        """The tools by name, made anew only when another one is allowed."""
+        version, _ = self.servers.version()
+        if version != self._made_for:
+            self._tools, self._collisions = _make_tools(self.servers)
+            self._made_for = version
+        return self._tools
 
     def version(self) -> Hashable:
         return self.servers.version()
@@ -76,6 +86,25 @@ class McpSource:
     async def close(self) -> None:
         if self._servers is not None:
             await self._servers.close()
+
+
+def _make_tools(servers: "Servers") -> "tuple[dict[str, McpTool], list[str]]":
+    from toolyard.plugins.mcp.tool import McpTool
+    from toolyard.protocol.tool import Risk
+
+    tools: dict[str, McpTool] = {}
+    collisions: list[str] = []
+    for entry, definitions in servers.allowed():
+        risk = Risk.NETWORK if entry.declared.url else Risk.EXECUTE
+        for definition in definitions:
+            tool = McpTool(servers, entry.name, definition, risk=risk, launch=entry.digest)
+            first = tools.setdefault(tool.spec.name, tool)
+            if first is not tool:
+                collisions.append(
+                    f"{entry.name}: its tool {definition.name} is not offered, because {tool.spec.name} is already the "
+                    f"name of {first.definition.name} of {first.server}: rename one of the servers"
+                )
+    return tools, collisions
 
 
 def _programs(server: Declared, root: Path, environ: Mapping[str, str]) -> Iterator[Path]:

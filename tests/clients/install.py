@@ -18,6 +18,7 @@ import pytest
 HERE: Final = Path(__file__).parent
 CACHE: Final = HERE.parents[1] / ".clients"
 PYTHON_CLIENTS: Final = {
+    "fastmcp": "fastmcp==4.1.2",
     "langchain": "langchain-openai==1.7.3",
     "litellm": "litellm==1.106.2",
     "llm": "llm==0.36",

@@ -1,6 +1,7 @@
 """A tool as a function for OpenAI's chat protocol: short texts, a schema that every provider takes."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,9 +64,11 @@ def test_what_only_checks_need_stays_out_of_a_schema_and_references_stay_whole()
                 "deep": {"type": ["string", "null"], "description": "E.g. x | y"},
             },
             "required": ["title"],
+            "additionalProperties": False,  # nobody checks the call of such a tool but the tool itself
             "$defs": {"Place": {"type": "object", "properties": {"x": {"type": "number"}}}},
         },
     }
+    assert "additionalProperties" not in to_function(replace(spec, verbatim=False))["parameters"]
 
 
 def test_a_plugin_in_vcps_form_keeps_its_text_without_blocks_and_carries_its_example() -> None:

@@ -15,6 +15,7 @@ from mcp_types import ElicitResult
 
 from toolyard.app import Yard
 from toolyard.config import load
+from toolyard.engine.clock import Clock
 from toolyard.mcp.http import mcp_app
 from toolyard.mcp.server import McpServer
 from toolyard.protocol.store import Query
@@ -25,12 +26,19 @@ ERAS = ("legacy", "auto")  # the handshake of 2025, and the protocol of 2026-07-
 
 @contextlib.asynccontextmanager
 async def connected(
-    project: Path, home: Path, *, mode: str = "auto", plugins: tuple[Path, ...] = (), beat_s: float = 0.05, **more: Any
+    project: Path,
+    home: Path,
+    *,
+    mode: str = "auto",
+    plugins: tuple[Path, ...] = (),
+    beat_s: float = 0.05,
+    clock: Clock | None = None,
+    **more: Any,
 ) -> AsyncIterator[tuple[Client, Yard]]:
     """A client and the Yard behind it, without a process or a socket between them."""
     config = load(project, home, plugin_folders=plugins, trusts_given=bool(plugins))
     async with Yard(config) as yard:
-        server = McpServer(yard, lambda _: CALLER, beat_s=beat_s)
+        server = McpServer(yard, lambda _: CALLER, beat_s=beat_s, clock=clock)
         async with (
             server.running(refresh=True, every_s=0.05),
             Client(server.sdk, mode=mode, cache=None, **more) as client,

@@ -1,11 +1,15 @@
 """``toolyard mcp add``, ``list``, ``allow`` and ``remove``, as people type them."""
 
+import asyncio
 import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.mcp.clients import eventually
+from tests.web.conftest import RunningServer, serving
 
 TINY = Path(__file__).with_name("tiny_server.py")
 
@@ -87,3 +91,35 @@ def test_a_server_that_cannot_start_stays_written_down_and_that_is_said(typed: T
     assert "there is no program 'no-such-program'" in failed.stderr
     assert "'toolyard mcp allow tiny' tries again, 'toolyard mcp remove tiny' forgets it" in failed.stderr
     assert typed("mcp", "remove", "tiny").returncode == 0
+
+
+@pytest.mark.requirement("mcp:live-states", "mcp:tools-change")
+async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Typed, tmp_path: Path) -> None:
+    (typed.folder / "more_tools.json").write_text(json.dumps([{"name": "broken"}]))
+    entry = {"command": sys.executable, "args": [str(TINY), str(typed.folder)]}
+    (typed.project / ".mcp.json").write_text(json.dumps({"mcpServers": {"tiny": entry}}))
+    async with serving(tmp_path) as running:
+
+        async def type_(*words: str) -> "subprocess.CompletedProcess[str]":
+            return await asyncio.to_thread(typed, *words)
+
+        reviewed = await type_("mcp", "allow", "tiny", "--yes")
+        await running.post("/v1/tools/mcp__tiny__echo", {"text": "add a tool"})
+        await eventually(lambda: _state(running) == "changed")
+        listed = await type_("mcp", "list")
+        again = await type_("mcp", "allow", "tiny", "--yes")
+        called = await running.post("/v1/tools/mcp__tiny__added", {"text": "x"})
+        rows = json.loads((await type_("--json", "mcp", "list")).stdout)["servers"]
+    assert "broken cannot be offered: inputSchema: Field required" in reviewed.stdout
+    assert "changed" in listed.stdout
+    assert "tiny waits for a review: added added" in listed.stderr
+    assert "since it was allowed: added added" in again.stdout
+    assert "10 tools are as allowed before." in again.stdout
+    assert called.json["text"] == "x"
+    assert [row["state"] for row in rows] == ["running"]
+
+
+def _state(running: RunningServer) -> str:
+    entry = running.yard.mcp.servers.declarations.get("tiny")
+    assert entry is not None
+    return running.yard.mcp.servers.state(entry).value

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,18 @@ async def test_a_client_starts_it_over_stdio(project: Path, home: Path, mode: st
     assert not written.is_error
     assert (project / "b.txt").read_text() == "x"
     assert len(user.asked) == 1
+
+
+def test_messages_may_come_from_a_file(project: Path, home: Path, tmp_path: Path) -> None:
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+    (tmp_path / "messages").write_text(json.dumps(message) + "\n")
+    command = stdio(project, home)
+    with (tmp_path / "messages").open("rb") as stdin:
+        ended = subprocess.run(
+            [command.command, *command.args], stdin=stdin, env=command.env, capture_output=True, timeout=180, check=True
+        )
+    assert json.loads(ended.stdout)["result"]["serverInfo"]["name"] == "toolyard"
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -2,6 +2,9 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import click
 
@@ -9,12 +12,14 @@ from toolyard.app import Yard
 from toolyard.cli.mcp_review import print_review
 from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
+from toolyard.cli.through import server_for
 from toolyard.dialects.mcp_config import KEY, Declared, read
 from toolyard.engine.clock import SystemClock
-from toolyard.errors import ToolyardError, UsageError
+from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
 from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.mcp.declarations import Entry, Scope
-from toolyard.plugins.mcp.review import described, review_data
+from toolyard.plugins.mcp.definition import Listing, from_json
+from toolyard.plugins.mcp.review import describe_server, review_data
 from toolyard.protocol.failure import Failure
 
 
@@ -40,7 +45,10 @@ def serve(common: Common) -> None:
 @command.command("list")
 @common_options
 def list_(common: Common) -> None:
-    """Every MCP server that is written down: state, where, command, tools."""
+    """Every MCP server that is written down: state, where, command, tools.
+
+    While a server of this home runs, these are the states that it knows.
+    """
     asyncio.run(_list(common))
 
 
@@ -105,27 +113,40 @@ async def _serve(common: Common) -> None:
 
 
 async def _list(common: Common) -> None:
-    async with Yard(common.config()) as yard:
-        servers = yard.mcp.servers
-        entries = [(entry, servers.state(entry), servers.pins.get(entry)) for entry in servers.declarations.all()]
-        problems = (*servers.declarations.problems, *([servers.pins.problem] if servers.pins.problem else []))
+    listed = await _live_servers(common)
     if common.json:
-        told = [described(entry, state, pin) for entry, state, pin in entries]
-        print_json({"servers": told, "problems": list(problems)})
+        print_json(listed)
         return
     rows = [
-        (
-            entry.name,
-            state.value,
-            entry.scope.value,
-            str(len(pin.definitions)) if pin else "-",
-            shown(entry.command_line),
-        )
-        for entry, state, pin in entries
+        (one["name"], one["state"], one["scope"], str(len(one["tools"]) or "-"), shown(one["command_line"]))
+        for one in listed["servers"]
     ]
     print_table([("NAME", "STATE", "SCOPE", "TOOLS", "COMMAND"), *rows] if rows else [])
-    for problem in problems:
+    for one in listed["servers"]:
+        if one["waiting"]:
+            waits = shown(", ".join(one["waiting"]))
+            click.echo(f"{one['name']} waits for a review: {waits}. See 'toolyard mcp allow {one['name']}'.", err=True)
+        for tool, why in one["left_out"].items():
+            click.echo(f"{one['name']}: {shown(tool)} cannot be offered: {shown(why)}", err=True)
+    for problem in listed["problems"]:
         click.echo(f"error: {shown(problem)}", err=True)
+
+
+async def _live_servers(common: Common) -> dict[str, Any]:
+    """Return the servers as the running server of this home knows them; without one, as they are written down."""
+    async with Yard(common.config()) as yard:
+        server = server_for(common, yard)
+        if server is not None:
+            try:
+                told = await asyncio.to_thread(server.list_mcp_servers)
+            except ServerUnreachable as error:
+                click.echo(f"warning: {error}. This is what is written down", err=True)
+            else:
+                return {"servers": told["data"], "problems": told["problems"]}
+        servers = yard.mcp.servers
+        found = [describe_server(servers, entry) for entry in servers.declarations.all()]
+        pins = [servers.pins.problem] if servers.pins.problem else []
+        return {"servers": found, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
 
 
 async def _add(common: Common, declared: Declared, *, yes: bool) -> None:
@@ -155,17 +176,37 @@ async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
         print_review(entry)
     _require_yes(f"Start {name} once, to see its tools?", name, yes=yes)
     try:
-        tools = await servers.look(entry)
+        listing, allow = await _look(yard, common, entry)
     except Failure as failure:
         raise ToolyardError(f"{failure.message} {failure.hint}".strip()) from failure
     if common.json:
-        print_json(review_data(entry, tools, servers.pins.get(entry)) | {"allowed": yes})
+        print_json(review_data(entry, listing, servers.pins.get(entry)) | {"allowed": yes})
     else:
-        print_review(entry, tools, servers.pins.get(entry))
-    _require_yes(f"Allow {name} with exactly these {len(tools)} tools?", name, yes=yes)
-    servers.pins.allow(entry, tools, at=SystemClock().now().isoformat(timespec="seconds"))
+        print_review(entry, listing, servers.pins.get(entry))
+    _require_yes(f"Allow {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
+    await asyncio.to_thread(allow)
     if not common.json and not common.quiet:
         click.echo(f"{name} is allowed.", err=True)
+
+
+async def _look(yard: Yard, common: Common, entry: Entry) -> tuple[Listing, Callable[[], None]]:
+    """Return the tools of an MCP server, and what allows them.
+
+    The running server of this home is asked, if there is one: tools that were added while it runs are there alone.
+    """
+    server = server_for(common, yard)
+    if server is not None:
+        try:
+            review = await asyncio.to_thread(server.look_at_mcp_server, entry.name)
+        except ServerUnreachable as error:
+            click.echo(f"warning: {error}. It is started here", err=True)
+        else:
+            tools = (from_json(tool) for tool in review["tools"])
+            listing = Listing(tools=tuple(tool for tool in tools if tool), left_out=review["left_out"])
+            return listing, partial(server.allow_mcp_server, entry.name, review["fingerprint"])
+    listing = await yard.mcp.servers.look(entry)
+    at = SystemClock().now().isoformat(timespec="seconds")
+    return listing, partial(yard.mcp.servers.pins.allow, entry, listing.tools, at=at)
 
 
 async def _remove(common: Common, name: str) -> None:

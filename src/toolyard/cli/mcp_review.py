@@ -1,29 +1,47 @@
 """What an owner sees before an MCP server may run: all of it, nothing cut, hidden characters written out."""
 
-from collections.abc import Sequence
+import json
 
 import click
 
 from toolyard.plugins.archive_entries import shown
 from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.definition import Definition, tool_name
+from toolyard.plugins.mcp.definition import Definition, Listing, tool_name
 from toolyard.plugins.mcp.pins import Pin, differences
+from toolyard.protocol.json import JsonObject
 
 
-def print_review(entry: Entry, tools: Sequence[Definition] | None = None, pin: Pin | None = None) -> None:
-    """First what would run; then, once it was started, what it offers."""
-    if tools is None:
+def print_review(entry: Entry, listing: Listing | None = None, pin: Pin | None = None) -> None:
+    """Print what would run; or, once it was started, what it offers, or what of that is not as it was allowed."""
+    if listing is None:
         _print_command(entry)
         return
-    if pin is not None:
-        for line in differences(pin, entry, tools):
-            click.echo(f"since it was allowed: {shown(line)}")
-    for tool in tools:
-        click.echo(f"\n{click.style(tool_name(entry.name, tool.name), bold=True)}")
-        for line in tool.description.splitlines() or ["(no description)"]:
-            click.echo(f"  {shown(line)}")
-        for why, words in tool.suspicious:
-            click.echo(click.style(f"  warning: {why}{f': {shown(words)}' if words else ''}", fg="yellow"))
+    same = pin is not None and pin.launch == entry.digest
+    allowed = {one.name: one for one in pin.definitions} if pin is not None and same else {}
+    for line in differences(pin, entry, listing.tools) if pin is not None else ():
+        click.echo(f"since it was allowed: {shown(line)}")
+    for tool in listing.tools:
+        if allowed.get(tool.name) != tool:
+            _print_tool(entry, tool)
+    if unchanged := sum(allowed.get(tool.name) == tool for tool in listing.tools):
+        click.echo(f"\n{unchanged} {'tool is' if unchanged == 1 else 'tools are'} as allowed before.")
+    for name, why in listing.left_out.items():
+        click.echo(click.style(f"\n{shown(name)} cannot be offered: {shown(why)}", fg="yellow"))
+
+
+def _print_tool(entry: Entry, tool: Definition) -> None:
+    click.echo(f"\n{click.style(tool_name(entry.name, tool.name), bold=True)}")
+    for line in tool.description.splitlines() or ["(no description)"]:
+        click.echo(f"  {shown(line)}")
+    click.echo(f"  takes: {shown(_json(tool.schema))}")
+    if tool.output_schema is not None:
+        click.echo(f"  returns: {shown(_json(tool.output_schema))}")
+    for why, words in tool.suspicious:
+        click.echo(click.style(f"  warning: {why}{f': {shown(words)}' if words else ''}", fg="yellow"))
+
+
+def _json(schema: JsonObject) -> str:
+    return json.dumps(schema, ensure_ascii=False)
 
 
 def _print_command(entry: Entry) -> None:

@@ -86,7 +86,7 @@ def _compact(schema: JsonObject, helps: Mapping[str, str], *, spec: ToolSpec, be
     """A schema without what only checks need; ``helps`` are translated descriptions by name, ``before`` leads to it."""
     made: JsonObject = {}
     for key, value in schema.items():
-        if key in _FOR_CHECKS or (key == "additionalProperties" and not isinstance(value, dict)):
+        if key in _FOR_CHECKS or (key == "additionalProperties" and not _is_told(value, spec)):
             continue
         if key in _NAMED_SCHEMAS and isinstance(value, dict):
             made[key] = {
@@ -102,6 +102,11 @@ def _compact(schema: JsonObject, helps: Mapping[str, str], *, spec: ToolSpec, be
         else:
             made[key] = value
     return made
+
+
+def _is_told(additional: Json, spec: ToolSpec) -> bool:
+    """Whether a model hears of what else an object may have: where that has a schema, or nobody here checks it."""
+    return isinstance(additional, dict) or (additional is False and spec.verbatim)
 
 
 def _property(schema: JsonObject, name: str, helps: Mapping[str, str], spec: ToolSpec) -> JsonObject:

@@ -53,6 +53,7 @@ class Approvals:
         self._rules = Rules(store, clock)
         self._ruling = asyncio.Lock()  # held while an answer makes a rule for a chat
         self._waiting: dict[str, JsonObject] = {}  # the arguments of what waits here, as they are: never stored
+        self._watched: dict[str, asyncio.Future[Record]] = {}  # by call: who wants to know when it asks
         self.mode = mode
 
     async def require(self, ask: Ask, *, approved: str = "") -> str:
@@ -133,6 +134,13 @@ class Approvals:
     async def page(self, states: tuple[str, ...] = (), *, limit: int, after: Place | None = None) -> list[Record]:
         return await self._store.find(KIND, Query(states=states), limit=limit, after=after)
 
+    def watch(self, call_id: str) -> "asyncio.Future[Record]":
+        """Return what is done, with the approval, once this call asks for one in this process; cancel it at the end."""
+        asked: asyncio.Future[Record] = asyncio.get_running_loop().create_future()
+        self._watched[call_id] = asked
+        asked.add_done_callback(lambda _: self._watched.pop(call_id, None))
+        return asked
+
     def reveal(self, id_: str) -> JsonObject | None:
         """Return the arguments of a call that waits in this process, nothing masked; None when it does not."""
         return self._waiting.get(id_)
@@ -174,6 +182,9 @@ class Approvals:
         try:
             await whole(self._store.commit([record], [event]))
             crashpoint("approval.asked")
+            watching = self._watched.get(ask.call.id)
+            if watching is not None and not watching.done():
+                watching.set_result(record)
             return await self._answered(record.id)
         except (asyncio.CancelledError, StorageError):  # nobody waits for the answer any more
             try:

@@ -2,15 +2,15 @@
 
 A call runs in a task of its own, so that a client that goes away cancels it cleanly. One that needs an approval asks
 the client's user where the client can: by a request on the same connection, or, since 2026-07-28, by an answer that
-asks for more; the call then waits under a secret name until the client comes back with the reply. Where it cannot, the
-approval waits for the console or the command line. At most ``MAX_WAITING`` calls wait like that. A rule, which holds
-for everybody, is made only by a user who may make rules.
+asks for more; the call then waits under a secret name until the client comes back with the reply. At most
+``MAX_WAITING`` calls wait like that. Where it cannot, the approval waits for the console or the command line, and the
+client gets an early answer, see ``early_answers``. A call whose client has left is cancelled. A rule, which holds for
+everybody, is made only by a user who may make rules.
 """
 
 import asyncio
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import mcp_types as types
@@ -20,6 +20,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from toolyard.app import Yard
 from toolyard.mcp import asking
+from toolyard.mcp.early_answers import ANSWER_S, EarlyAnswered, Run, early_outcome
 from toolyard.mcp.resources import task_links
 from toolyard.protocol.approval import State
 from toolyard.protocol.call import ToolCall
@@ -33,30 +34,38 @@ _QUESTION = "approval"
 
 Context = ServerRequestContext[Any, Any]
 Answer = types.CallToolResult | types.InputRequiredResult
+Address = Callable[[], str]
+"""Where people reach the console; empty when there is none."""
 MayRule = Callable[[Any], bool]
 """Whether who is asking may make rules, by the HTTP request that carries the message; None over stdio."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Run:
-    call: ToolCall
-    task: "asyncio.Task[Outcome]"
-    approval: Record | None = None
-
-
 class Calls:
     def __init__(
-        self, yard: Yard, monotonic: Callable[[], float], *, may_rule: MayRule, beat_s: float = BEAT_S
+        self,
+        yard: Yard,
+        monotonic: Callable[[], float],
+        *,
+        may_rule: MayRule,
+        address: Address = lambda: "",
+        beat_s: float = BEAT_S,
     ) -> None:
         self._yard, self._monotonic, self._may_rule, self._beat_s = yard, monotonic, may_rule, beat_s
+        self._address = address
         self._runs: set[asyncio.Task[Outcome]] = set()
-        self._waiting: dict[str, _Run] = {}
+        self._waiting: dict[str, Run] = {}
+        self._early = EarlyAnswered(monotonic)
 
     async def begin(self, ctx: Context, call: ToolCall) -> Answer:
+        """Run a call, or attach to the one that it repeats."""
+        if (earlier := self._early.find(call)) is not None:
+            return await self._follow(ctx, earlier)
+        question = self._yard.approvals.watch(call.id)
         task = asyncio.create_task(self._yard.settle(call))
         self._runs.add(task)
         task.add_done_callback(self._runs.discard)
-        return await self._follow(ctx, _Run(call, task))
+        task.add_done_callback(lambda _: question.cancel())
+        return await self._follow(ctx, Run(call, task, question))
 
     async def go_on(self, ctx: Context, call: ToolCall, state: str, replies: types.InputResponses | None) -> Answer:
         """The same call again, with what its user said."""
@@ -74,69 +83,76 @@ class Calls:
         if self._runs:
             await asyncio.wait(set(self._runs), timeout=self._beat_s)
 
-    async def _follow(self, ctx: Context, run: _Run, said: types.ElicitResult | None = None) -> Answer:
+    async def _follow(self, ctx: Context, run: Run, said: types.ElicitResult | None = None) -> Answer:
         """Until it has ended, or there is something to ask that only another request can bring.
 
         ``said`` is the reply to what it has asked before.
         """
-        kept = False
+        kept, began = False, self._monotonic()
         try:
             if said is not None and run.approval is not None:
                 await self._answer(ctx, run.approval, said)
             await asyncio.wait({run.task}, timeout=_QUICK_S)
             if not run.task.done():
-                asked = await self._wait(ctx, run)
+                asked = await self._wait(ctx, run, began)
                 if asked is not None:
                     kept = True
                     return asked
-            return await self._result(run.call, await run.task)
+            outcome = await asyncio.shield(run.task)
+            self._early.drop(run)
+            return await self._result(run.call, outcome)
         finally:
-            if not kept and not run.task.done():
+            if not kept and not run.task.done() and run not in self._early:
                 run.task.cancel()
 
-    async def _wait(self, ctx: Context, run: _Run) -> types.InputRequiredResult | None:
+    async def _wait(self, ctx: Context, run: Run, began: float) -> Answer | None:
+        """Wait until it has ended: None; or there is an answer for the client before that."""
         can_ask = _can_elicit(ctx)
-        question = asyncio.ensure_future(self._question(run.call.id))
         elicited: asyncio.Future[None] | None = None
-        began = self._monotonic()
         try:
             while not run.task.done():
-                waits = {run.task, *(one for one in (question, elicited) if one is not None and not one.done())}
-                await asyncio.wait(waits, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED)
-                pending = question.result() if question.done() else None
-                if pending is not None and can_ask and elicited is None and not run.task.done():
+                news = {one for one in (run.question, elicited) if one is not None and not one.done()}
+                await asyncio.wait({run.task, *news}, timeout=self._beat_s, return_when=asyncio.FIRST_COMPLETED)
+                pending = await self._pending(run)
+                if pending is not None and can_ask and elicited is None:
                     if ctx.protocol_version in MODERN_PROTOCOL_VERSIONS:
                         return self._ask_for_more(ctx, run, pending)
                     elicited = asyncio.ensure_future(self._elicit(ctx, pending))
                 elapsed = round(self._monotonic() - began, 3)
+                asks = elicited is not None and not elicited.done()
+                if pending is not None and not asks and elapsed >= ANSWER_S:
+                    return self._answer_early(run, pending, elapsed)
+                if await _has_left(ctx):
+                    raise MCPError(types.CONNECTION_CLOSED, "the client has left")
                 await ctx.session.report_progress(elapsed, None, _progress(run.call, pending))
         finally:
-            for one in (question, elicited):
-                if one is not None:
-                    one.cancel()
-            await asyncio.gather(*(one for one in (question, elicited) if one is not None), return_exceptions=True)
+            if elicited is not None:
+                elicited.cancel()
+                await asyncio.gather(elicited, return_exceptions=True)
         return None
 
-    async def _question(self, call_id: str) -> Record:
-        """Until this call asks for an approval."""
-        store = self._yard.store
-        while True:
-            _, seq = await store.event_span()
-            for record in await self._yard.approvals.page((State.PENDING,), limit=1000):
-                if record.body.get("call_id") == call_id:
-                    return record
-            await store.next_event(seq)
+    def _answer_early(self, run: Run, approval: Record, waited_s: float) -> types.CallToolResult:
+        self._early.keep(run)
+        root = str(self._yard.config.project.resolve())
+        outcome = early_outcome(run, approval, root=root, waited_s=waited_s, address=self._address())
+        return self._express(run.call, outcome)
+
+    async def _pending(self, run: Run) -> Record | None:
+        """Return the approval that a run waits for now."""
+        approval = run.approval
+        found = await self._yard.store.get(approval.kind, approval.id) if approval else None
+        return found if found is not None and found.state == State.PENDING else None
 
     async def _elicit(self, ctx: Context, approval: Record) -> None:
         schema = asking.schema(approval, rules=self._may_rule(ctx.request))
         said = await ctx.session.elicit_form(asking.message(approval), schema, related_request_id=ctx.request_id)
         await self._answer(ctx, approval, said)
 
-    def _ask_for_more(self, ctx: Context, run: _Run, approval: Record) -> types.InputRequiredResult:
+    def _ask_for_more(self, ctx: Context, run: Run, approval: Record) -> types.InputRequiredResult:
         while len(self._waiting) >= MAX_WAITING:
             self._waiting.pop(next(iter(self._waiting))).task.cancel()
         state = secrets.token_urlsafe(32)
-        self._waiting[state] = _Run(run.call, run.task, approval)
+        self._waiting[state] = run
         run.task.add_done_callback(lambda _: self._forget_later(state))
         schema = asking.schema(approval, rules=self._may_rule(ctx.request))
         form = types.ElicitRequestFormParams(message=asking.message(approval), requested_schema=schema)
@@ -156,10 +172,17 @@ class Calls:
         )
 
     async def _result(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
-        said = self._yard.express(call, outcome, "mcp", shown=True)
-        result = types.CallToolResult.model_validate(said)
+        result = self._express(call, outcome)
         result.content += task_links(outcome.envelope)
         return result
+
+    def _express(self, call: ToolCall, outcome: Outcome) -> types.CallToolResult:
+        return types.CallToolResult.model_validate(self._yard.express(call, outcome, "mcp", shown=True))
+
+
+async def _has_left(ctx: Context) -> bool:
+    """Whether the HTTP request that waits for the answer is gone; one over stdio lives as long as the server."""
+    return ctx.request is not None and await ctx.request.is_disconnected()
 
 
 def _can_elicit(ctx: Context) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from toolyard.app import Yard
-from toolyard.mcp.calls import MayRule
+from toolyard.mcp.calls import Address, MayRule
 from toolyard.mcp.server import CallerOf, McpServer
 
 if TYPE_CHECKING:
@@ -28,14 +28,22 @@ class McpApp:
     server: McpServer
 
 
-def mcp_app(yard: Yard, caller_of: CallerOf, may_rule: MayRule, *, refresh: bool = False, path: str = "/mcp") -> McpApp:
+def mcp_app(
+    yard: Yard,
+    caller_of: CallerOf,
+    may_rule: MayRule,
+    *,
+    address: Address = lambda: "",
+    refresh: bool = False,
+    path: str = "/mcp",
+) -> McpApp:
     """``caller_of`` gives the caller for an HTTP request, ``may_rule`` whether they may make rules for approvals.
 
-    ``refresh``: nobody else looks after the plugin folders.
+    ``address``: where people reach the console. ``refresh``: nobody else looks after the plugin folders.
     """
     from mcp.server.transport_security import TransportSecuritySettings
 
-    server = McpServer(yard, caller_of, may_rule=may_rule)
+    server = McpServer(yard, caller_of, may_rule=may_rule, address=address)
     edge_checks = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.sdk.streamable_http_app(streamable_http_path=path, transport_security=edge_checks)
     manager = server.sdk.session_manager

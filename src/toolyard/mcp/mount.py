@@ -24,13 +24,20 @@ _APP = "toolyard.mcp.http"
 class McpMount:
     """An ASGI app for one event loop.
 
-    ``caller_of`` gives the caller for an HTTP request, ``may_rule`` whether they may make rules for approvals.
+    ``caller_of`` gives the caller for an HTTP request, ``may_rule`` whether they may make rules for approvals,
+    ``address`` where people reach the console.
     """
 
     def __init__(
-        self, yard: Yard, caller_of: Callable[[Any], str], may_rule: Callable[[Any], bool], ending: Callable[[], bool]
+        self,
+        yard: Yard,
+        caller_of: Callable[[Any], str],
+        may_rule: Callable[[Any], bool],
+        ending: Callable[[], bool],
+        address: Callable[[], str],
     ) -> None:
         self._yard, self._caller_of, self._may_rule, self._ending = yard, caller_of, may_rule, ending
+        self._address = address
         self._living: asyncio.Task[None] | None = None
         self._opened: asyncio.Future[ASGIApp] | None = None
         self._stop, self._ends = asyncio.Event(), asyncio.Event()
@@ -65,7 +72,7 @@ class McpMount:
         module = await asyncio.to_thread(importlib.import_module, _APP)
         if is_new:
             gc.freeze()  # what is loaded stays: looking through all of it again and again stops everything else
-        mounted = module.mcp_app(self._yard, self._caller_of, self._may_rule)
+        mounted = module.mcp_app(self._yard, self._caller_of, self._may_rule, address=self._address)
         async with mounted.lifespan():
             opened.set_result(mounted.app)
             while not self._stop.is_set():

@@ -16,7 +16,7 @@ from toolyard.app import Yard
 from toolyard.dialects.specs import Format, export, input_schema
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.mcp import resources
-from toolyard.mcp.calls import BEAT_S, Answer, Calls, MayRule
+from toolyard.mcp.calls import BEAT_S, Address, Answer, Calls, MayRule
 from toolyard.mcp.changes import LOOK_S, ToolChanges
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
@@ -54,12 +54,14 @@ class McpServer:
         caller_of: CallerOf,
         *,
         may_rule: MayRule = lambda _: True,
+        address: Address = lambda: "",
         clock: Clock | None = None,
         beat_s: float = BEAT_S,
     ) -> None:
-        """``may_rule``: over stdio it is the owner who asks."""
+        """``may_rule``: over stdio it is the owner who asks. ``address``: where people reach the console."""
         self._yard, self._caller_of = yard, caller_of
-        self.calls = Calls(yard, (clock or SystemClock()).monotonic, may_rule=may_rule, beat_s=beat_s)
+        monotonic = (clock or SystemClock()).monotonic
+        self.calls = Calls(yard, monotonic, may_rule=may_rule, address=address, beat_s=beat_s)
         self.changes = ToolChanges(yard)
         self.sdk = _Sdk(
             NAME,

@@ -31,6 +31,7 @@ class Reason(StrEnum):
     INTERRUPTED = "INTERRUPTED"
     CANCELLED = "CANCELLED"
     DENIED = "DENIED"
+    APPROVAL_REQUIRED = "APPROVAL_REQUIRED"  # it waits for a person, longer than its client would
 
 
 _CODES: Mapping[Reason, ErrorCode] = {

@@ -30,7 +30,8 @@ def drop_repeats(outcome: Outcome) -> JsonObject:
     if is_repeated(data, text):
         return {}
     kept = {name: value for name, value in data.items() if not is_repeated(value, text)}
-    if isinstance(result := kept.get("result"), str) and text.startswith(result):
+    result = kept.get("result")
+    if text.startswith(result) if isinstance(result, str) else _is_written(result, text):
         del kept["result"]
     content = kept.get(key)
     if key and isinstance(content, list):
@@ -48,6 +49,11 @@ def is_repeated(value: Json, text: str) -> bool:
         and text[:1] in ("{", "[")
         and json.dumps(value, ensure_ascii=False, indent=2) == text
     )
+
+
+def _is_written(value: Json, text: str) -> bool:
+    """Whether ``text`` is this number or truth value."""
+    return isinstance(value, bool | int | float) and json.dumps(value) == text
 
 
 def _is_text_in(item: Json, text: str) -> bool:

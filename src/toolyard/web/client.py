@@ -18,6 +18,7 @@ CALL_HEADER: Final = "x-call-id"
 STATUS_HEADER: Final = "x-call-status"
 TASKS_HEADER: Final = "x-call-tasks"
 _CONNECT_S = 5.0
+_LIST_S = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +67,21 @@ class ServerClient:
         envelope: dict[str, Any] = value["envelope"]
         return envelope
 
-    def _ask(self, method: str, path: str, body: object) -> tuple[Mapping[str, str], dict[str, Any]]:
+    def list_mcp_servers(self) -> dict[str, Any]:
+        """The MCP servers as they are there now: ``data`` and ``problems``."""
+        return self._ask("GET", "/v1/mcp/servers", None, answer_s=_LIST_S)[1]
+
+    def look_at_mcp_server(self, name: str) -> dict[str, Any]:
+        """What an MCP server offers there now, for a review."""
+        return self._ask("POST", f"/v1/mcp/servers/{quote(name, safe='')}/look", {})[1]
+
+    def allow_mcp_server(self, name: str, fingerprint: str) -> None:
+        """Let an MCP server run there as it was shown."""
+        self._ask("POST", f"/v1/mcp/servers/{quote(name, safe='')}/allow", {"fingerprint": fingerprint})
+
+    def _ask(
+        self, method: str, path: str, body: object, *, answer_s: float | None = None
+    ) -> tuple[Mapping[str, str], dict[str, Any]]:
         import http.client
 
         place = urlsplit(self._presence.url)
@@ -74,7 +89,7 @@ class ServerClient:
         headers = {"Authorization": f"Bearer {self._key}", "Content-Type": "application/json"}
         try:
             connection.connect()
-            connection.sock.settimeout(None)  # a call takes as long as it takes: the server bounds it
+            connection.sock.settimeout(answer_s)  # a call takes as long as it takes: the server bounds it
             payload = None if body is None else json.dumps(body, ensure_ascii=False).encode(errors="surrogatepass")
             connection.request(method, path, payload, headers)
             response = connection.getresponse()

@@ -173,7 +173,7 @@ class Server:
         self.pushes = Pushes(self.yard, self.feed, is_open=self.config.settings.vcp_channels)
         self.links = MediaLinks(self.yard.media, place.public_url(self.config), clock.now)
         self.chat = make_chat(self.yard, clock=clock, static=self._static, mask=self.yard.mask, links=self.links)
-        self._mcp = McpMount(self.yard, mcp.caller_of, mcp.may_rule, self._is_ending)
+        self._mcp = McpMount(self.yard, mcp.caller_of, mcp.may_rule, self._is_ending, lambda: self.links.public_url)
 
     def _parts(self, port: int, reloading: Reloading) -> Parts:
         clock = self.options.clock

@@ -218,6 +218,8 @@ class ServerRow(Open):
     env: list[str]
     headers: list[str]
     tools: list[str]
+    waiting: list[str]
+    left_out: dict[str, str]
 
 
 class ServerRows(BaseModel):
@@ -231,4 +233,5 @@ class ServerReview(Open):
     variables: list[str]
     changed: list[str]
     tools: list[dict[str, Any]]
+    left_out: dict[str, str]
     fingerprint: str

@@ -18,16 +18,21 @@ export interface Server {
   env: string[];
   headers: string[];
   tools: string[];
+  waiting: string[];
+  left_out: Record<string, string>;
 }
 interface Tool {
   name: string;
   title: string;
   description: string;
+  schema: object;
+  output_schema?: object;
   warnings: string[];
 }
 interface Review {
   changed: string[];
   tools: Tool[];
+  left_out: Record<string, string>;
   fingerprint: string;
 }
 
@@ -100,6 +105,12 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
           <p class="quiet" data-given>
             {visible(tool.description || tool.title)}
           </p>
+          <details>
+            <summary class="faint">{t.schemas}</summary>
+            <pre class="settings-table" tabIndex={0} aria-label={t.schemas} data-given>
+              {visible(JSON.stringify({ takes: tool.schema, returns: tool.output_schema }, null, 1))}
+            </pre>
+          </details>
           {tool.warnings.map((why) => (
             <p key={why} class="problem">
               <Told text={why} />
@@ -107,7 +118,25 @@ export function McpReview({ server, onClose }: { server: Server; onClose: () => 
           ))}
         </div>
       ))}
+      {looked.value && <LeftOut tools={looked.value.left_out} />}
       {fault.value && <Fault title={t.mcpFailed} error={fault.value} />}
     </Dialog>
+  );
+}
+
+/** Tools of a server that cannot be offered, and why. */
+export function LeftOut({ tools }: { tools: Record<string, string> }) {
+  const t = words();
+  const names = Object.keys(tools);
+  if (names.length === 0) return null;
+  return (
+    <Notice tone="warn">
+      <strong>{t.leftOut}</strong>
+      <ul data-given>
+        {names.map((name) => (
+          <li key={name}>{visible(`${name}: ${tools[name]}`)}</li>
+        ))}
+      </ul>
+    </Notice>
   );
 }

@@ -10,7 +10,7 @@ import { TextArea } from "../../ui/field";
 import { Empty, Fault, Loading, Notice } from "../../ui/state";
 import { Told } from "../../ui/told";
 import { PluginState } from "../tools/marks";
-import { McpReview, type Server } from "./mcp-review";
+import { LeftOut, McpReview, type Server } from "./mcp-review";
 import { words } from "./words";
 
 export function Mcp() {
@@ -85,6 +85,14 @@ export function Mcp() {
                 </Button>
               )}
             </div>
+            {server.waiting.length > 0 && (
+              <p>
+                {t.waitsForReview}
+                {t.colon}
+                <span data-given>{visible(server.waiting.join(", "))}</span>
+              </p>
+            )}
+            <LeftOut tools={server.left_out} />
             <p class="faint">
               {t.command}
               {t.colon}

@@ -1,7 +1,7 @@
 """One connection to an MCP server, in a task of its own: opened, checked, used by any number of calls, closed.
 
 The SDK wants a connection to be opened and closed by one task; calls come from others. Before it is used, and again
-whenever the server says that its tools have changed, they are compared with what the owner has allowed.
+whenever the server says that its tools have changed, they are listed; the gate then says which of them may be called.
 """
 
 import asyncio
@@ -16,49 +16,62 @@ from mcp import Client
 from mcp.client.session import MessageHandlerFnT
 from mcp.shared.exceptions import MCPError
 
-from toolyard.plugins.mcp.definition import MAX_TOOLS, Definition, problem
+from toolyard.plugins.mcp.definition import Listing
+from toolyard.plugins.mcp.gate import Gate
+from toolyard.plugins.mcp.listing import LenientStream, list_tools
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 
 START_S: Final = 30.0
-_MAX_PAGES = 50
+_PAUSE_S = 1.0  # between two listings that nobody waits for
 
 Transport = Callable[[], contextlib.AbstractAsyncContextManager[Any]]
-Check = Callable[[list[Definition]], None]
-"""Raises Failure when these tools are not those that were allowed."""
+Explain = Callable[[], str]
+"""Why it did not start, as far as the transport knows; empty when it does not."""
 
 
 class Connection:
     """``ended`` is done when it is over; before that ``crashed`` is told if it was open and nobody asked it to end."""
 
-    def __init__(self, name: str, transport: Transport, check: Check, died: "asyncio.Future[int] | None") -> None:
-        self._name, self._transport, self._check, self._died = name, transport, check, died
+    def __init__(
+        self, name: str, transport: Transport, gate: Gate, died: "asyncio.Future[int] | None", explain: Explain
+    ) -> None:
+        self._name, self._transport, self._gate, self._died, self._explain = name, transport, gate, died, explain
         self.crashed: Callable[[], None] = lambda: None
-        self._stop = asyncio.Event()
+        self._stop, self._changed = asyncio.Event(), asyncio.Event()
         self._changes = self._checked = 0  # how often its tools have changed, and up to which that is checked
         loop = asyncio.get_running_loop()
-        self._opened: asyncio.Future[tuple[Client, list[Definition]]] = loop.create_future()
+        self._opened: asyncio.Future[tuple[Client, LenientStream]] = loop.create_future()
         self.ended = asyncio.create_task(self._live())
 
-    async def opened(self) -> tuple[Client, list[Definition]]:
-        """Until it can be used: the client, and the tools the server has. Raises Failure."""
+    async def opened(self) -> tuple[Client, LenientStream]:
+        """Wait until it can be used: the client, and the stream of its messages. Raises Failure."""
         try:
             async with asyncio.timeout(START_S):
                 return await asyncio.shield(self._opened)
         except TimeoutError:
             await self.close()
-            raise Failure(Reason.START_FAILED, f"{self._name} did not answer within {START_S:g} s.") from None
+            message = f"The MCP server {self._name} did not answer within {START_S:g} s."
+            raise Failure(Reason.START_FAILED, message) from None
 
     async def call(self, tool: str, arguments: JsonObject) -> types.CallToolResult:
+        """Call a tool that may be called. Raises Failure, and what the SDK raises."""
         client, _ = await self.opened()
-        if (changes := self._changes) != self._checked:
-            try:
-                self._check(await listed(client))
-            except Failure:
-                self._stop.set()
-                raise
-            self._checked = changes
-        return await client.call_tool(tool, arguments)
+        if self._changes != self._checked:
+            await self.list_tools()
+        self._gate.require(tool)
+        params = types.CallToolRequestParams(name=tool, arguments=arguments)
+        # Not the client's ``call_tool``: that evaluates the server's output schema, here and without a limit.
+        return await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
+
+    async def list_tools(self) -> Listing:
+        """Ask for all tools as they are now. Raises Failure, and what the SDK raises."""
+        client, stream = await self.opened()
+        changes = self._changes
+        listing = await list_tools(client, stream)
+        self._gate.admit(listing)
+        self._checked = changes
+        return listing
 
     async def close(self) -> None:
         """Asked twice is asked once."""
@@ -69,15 +82,22 @@ class Connection:
 
     async def _live(self) -> None:
         try:
-            async with self._transport() as streams, _client(streams, self._hear) as client:
-                tools = await listed(client)
-                self._check(tools)
-                self._opened.set_result((client, tools))
-                await self._until_the_end()
+            async with self._transport() as (incoming, outgoing):
+                stream = LenientStream(incoming)
+                async with _client((stream, outgoing), self._hear) as client:
+                    stream.version = client.protocol_version
+                    self._gate.admit(await list_tools(client, stream))
+                    self._opened.set_result((client, stream))
+                    following = asyncio.create_task(self._follow_changes())
+                    try:
+                        await self._until_the_end()
+                    finally:
+                        following.cancel()
+                        await asyncio.wait({following})
         except (Failure, OSError, MCPError, HTTPError, RuntimeError, ValueError, ExceptionGroup) as error:
             first = _first(error)
-            said = str(first) or type(first).__name__
-            failure = Failure(Reason.START_FAILED, f"{self._name} did not start: {said}.")
+            why = self._explain() or (str(first) or type(first).__name__).rstrip(".")
+            failure = Failure(Reason.START_FAILED, f"The MCP server {self._name} did not start: {why}.")
             self._fail(first if isinstance(first, Failure) else failure)
         finally:
             self._fail(Failure(Reason.CANCELLED, f"{self._name} was stopped."))
@@ -99,9 +119,20 @@ class Connection:
         finally:
             stopping.cancel()
 
+    async def _follow_changes(self) -> None:
+        """List the tools when they have changed, so that people hear of it; a call does not wait for this."""
+        while True:
+            await self._changed.wait()
+            self._changed.clear()
+            with contextlib.suppress(Failure, MCPError, HTTPError, OSError, RuntimeError, ValueError):
+                async with asyncio.timeout(START_S):
+                    await self.list_tools()
+            await asyncio.sleep(_PAUSE_S)
+
     async def _hear(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._changes += 1
+            self._changed.set()
 
 
 @contextlib.asynccontextmanager
@@ -113,29 +144,6 @@ async def _client(streams: Any, hear: MessageHandlerFnT) -> AsyncIterator[Client
     info = types.Implementation(name="toolyard", version=version("toolyard"))
     async with Client(transport(), client_info=info, message_handler=hear, cache=None) as client:
         yield client
-
-
-async def listed(client: Client) -> list[Definition]:
-    """All tools of a server. Raises Failure when they cannot be offered."""
-    found: list[Definition] = []
-    cursor: str | None = None
-    for _ in range(_MAX_PAGES):
-        page = await client.list_tools(cursor=cursor)
-        found += [
-            Definition(
-                name=tool.name, title=tool.title or "", description=tool.description or "", schema=tool.input_schema
-            )
-            for tool in page.tools
-        ]
-        cursor = page.next_cursor
-        if cursor is None or len(found) > MAX_TOOLS:
-            break
-    wrong = next((f"{one.name[:60]}: {why}" for one in found if (why := problem(one))), "")
-    if len(found) > MAX_TOOLS:
-        wrong = f"it has more than {MAX_TOOLS} tools"
-    if wrong:
-        raise Failure(Reason.INVALID_OUTPUT, f"The tools of this MCP server cannot be used: {wrong}.")
-    return found
 
 
 def _first(error: BaseException) -> BaseException:

@@ -6,10 +6,12 @@ cannot be read counts as empty and says why in ``problems``.
 
 import hashlib
 import json
+import operator
 import shlex
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +30,7 @@ class Scope(StrEnum):
     PROJECT = "project"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Entry:
     """A server, and where it is written down."""
 
@@ -50,7 +52,7 @@ class Entry:
         """Exactly what is run or reached, whole."""
         return self.declared.url or shlex.join((self.declared.command, *self.declared.args))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         told = json.dumps(self.declared.to_json(), sort_keys=True, ensure_ascii=False)
         return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
@@ -61,12 +63,26 @@ class Declarations:
         self._home = StateFile(home / HOME_FILE)
         self._files = ((Scope.HOME, self._home), (Scope.PROJECT, StateFile(project / PROJECT_FILE)))
         self.problems: tuple[str, ...] = ()
+        self._values: list[JsonObject] = []  # of the files, from which ``_entries`` were read
+        self._entries: dict[str, Entry] = {}
+        self._revision = 0
 
     def all(self) -> list[Entry]:
+        """Return every server that is written down."""
+        return list(self._read().values())
+
+    def _read(self) -> dict[str, Entry]:
+        values = [file.read() for _, file in self._files]
+        if len(values) == len(self._values) and all(map(operator.is_, values, self._values)):
+            return self._entries
+        self._values, self._entries = values, self._parse(values)
+        self._revision += 1
+        return self._entries
+
+    def _parse(self, values: list[JsonObject]) -> dict[str, Entry]:
         found: dict[str, Entry] = {}
         problems: list[str] = []
-        for scope, file in self._files:
-            value = file.read()
+        for (scope, file), value in zip(self._files, values, strict=True):
             declared, wrong = read(value) if value else ([], [])
             problems += [file.problem] if file.problem else [f"{file.path}: {one}" for one in wrong]
             for one in declared:
@@ -74,14 +90,19 @@ class Declarations:
                     problems.append(f"{file.path}: {one.name} is also in {found[one.name].file}, which counts")
                 found.setdefault(one.name, Entry(declared=one, scope=scope, file=file.path))
         self.problems = tuple(problems)
-        return list(found.values())
+        return found
 
-    def signature(self) -> tuple[tuple[int, ...], ...]:
+    def version(self) -> int:
         """Return what changes whenever one of the files does."""
-        return tuple(file.signature() for _, file in self._files)
+        self._read()
+        return self._revision
+
+    def known(self, name: str) -> Entry | None:
+        """Return a server as it was when the files were last read: without looking at them."""
+        return self._entries.get(name)
 
     def get(self, name: str) -> Entry | None:
-        return next((entry for entry in self.all() if entry.name == name), None)
+        return self._read().get(name)
 
     def add(self, declared: Declared) -> None:
         """Write one into the home's file. Raises ConfigError."""

@@ -7,8 +7,8 @@ counts as ``execute``, an address as ``network``.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from toolyard.dialects.specs import plain_name
@@ -18,7 +18,7 @@ from toolyard.protocol.manifests.safe_text import bounded, visible
 from toolyard.protocol.tool import Risk, ToolSpec
 
 PREFIX: Final = "mcp__"
-MAX_TOOLS: Final = 500
+MAX_TOOLS: Final = 1000
 _MAX_BYTES = 256 * 1024  # of one definition
 
 
@@ -28,18 +28,23 @@ class Definition:
     title: str = ""
     description: str = ""
     schema: JsonObject
+    output_schema: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
-        return {"name": self.name, "title": self.title, "description": self.description, "schema": self.schema}
+        told: JsonObject = {
+            "name": self.name, "title": self.title, "description": self.description, "schema": self.schema
+        }  # fmt: skip
+        return told if self.output_schema is None else told | {"output_schema": self.output_schema}
 
-    def spec(self, server: str, *, risk: Risk, fingerprint: str, timeout_s: float) -> ToolSpec:
+    def spec(self, server: str, *, risk: Risk, launch: str, timeout_s: float) -> ToolSpec:
+        """Return the tool as it is offered; ``launch`` is the digest of the command behind it."""
         told = bounded(visible(self.description)).strip() or visible(self.title).strip() or self.name
         return ToolSpec(
             name=tool_name(server, self.name),
             description=f"{told}\n\n(A tool of the MCP server {server}.)",
             parameters={"type": "object", **self.schema},
             risk=risk,
-            fingerprint=fingerprint,
+            fingerprint=f"{launch}:{digest([self])}",
             timeout_s=timeout_s,
             verbatim=True,
         )
@@ -47,7 +52,16 @@ class Definition:
     @property
     def suspicious(self) -> Iterator[tuple[str, str]]:
         """What in its texts speaks to the model about other things than its own use (S-84)."""
-        return poison_in(f"{self.title}\n{self.description}\n{json.dumps(self.schema, ensure_ascii=False)}")
+        schemas = json.dumps([self.schema, self.output_schema], ensure_ascii=False)
+        return poison_in(f"{self.title}\n{self.description}\n{schemas}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The tools that a server has; ``left_out`` are the names of those that cannot be offered, and why."""
+
+    tools: tuple[Definition, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def tool_name(server: str, tool: str) -> str:
@@ -58,12 +72,13 @@ def from_json(value: Json) -> Definition | None:
     """A stored definition; None when this is none."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
-    schema = value.get("schema")
+    schema, output_schema = value.get("schema"), value.get("output_schema")
     return Definition(
         name=str(value["name"]),
         title=str(value.get("title") or ""),
         description=str(value.get("description") or ""),
         schema=schema if isinstance(schema, dict) else {},
+        output_schema=output_schema if isinstance(output_schema, dict) else None,
     )
 
 

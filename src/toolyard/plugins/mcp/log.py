@@ -14,6 +14,8 @@ from toolyard.workspace.home_folder import make_private_folder
 FOLDER: Final = "logs"
 MAX_BYTES: Final = 2**20
 _KEPT = 8 * 1024
+_LINES = 3
+_WORDS = 500  # characters
 
 
 class ServerLog:
@@ -32,7 +34,12 @@ class ServerLog:
             if full:
                 self.path.replace(self.path.with_suffix(".log.1"))
 
+    def begin(self) -> None:
+        """Forget what an earlier run has said last; the file keeps it."""
+        self._last = b""
+
     @property
-    def last_line(self) -> str:
-        lines = self._last.decode("utf-8", "replace").strip().splitlines()
-        return lines[-1][:300] if lines else ""
+    def last_words(self) -> str:
+        """The last lines, in one."""
+        lines = [line.strip() for line in self._last.decode("utf-8", "replace").splitlines() if line.strip()]
+        return " | ".join(lines[-_LINES:])[-_WORDS:]

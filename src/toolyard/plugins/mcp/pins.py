@@ -1,8 +1,9 @@
 """Which MCP servers may run: those that the owner has seen as they are now, command and tools (S-83).
 
-A permission holds the hash of the command and the definitions of all tools, as they were shown. Another command, or a
-server that comes up with another name, description or schema, needs another review, and until then none of its tools
-runs. Kept in ``mcp-trust.json`` of the home; when that cannot be read, nothing counts as reviewed.
+A permission holds the hash of the command and the definitions of all tools, as they were shown. Another command needs
+another review, and until then none of its tools runs; see ``gate`` for tools that change. What was allowed and is not
+there at a later review of the same command stays allowed: servers add and remove tools while they run. Kept in
+``mcp-trust.json`` of the home; when that cannot be read, nothing counts as reviewed.
 """
 
 from collections.abc import Sequence
@@ -12,9 +13,9 @@ from secrets import token_hex
 from typing import Final
 
 from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.definition import Definition, digest, from_json
+from toolyard.plugins.mcp.definition import Definition, from_json
 from toolyard.plugins.state_file import StateFile
-from toolyard.protocol.json import JsonObject
+from toolyard.protocol.json import Json, JsonObject
 
 FILE_NAME: Final = "mcp-trust.json"
 
@@ -28,40 +29,48 @@ class Pin:
     command_line: str
     definitions: tuple[Definition, ...]
 
-    @property
-    def tools(self) -> str:
-        return digest(self.definitions)
-
 
 class Pins:
     def __init__(self, home: Path) -> None:
         self._file = StateFile(home / FILE_NAME)
+        self._value: JsonObject = {}  # of the file, from which all in ``_pins`` was read
+        self._pins: dict[str, Pin | None] = {}
+        self._revision = 0
 
     @property
     def problem(self) -> str:
         self._file.read()
         return self._file.problem
 
-    def signature(self) -> tuple[int, ...]:
+    def version(self) -> int:
         """Return what changes whenever a permission does."""
-        return self._file.signature()
+        self.refresh()
+        return self._revision
 
     def get(self, entry: Entry) -> Pin | None:
-        servers = self._file.read().get("servers")
-        pinned = servers.get(entry.key) if isinstance(servers, dict) else None
-        if not isinstance(pinned, dict):
-            return None
-        tools = pinned.get("tools")
-        definitions = [from_json(tool) for tool in tools] if isinstance(tools, list) else []
-        return Pin(
-            review=str(pinned.get("review") or ""),
-            launch=str(pinned.get("launch") or ""),
-            command_line=str(pinned.get("command_line") or ""),
-            definitions=tuple(one for one in definitions if one is not None),
-        )
+        """Return what was allowed; the same object until the file changes."""
+        self.refresh()
+        return self.known(entry)
 
-    def allow(self, entry: Entry, definitions: Sequence[Definition], *, at: str) -> None:
-        """Let exactly this run. Raises ConfigError."""
+    def refresh(self) -> None:
+        """Look whether the file has changed."""
+        value = self._file.read()
+        if value is not self._value:
+            self._value, self._pins = value, {}
+            self._revision += 1
+
+    def known(self, entry: Entry) -> Pin | None:
+        """Return what was allowed when the file was last read: without looking at it."""
+        if entry.key not in self._pins:
+            servers = self._value.get("servers")
+            self._pins[entry.key] = _read_pin(servers.get(entry.key)) if isinstance(servers, dict) else None
+        return self._pins[entry.key]
+
+    def allow(self, entry: Entry, shown: Sequence[Definition], *, at: str) -> None:
+        """Let exactly what was shown run, and what was allowed before and is not there now. Raises ConfigError."""
+        before, names = self.get(entry), {one.name for one in shown}
+        absent = before.definitions if before is not None and before.launch == entry.digest else ()
+        definitions = [*shown, *(one for one in absent if one.name not in names)]
         pinned: JsonObject = {
             "review": token_hex(8),
             "launch": entry.digest,
@@ -86,10 +95,25 @@ class Pins:
         self._file.change(take)
 
 
+def _read_pin(pinned: Json) -> Pin | None:
+    if not isinstance(pinned, dict):
+        return None
+    tools = pinned.get("tools")
+    definitions = [from_json(tool) for tool in tools] if isinstance(tools, list) else []
+    return Pin(
+        review=str(pinned.get("review") or ""),
+        launch=str(pinned.get("launch") or ""),
+        command_line=str(pinned.get("command_line") or ""),
+        definitions=tuple(one for one in definitions if one is not None),
+    )
+
+
 def differences(pin: Pin, entry: Entry, now: Sequence[Definition]) -> list[str]:
     """What has changed since it was allowed, for people to read."""
     said = [] if pin.launch == entry.digest else [f"the command was: {pin.command_line}"]
     before, after = ({one.name: one for one in many} for many in (pin.definitions, now))
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
-    words = ("added" if name not in before else "removed" if name not in after else "changed" for name in changed)
+    words = (
+        "added" if name not in before else "not there now:" if name not in after else "changed" for name in changed
+    )
     return said + [f"{word} {name}" for word, name in zip(words, changed, strict=True)]

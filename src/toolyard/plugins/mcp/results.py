@@ -1,8 +1,10 @@
 """A ``CallToolResult`` as a Result or a Failure.
 
-A server that answers in envelopes, as Toolyard itself does, is taken at its word.
+A server that answers in envelopes, as Toolyard itself does, is taken at its word. Texts that only repeat the structured
+content are left out, so that a model reads it once.
 """
 
+import json
 from typing import Any
 
 import mcp_types as types
@@ -20,16 +22,44 @@ def result_from(tool: str, said: types.CallToolResult) -> Result:
         return read_plugin_result(tool, structured)
     content: list[Json] = [_part(block) for block in said.content]
     if said.is_error:
-        texts = [part["text"] for part in content if isinstance(part, dict) and "text" in part]
-        message = "\n".join(map(str, texts)).strip() or f"{tool} failed and did not say why."
+        message = "\n".join(_split(content)[0]).strip() or f"{tool} failed and did not say why."
         data: JsonObject = structured if isinstance(structured, dict) else {}
         raise Failure(ErrorCode.EXECUTION_ERROR, message, data=data)
     beside: JsonObject = structured if isinstance(structured, dict) else {}
     if structured is not None and not beside:
         beside = {"result": structured}
-    if not content:
+    texts, media = _split(content)
+    if not content or (not media and _says(texts, structured)):
         return read_plugin_result(tool, {"status": "success", "result": structured})
+    if beside.keys() == {"result"} and not media and _says(texts, beside["result"]):
+        return read_plugin_result(tool, {"status": "success", "result": beside["result"]})
+    if media and _says(texts, structured):
+        content = media
     return read_plugin_result(tool, {"status": "success", "result": {**beside, "content": content}})
+
+
+def _split(content: list[Json]) -> tuple[list[str], list[Json]]:
+    """Split content into its texts and everything else."""
+    texts = [str(part["text"]) for part in content if isinstance(part, dict) and part["type"] == "text"]
+    return texts, [part for part in content if not (isinstance(part, dict) and part["type"] == "text")]
+
+
+def _says(texts: list[str], value: Json) -> bool:
+    """Whether texts are this value written as JSON: so servers repeat it for clients of older protocols."""
+    if len(texts) == 1:
+        return _is_written(texts[0], value)
+    if not isinstance(value, list) or len(texts) != len(value) or not texts:
+        return False
+    return all(_is_written(text, item) for text, item in zip(texts, value, strict=True))
+
+
+def _is_written(text: str, value: Json) -> bool:
+    if isinstance(value, str):
+        return text == value
+    try:
+        return value is not None and bool(json.loads(text) == value)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _part(block: types.ContentBlock) -> dict[str, Any]:

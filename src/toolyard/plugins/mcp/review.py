@@ -3,32 +3,37 @@
 The values of its variables and headers are in neither.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.definition import Definition
+from toolyard.plugins.mcp.definition import Listing
 from toolyard.plugins.mcp.pins import Pin, differences
-from toolyard.plugins.mcp.servers import State
+from toolyard.plugins.mcp.servers import Servers
 
 
-def described(entry: Entry, state: State, pin: Pin | None) -> dict[str, Any]:
+def describe_server(servers: Servers, entry: Entry) -> dict[str, Any]:
+    """Return the row of a server: what is written down, and how it is now."""
+    pin = servers.pins.get(entry)
     return {
         "name": entry.name,
-        "state": state.value,
+        "state": servers.state(entry).value,
         "scope": entry.scope.value,
         "file": str(entry.file),
         "command_line": entry.command_line,
         "tools": [one.name for one in pin.definitions] if pin else [],
+        "waiting": list(servers.waiting(entry)),
+        "left_out": dict(servers.left_out(entry)),
     }
 
 
-def review_data(entry: Entry, tools: Sequence[Definition], pin: Pin | None) -> dict[str, Any]:
+def review_data(entry: Entry, listing: Listing, pin: Pin | None) -> dict[str, Any]:
+    """Return all that an owner should see of a server that has listed its tools."""
     return {
         "name": entry.name,
         "file": str(entry.file),
         "command_line": entry.command_line,
         "variables": list(entry.declared.variables),
-        "changed": differences(pin, entry, tools) if pin else [],
-        "tools": [tool.to_json() | {"warnings": [why for why, _ in tool.suspicious]} for tool in tools],
+        "changed": differences(pin, entry, listing.tools) if pin else [],
+        "tools": [tool.to_json() | {"warnings": [why for why, _ in tool.suspicious]} for tool in listing.tools],
+        "left_out": dict(listing.left_out),
     }

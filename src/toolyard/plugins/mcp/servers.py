@@ -1,7 +1,8 @@
 """The MCP servers of a Yard: which there are, which may run, and the connections to those that do.
 
 A server is started by the first call of one of its tools and stays until ``close``. One that crashes is started again
-by the next call, not before its pause is over (R29). Nothing runs that the owner has not allowed as it is now.
+by the next call, not before its pause is over (R29). Nothing runs that the owner has not allowed as it is now; tools
+that a server adds or changes wait for a review, and the others go on.
 """
 
 import asyncio
@@ -14,8 +15,10 @@ from typing import TYPE_CHECKING, Final
 from toolyard.plugins.environment import looks_secret
 from toolyard.plugins.mcp.backoff import MOST, WITHIN_S, Backoff
 from toolyard.plugins.mcp.declarations import Declarations, Entry, filled
-from toolyard.plugins.mcp.definition import Definition, digest
+from toolyard.plugins.mcp.definition import Definition, Listing
+from toolyard.plugins.mcp.gate import Gate, Standing
 from toolyard.plugins.mcp.log import ServerLog
+from toolyard.plugins.mcp.output_check import OutputChecker
 from toolyard.plugins.mcp.pins import Pin, Pins
 from toolyard.protocol.failure import Failure, Reason
 
@@ -32,7 +35,7 @@ class State(StrEnum):
     RUNNING = "running"
     DISABLED = "disabled"
     NEEDS_REVIEW = "needs_review"
-    CHANGED = "changed"  # it is no longer what was allowed
+    CHANGED = "changed"  # its command is another one, or some of its tools wait for a review
     FAILED = "failed"  # it crashed too often
 
 
@@ -53,11 +56,11 @@ class Around:
 class _Server:
     log: ServerLog
     backoff: Backoff
+    gate: Gate
     turn: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     opening: asyncio.Lock = field(default_factory=asyncio.Lock)
     connection: "Connection | None" = None
-    changed: bool = False  # it came up with other tools than those allowed
-    review: str = ""  # the one that its crashes and changes came after
+    review: str = ""  # the one that its crashes came after
     launch: str = ""  # the command it was started with
 
 
@@ -68,22 +71,44 @@ class Servers:
         self.around = around
         self.declarations = Declarations(around.project, around.home)
         self.pins = Pins(around.home)
+        self.outputs = OutputChecker(around.processes, around.monotonic, around.project)
         self._servers: dict[str, _Server] = {}
         self._closed = False
 
-    def ready(self) -> Iterator[tuple[Entry, Pin]]:
-        """Those whose tools are offered, with the tools that were allowed."""
+    def allowed(self) -> Iterator[tuple[Entry, tuple[Definition, ...]]]:
+        """Yield the servers that may run, with the tools that were allowed; some of these may be withheld."""
         for entry in self.declarations.all():
-            pin = self.pins.get(entry)
-            if pin is not None and self.state(entry) in (State.READY, State.RUNNING, State.FAILED):
-                yield entry, pin
+            pin = self._allowed(entry)
+            if pin is not None:
+                yield entry, pin.definitions
 
-    def version(self) -> Hashable:
-        """Return what changes whenever ``ready`` does."""
-        changed = tuple(name for name, server in self._servers.items() if server.changed)
-        return self.declarations.signature(), self.pins.signature(), changed
+    def version(self) -> tuple[Hashable, Hashable]:
+        """Return what changes whenever ``allowed`` does, and what does whenever a tool is withheld or no longer."""
+        allowed = self.declarations.version(), self.pins.version()
+        return allowed, tuple((name, tuple(one.gate.standing.withheld)) for name, one in self._servers.items())
+
+    def require(self, name: str, tool: str) -> None:
+        """Raise Failure when a tool is withheld, as far as its server has shown it."""
+        server = self._servers.get(name)
+        if server is not None:
+            server.gate.require(tool)
+
+    def is_withheld(self, name: str, tool: str) -> bool:
+        """Return whether an allowed tool may not be called, as far as its server has shown it."""
+        server = self._servers.get(name)
+        return server is not None and tool in server.gate.standing.withheld
+
+    def waiting(self, entry: Entry) -> tuple[str, ...]:
+        """Return which tools of a server wait for a review, as far as it has shown them: "added x", "changed y"."""
+        return self._standing(entry).waiting
+
+    def left_out(self, entry: Entry) -> Mapping[str, str]:
+        """Return the tools of a server that cannot be offered, and why, as far as it has shown them."""
+        server = self._servers.get(entry.name)
+        return server.gate.left_out if server else {}
 
     def state(self, entry: Entry) -> State:
+        self.declarations.all()
         pin, server = self.pins.get(entry), self._servers.get(entry.name)
         if pin is not None and server is not None and server.review != pin.review:
             _forgive(server, pin.review)
@@ -91,7 +116,7 @@ class Servers:
             return State.DISABLED
         if pin is None:
             return State.NEEDS_REVIEW
-        if pin.launch != entry.digest or (server is not None and server.changed):
+        if pin.launch != entry.digest or self.waiting(entry):
             return State.CHANGED
         if server is not None and server.backoff.failed:
             return State.FAILED
@@ -101,19 +126,20 @@ class Servers:
     async def connection(self, name: str) -> "Connection":
         """A connection that works. Raises Failure."""
         entry = self.declarations.get(name)
-        pin = self.pins.get(entry) if entry else None
-        if entry is None or pin is None or self.state(entry) in (State.CHANGED, State.DISABLED, State.NEEDS_REVIEW):
+        pin = self._allowed(entry) if entry else None
+        if entry is None or pin is None:
             await self.stop(name)
             raise _refused(name, self.state(entry) if entry else None)
         server = self._server(name)
-        server.review = pin.review
+        if server.review != pin.review:
+            _forgive(server, pin.review)
         async with server.opening:
             if server.connection is not None and (server.connection.ended.done() or server.launch != entry.digest):
                 await server.connection.close()
                 server.connection = None
             if server.connection is None:
                 _require_rested(name, server)
-                server.connection = await self._open(entry, server, pin.tools)
+                server.connection = await self._open(entry, server)
                 server.launch = entry.digest
             return server.connection
 
@@ -125,21 +151,39 @@ class Servers:
     def turn(self, name: str) -> asyncio.Semaphore:
         return self._server(name).turn
 
-    async def look(self, entry: Entry) -> list[Definition]:
-        """Start a server for a review, once: the tools that it has. Raises Failure."""
+    async def look(self, entry: Entry) -> Listing:
+        """List the tools of a server for a review: one that runs as it is written down, else it is started once.
+
+        Raises Failure.
+        """
+        from mcp.shared.exceptions import MCPError
+
         from toolyard.plugins.mcp.start import start
 
-        connection = await start(entry.name, self._filled(entry), self.around, self._server(entry.name).log, _anything)
+        server = self._server(entry.name)
+        running = server.connection
+        if running is not None and not running.ended.done() and server.launch == entry.digest:
+            try:
+                return await running.list_tools()
+            except (MCPError, RuntimeError, ValueError) as error:
+                message = f"The MCP server {entry.name} does not list its tools: {str(error)[:300]}."
+                raise Failure(Reason.INVALID_OUTPUT, message) from error
+        gate = Gate(entry.name, lambda: None)
         try:
-            return (await connection.opened())[1]
-        finally:
-            await connection.close()
+            connection = await start(entry.name, self._filled(entry), self.around, server.log, gate)
+            try:
+                return await connection.list_tools()
+            finally:
+                await connection.close()
+        except Failure as failure:
+            raise _with_last_words(failure, server.log) from failure
 
     async def close(self) -> None:
         """Stop them all; bounded by what each of them is given."""
         self._closed = True
         running = [server.connection for server in self._servers.values() if server.connection is not None]
         await asyncio.gather(*(connection.close() for connection in running))
+        self.outputs.close()
 
     async def stop(self, name: str) -> None:
         """What may not run any more does not."""
@@ -148,18 +192,13 @@ class Servers:
             connection, server.connection = server.connection, None  # at once: another one may be opened meanwhile
             await connection.close()
 
-    async def _open(self, entry: Entry, server: _Server, allowed: str) -> "Connection":
+    async def _open(self, entry: Entry, server: _Server) -> "Connection":
         from toolyard.plugins.mcp.start import start
-
-        def check(tools: list[Definition]) -> None:
-            if digest(tools) != allowed:
-                server.changed = True
-                raise _refused(entry.name, State.CHANGED)
 
         if self._closed:
             raise Failure(Reason.CANCELLED, "This Toolyard is closing.")
         try:
-            connection = await start(entry.name, self._filled(entry), self.around, server.log, check)
+            connection = await start(entry.name, self._filled(entry), self.around, server.log, server.gate)
             connection.crashed = server.backoff.crashed
             try:
                 await connection.opened()
@@ -169,8 +208,7 @@ class Servers:
         except Failure as failure:
             if failure.reason is Reason.START_FAILED:
                 server.backoff.crashed()
-                raise _with_last_words(failure, server.log) from failure
-            raise
+            raise _with_last_words(failure, server.log) from failure
         return connection
 
     def _filled(self, entry: Entry) -> Entry:
@@ -183,25 +221,36 @@ class Servers:
 
     def _server(self, name: str) -> _Server:
         if name not in self._servers:
-            self._servers[name] = _Server(ServerLog(self.around.home, name), Backoff(self.around.monotonic))
+            gate = Gate(name, lambda: self._pin(name))
+            self._servers[name] = _Server(ServerLog(self.around.home, name), Backoff(self.around.monotonic), gate)
         return self._servers[name]
+
+    def _pin(self, name: str) -> Pin | None:
+        """Return what was allowed of a server when that was last looked at, which every call begins with."""
+        entry = self.declarations.known(name)
+        return self.pins.known(entry) if entry else None
+
+    def _allowed(self, entry: Entry) -> Pin | None:
+        """Return what was allowed of a server that may run as it is written down now."""
+        pin = self.pins.get(entry)
+        return None if pin is None or entry.declared.disabled or pin.launch != entry.digest else pin
+
+    def _standing(self, entry: Entry) -> Standing:
+        server = self._servers.get(entry.name)
+        return server.gate.standing if server else Standing()
 
 
 def _forgive(server: _Server, review: str) -> None:
     """The owner has looked at it again: what it did before does not count."""
-    server.review, server.changed = review, False
+    server.review = review
     server.backoff.reset()
-
-
-def _anything(_: list[Definition]) -> None:
-    """A review takes what comes: a person looks at it."""
 
 
 def _require_rested(name: str, server: _Server) -> None:
     if server.backoff.failed:
         message = f"The MCP server {name} has crashed {MOST} times in {WITHIN_S:g} s and is not started again."
         raise Failure(
-            Reason.START_FAILED, f"{message} It last said: {server.log.last_line or 'nothing'}",
+            Reason.START_FAILED, f"{message} It last said: {server.log.last_words or 'nothing'}",
             hint=f"Its owner finds more in {server.log.path}, and starts it with 'toolyard mcp allow {name}'.",
         )  # fmt: skip
     wait_s = server.backoff.wait_s
@@ -211,7 +260,10 @@ def _require_rested(name: str, server: _Server) -> None:
 
 
 def _with_last_words(failure: Failure, log: ServerLog) -> Failure:
-    said = f" It said: {log.last_line}" if log.last_line else ""
+    """Return a failed start with what the program has printed; any other failure as it is."""
+    said = f" It said: {log.last_words}" if log.last_words else ""
+    if failure.reason is not Reason.START_FAILED or failure.hint:
+        return failure
     return Failure(Reason.START_FAILED, f"{failure.message}{said}", hint=f"Its owner finds more in {log.path}.")
 
 

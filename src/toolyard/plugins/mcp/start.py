@@ -15,31 +15,40 @@ from typing import TYPE_CHECKING, Any
 from toolyard.plugins.child import DRAIN_S
 from toolyard.plugins.environment import make_data_folder
 from toolyard.plugins.launch import Launch, Spawned
-from toolyard.plugins.mcp.connection import Check, Connection
+from toolyard.plugins.mcp.connection import Connection
 from toolyard.plugins.mcp.declarations import Entry
+from toolyard.plugins.mcp.gate import Gate
 from toolyard.plugins.mcp.log import ServerLog
 from toolyard.protocol.failure import Failure, Reason
 
 if TYPE_CHECKING:
+    import httpx2
+
+    from toolyard.plugins.mcp.http_client import BoundedClient
     from toolyard.plugins.mcp.servers import Around
 
 _CONNECT_S = 10.0
 _READ_S = 300.0  # between two bytes of an answer
 
 
-async def start(name: str, entry: Entry, around: "Around", log: ServerLog, check: Check) -> Connection:
+async def start(name: str, entry: Entry, around: "Around", log: ServerLog, gate: Gate) -> Connection:
     """``entry`` with its variables filled in. Raises Failure when there is nothing to start."""
+    log.begin()
     if entry.declared.url:
-        return Connection(name, lambda: _over_http(entry), check, None)
+        from toolyard.plugins.mcp.http_client import BoundedClient
+
+        http = BoundedClient(headers=dict(entry.declared.headers), timeout=_timeout())
+        return Connection(name, lambda: _over_http(entry, http), gate, None, lambda: http.refusal)
     children, starter = around.processes()
     child, heard = await starter.spawn(_launch(entry, around), {}), asyncio.Event()
+    over = asyncio.ensure_future(died(child, heard))
 
     def speaking() -> contextlib.AbstractAsyncContextManager[Any]:
         from toolyard.plugins.mcp.speech import speech
 
         return speech(child, children, log.add, heard)
 
-    return Connection(name, speaking, check, asyncio.ensure_future(died(child, heard)))
+    return Connection(name, speaking, gate, over, lambda: _describe_end(over))
 
 
 async def died(child: Spawned, heard: asyncio.Event) -> int:
@@ -49,6 +58,14 @@ async def died(child: Spawned, heard: asyncio.Event) -> int:
         async with asyncio.timeout(DRAIN_S):
             await heard.wait()
     return code
+
+
+def _describe_end(over: "asyncio.Future[int]") -> str:
+    """Say how a program ended; empty while it runs."""
+    if not over.done():
+        return ""
+    code = over.result()
+    return f"its program was ended by signal {-code}" if code < 0 else f"its program ended with exit code {code}"
 
 
 def _launch(entry: Entry, around: "Around") -> Launch:
@@ -75,14 +92,20 @@ def _launch(entry: Entry, around: "Around") -> Launch:
     return Launch(argv=argv, cwd=Path(cwd), environment={**needed, **declared.env})
 
 
-@contextlib.asynccontextmanager
-async def _over_http(entry: Entry) -> AsyncIterator[Any]:
+def _timeout() -> "httpx2.Timeout":
     import httpx2
+
+    return httpx2.Timeout(_READ_S, connect=_CONNECT_S)
+
+
+@contextlib.asynccontextmanager
+async def _over_http(entry: Entry, http: "BoundedClient") -> AsyncIterator[Any]:
     from mcp.client.streamable_http import streamable_http_client
 
-    limit = httpx2.Timeout(_READ_S, connect=_CONNECT_S)
+    from toolyard.plugins.mcp.http_client import MAX_BODY
+
     async with (
-        httpx2.AsyncClient(headers=dict(entry.declared.headers), timeout=limit) as http,
-        streamable_http_client(entry.declared.url, http_client=http) as streams,
+        http,
+        streamable_http_client(entry.declared.url, http_client=http, max_sse_event_size=MAX_BODY) as streams,
     ):
         yield streams

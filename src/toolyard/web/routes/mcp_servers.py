@@ -5,6 +5,7 @@ the fingerprint of what was shown, starts it once more, and allows exactly that.
 """
 
 import asyncio
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -14,8 +15,8 @@ from toolyard.app import Yard
 from toolyard.dialects.mcp_config import KEY, read
 from toolyard.engine.clock import Clock
 from toolyard.plugins.mcp.declarations import Entry, Scope
-from toolyard.plugins.mcp.definition import Definition, digest
-from toolyard.plugins.mcp.review import described, review_data
+from toolyard.plugins.mcp.definition import Definition, Listing, digest
+from toolyard.plugins.mcp.review import describe_server, review_data
 from toolyard.protocol.json import JsonObject
 from toolyard.web.answers import answer
 from toolyard.web.refusal import Refusal, bad_request, not_found
@@ -59,7 +60,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 
     @routes.post("/{name}/look", responses={200: {"model": ServerReview}})
     async def look_at_server(name: str) -> Response:
-        """Start it once and show its tools, for a review."""
+        """Show its tools, for a review: of the server that runs, else it is started once."""
         entry = _named(yard, name)
         return answer(_review(yard, entry, await servers.look(entry)))
 
@@ -67,7 +68,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     async def allow_server(name: str, said: Allowed) -> Response:
         """Let exactly what was shown run; 409 when it comes up as something else."""
         entry = _named(yard, name)
-        tools = await servers.look(entry)
+        tools = (await servers.look(entry)).tools
         if _fingerprint(entry, tools) != said.fingerprint:
             raise Refusal(HTTPStatus.CONFLICT, f"{name} has changed since it was shown: look at it again")
         at = clock.now().isoformat(timespec="seconds")
@@ -109,13 +110,14 @@ def _listed(yard: Yard) -> dict[str, Any]:
     servers = yard.mcp.servers
     found = [_row(yard, entry) for entry in servers.declarations.all()]
     problems = [*servers.declarations.problems, *([servers.pins.problem] if servers.pins.problem else [])]
+    problems += yard.mcp.collisions
     problems = [yard.mask.text(problem) for problem in problems]
     return {"data": found, "problems": problems}
 
 
 def _row(yard: Yard, entry: Entry) -> dict[str, Any]:
     servers, declared = yard.mcp.servers, entry.declared
-    return described(entry, servers.state(entry), servers.pins.get(entry)) | {
+    return describe_server(servers, entry) | {
         "command_line": yard.mask.text(entry.command_line),
         "variables": list(declared.variables),
         "env": list(declared.env),
@@ -123,12 +125,13 @@ def _row(yard: Yard, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _review(yard: Yard, entry: Entry, tools: list[Definition]) -> dict[str, Any]:
-    told = review_data(entry, tools, yard.mcp.servers.pins.get(entry))
-    return told | {"command_line": yard.mask.text(entry.command_line), "fingerprint": _fingerprint(entry, tools)}
+def _review(yard: Yard, entry: Entry, listing: Listing) -> dict[str, Any]:
+    told = review_data(entry, listing, yard.mcp.servers.pins.get(entry))
+    fingerprint = _fingerprint(entry, listing.tools)
+    return told | {"command_line": yard.mask.text(entry.command_line), "fingerprint": fingerprint}
 
 
-def _fingerprint(entry: Entry, tools: list[Definition]) -> str:
+def _fingerprint(entry: Entry, tools: Sequence[Definition]) -> str:
     return f"{entry.digest}:{digest(tools)}"
 
 
