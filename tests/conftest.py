@@ -40,12 +40,10 @@ def home_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 
 @pytest.fixture(autouse=True)
-def keep_log_level() -> Iterator[None]:
-    """A command that runs inside a test sets the level of the log: the next test finds the one it had before."""
-    log = logging.getLogger("toolyard")
-    level = log.level
-    yield
-    log.setLevel(level)
+def reset_log_levels() -> None:
+    """A command that ran inside an earlier test has set the levels of the log: each test begins with Python's own."""
+    logging.getLogger().setLevel(logging.WARNING)
+    logging.getLogger("toolyard").setLevel(logging.NOTSET)
 
 
 @pytest.fixture

@@ -36,7 +36,7 @@ def close_home(home: Path) -> None:
             _log.warning("%s is open to every user of this machine: use a home of your own", home)
             return
         home.chmod(stat.S_IMODE(facts.st_mode) & 0o700)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         _log.warning("%s can be read by others (%s): run chmod 700 on it", home, error.strerror)
