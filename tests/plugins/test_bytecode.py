@@ -52,7 +52,7 @@ def test_python_alone_would_run_what_lies_in_pycache(tmp_path: Path) -> None:
 async def test_what_lies_in_pycache_beside_the_sources_is_not_run(host: PluginYard, command: str) -> None:
     folder = host.add("Some", MAIN, entryPoint={"command": command})
     (folder / "start.py").write_text(f"import sys; sys.path.insert(0, {str(folder)!r})\n{MAIN}")
-    (folder / "start.sh").write_text("exec python main.py\n")
+    (folder / "start.sh").write_text("exec python3 main.py\n")
     (folder / "helper.py").write_text("WORD = 'good'\n")
     poison(folder)
     for _ in range(3):  # cold, and by what was started ahead

@@ -22,14 +22,13 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 def is_public(address: Address) -> bool:
     """Whether an address belongs to everybody's network; one that carries another one is judged by that."""
-    if address.is_multicast or not address.is_global:
-        return False
+    is_global = address.is_global and not address.is_multicast
     if isinstance(address, ipaddress.IPv4Address):
-        return not address.is_reserved
-    inner = address.ipv4_mapped or address.sixtofour
+        return is_global and not address.is_reserved
+    inner = address.ipv4_mapped or address.sixtofour  # 6to4 is global or not, by the version of Python
     if address in _NAT64:
         inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return is_public(inner) if inner is not None else address in _UNICAST
+    return is_public(inner) if inner is not None else is_global and address in _UNICAST
 
 
 @dataclass(frozen=True, slots=True)
