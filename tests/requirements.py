@@ -1120,7 +1120,7 @@ CALLBACKS_AND_TASKS: Final = _now(
     ("callback:address", "001 §5.3, contract §6",
      ("CALLBACK_BASE_URL is http://127.0.0.1:PORT/plugin-callback/~TOKEN, so that base, plugin and id make the "
       "address with a token per call.")),
-    ("callback:stored", "001 §5.1, contract §6",
+    ("callback:stored", "001 §5.1.6, contract §6",
      ("An accepted callback is stored with its event in one transaction before anything is pushed, and answers 200 "
       "with status success.")),
     ("callback:listener", "contract §6",

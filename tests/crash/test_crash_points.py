@@ -21,6 +21,7 @@ ELSEWHERE = {
     "key.before-link": "the keys of a server, in test_care",
     "presence.before-replace": "where a server is, in test_care",
     "reads.before-replace": "a file of 2 MiB; a lost one only means that files are read again",
+    "output.ignore-written": "the file that hides the folder from git, which the next call writes",
     "output.draft-written": "the whole of a long result, which is a convenience; its draft is in nobody's way",
     "chat-media.draft-written": "media for people to look at, which are made again; the sweep removes a draft",
     "media.draft-written": "media of a result that is not told yet; their draft is in nobody's way",

@@ -148,7 +148,7 @@ class Journal:
             kept = await self._finish_in_doubt(opened, outcome, also)
         except StorageError as error:
             if self.confirm_owner is not None:
-                outcome, also = _unrecorded(opened.record.tool, outcome, error), ()
+                outcome, also = _to_unrecorded(opened.record.tool, outcome, error), ()
             self._keep_for_later((opened, outcome, also), error)
             return outcome
         await self.catch_up()
@@ -201,7 +201,7 @@ class Journal:
             if record is None:
                 break
             if record.state != RUNNING:
-                return _interrupted(outcome, record) if record.state == INTERRUPTED else outcome
+                return _to_interrupted(outcome, record) if record.state == INTERRUPTED else outcome
             call = call._replace(record=record)
         return outcome
 
@@ -321,21 +321,21 @@ def ended_as(envelope: Envelope) -> str:
     return CANCELLED if reason in STOPPED else envelope.status.value
 
 
-def _interrupted(outcome: Outcome, record: Record) -> Outcome:
+def _to_interrupted(outcome: Outcome, record: Record) -> Outcome:
     """The end of a call that another host has ended as interrupted, instead of the one that came too late."""
-    return _replaced(outcome, str(record.body["text"]))
+    return _replace_envelope(outcome, str(record.body["text"]))
 
 
-def _unrecorded(tool: str, outcome: Outcome, error: StorageError) -> Outcome:
+def _to_unrecorded(tool: str, outcome: Outcome, error: StorageError) -> Outcome:
     """The end of a call whose own end could not be kept, in a store where others may end it."""
     status = outcome.envelope.status.value
-    return _replaced(
+    return _replace_envelope(
         outcome,
         f"{tool} has ended here ({status}), but the database does not take its end: {error}. Its result is lost.",
     )
 
 
-def _replaced(outcome: Outcome, text: str) -> Outcome:
+def _replace_envelope(outcome: Outcome, text: str) -> Outcome:
     envelope = Envelope(
         status=Status.ERROR,
         data={},

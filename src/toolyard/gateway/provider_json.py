@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from toolyard.gateway.sse import data_of
-from toolyard.protocol.json import MAX_DEPTH, Json, json_bytes
+from toolyard.protocol.json import MAX_DEPTH, Json, is_unicode, json_bytes
 from toolyard.protocol.regex import compile_pattern
 
 MAX_PARTS: Final = 200_000  # signs that separate values, in one event
@@ -178,7 +178,7 @@ def _repair(value: Any, halves: dict[_Path, str] | None = None) -> Json:
             if isinstance(inner, dict | list):
                 pending.append((inner, place, depth + 1))
             elif isinstance(inner, str):
-                if halves or not _is_writable(inner):
+                if halves or not is_unicode(inner):
                     container[key] = _repair_text(inner, place, halves)
             elif isinstance(inner, float) and not math.isfinite(inner):
                 container[key] = None
@@ -190,7 +190,7 @@ def _entries(container: Any, path: _Path) -> Iterator[tuple[Any, Any, _Path]]:
     if isinstance(container, dict):
         for key in list(container):
             inner = container[key]
-            if not _is_writable(key):
+            if not is_unicode(key):
                 del container[key]
                 container[key := _combine(key)] = inner
             yield key, inner, (*path, key) if len(path) < _MAX_PATH else path
@@ -209,19 +209,9 @@ def _repair_text(text: str, place: _Path, halves: dict[_Path, str] | None) -> st
     if text and "\ud800" <= text[-1] <= "\udbff" and len(halves) < _MAX_HALVES:
         halves[place] = text[-1]
         text = text[:-1]
-    return text if _is_writable(text) else _combine(text)
+    return text if is_unicode(text) else _combine(text)
 
 
 def _combine(text: str) -> str:
     """Pairs as the characters they stand for, single halves as U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-
-
-def _is_writable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -145,7 +145,9 @@ class Directory:
             for name, seen in self._hosts.items()
             if name != self._me.name and (name not in names or _is_silent(seen, now))
         ]
-        first = [seen.record.id for seen in lost if settles and seen.record.id in names and await self._missed(seen)]
+        first = [
+            seen.record.id for seen in lost if settles and seen.record.id in names and await self._declare_lost(seen)
+        ]
         for seen in lost:  # not before it is told: what could not be told now is told by the next look
             del self._hosts[seen.record.id]
             self._gone[seen.record.id] = seen.sign, seen.term
@@ -217,7 +219,7 @@ class Directory:
     def _is_known_as_gone(self, record: Record, lease: Lease | None) -> bool:
         return self._gone.get(record.id, (None, 0))[0] == _sign(record, lease)
 
-    async def _missed(self, seen: Sighting) -> bool:
+    async def _declare_lost(self, seen: Sighting) -> bool:
         """Declare a host lost; False when it, or another host, was faster."""
         now = self._clock.now().timestamp()
         record = replace(seen.record, state=State.LOST, updated=now)

@@ -51,7 +51,7 @@ def json_problem(value: object, where: str, *, most: float = math.inf) -> str | 
             return f"{where} has more than {most:,} values: send fewer, or put them into a file"
         is_object = isinstance(item, dict)
         for step, inner in item.items() if isinstance(item, dict) else enumerate(item):
-            if is_object and not (isinstance(step, str) and _is_unicode(step)):
+            if is_object and not (isinstance(step, str) and is_unicode(step)):
                 return f"{path} has the key {step!r}, which is not a text that JSON can write"
             if isinstance(inner, str) and inner.isascii():
                 continue  # as most are
@@ -69,7 +69,7 @@ def _inside(path: str, step: str | int) -> str:
 def _scalar_problem(item: object) -> str | None:
     match item:
         case str():
-            return None if _is_unicode(item) else "holds an unpaired surrogate, which no UTF-8 text can carry"
+            return None if is_unicode(item) else "holds an unpaired surrogate, which no UTF-8 text can carry"
         case None:
             return None
         case float():
@@ -80,7 +80,8 @@ def _scalar_problem(item: object) -> str | None:
             return f"is a {type(item).__name__}, which is not JSON"
 
 
-def _is_unicode(text: str) -> bool:
+def is_unicode(text: str) -> bool:
+    """Return whether UTF-8 can carry a text: half of a surrogate pair cannot."""
     if text.isascii():
         return True
     try:
