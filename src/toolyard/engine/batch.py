@@ -20,7 +20,7 @@ def together(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
     """What the whole came to; a fault only when none of them succeeded."""
     envelopes = [item.outcome.envelope for item in items]
     failed: list[Json] = [
-        {"item": str(number), "code": envelope.error.code.value, "message": envelope.error.message}
+        {"item": str(number), **envelope.error.to_json()}
         for number, envelope in enumerate(envelopes, 1)
         if envelope.error
     ]

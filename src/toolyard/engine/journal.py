@@ -218,7 +218,7 @@ class Journal:
             "bytes_out": size,
             "tasks": _tasks(envelope),
             "reason": envelope.context.get("reason"),
-            "error": {"code": envelope.error.code.value, "message": envelope.error.message} if envelope.error else None,
+            "error": envelope.error.to_json() if envelope.error else None,
         }
         ended = replace(
             record, state=ended_as(envelope), updated=now, owner="", body=body,

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.mask import MASK, describe_masked
+from toolyard.protocol.message import Message
 
 __all__ = ["MASK", "Mask"]
 
@@ -51,7 +52,9 @@ class Mask:
         return len(self._secrets)
 
     def text(self, text: str) -> str:
-        return self._known.sub(MASK, text) if self._known else text
+        if self._known is None:
+            return text
+        return text.map_text(self.text) if isinstance(text, Message) else self._known.sub(MASK, text)
 
     def log_text(self, text: str) -> str:
         return self._in_logs.sub(MASK, text) if self._in_logs else text

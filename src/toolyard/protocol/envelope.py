@@ -14,6 +14,7 @@ from typing import Any
 
 from toolyard.errors import InvalidEnvelope
 from toolyard.protocol.json import JsonObject, json_problem
+from toolyard.protocol.message import from_fields, to_fields
 
 
 class Status(StrEnum):
@@ -40,7 +41,10 @@ class Fault:
     """The ``error`` of an envelope."""
 
     code: ErrorCode
-    message: str
+    message: str  # often a Message: its code and parameters then stand beside it
+
+    def to_json(self) -> JsonObject:
+        return {"code": self.code.value, **to_fields("message", self.message)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ class Envelope:
             raise InvalidEnvelope(problems)
 
     def to_dict(self) -> dict[str, Any]:
-        error = {"error": {"code": self.error.code.value, "message": self.error.message}} if self.error else {}
+        error = {"error": self.error.to_json()} if self.error else {}
         return {
             "status": self.status.value,
             "data": self.data,
@@ -82,7 +86,7 @@ class Envelope:
             status=Status(value["status"]),
             data=value["data"],
             text=value["text"],
-            error=Fault(ErrorCode(error["code"]), error["message"]) if error else None,
+            error=Fault(ErrorCode(error["code"]), from_fields("message", error)) if error else None,
             stats=value["stats"],
             context=value["context"],
         )
@@ -99,6 +103,7 @@ def is_partial(data: Mapping[str, object]) -> bool:
 
 
 KEYS = ("status", "data", "text", "error", "stats", "context")
+_ERROR_KEYS = {"code", "message", "message_code", "message_params"}
 _REASON = re.compile(r"[A-Z][A-Z0-9_]*")
 
 
@@ -114,8 +119,14 @@ def _shape_problems(value: Mapping[Any, Any]) -> Iterator[str]:
     yield from _kind_problems(value)
     error = value.get("error")
     if error is not None:
-        if not isinstance(error, dict) or set(error) != {"code", "message"} or not isinstance(error["message"], str):
+        if not isinstance(error, dict) or not {"code", "message"} <= set(error) <= _ERROR_KEYS:
             yield "error must be an object of code and message"
+        elif not isinstance(error["message"], str):
+            yield "error.message must be a string"
+        elif not isinstance(error.get("message_code", ""), str) or not isinstance(
+            error.get("message_params", {}), dict
+        ):
+            yield "error.message_code must be a string and error.message_params an object"
         elif error["code"] not in [code.value for code in ErrorCode]:
             yield f"error.code is {error['code']!r}, expected one of {', '.join(ErrorCode)}"
 

@@ -7,6 +7,8 @@ import orjson
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from toolyard.protocol.message import to_fields
+
 _TYPES = {
     401: "authentication_error",
     403: "permission_error",
@@ -36,8 +38,8 @@ def code_of(status: int) -> str:
 
 
 def error_body(status: int, message: str, code: str = "") -> bytes:
-    told = {"message": message, "type": error_type(status), "code": code or code_of(status)}
-    return orjson.dumps({"error": told})
+    error = {"message": message, "type": error_type(status), "code": code or code_of(status)}
+    return orjson.dumps({"error": error | to_fields("message", message)})
 
 
 def bug(request_id: str) -> Refusal:

@@ -1,0 +1,84 @@
+"""A message: an English sentence that programs can recognize and translate.
+
+Clients get a message as three fields: the sentence, its code and its parameters (``message``, ``message_code``,
+``message_params``). The code names the sentence for good, so a client translates by code and never by matching English
+text. Codes read ``area.what_happened``; the console's Chinese is keyed by them. Plain strings, such as the words of a
+plugin or of the operating system, have no code and pass through unchanged.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Self
+
+from toolyard.protocol.json import JsonObject
+
+MAX_PARAMETER: Final = 2000  # characters of one parameter on the wire; the sentence itself is not cut
+
+
+class Message(str):
+    """A sentence with its code and parameters. It is a ``str``: code that only shows it needs to know nothing else."""
+
+    __slots__ = ("code", "params")
+    code: str
+    params: Mapping[str, str | int]
+
+    def __new__(cls, code: str, template: str, /, **params: object) -> Self:
+        """Fill in ``{name}`` of the English template; a parameter may be a message itself."""
+        values = {name: value if isinstance(value, str | int) else str(value) for name, value in params.items()}
+        return cls.restore(template.format(**values), code, values)
+
+    @classmethod
+    def restore(cls, text: str, code: str, params: Mapping[str, str | int]) -> Self:
+        """Return a message whose sentence is already filled in."""
+        message = super().__new__(cls, text)
+        message.code, message.params = code, params
+        return message
+
+    def __str__(self) -> str:
+        return self  # str(error) of an error that was raised with a message keeps its code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Message.restore, ("".join(self), self.code, dict(self.params))
+
+    def map_text(self, change: Callable[[str], str]) -> Self:
+        """Return the message with ``change`` applied to its sentence and to every parameter."""
+        params = {name: _map_value(value, change) for name, value in self.params.items()}
+        return self.restore(change("".join(self)), self.code, params)
+
+
+def _map_value(value: str | int, change: Callable[[str], str]) -> str | int:
+    if isinstance(value, Message):
+        return value.map_text(change)
+    return change(value) if isinstance(value, str) else value
+
+
+def from_fields(name: str, fields: Mapping[str, object]) -> str:
+    """Return the text of a field, as a message if its code stands beside it: the inverse of ``to_fields``."""
+    text, code, params = str(fields[name]), fields.get(f"{name}_code"), fields.get(f"{name}_params")
+    if not isinstance(code, str) or not isinstance(params, Mapping):
+        return text
+    return Message.restore(text, code, {str(key): _value_from_json(value) for key, value in params.items()})
+
+
+def _value_from_json(value: object) -> str | int:
+    if isinstance(value, Mapping):
+        return from_fields(
+            "text", {"text": value.get("text", ""), "text_code": value.get("code"), "text_params": value.get("params")}
+        )
+    return value if isinstance(value, str | int) else str(value)
+
+
+def to_fields(name: str, text: str) -> JsonObject:
+    """Return a field of client JSON and, if ``text`` is a message, its ``_code`` and ``_params`` beside it."""
+    if not isinstance(text, Message):
+        return {name: text}
+    return {name: "".join(text), f"{name}_code": text.code, f"{name}_params": _params_to_json(text)}
+
+
+def _params_to_json(message: Message) -> JsonObject:
+    return {name: _value_to_json(value) for name, value in message.params.items()}
+
+
+def _value_to_json(value: str | int) -> JsonObject | str | int:
+    if isinstance(value, Message):
+        return {"text": "".join(value), "code": value.code, "params": _params_to_json(value)}
+    return value[:MAX_PARAMETER] if isinstance(value, str) else value

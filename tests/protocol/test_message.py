@@ -1,0 +1,85 @@
+"""Messages: sentences that keep their code and parameters on the way to a client."""
+
+import copy
+import pickle
+
+import pytest
+
+from toolyard.errors import StorageError
+from toolyard.protocol.envelope import Envelope
+from toolyard.protocol.message import MAX_PARAMETER, Message, from_fields, to_fields
+
+READ_ONLY = Message("home.read_only", "{path} is read-only", path="/data")
+
+
+@pytest.mark.requirement("messages:codes")
+def test_a_message_is_its_english_sentence_for_code_that_knows_only_strings() -> None:
+    assert READ_ONLY == "/data is read-only"
+    assert f"{READ_ONLY}!" == "/data is read-only!"
+
+
+@pytest.mark.requirement("messages:codes")
+def test_a_client_gets_the_sentence_its_code_and_its_parameters() -> None:
+    assert to_fields("fix", READ_ONLY) == {
+        "fix": "/data is read-only",
+        "fix_code": "home.read_only",
+        "fix_params": {"path": "/data"},
+    }
+    assert to_fields("fix", "words of the operating system") == {"fix": "words of the operating system"}
+
+
+@pytest.mark.requirement("messages:codes")
+def test_a_message_inside_a_message_keeps_its_own_code() -> None:
+    outer = Message("doctor.home", "{folder}: {problem} ({count})", folder="x", problem=READ_ONLY, count=3)
+    fields = to_fields("message", outer)
+    inner = {"text": "/data is read-only", "code": "home.read_only", "params": {"path": "/data"}}
+    assert fields["message_params"] == {"folder": "x", "problem": inner, "count": 3}
+    restored = from_fields("message", fields)
+    assert to_fields("message", restored) == fields
+
+
+@pytest.mark.requirement("messages:codes")
+def test_an_error_raised_with_a_message_keeps_its_code_when_it_is_turned_into_text() -> None:
+    text = str(StorageError(READ_ONLY))
+    assert isinstance(text, Message)
+    assert text.code == "home.read_only"
+
+
+@pytest.mark.requirement("messages:codes")
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda message: pickle.loads(pickle.dumps(message))])
+def test_a_copy_of_a_message_is_the_same_message(duplicate: object) -> None:
+    assert callable(duplicate)
+    twin = duplicate(READ_ONLY)
+    assert to_fields("message", twin) == to_fields("message", READ_ONLY)
+
+
+@pytest.mark.requirement("messages:codes")
+def test_masking_reaches_the_parameters_too() -> None:
+    masked = READ_ONLY.map_text(lambda text: text.replace("data", "***"))
+    assert to_fields("fix", masked) == {
+        "fix": "/*** is read-only",
+        "fix_code": "home.read_only",
+        "fix_params": {"path": "/***"},
+    }
+
+
+@pytest.mark.requirement("messages:codes")
+def test_a_parameter_on_the_wire_is_bounded() -> None:
+    fields = to_fields("message", Message("test.long", "{name}", name="x" * 10_000))
+    assert fields["message_params"] == {"name": "x" * MAX_PARAMETER}
+
+
+@pytest.mark.requirement("messages:codes")
+def test_the_error_of_an_envelope_carries_the_code_of_its_message_there_and_back() -> None:
+    value = {
+        "status": "error",
+        "data": {},
+        "text": "/data is read-only",
+        "error": {"code": "PERMISSION_DENIED", **to_fields("message", READ_ONLY)},
+        "stats": {"time_ms": 1},
+        "context": {"cwd": ".", "params_input": {}},
+    }
+    envelope = Envelope.from_dict(value)
+    assert envelope.error is not None
+    assert isinstance(envelope.error.message, Message)
+    assert envelope.to_dict() == value
