@@ -1,9 +1,10 @@
-"""A reply that comes in pieces, while it passes through: what the client may see now, and what must wait.
+"""A streamed reply: decides, chunk by chunk, what the client gets now and what has to wait.
 
-Text goes on at once, as the very bytes that came when nothing in them changes. The end of the reply (its finish
-reason, its usage, what follows them) is held back until it is known whether the turn goes on. Reasoning is passed on
-and never looked at.
+Text goes on at once, as the very bytes that came if nothing in them changes. Reasoning is passed on unread. Two small
+automata decide the rest: ``_Stage``, how far the reply has come, and ``_CallOwner``, whose native calls it has.
 """
+
+from enum import Enum, auto
 
 from toolyard.gateway.chunks import Chunk, Head, add_usage, read_text
 from toolyard.gateway.faults import ChatFailed
@@ -16,6 +17,40 @@ from toolyard.protocol.json import Json, JsonObject
 _SEPARATE = ("role", "content", "tool_calls")
 
 
+class _Stage(Enum):
+    """How far the reply has come.
+
+    | stage     | a chunk is                     | finish reason | [DONE]   | the stream breaks                       |
+    |-----------|--------------------------------|---------------|----------|-----------------------------------------|
+    | STREAMING | passed on                      | FINISHING     | COMPLETE | BROKEN                                  |
+    | FINISHING | held until the turn is decided | stays         | COMPLETE | COMPLETE: the provider said it was done |
+    | COMPLETE  | ignored                        |               |          |                                         |
+    | BROKEN    | ignored                        |               |          |                                         |
+
+    A reply with several choices is only passed on; it is STREAMING again when another choice begins.
+    """
+
+    STREAMING = auto()
+    FINISHING = auto()
+    COMPLETE = auto()
+    BROKEN = auto()
+
+
+class _CallOwner(Enum):
+    """Whose turn the native calls of this reply make it. The first call decides, and the decision stays.
+
+    | owner  | decided by                                              | calls                                     |
+    |--------|---------------------------------------------------------|-------------------------------------------|
+    | NOBODY | no call has come                                        |                                           |
+    | CLIENT | it is one of the client's, and no text request precedes | the client's are passed on, ours dropped  |
+    | HOST   | anything else                                           | held; passed on only if the turn ends here|
+    """
+
+    NOBODY = auto()
+    CLIENT = auto()
+    HOST = auto()
+
+
 class StreamedReply:
     """``number`` counts the rounds from 1. Without ``looks`` the reply is only passed on, whatever it asks for."""
 
@@ -25,9 +60,9 @@ class StreamedReply:
         self._head, self.request_filter, self._name, self._looks = head, request_filter, name, looks
         self._is_first = number == 1
         self._owners = owners
+        self._stage = _Stage.STREAMING
+        self._call_owner = _CallOwner.NOBODY
         self._held: list[Chunk] = []  # the end of the reply
-        self._holds_calls = False  # native calls wait, because this reply has work for us
-        self._passes_calls = False  # the client gets its calls at once, because the first was one of them
         self._usage: JsonObject = {}
         self._texts: list[str] = []
         self._shown: list[str] = []
@@ -35,11 +70,15 @@ class StreamedReply:
         self._more: dict[str, list[Json]] = {}  # further fields of the message, each in pieces
         self.finish: str | None = None
         self._ends: dict[str, Json] = {}  # of a reply that is only passed on: why each of its answers ended
-        self.is_complete = False  # nothing more can come
         self.is_passed = False  # the client has got something of it
         self.failure: ChatFailed | None = None  # why it broke off, if it did
         self._visible = ""  # of the newest text
         self.seen = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing more can come."""
+        return self._stage in (_Stage.COMPLETE, _Stage.BROKEN)
 
     @property
     def text(self) -> str:
@@ -55,7 +94,7 @@ class StreamedReply:
 
     @property
     def is_handed_over(self) -> bool:
-        return not self._looks or self._passes_calls
+        return not self._looks or self._call_owner is _CallOwner.CLIENT
 
     def message(self) -> JsonObject:
         more = {key: _joined(pieces) for key, pieces in self._more.items()} if self._calls else {}
@@ -64,14 +103,14 @@ class StreamedReply:
     def take(self, events: list[bytes]) -> list[Chunk]:
         """Return what the client may see of these events; an event that cannot be read ends the reply."""
         out: list[Chunk] = []
-        said: list[str] = []  # of neighbouring chunks that have only text, which nearly all are
+        texts: list[str] = []  # of neighbouring chunks that have only text, which nearly all are
         plain: list[tuple[JsonObject, bytes]] = []
         for event in events:
             data = event[6:] if event.startswith(b"data: {") and b"\n" not in event else data_of(event)
             if data is None or self.is_complete:
                 continue
             if data == b"[DONE]":
-                self.is_complete = True
+                self._stage = _Stage.COMPLETE
                 continue
             try:
                 chunk = parse_object(self._name, data, "an event")
@@ -82,21 +121,22 @@ class StreamedReply:
                 self._head.learn(chunk)
             content = _only_text(chunk) if self._looks else None
             if content is not None:
-                said.append(content)
+                texts.append(content)
                 plain.append((chunk, event))
                 continue
-            out += self._pass_texts(said, plain)
-            said, plain = [], []
+            out += self._pass_texts(texts, plain)
+            texts, plain = [], []
             out += self._pass_chunk(chunk, event)
-        out += self._pass_texts(said, plain)
+        out += self._pass_texts(texts, plain)
         self.is_passed = self.is_passed or bool(out)
         return out
 
     def fail(self, failed: ChatFailed) -> None:
-        """Nothing more comes: a failure, unless the provider has said before that this is all."""
-        self.is_complete = True
-        if self.finish is None:
-            self.failure = failed
+        """End the reply where its stream broke: a failure, unless the provider had said before that this is all."""
+        if self._stage is _Stage.STREAMING:
+            self._stage, self.failure = _Stage.BROKEN, failed
+        else:
+            self._stage = _Stage.COMPLETE
 
     def end(self) -> list[Chunk]:
         """Return the text that was held back because it might have been a request."""
@@ -106,7 +146,7 @@ class StreamedReply:
 
     def closing(self) -> list[Chunk]:
         """Return what was held back, now that this reply is the last."""
-        calls = self._all_calls() if self._holds_calls else []
+        calls = self._all_calls() if self._call_owner is _CallOwner.HOST else []
         return [*calls, *(self._stamp(chunk.data, chunk.raw, usage=True) for chunk in self._held)]
 
     def spent(self) -> JsonObject:
@@ -129,19 +169,23 @@ class StreamedReply:
             self._note_ends(choices if isinstance(choices, list) else [])
             return [Chunk(chunk, event + b"\n\n")]
         if not isinstance(choice, dict):
-            return self._hold(chunk, event) if self.finish or usage else [self._stamp(chunk, event)]
+            is_end = self._stage is _Stage.FINISHING or bool(usage)
+            return self._hold(chunk, event) if is_end else [self._stamp(chunk, event)]
         delta = choice.get("delta")
         delta = delta if isinstance(delta, dict) else {}
         return self._pass_delta(chunk, event, choice, delta, choice.get("finish_reason"))
 
     def _note_ends(self, choices: list[Json]) -> None:
-        """Several answers in one end with the last of them."""
+        """Note which choices of a reply that is only passed on have ended: it ends with the last of them."""
         for choice in choices:
             if isinstance(choice, dict):
                 index = str(choice.get("index") or 0)  # not every provider says it in its last chunk
                 self._ends[index] = self._ends.get(index) or choice.get("finish_reason")
         reasons = list(self._ends.values())
-        self.finish = str(reasons[-1]) if reasons and all(reasons) else None
+        self._note_finish(str(reasons[-1]) if reasons and all(reasons) else None)
+
+    def _note_finish(self, reason: str | None) -> None:
+        self.finish, self._stage = reason, _Stage.FINISHING if reason else _Stage.STREAMING
 
     def _pass_texts(self, said: list[str], chunks: list[tuple[JsonObject, bytes]]) -> list[Chunk]:
         """Return chunks of text: as they came when all of it may be seen, else what may be seen as one."""
@@ -182,17 +226,17 @@ class StreamedReply:
             kept = {key: value for key, value in (delta | changes).items() if key not in changes or value}
             chunk, event = {**chunk, "choices": [{**choice, "delta": kept}]}, b""
         if finish is not None:
-            self.finish = str(finish)
+            self._note_finish(str(finish))
             return before + self._hold(chunk, event)
         return before + ([self._stamp(chunk, event)] if "tool_calls" not in changes or changes["tool_calls"] else [])
 
     def _take_calls(self, deltas: list[Json]) -> list[Json]:
         """Return those of these pieces of native calls that the client gets now."""
         names = self._calls.merge_deltas(deltas)
-        if not self._passes_calls and not self._holds_calls:
-            self._passes_calls = is_client_first(names, self.request_filter, self._owners)
-            self._holds_calls = not self._passes_calls
-        if self._holds_calls:
+        if self._call_owner is _CallOwner.NOBODY:
+            is_client = is_client_first(names, self.request_filter, self._owners)
+            self._call_owner = _CallOwner.CLIENT if is_client else _CallOwner.HOST
+        if self._call_owner is _CallOwner.HOST:
             return []
         return [delta for delta, name in zip(deltas, names, strict=True) if self._owners.is_client(name)]
 
