@@ -16,6 +16,7 @@ import aiohttp
 from tests.clients.install import HERE, copy_node_script, install_python_client
 from tests.gateway.upstream import DONE, Provider, Script, chunk, completion, provider, says
 from tests.plugins.folders import make_plugin
+from tests.waiting import wait_until
 
 DRIVERS: Final = HERE / "drivers"
 CLIENTS: Final = {
@@ -124,9 +125,7 @@ class Toolyard:
     async def chat_statuses(self) -> list[int]:
         """Return the status of every chat request that was answered so far."""
         request = (await self.get("/v1/session"))["request_id"]  # the log has what came before it first
-        async with asyncio.timeout(PATIENCE_S):
-            while request not in self.log.read_text():  # noqa: ASYNC110 another process writes it
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: request in self.log.read_text(), within_s=PATIENCE_S)
         lines = [json.loads(line) for line in self.log.read_text().splitlines() if line.startswith("{")]
         return [line["status"] for line in lines if line.get("path") == "/v1/chat/completions"]
 

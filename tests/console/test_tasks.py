@@ -14,6 +14,7 @@ from tests.console.hosting import START_S, Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, seed, stored, task, untranslated, write_plugin
 from tests.console.visit import PHONE, Visit, visiting
+from tests.waiting import wait_until
 from toolyard.engine.ownership import lives
 from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, TaskState, from_record
@@ -203,9 +204,7 @@ async def gone(host: Host, state: TaskState) -> None:
         (record,) = await store.find(KIND, Query(states=(state,)), limit=1)
     process = from_record(record).process
     assert process is not None
-    async with asyncio.timeout(START_S):
-        while lives(process.pid, process.started):  # noqa: ASYNC110 a child of another process tells nothing
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: not lives(process.pid, process.started), within_s=START_S)
 
 
 @pytest.mark.requirement("console:layout", "console:accessible", "console:languages")

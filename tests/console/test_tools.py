@@ -19,6 +19,7 @@ from tests.console.looks import access_faults, layout_faults
 from tests.console.schemas import ENDINGS, SHAPES, acts, plugin
 from tests.console.talking import becomes
 from tests.console.visit import PHONE, Visit, visiting
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 FORM = [
@@ -222,9 +223,7 @@ async def test_a_running_call_has_a_timer_and_stop_ends_its_process(browser: Bro
         await expect(visit.page.get_by_role("button", name="Run", exact=True)).to_be_enabled()
         call = await shaped.api("GET", f"/v1/calls/{row['id']}")
         assert (call["state"], call["envelope"]["context"]["reason"]) == ("cancelled", "CANCELLED")
-        async with asyncio.timeout(START_S):
-            while runs(call["process"]["pid"]):  # noqa: ASYNC110 nobody tells us
-                await asyncio.sleep(0.05)
+        await wait_until(lambda: not runs(call["process"]["pid"]), within_s=START_S)
         await result(visit.page).get_by_role("tab", name="Process").click()
         await expect(result(visit.page)).to_contain_text(str(call["process"]["pid"]))
         await expect(result(visit.page)).not_to_contain_text("null")

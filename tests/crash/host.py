@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.crash.scene import MovingClock, Scene
-from tests.plugins.yards import eventually
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.crashpoint import arm
 from toolyard.engine.conversations import Conversations, Draft
@@ -55,7 +55,7 @@ class Work:
     async def all(self) -> None:
         hanging = self.yard.request("Hang", {"n": "hang"})
         hangs = asyncio.create_task(self.settle("Hang", hanging.arguments, call=hanging))
-        await eventually((self.yard.config.home.parent / "counter").exists)
+        await wait_until((self.yard.config.home.parent / "counter").exists)
         self.settings()
         await self.settle("Count", {"n": "c1"})
         await self.files()

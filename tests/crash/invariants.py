@@ -17,7 +17,7 @@ import orjson
 
 from tests.crash.host import LATER_S
 from tests.crash.scene import Ended, MovingClock, Scene
-from tests.plugins.yards import eventually
+from tests.waiting import wait_until
 from toolyard.engine.ownership import is_alive
 from toolyard.plugins import census
 from toolyard.plugins.callback import CallbackListener
@@ -73,7 +73,7 @@ def read(scene: Scene) -> Stored:
 async def orphans_die(scene: Scene, ended: Ended) -> None:
     """R02: what the dead host started is dead too, but for asynchronous children after their receipt."""
     spared = {row.body["process"]["pid"] for row in read(scene).of("task") if row.body.get("process")}
-    await eventually(lambda: _alive(ended) <= spared, within_s=ORPHANS_S)
+    await wait_until(lambda: _alive(ended) <= spared, within_s=ORPHANS_S)
 
 
 def _alive(ended: Ended) -> set[int]:
@@ -107,8 +107,8 @@ async def hold(scene: Scene, *hosts: Ended) -> None:
     before = _resources()
     await settled(scene)
     for host in hosts:
-        await eventually(lambda host=host: not _alive(host))  # type: ignore[misc] # I6
-    await eventually(lambda: _within(_resources(), before))  # I10
+        await wait_until(lambda host=host: not _alive(host))  # type: ignore[misc] # I6
+    await wait_until(lambda: _within(_resources(), before))  # I10
     stored = read(scene)
     acks = [ack for host in hosts for ack in host.acks]
     assert list(broken(scene, stored, acks)) == []

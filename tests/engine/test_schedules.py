@@ -14,6 +14,7 @@ import pytest
 
 from tests.engine.held import HeldStore, cancelled
 from tests.fakes import FakeClock
+from tests.waiting import wait_until
 from toolyard.engine.schedules import Schedules, State
 from toolyard.errors import StorageError, StorageIndexDamaged
 from toolyard.protocol.call import Origin, ToolCall
@@ -537,9 +538,7 @@ async def test_a_schedule_that_waits_for_its_turn_behind_others_is_late_because_
     added = [await bench.add("2026-11-15-18:00") for _ in range(65)]
     bench.clock.wall = datetime(2026, 11, 15, 10, 0, 1, tzinfo=UTC)
     assert await bench.schedules.tick() == 65
-    async with asyncio.timeout(60):
-        while len(bench.ran) < 64:  # noqa: ASYNC110 they tell nobody
-            await asyncio.sleep(0)
+    await wait_until(lambda: len(bench.ran) >= 64)
     bench.clock.advance(120)
     seen = [await condition(bench, one.id) for one in added]
     assert sorted(seen) == [("late", "busy", 121.0, None), *[("running", None, None, None)] * 64]

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.fakes import FakeTool, says
 from tests.gateway.upstream import Answers, Provider, provider
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine.clock import SystemClock
@@ -165,9 +166,7 @@ async def serve(app: ASGIApp) -> AsyncIterator[str]:
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign,assignment]
     serving = asyncio.create_task(server.serve())
-    async with asyncio.timeout(60):
-        while not server.started:  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0.005)
+    await wait_until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
     try:
         yield f"http://127.0.0.1:{port}"

@@ -12,6 +12,7 @@ import pytest
 from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, Heard, asked, gateway, request
 from tests.gateway.upstream import Script, chunk, replies, says, streamed
+from tests.waiting import wait_until
 from toolyard.gateway.chats import MAX_BEHIND, MAX_CHATS, MAX_RECORDED, Recorded
 
 SOON_S = 1.0 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 60.0  # a second, where nothing runs beside it
@@ -107,9 +108,7 @@ async def test_when_a_plain_client_leaves_the_model_is_left_at_once(tmp_path: Pa
             await first_bytes(response)
             response.close()
         else:
-            async with asyncio.timeout(60):
-                while not one.upstream.bodies:  # noqa: ASYNC110
-                    await asyncio.sleep(0.01)
+            await wait_until(lambda: one.upstream.bodies)
             asking.cancel()
         async with asyncio.timeout(SOON_S):
             await one.upstream.gone.wait()
@@ -162,9 +161,7 @@ async def test_interrupt_stops_the_model_at_once(tmp_path: Path, when: str) -> N
         asking = asyncio.create_task(
             post(one, session, asked("Hi", stream=True, toolyard={"chat": "c", "show": "raw"}))
         )
-        async with asyncio.timeout(60):
-            while not one.upstream.bodies or (not one.upstream.written and when == "stream"):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: bool(one.upstream.bodies) or (not one.upstream.written and when == "stream"))
         async with asyncio.timeout(SOON_S):
             async with session.post(f"{one.url}/v1/interrupt", json={"chat": "c"}, headers=KEY) as stopped:
                 assert stopped.status == 200

@@ -1,7 +1,6 @@
 """Turns that end at an awkward moment: stopped twice, not begun yet, with their provider closed under them."""
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from starlette.types import Message
 from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, QUICK, Gateway, Heard, asked, gateway, request
 from tests.gateway.upstream import Script, provider, replies, says, streamed
+from tests.waiting import wait_until
 from toolyard.gateway.faults import ChatFailed
 from toolyard.gateway.step_limiter import AT_ONCE
 from toolyard.gateway.tour import Tour
@@ -22,12 +22,6 @@ from toolyard.web.running import Running
 
 BODY = b'{"messages": []}'
 HANGS = Script(streamed("Hi.")[:2], then="hang")
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0.01)
 
 
 def state(one: Gateway, chat: str) -> object:
@@ -110,7 +104,7 @@ async def test_a_reply_survives_a_client_that_leaves_before_the_model_has_said_a
         asking = asyncio.create_task(
             one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
         )
-        await until(lambda: one.upstream.bodies)
+        await wait_until(lambda: one.upstream.bodies)
         asking.cancel()
         await asyncio.wait({asking})
         again = await one.chat.complete(asked("Hi", stream=True), caller=ME, headers={"x-toolyard-chat": "c"})
@@ -139,7 +133,7 @@ async def test_a_provider_that_is_closed_is_asked_nothing_any_more() -> None:
     async with provider([Script(late_s=600)]) as model, asyncio.timeout(60):
         upstream = HttpUpstream("model", model.url, None, QUICK)
         asking = asyncio.create_task(upstream.ask(BODY, stream=True, retry=True))
-        await until(lambda: model.bodies)
+        await wait_until(lambda: model.bodies)
         await upstream.close()
         for asks in (asking, upstream.ask(BODY, stream=True, retry=True), upstream.models()):
             with pytest.raises(ChatFailed, match="cannot be reached"):
@@ -191,7 +185,7 @@ async def test_a_surviving_turn_that_never_begins_is_told_as_failed(
         await asyncio.wait({asking})
         if ends == "bug":
             go.set()
-            await until(lambda: state(one, "c") != "running")
+            await wait_until(lambda: state(one, "c") != "running")
         else:
             await one.chat.close()
         assert state(one, "c") == "failed"

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +16,7 @@ from tests.fakes import FakeTool
 from tests.fakes import says as says_it
 from tests.gateway.serving import Heard, asked, request
 from tests.gateway.upstream import DONE, Answers, Provider, Script, chunk, provider, replies, says, streamed
+from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, serving
 from toolyard.engine.idempotency import MAX_RESPONSE
 from toolyard.gateway.chat import Chat
@@ -94,11 +95,6 @@ async def client(place: Path, answers: Answers) -> AsyncIterator[Client]:
             yield Client(server, upstream, work, said)
 
 
-async def until(holds: Callable[[], object]) -> None:
-    while not holds():  # noqa: ASYNC110 nobody tells
-        await asyncio.sleep(0.005)
-
-
 def content(body: bytes) -> str:
     return str(json.loads(body)["choices"][0]["message"]["content"])
 
@@ -139,9 +135,9 @@ async def test_a_turn_goes_on_when_its_client_leaves_and_repeats_join_it(tmp_pat
         await me.work.started.wait()
         (run,) = me.runs.values()
         asking.cancel()
-        await until(lambda: run.clients == 0)
+        await wait_until(lambda: run.clients == 0)
         joining = [asyncio.create_task(me.send("k", body)) for _ in range(2)]
-        await until(lambda: run.clients == 2)
+        await wait_until(lambda: run.clients == 2)
         me.work.go.set()
         joined = [await one for one in joining]
         assert {answer[0] for answer in joined} == {200}
@@ -220,8 +216,8 @@ async def test_an_sdk_that_times_out_and_asks_again_by_itself_joins_the_turn(tmp
         asking = asyncio.create_task(create(model="m", messages=messages, extra_headers={"Idempotency-Key": "k"}))
         await me.work.started.wait()
         (run,) = me.runs.values()
-        await until(lambda: run.clients == 0)  # it has timed out,
-        await until(lambda: run.clients == 1)  # and come back
+        await wait_until(lambda: run.clients == 0)  # it has timed out,
+        await wait_until(lambda: run.clients == 1)  # and come back
         me.work.go.set()
         text = (await asking).choices[0].message.content
         assert (text, len(me.work.runs)) == ("> ✓ Work: Worked.\n\nDone.", 1)
@@ -254,7 +250,7 @@ async def test_a_turn_that_nobody_waits_for_any_more_ends_after_the_limit(tmp_pa
         asking = asyncio.create_task(me.send("k", body))
         await me.work.started.wait()
         asking.cancel()
-        await until(lambda: not me.runs)
+        await wait_until(lambda: not me.runs)
         status, answer, headers = await me.send("k", body)
         error = json.loads(answer)["error"]
         assert (status, error["code"], headers["x-should-retry"]) == (400, "interrupted", "false")
@@ -271,7 +267,7 @@ async def test_a_server_that_ends_tells_every_client_that_the_turn_was_interrupt
         asking = [asyncio.create_task(me.send("k", body)) for _ in range(2)]
         await me.work.started.wait()
         (run,) = me.runs.values()
-        await until(lambda: run.clients == 2)
+        await wait_until(lambda: run.clients == 2)
         await me.server.server.runs.close()
         for status, answer, _ in [await one for one in asking]:
             error = Heard.of(answer).errors[0] if stream else json.loads(answer)["error"]

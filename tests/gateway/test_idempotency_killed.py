@@ -15,6 +15,7 @@ from tests.crash.scene import SOAK
 from tests.gateway.serving import request
 from tests.gateway.upstream import Provider, provider, replies
 from tests.plugins.folders import make_plugin
+from tests.waiting import wait_until
 from tests.web.processes import Process, started
 
 pytestmark = pytest.mark.requirement("http:idempotency", "p:P2", "p:P10")
@@ -51,9 +52,7 @@ def effects(place: Path) -> int:
 
 
 async def wait_for_effect(place: Path) -> None:
-    async with asyncio.timeout(120):
-        while not effects(place):  # noqa: ASYNC110 another process makes it
-            await asyncio.sleep(0.01)
+    await wait_until(lambda: effects(place), within_s=120)
 
 
 async def curl(process: Process, key: str, arguments: dict[str, str], tool: str = "Count") -> tuple[int, str, Any]:

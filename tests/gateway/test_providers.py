@@ -13,6 +13,7 @@ import pytest
 
 from tests.gateway.serving import ME, QUICK, Gateway, Heard, asked, gateway
 from tests.gateway.upstream import DONE, Script, chunk, completion, provider, says, streamed
+from tests.waiting import wait_until
 from toolyard.gateway import response_body
 from toolyard.gateway.answer import MAX_BATCH, MAX_WHOLE, HttpAnswer
 from toolyard.gateway.chunks import Chunk
@@ -158,9 +159,7 @@ async def test_a_reader_that_is_late_finds_all_that_came_before_the_connection_b
         upstream = HttpUpstream("late", one.url, None, QUICK)
         answer = await upstream.ask(b'{"stream": true}', stream=True, retry=False)
         assert isinstance(answer, HttpAnswer)
-        async with asyncio.timeout(60):
-            while answer._response.content.exception() is None:  # noqa: ASYNC110 nobody tells
-                await asyncio.sleep(0.001)
+        await wait_until(lambda: answer._response.content.exception() is not None)
         assert await answer.events() == [piece.strip() for piece in pieces]
         with pytest.raises(ChatFailed, match="broke off"):
             await answer.events()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from tests.fakes import Endless, FakeTool
 from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import DONE, Script, chunk, completion, replies, says, streamed
+from tests.waiting import wait_until
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.chats import Recorded
 from toolyard.protocol.call import ToolCall
@@ -29,12 +30,6 @@ BROKEN = {
 }
 WEATHER: list[JsonObject] = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]
 OFFERED = {"offer": "native"}  # also to a request with tools of its own
-
-
-async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0.01)
 
 
 async def send(one: Gateway, body: JsonObject, headers: Mapping[str, str] = {}) -> ChatRun:
@@ -135,8 +130,8 @@ async def test_an_sdk_that_times_out_and_asks_again_joins_the_first_turn(tmp_pat
             asking = asyncio.create_task(_ask(client, stream=False))
             await started.wait()
             (shared,) = one.chat._shared._running
-            await until(lambda: shared.clients == 0)  # it has timed out,
-            await until(lambda: shared.clients == 1)  # and come back
+            await wait_until(lambda: shared.clients == 0)  # it has timed out,
+            await wait_until(lambda: shared.clients == 1)  # and come back
             release.set()
             assert (await asking, len(effects), len(one.upstream.bodies)) == ("> ✓ Work: Worked.\n\nDone.", 1, 2)
 
@@ -161,7 +156,7 @@ async def test_a_client_that_leaves_in_time_ends_its_turn_and_its_retry_is_told_
             await endless.started.wait()
             (shared,) = one.chat._shared._running
             asking.cancel()
-            await until(shared.task.done)
+            await wait_until(shared.task.done)
         body = json.loads(shared.request)
         run = await one.chat.complete(body, caller="key:me", raw=shared.request, headers=RETRY)
         error = json.loads(run.body)["error"]
@@ -248,7 +243,7 @@ async def test_a_named_chat_that_nobody_follows_ends_after_the_limit(tmp_path: P
         one.chat._followed_s = 0
         await send(one, asked("Hi.", stream=True), {"x-toolyard-chat": "c"})
         await one.upstream.gone.wait()
-        await until(lambda: (one.chat.record("c", ME) or {})["state"] == "failed")
+        await wait_until(lambda: (one.chat.record("c", ME) or {})["state"] == "failed")
 
 
 @pytest.mark.requirement("chat:abandoned")

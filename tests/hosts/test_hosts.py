@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from tests import postgres
-from tests.hosts.yards import config_of, eventually, host, plugin, sees, shell_plugin
+from tests.hosts.yards import config_of, host, plugin, sees, shell_plugin
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.engine.feed import feed
 from toolyard.engine.tasks import Answer
@@ -94,11 +95,11 @@ async def test_a_cancel_reaches_the_other_host(database: str, tmp_path: Path) ->
     async with host(tmp_path / "b", database) as b, host(tmp_path / "a", database) as a:
         call = a.yard.request("Slow", {"file": str(effect)})
         running = asyncio.create_task(a.yard.settle(call))
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         assert a.yard.cancel(call.id)
         envelope = (await running).envelope
         assert envelope.context["reason"] == "CANCELLED"
-        await eventually(lambda: not b._worker._running)  # it has told how it ended
+        await wait_until(lambda: not b._worker._running)  # it has told how it ended
         record = await a.yard.store.get("remote", call.id)
         assert record is not None
         assert record.state == "done"
@@ -112,10 +113,10 @@ async def test_a_call_that_still_waits_is_taken_back_and_never_runs(database: st
     )
     async with host(tmp_path / "b", database), host(tmp_path / "a", database) as a:
         first = asyncio.create_task(a.yard.call("One", {"file": str(effect)}))
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         call = a.yard.request("One", {"file": str(other)})
         second = asyncio.create_task(a.yard.settle(call))
-        await eventually(lambda: call.id in a._mail._waiting)
+        await wait_until(lambda: call.id in a._mail._waiting)
         a.yard.cancel(call.id)
         assert (await second).envelope.context["reason"] == "CANCELLED"
         effect.with_suffix(".go").write_text("")
@@ -134,7 +135,7 @@ async def test_the_limit_of_a_tool_holds_for_all_hosts_together(database: str, t
         host(tmp_path / "b", database) as b,
         host(tmp_path / "c", database) as c,
     ):
-        await eventually(lambda: all(len(one.directory._hosts) == 3 for one in (a, b, c)))
+        await wait_until(lambda: all(len(one.directory._hosts) == 3 for one in (a, b, c)))
         calls = [one.yard.call("Alone", {"file": str(effect)}) for one in (a, b, c) * 5]
         envelopes = await asyncio.gather(*calls)
     assert [envelope.text for envelope in envelopes if envelope.error] == []
@@ -153,7 +154,7 @@ async def test_when_no_host_has_the_tool_any_more_a_waiting_call_ends(
         async with host(tmp_path / "b", database):
             await sees(a.yard, "One")
             calls = [asyncio.create_task(a.yard.call("One", {"file": str(effect)})) for _ in range(8)]
-            await eventually(effect.exists)
+            await wait_until(effect.exists)
         envelopes = await asyncio.gather(*calls)
         never = [envelope for envelope in envelopes if envelope.error]
         assert {envelope.context["reason"] for envelope in never} == {"START_FAILED"}
@@ -183,7 +184,7 @@ async def test_a_plugin_that_is_added_later_is_announced_and_one_that_is_removed
         assert (await a.yard.call("Echo")).data["where"] == "b"
         (folder / "plugin-manifest.json").unlink()
         b.yard.plugins.plugins.refresh()
-        await eventually(lambda: a.directory.elsewhere("Echo") is None)
+        await wait_until(lambda: a.directory.elsewhere("Echo") is None)
 
 
 @pytest.mark.requirement("p:P8")
@@ -282,7 +283,7 @@ async def test_a_command_that_only_sends_takes_no_calls_and_announces_no_tools(d
     async with host(tmp_path / "b", database) as b, host(tmp_path / "c", database, serves=False) as c:
         assert (await c.yard.call("Echo")).data["where"] == "b"
         assert (await c.yard.call("Own")).data["where"] == "c"
-        await eventually(lambda: c.yard.boot.name in b.directory._hosts)
+        await wait_until(lambda: c.yard.boot.name in b.directory._hosts)
         assert b.directory.elsewhere("Own") is None
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests import postgres
-from tests.hosts.yards import WorkerProcess, eventually, host, plugin, sees, shell_plugin, workers
+from tests.hosts.yards import WorkerProcess, host, plugin, sees, shell_plugin, workers
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.engine import recovery
 from toolyard.hosts import keeper
@@ -70,7 +71,7 @@ async def test_the_calls_of_a_killed_worker_are_settled_within_seconds(database:
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (worker,):
         await sees(a.yard, "Slow")
         running = asyncio.create_task(a.yard.call("Slow", {"file": str(effect)}))
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         await worker.end()
         async with asyncio.timeout(60):  # 10 s are promised; the machine of the tests is busy
             envelope = await running
@@ -91,10 +92,10 @@ async def test_an_idempotent_call_of_a_killed_worker_is_run_again_by_another(dat
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (first,):
         await sees(a.yard, "Slow")
         running = asyncio.create_task(a.yard.call("Slow", {"file": str(effect)}))
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         async with workers(database, tmp_path / "x"):
             await first.end()
-            await eventually(lambda: lines(effect) == ["start", "start"])
+            await wait_until(lambda: lines(effect) == ["start", "start"])
             effect.with_suffix(".go").write_text("")
             assert (await running).status is Status.SUCCESS
     assert lines(effect) == ["start", "start", "end"]
@@ -106,9 +107,9 @@ async def test_a_worker_that_is_asked_to_stop_ends_what_it_runs(database: str, t
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (worker,):
         await sees(a.yard, "Slow")
         running = asyncio.create_task(a.yard.call("Slow", {"file": str(effect)}))
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         ending = asyncio.create_task(worker.end(kill=False))
-        await eventually(lambda: a.directory.elsewhere("Slow") is None)  # it takes nothing new
+        await wait_until(lambda: a.directory.elsewhere("Slow") is None)  # it takes nothing new
         effect.with_suffix(".go").write_text("")
         assert (await running).status is Status.SUCCESS
         assert await ending == 0
@@ -125,9 +126,9 @@ async def test_the_call_of_a_killed_sender_is_stopped_where_it_runs(database: st
         assert record is not None
         # Only the worker looks for what is due: it has no such tool, so it sends the call back here.
         await b.yard.store.commit([replace(record, due=record.created)])
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         await sender.end()
-        await eventually(lambda: not b._worker._running)
+        await wait_until(lambda: not b._worker._running)
         assert lines(effect) == ["start"]
         (call,) = await b.yard.journal.page(Query(tool="Slow"), limit=2)
         schedule = await _ended(b.yard, "schedule", made.id)
@@ -184,7 +185,7 @@ async def _kill(crew: list[WorkerProcess], work: Work) -> None:
     """Kill one of them after every so many calls, at a moment that nobody chose, and start it again."""
     chance = random.Random(11)
     for number in range(1, KILLS + 1):
-        await eventually(lambda due=number * (CALLS + TASKS) // (KILLS + 2): work.ended >= due, within_s=1800)  # type: ignore[misc]
+        await wait_until(lambda due=number * (CALLS + TASKS) // (KILLS + 2): work.ended >= due, within_s=1800)  # type: ignore[misc]
         victim = chance.choice(crew)
         await victim.end()
         await victim.start()

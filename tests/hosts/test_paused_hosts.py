@@ -8,7 +8,8 @@ import asyncpg
 import pytest
 
 from tests import postgres
-from tests.hosts.yards import eventually, host, sees, shell_plugin, workers
+from tests.hosts.yards import host, sees, shell_plugin, workers
+from tests.waiting import wait_until
 from toolyard.hosts import lease
 from toolyard.protocol.envelope import Status
 
@@ -29,7 +30,7 @@ async def test_a_worker_that_wakes_from_a_pause_starts_nothing_that_has_ended(da
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w") as (worker,):
         await sees(a.yard, "Count")
         calls = [asyncio.create_task(a.yard.call("Count", {"file": str(file)})) for file in files]
-        await eventually(lambda: any(file.exists() for file in files))
+        await wait_until(lambda: any(file.exists() for file in files))
         worker.pause()
         envelopes = await asyncio.gather(*calls)
         began = [file.exists() for file in files]
@@ -50,7 +51,7 @@ async def test_a_lock_in_the_database_makes_no_healthy_host_count_as_dead(databa
     async with host(tmp_path / "a", database) as a, workers(database, tmp_path / "w"):
         await sees(a.yard, "Slow")
         running = asyncio.create_task(a.yard.call("Slow", {"file": str(effect)}))
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         outsider = await asyncpg.connect(database)
         try:
             async with outsider.transaction():

@@ -7,7 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from tests import postgres
-from tests.hosts.yards import config_of, eventually, host, plugin, sees, shell_plugin, workers
+from tests.hosts.yards import config_of, host, plugin, sees, shell_plugin, workers
+from tests.waiting import wait_until
 from toolyard.cli import toolyard
 from toolyard.config import load
 from toolyard.errors import ConfigError, StorageError, UsageError
@@ -76,11 +77,11 @@ async def test_a_second_signal_stops_a_worker_at_once(tmp_path: Path) -> None:
         await sees(a.yard, "Slow")
         call = a.yard.request("Slow", {"file": str(effect)})
         running = asyncio.create_task(a.yard.settle(call))
-        await eventually(effect.exists)
+        await wait_until(effect.exists)
         process = worker._process
         assert process is not None
         process.terminate()
-        await eventually(lambda: a.directory.elsewhere("Slow") is None)
+        await wait_until(lambda: a.directory.elsewhere("Slow") is None)
         process.terminate()
         async with asyncio.timeout(60):
             assert await process.wait() == 1

@@ -4,12 +4,13 @@ import asyncio
 import json
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from tests.plugins.folders import manifest_text
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import Config, load
 from toolyard.hosts.host import Host, join
@@ -121,11 +122,4 @@ async def workers(database: str, *places: Path) -> AsyncIterator[list[WorkerProc
 
 async def sees(yard: Yard, tool: str, *, within_s: float = 120) -> None:
     """Until a tool of another host can be called here."""
-    await eventually(lambda: any(one.spec.name == tool for one in yard.tools), within_s=within_s)
-
-
-async def eventually(holds: Callable[[], bool], *, within_s: float = 120) -> None:
-    """Look again and again until it holds: what other processes do, nobody tells."""
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+    await wait_until(lambda: any(one.spec.name == tool for one in yard.tools), within_s=within_s)

@@ -5,7 +5,7 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +94,3 @@ async def calls(yard: Yard, state: str, *, some: bool) -> None:
             if bool(await yard.journal.page(Query(states=(state,)), limit=1)) is some:
                 return
             await yard.store.next_event(seq)
-
-
-async def eventually(holds: Callable[[], bool], *, within_s: float = 120) -> None:
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0.01)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mcp.clients import eventually
+from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, serving
 
 TINY = Path(__file__).with_name("tiny_server.py")
@@ -105,7 +105,7 @@ async def test_the_list_and_the_review_are_those_of_the_running_server(typed: Ty
 
         reviewed = await type_("mcp", "allow", "tiny", "--yes")
         await running.post("/v1/tools/mcp__tiny__echo", {"text": "add a tool"})
-        await eventually(lambda: _state(running) == "changed")
+        await wait_until(lambda: _state(running) == "changed")
         listed = await type_("mcp", "list")
         again = await type_("mcp", "allow", "tiny", "--yes")
         called = await running.post("/v1/tools/mcp__tiny__added", {"text": "x"})

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.mcp.clients import eventually, over_http, stdio
+from tests.mcp.clients import over_http, stdio
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.plugins.launch import Launch
@@ -209,13 +210,13 @@ async def test_a_server_that_crashes_pauses_longer_and_longer_and_then_stays_dow
         for pause in (1, 2, 4, 8):
             crashed = await call(yard, "crash")
             assert crashed.envelope.context["reason"] == "CRASHED"
-            await eventually(lambda: state(yard) is State.READY)
+            await wait_until(lambda: state(yard) is State.READY)
             clock.advance(pause - 0.1)
             assert (await call(yard, "echo", text="x")).envelope.context["reason"] == "BUSY"
             clock.advance(0.2)
             assert not (await call(yard, "echo", text="x")).envelope.error
         await call(yard, "crash")
-        await eventually(lambda: state(yard) is State.FAILED)
+        await wait_until(lambda: state(yard) is State.FAILED)
         clock.advance(3600)
         down = await call(yard, "echo", text="x")
         assert "I was told to crash" in down.envelope.text
@@ -247,7 +248,7 @@ async def test_closing_leaves_no_process_and_a_cancelled_call_ends(place: Place)
     async with place.yard() as yard:
         await allow(yard)
         hanging = asyncio.create_task(call(yard, "hang"))
-        await eventually((place.folder / "hanging").exists)
+        await wait_until((place.folder / "hanging").exists)
         pid = place.pid
         assert lives(pid)
         hanging.cancel()
@@ -272,11 +273,11 @@ async def test_a_call_cancelled_while_its_server_starts_leaves_no_process(
             if when == "its pipes are opened":
                 patched.setattr(asyncio.get_running_loop(), "connect_write_pipe", forever)
             calling = asyncio.create_task(call(yard, "echo", text="x"))
-            await eventually((place.folder / "pid").exists)
+            await wait_until((place.folder / "pid").exists)
             pid = place.pid
             calling.cancel()
             await asyncio.wait({calling})
-        await eventually(lambda: not lives(pid))
+        await wait_until(lambda: not lives(pid))
         (place.folder / "silent").unlink()
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
 
@@ -322,7 +323,7 @@ async def test_no_call_passes_while_another_one_checks_the_changed_tools(
 
         monkeypatch.setattr(connection, "list_tools", list_tools)
         both = [asyncio.create_task(call(yard, "echo", text="x")) for _ in range(2)]
-        await eventually(lambda: len(checking) >= len(both))
+        await wait_until(lambda: len(checking) >= len(both))
         go.set()
         assert all(outcome.envelope.error for outcome in await asyncio.gather(*both))
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.mcp.clients import eventually
 from tests.mcp.test_cli import Typed
 from tests.mcp.test_client import TINY, Place, allow, call
+from tests.waiting import wait_until
 from toolyard.plugins.mcp import output_check
 from toolyard.plugins.mcp.output_check import REST_S
 from toolyard.plugins.mcp.review import review_data
@@ -132,7 +132,7 @@ async def test_a_check_that_is_cancelled_leaves_no_process_at_work(place: Place)
     async with place.yard() as yard:
         outputs = yard.mcp.servers.outputs
         endless = asyncio.create_task(outputs.find_problem("tiny", DOUBLING, {}))
-        await eventually(lambda: outputs._child is not None)
+        await wait_until(lambda: outputs._child is not None)
         endless.cancel()
         await asyncio.wait({endless})
         assert outputs._child is None

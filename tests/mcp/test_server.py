@@ -11,9 +11,10 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import InputRequiredResult, TextContent, TextResourceContents
 
-from tests.mcp.clients import CALLER, ERAS, User, calls, connected, eventually, over_http, stdio
+from tests.mcp.clients import CALLER, ERAS, User, calls, connected, over_http, stdio
 from tests.plugins.folders import make_plugin
 from tests.plugins.yards import confirm_read
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.dialects.specs import plain_name
@@ -133,7 +134,7 @@ async def test_without_elicitation_the_approval_waits_for_somebody_else(project:
         calling = asyncio.create_task(
             client.call_tool("Write", {"path": "a.txt", "content": "x"}, progress_callback=say)
         )
-        await eventually(lambda: any("waits for an approval" in text for text in said))
+        await wait_until(lambda: any("waits for an approval" in text for text in said))
         (pending,) = await yard.approvals.page(("pending",), limit=10)
         await yard.approvals.answer(pending.id, allowed=True, by="cli")
         assert not (await calling).is_error
@@ -203,7 +204,7 @@ async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugi
     async with connected(project, home, mode="legacy", plugins=(plugins,), message_handler=hear) as (client, _):
         await client.list_tools()
         plugin(plugins, "Echo", ECHO)
-        await eventually(lambda: "notifications/tools/list_changed" in heard)
+        await wait_until(lambda: "notifications/tools/list_changed" in heard)
         assert "Echo" in {tool.name for tool in (await client.list_tools()).tools}
     async with connected(project, home, plugins=(plugins,)) as (client, _):
         await client.list_tools()

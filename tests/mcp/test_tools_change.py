@@ -10,8 +10,8 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.mcp.clients import eventually
 from tests.mcp.test_client import TINY, Place, allow, call, state
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.dialects.specs import Format, export
@@ -44,7 +44,7 @@ async def test_a_tool_that_is_added_while_the_server_runs_waits_and_the_others_g
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "echo", text="add a tool")).envelope.error
-        await eventually(lambda: state(yard) is State.CHANGED)  # nobody has to call it for that
+        await wait_until(lambda: state(yard) is State.CHANGED)  # nobody has to call it for that
         assert yard.mcp.servers.waiting(entry_of(yard)) == ("added added",)
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
         assert ADDED not in names(yard)
@@ -69,7 +69,7 @@ async def test_what_was_reviewed_stays_so_while_it_is_not_there(place: Place) ->
         assert state(yard) is State.RUNNING
         assert ADDED not in names(yard)
         await call(yard, "echo", text="add a tool")
-        await eventually(lambda: ADDED in names(yard))
+        await wait_until(lambda: ADDED in names(yard))
         assert not (await call(yard, "added", text="x")).envelope.error
 
 

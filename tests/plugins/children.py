@@ -1,6 +1,5 @@
 """Running the programs of tests/zoo as children, and looking for what they leave behind."""
 
-import asyncio
 import os
 import re
 import sys
@@ -9,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from tests.waiting import wait_until
 from toolyard.plugins.child import LINGER_S, Ended, run_child
 from toolyard.plugins.cold import ColdChild, ColdStarter
 from toolyard.plugins.launch import Launch
@@ -69,7 +69,7 @@ class Keeper:
         return marked(self.mark)
 
     async def all_gone(self, within_s: float = 60) -> bool:
-        return await until(lambda: not self.alive(), within_s)
+        return await wait_until(lambda: not self.alive(), within_s=within_s)
 
 
 @asynccontextmanager
@@ -105,17 +105,6 @@ def gone(pid: int) -> bool:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
         return not Path(f"/proc/{pid}").exists()
-
-
-async def until(condition: Callable[[], bool], within_s: float = 60) -> bool:
-    """Whether a condition comes true in time."""
-    loop = asyncio.get_running_loop()
-    end = loop.time() + within_s
-    while not condition():
-        if loop.time() > end:
-            return False
-        await asyncio.sleep(0.02)
-    return True
 
 
 def failure_of(call: Callable[..., object], *arguments: object) -> Failure:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from tests.fakes import free_port
-from tests.plugins.yards import PluginYard, eventually
+from tests.plugins.yards import PluginYard
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine.ownership import started
@@ -97,7 +98,7 @@ async def test_what_the_child_prints_beside_its_receipt_is_in_the_log_of_its_plu
     outcome = await host.call("Slow")
     await ended(host, outcome)
     logs = host.yard.plugins.host.logs
-    await eventually(lambda: "Slow" in logs)
+    await wait_until(lambda: "Slow" in logs)
     stderr, noise = logs["Slow"].entries
     assert (stderr.text, stderr.stream) == ("frame 1 of 9\nbye\n", Stream.STDERR)
     assert (noise.text.strip(), noise.stream) == ("warming up", Stream.NOISE)
@@ -135,7 +136,7 @@ async def test_duplicate_different_unknown_and_forged_callbacks_are_told_so(
     )
     task = await ended(host, await host.call("Slow"))
     assert task.result == DONE
-    await eventually((folder / "codes").exists)
+    await wait_until((folder / "codes").exists)
     assert json.loads((folder / "codes").read_text()) == [200, 200, 409, 404, 404, 400, 401]
 
 
@@ -152,7 +153,7 @@ async def test_a_person_who_ends_a_task_stops_its_process_at_once(
     assert await (tasks.cancel(listed.id) if state is TaskState.CANCELLED else tasks.fail(listed.id, "it is gone"))
     assert (await ended(host, outcome)).state is state
     pid = (folder / "pid").read_text()
-    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    await wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 @pytest.mark.requirement("r:R54", "s:S-89")
@@ -180,7 +181,7 @@ async def test_a_call_cancelled_while_its_receipt_is_stored_leaves_neither_task_
         await asyncio.wait({calling})
         assert (await host.yard.tasks.wait(listed.id)).state is TaskState.CANCELLED
     pid = (folder / "pid").read_text()
-    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    await wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 @pytest.mark.requirement("r:R25")
@@ -209,7 +210,7 @@ async def test_a_task_is_watched_on_when_the_store_could_not_be_used_for_a_while
         return await get(*arguments)
 
     monkeypatch.setattr(host.yard.store, "get", failing)
-    await eventually(lambda: not faults)
+    await wait_until(lambda: not faults)
     (folder / "go").touch()
     assert (await ended(host, outcome)).state is TaskState.FAILED
 
@@ -235,7 +236,7 @@ async def test_a_task_that_runs_past_its_total_limit_is_timed_out(host: PluginYa
     task = await ended(host, await host.call("Slow"))
     assert task.state is TaskState.TIMED_OUT
     pid = (folder / "pid").read_text()
-    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    await wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
 @pytest.mark.requirement("callback:status")
@@ -278,7 +279,7 @@ async def test_a_child_that_has_called_back_and_does_not_end_is_stopped(
     folder = add(host, f"open('pid','w').write(str(os.getpid()))\nreceipt()\ncall_back({DONE!r})\ntime.sleep(600)")
     task = await ended(host, await host.call("Slow"))
     pid = (folder / "pid").read_text()
-    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    await wait_until(lambda: not Path(f"/proc/{pid}").exists())
     assert task.state is TaskState.SUCCEEDED
 
 
@@ -298,7 +299,7 @@ async def test_closing_the_yard_stops_what_it_waits_for_and_the_task_says_so(tmp
         folder = add(host, "open('pid','w').write(str(os.getpid()))\nreceipt()\ntime.sleep(600)")
         await host.call("Slow")
     pid = (folder / "pid").read_text()
-    await eventually(lambda: not Path(f"/proc/{pid}").exists())
+    await wait_until(lambda: not Path(f"/proc/{pid}").exists())
     async with PluginYard(tmp_path) as again:
         (task,) = await again.yard.tasks.page(Query(), limit=5)
         assert task.state is TaskState.INTERRUPTED
@@ -354,7 +355,7 @@ async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the
             task = await second.tasks.wait(report.left[0].id)
         assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
         await listener.close()
-    await eventually(lambda: started(pid) == 0)
+    await wait_until(lambda: started(pid) == 0)
 
 
 @pytest.mark.requirement("task:readopted", "r:R27")
@@ -374,4 +375,4 @@ async def test_the_total_limit_of_an_adopted_child_still_holds(tmp_path: Path) -
         async with asyncio.timeout(60):
             task = await second.tasks.wait(task.id)
         assert task.state is TaskState.TIMED_OUT
-        await eventually(lambda: started(pid) == 0)
+        await wait_until(lambda: started(pid) == 0)

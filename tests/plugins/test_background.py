@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.plugins.yards import PluginYard, entry, eventually
+from tests.plugins.yards import PluginYard, entry
+from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.plugins.lint import lint
@@ -115,7 +116,7 @@ async def test_work_after_the_answer_is_stopped_and_that_is_told(tmp_path: Path,
         (note,) = [one for one in yards.yard.plugins.host.logs["Starter"].entries if one.stream is Stream.NOTE]
         assert "were stopped" in note.text
         assert await yards.yard.tasks.page(Query(), limit=10) == []
-        await eventually(lambda: not is_alive(worker_pid(out)))
+        await wait_until(lambda: not is_alive(worker_pid(out)))
         assert "done" not in out.read_text()
 
 
@@ -169,7 +170,7 @@ async def test_a_task_of_background_work_is_stopped_by_cancelling_it(tmp_path: P
         task = await background_task(yards, await start(yards, out))
         assert is_alive(worker_pid(out))
         assert await yards.yard.tasks.cancel(task.id)
-        await eventually(lambda: not is_alive(worker_pid(out)))
+        await wait_until(lambda: not is_alive(worker_pid(out)))
         assert out.read_text().splitlines()[1:] == ["asked to end"]
 
 
@@ -181,7 +182,7 @@ async def test_background_work_ends_at_its_limit(tmp_path: Path) -> None:
         task = await background_task(yards, await start(yards, out))
         ended = await asyncio.wait_for(yards.yard.tasks.wait(task.id), 120)
         assert (ended.state, ended.message) == (TaskState.TIMED_OUT, "it ran past its limit")
-        await eventually(lambda: not is_alive(worker_pid(out)))
+        await wait_until(lambda: not is_alive(worker_pid(out)))
 
 
 @pytest.mark.requirement("plugin:detached")
@@ -214,7 +215,7 @@ async def test_work_of_a_plugin_that_gave_no_answer_does_not_go_on(tmp_path: Pat
         out = tmp_path / "out"
         outcome = await start(yards, out)
         assert outcome.envelope.error is not None
-        await eventually(lambda: not is_alive(worker_pid(out)))
+        await wait_until(lambda: not is_alive(worker_pid(out)))
         assert await yards.yard.tasks.page(Query(), limit=10) == []
 
 
@@ -304,7 +305,7 @@ async def test_when_the_host_is_killed_the_work_ends_and_the_next_host_says_so(t
     out, root = tmp_path / "out", str(Path(__file__).parents[2])
     host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, str(tmp_path), str(out), root)
     assert await host.wait() == -signal.SIGKILL
-    await eventually(lambda: not is_alive(worker_pid(out)))
+    await wait_until(lambda: not is_alive(worker_pid(out)))
     clock = FakeClock(wall=datetime.now(UTC) + timedelta(minutes=5))
     async with Yard(load(tmp_path / "project", tmp_path / "home"), clock=clock) as yard:
         await yard.recover()

@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.plugins.children import LINUX, Keeper, failure_of, keeper, until
+from tests.plugins.children import LINUX, Keeper, failure_of, keeper
+from tests.waiting import wait_until
 from toolyard.plugins.child import run_child
 from toolyard.plugins.stderr import HEAD, TAIL, StderrRing
 from toolyard.plugins.verdict import verdict
@@ -65,7 +66,7 @@ async def test_a_crash_of_a_node_program_is_told_by_its_error(zoo: Keeper, fault
 async def test_a_cancelled_run_returns_at_once_and_the_child_is_killed_behind_it(zoo: Keeper, program: str) -> None:
     ring = StderrRing()
     run = asyncio.create_task(zoo.run(program, stderr=ring))
-    assert await until(lambda: bool(zoo.alive()) and (bool(ring.total) or program == "sleeps_forever.py"))
+    await wait_until(lambda: bool(zoo.alive()) and (bool(ring.total) or program == "sleeps_forever.py"))
     run.cancel()
     for _ in range(10):  # rounds of the loop, in which no time passes: it waits for nothing
         await asyncio.sleep(0)
@@ -76,7 +77,7 @@ async def test_a_cancelled_run_returns_at_once_and_the_child_is_killed_behind_it
 @pytest.mark.requirement("r:R10")
 async def test_a_child_gets_sigterm_first_and_may_end_by_itself(zoo: Keeper) -> None:
     child = await zoo.spawn("sleeps_forever.py")
-    assert await until(lambda: bool(zoo.alive()))
+    await wait_until(lambda: bool(zoo.alive()))
     await zoo.children.stop(child, 30.0)
     assert await child.wait() == -15
 
@@ -302,4 +303,4 @@ async def test_no_descriptor_is_left_open(zoo: Keeper) -> None:
     before = set(os.listdir("/proc/self/fd"))
     for _ in range(20):
         await zoo.run("echo.sh")
-    assert await until(lambda: set(os.listdir("/proc/self/fd")) <= before)  # a sweep may be reading
+    await wait_until(lambda: set(os.listdir("/proc/self/fd")) <= before)  # a sweep may be reading

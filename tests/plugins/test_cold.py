@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.children import LINUX, ZOO, Keeper, command, keeper, until
+from tests.plugins.children import LINUX, ZOO, Keeper, command, keeper
+from tests.waiting import wait_until
 from toolyard.plugins.child import run_child
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.stderr import StderrRing
@@ -91,7 +92,7 @@ async def test_a_failed_start_leaves_no_descriptor_and_hurts_no_other_call(zoo: 
     before = set(os.listdir("/dev/fd"))
     for _ in range(5):
         await _refused(zoo, tmp_path / "nothing")
-    assert await until(lambda: set(os.listdir("/dev/fd")) <= before)  # a sweep may be reading
+    await wait_until(lambda: set(os.listdir("/dev/fd")) <= before)  # a sweep may be reading
     assert verdict("Echo", await zoo.run("echo.sh"))["status"] == "success"
 
 
@@ -141,6 +142,6 @@ async def test_without_anything_that_only_linux_has_plugins_run_and_end(monkeypa
         assert verdict("Held", await zoo.run("leaves_stdout_open.py", drain_s=0.05))["result"] == "done"
         ring = StderrRing()
         run = asyncio.create_task(zoo.run("ignores_signals.py", stderr=ring, grace_s=0.1))
-        assert await until(lambda: ring.total > 0)
+        await wait_until(lambda: ring.total > 0)
         run.cancel()
         assert await zoo.all_gone()

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.yards import ECHO, PluginYard, entry, eventually
+from tests.plugins.yards import ECHO, PluginYard, entry
+from tests.waiting import wait_until
 from toolyard.plugins.queue import AT_ONCE_PER_PLUGIN
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.store import Query
@@ -144,7 +145,7 @@ async def test_a_change_is_seen_by_the_next_call_and_a_running_one_finishes(host
     )
     folder = host.add("Swap", slow)
     running = asyncio.ensure_future(host.call("Swap"))
-    await eventually((folder / "on").exists)
+    await wait_until((folder / "on").exists)
     (folder / "main.py").write_text('print(\'{"status":"success","result":"new"}\')')
     assert (await host.call("Swap")).envelope.text == "new"
     (folder / "go").touch()
@@ -163,7 +164,7 @@ async def test_a_call_whose_turn_comes_after_its_plugin_was_disabled_does_not_ru
     folder = host.add("Swap", slow)
     running = [asyncio.ensure_future(host.call("Swap")) for _ in range(AT_ONCE_PER_PLUGIN + 1)]
     queue = host.yard.plugins.host.queue
-    await eventually(lambda: (queue.running, queue.waiting) == (AT_ONCE_PER_PLUGIN, 1))
+    await wait_until(lambda: (queue.running, queue.waiting) == (AT_ONCE_PER_PLUGIN, 1))
     plugins = host.yard.plugins.plugins
     swap = plugins.get("Swap")
     assert swap is not None
@@ -192,11 +193,11 @@ async def test_cancelling_a_call_ends_its_process(host: PluginYard) -> None:
     folder = host.add("Sleepy", code)
     call = host.yard.request("Sleepy", {})
     running = asyncio.ensure_future(host.yard.settle(call))
-    await eventually((folder / "pid").exists)
+    await wait_until((folder / "pid").exists)
     assert host.yard.cancel(call.id)
     assert (await running).envelope.context["reason"] == "CANCELLED"
     pid = int((folder / "pid").read_text())
-    await eventually(lambda: not _alive(pid))
+    await wait_until(lambda: not _alive(pid))
 
 
 @pytest.mark.requirement("p:P5", "r:R32")

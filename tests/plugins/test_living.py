@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.plugins.children import Keeper, failure_of, gone, keeper, until, written
+from tests.plugins.children import Keeper, failure_of, gone, keeper, written
+from tests.waiting import wait_until
 from toolyard.plugins.living import LivingChild
 from toolyard.plugins.verdict import verdict
 from toolyard.protocol.failure import Reason
@@ -70,7 +71,7 @@ async def test_a_child_past_its_total_limit_is_killed_with_all_it_started(zoo: K
     await asyncio.wait_for(child.receipt(), BOUND_S)
     assert await asyncio.wait_for(child.exited(), BOUND_S) == 0
     await zoo.run("scatters.py")
-    assert await until(lambda: len(zoo.alive()) <= 1)  # there was a sweep
+    await wait_until(lambda: len(zoo.alive()) <= 1)  # there was a sweep
     assert len(zoo.alive()) == 1  # it did not take what the living call left behind
     await child.terminate(0.1)
     assert await zoo.all_gone()
@@ -109,8 +110,8 @@ async def test_a_spared_child_outlives_the_end_of_its_host_and_can_go_on_printin
         await child.leave()
     assert zoo.alive() == [child.pid]
     before = written(child.pid)
-    assert await until(lambda: written(child.pid) > before + 300_000)  # far more than a pipe holds: somebody reads
+    await wait_until(lambda: written(child.pid) > before + 300_000)  # far more than a pipe holds: somebody reads
     os.kill(child.pid, signal.SIGKILL)
-    assert await until(lambda: gone(child.pid))
+    await wait_until(lambda: gone(child.pid))
     assert guardian is not None
-    assert await until(lambda: gone(guardian))  # with nobody left to read from it ends by itself
+    await wait_until(lambda: gone(guardian))  # with nobody left to read from it ends by itself

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.plugins.yards import PluginYard, eventually
+from tests.plugins.yards import PluginYard
+from tests.waiting import wait_until
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import StorageError
 from toolyard.plugins.static import StaticValues
@@ -44,7 +45,7 @@ async def test_the_output_of_a_static_plugin_is_the_value_of_its_placeholder(hos
     values = values_of(host)
     assert "loading" in weather(values)
     await values.start()
-    await eventually(lambda: weather(values) == "sunny")
+    await wait_until(lambda: weather(values) == "sunny")
     await values.close()
     assert "Weather" not in [tool.spec.name for tool in host.yard.tools]
 
@@ -56,14 +57,14 @@ async def test_the_value_is_kept_across_restarts_and_over_failures(
     folder = host.add("Weather", "print('sunny')", **WEATHER)
     values = values_of(host)
     await values.start()
-    await eventually(lambda: weather(values) == "sunny")
+    await wait_until(lambda: weather(values) == "sunny")
     await values.close()
     (folder / "main.py").write_text("import no_such_package")
     host.yard.plugins.plugins.refresh()
     again = values_of(host)
     await again.start()
     assert weather(again) == "sunny"
-    await eventually(lambda: "it needs the Python package no_such_package" in again.value("Weather").error)
+    await wait_until(lambda: "it needs the Python package no_such_package" in again.value("Weather").error)
     assert weather(again) == "sunny"
     await again.close()
 
@@ -79,7 +80,7 @@ async def test_whoever_sees_a_value_finds_it_stored(host: PluginYard, monkeypatc
 
     monkeypatch.setattr(host.yard.store, "commit", looks_first)
     await values.start()
-    await eventually(lambda: weather(values) == "sunny")
+    await wait_until(lambda: weather(values) == "sunny")
     await values.close()
     assert seen == ["[Weather is loading]"]
 
@@ -130,7 +131,7 @@ async def test_a_run_that_takes_too_long_is_a_failure_and_no_value(host: PluginY
     host.add("Weather", "print('half', flush=True)\nimport time\ntime.sleep(600)", **slow)
     values = values_of(host)
     await values.start()
-    await eventually(lambda: "did not finish" in values.value("Weather").error)
+    await wait_until(lambda: "did not finish" in values.value("Weather").error)
     assert "half" not in weather(values)
     await values.close()
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.plugins.children import LINUX, Keeper, failure_of, gone, keeper, marked, until, written
+from tests.plugins.children import LINUX, Keeper, failure_of, gone, keeper, marked, written
+from tests.waiting import wait_until
 from toolyard.plugins import census, tree
 from toolyard.plugins.verdict import verdict
 from toolyard.protocol.failure import Reason
@@ -71,7 +72,7 @@ async def test_50_processes_that_hide_are_gone_after_the_call(zoo: Keeper, monke
     assert verdict("Scatter", await zoo.run("scatters.py"))["result"] == "scattered"
     assert await zoo.all_gone()
     assert escaped  # from the group, which was killed before
-    assert await until(lambda: _zombies() <= others)
+    await wait_until(lambda: _zombies() <= others)
 
 
 @pytest.mark.requirement("r:R12", "p:P4")
@@ -82,7 +83,7 @@ async def test_closing_kills_what_is_left_at_once(monkeypatch: pytest.MonkeyPatc
         await zoo.run("scatters.py")
         hidden = len(zoo.alive())
         run = asyncio.create_task(zoo.run("sleeps_forever.py"))
-        assert await until(lambda: len(zoo.alive()) > hidden > 0)
+        await wait_until(lambda: len(zoo.alive()) > hidden > 0)
         run.cancel()
     assert zoo.alive() == []
     assert _zombies() <= others
@@ -91,7 +92,7 @@ async def test_closing_kills_what_is_left_at_once(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.requirement("r:R33", "s:S-88", "p:P5")
 async def test_a_fork_bomb_is_stopped_while_other_calls_go_on(zoo: Keeper) -> None:
     bomb = asyncio.create_task(zoo.run("fork_bomb.py", limits=Limits(processes=40)))
-    assert await until(lambda: len(zoo.alive()) > 20)
+    await wait_until(lambda: len(zoo.alive()) > 20)
     async with keeper() as other:
         assert verdict("Echo", await other.run("echo.sh", stdin=b'"fine"'))["result"] == "fine"
     failure = failure_of(verdict, "Bomb", await asyncio.wait_for(bomb, 60))
@@ -104,7 +105,7 @@ async def test_a_fork_bomb_is_stopped_while_other_calls_go_on(zoo: Keeper) -> No
 async def test_one_host_never_touches_the_children_of_another(zoo: Keeper) -> None:
     async with keeper() as other:
         run = asyncio.create_task(other.run("sleeps_forever.py"))
-        assert await until(lambda: len(other.alive()) == 1)
+        await wait_until(lambda: len(other.alive()) == 1)
         await zoo.run("scatters.py")
         assert await zoo.all_gone()
         assert len(other.alive()) == 1
@@ -121,7 +122,7 @@ async def test_a_process_keeps_its_number_through_fork_session_and_exec(zoo: Kee
         seen[:] = zoo.alive()  # one look: between two of them the plugin may fork or end
         return len(seen) == 1 and zoo.children.number_of(seen[0]) == 0
 
-    assert await until(only_the_hidden_one)
+    await wait_until(only_the_hidden_one)
     (hidden,) = seen
     ours = zoo.children.numbers
     assert {member.number >> 32 for member in census.members(ours.prefix) if member.pid == hidden} == {
@@ -163,10 +164,10 @@ async def test_the_host_does_not_wait_for_children_that_are_not_of_its_calls(zoo
 async def test_when_the_host_is_killed_its_children_die(words: list[str], many: int) -> None:
     mark = f"ZOO_MARK={uuid.uuid4().hex}"
     async with _host(mark, *words) as host:
-        assert await until(lambda: len(marked(mark)) > many)
+        await wait_until(lambda: len(marked(mark)) > many)
         host.kill()
         await host.wait()
-        assert await until(lambda: not marked(mark))
+        await wait_until(lambda: not marked(mark))
 
 
 @pytest.mark.requirement("r:R02")
@@ -178,10 +179,10 @@ async def test_when_the_host_is_killed_a_child_after_its_receipt_lives_on() -> N
         host.kill()
         await host.wait()
         before = written(said["pid"])
-        assert await until(lambda: written(said["pid"]) > before + 300_000)  # the guardian has killed, and reads now
+        await wait_until(lambda: written(said["pid"]) > before + 300_000)  # the guardian has killed, and reads now
         assert marked(mark) == [said["pid"]]
         os.kill(said["pid"], signal.SIGKILL)
-        assert await until(lambda: gone(said["pid"]) and gone(said["guardian"]))
+        await wait_until(lambda: gone(said["pid"]) and gone(said["guardian"]))
 
 
 @pytest.mark.requirement("r:R14", "r:R15", "r:R16")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.children import LINUX, ZOO, gone, until
+from tests.plugins.children import LINUX, ZOO, gone
 from tests.plugins.test_warm_same import (
     PER_CALL,
     Refuses,
@@ -24,6 +24,7 @@ from tests.plugins.test_warm_same import (
     stand_by,
     starters,
 )
+from tests.waiting import wait_until
 from toolyard.plugins.census import members
 from toolyard.plugins.child import run_child
 from toolyard.plugins.cold import ColdStarter
@@ -72,7 +73,7 @@ async def test_a_server_that_is_not_used_ends(tmp_path: Path, monkeypatch: pytes
         assert await make_warm(children, warm, echo(tmp_path))
         (pid,) = warm.servers.pids
         monkeypatch.setattr(servers, "IDLE_S", 0.1)  # from the next look on
-        assert await until(lambda: not warm.servers.pids and is_dead(pid))
+        await wait_until(lambda: not warm.servers.pids and is_dead(pid))
         assert (await call(children, warm, echo(tmp_path)))[0] == 0
 
 
@@ -85,7 +86,7 @@ async def test_a_server_that_was_slow_to_make_is_kept_longer(tmp_path: Path, mon
         warm.servers._end_idle()
         assert warm.servers.pids
         monkeypatch.setattr(servers, "SLOW_IDLE_S", 0.0)
-        assert await until(lambda: not warm.servers.pids)
+        await wait_until(lambda: not warm.servers.pids)
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
@@ -96,7 +97,7 @@ async def test_a_standby_that_is_not_used_ends(tmp_path: Path, monkeypatch: pyte
         pids = warm.standbys.pids
         assert pids
         monkeypatch.setattr(standby, "IDLE_S", 0.1)  # from the next look on
-        assert await until(lambda: not warm.standbys.pids and all(map(is_dead, pids)))
+        await wait_until(lambda: not warm.standbys.pids and all(map(is_dead, pids)))
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
@@ -130,7 +131,7 @@ async def test_standbys_follow_the_use_up_to_a_bound(tmp_path: Path, monkeypatch
         assert len(warm.standbys.pids) == 1
         for _ in range(3):
             await asyncio.gather(*(call(children, warm, echo(tmp_path, "a")) for _ in range(6)))
-        assert await until(lambda: warm.standbys.ready(warm.key(echo(tmp_path, "a"), PER_CALL)) == 3)
+        await wait_until(lambda: warm.standbys.ready(warm.key(echo(tmp_path, "a"), PER_CALL)) == 3)
         await call(children, warm, echo(tmp_path, "b"))
         assert len(warm.standbys.pids) <= 3
 
@@ -142,7 +143,7 @@ async def test_standbys_take_so_much_memory_and_no_more(tmp_path: Path, monkeypa
         await on_standby(children, warm, echo(tmp_path))
         for _ in range(2):
             await asyncio.gather(*(call(children, warm, echo(tmp_path)) for _ in range(3)))
-            assert await until(lambda: warm.standbys.ready(warm.key(echo(tmp_path), PER_CALL)) == 1)
+            await wait_until(lambda: warm.standbys.ready(warm.key(echo(tmp_path), PER_CALL)) == 1)
             assert len(warm.standbys.pids) == 1
 
 
@@ -152,11 +153,11 @@ async def test_nothing_is_left_when_the_host_closes(tmp_path: Path) -> None:
         assert await make_warm(children, warm, echo(tmp_path))
         await on_standby(children, warm, echo(tmp_path, "other"))
         child = await warm.spawn(echo(tmp_path), PER_CALL)
-        assert await until(lambda: bool(warm.servers.spares))
+        await wait_until(lambda: bool(warm.servers.spares))
         pids = [*warm.servers.pids, *warm.servers.spares, *warm.standbys.pids, child.pid]
         assert len(pids) >= 4
         assert not any(map(is_dead, pids))
-    assert await until(lambda: all(map(gone, pids)))
+    await wait_until(lambda: all(map(gone, pids)))
     close_pipes(child)
 
 
@@ -174,7 +175,7 @@ async def test_nothing_is_left_when_the_host_is_killed(tmp_path: Path) -> None:
     assert not any(map(is_dead, pids))
     host.kill()
     await host.wait()
-    assert await until(lambda: all(map(is_dead, pids)))
+    await wait_until(lambda: all(map(is_dead, pids)))
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
@@ -197,9 +198,9 @@ async def test_a_forked_call_is_contained_like_any_other(tmp_path: Path) -> None
         def of_the_call() -> list[int]:
             return [one.pid for one in members(children.numbers.prefix) if one.number == number and not one.zombie]
 
-        assert await until(lambda: len(of_the_call()) == 2)
+        await wait_until(lambda: len(of_the_call()) == 2)
         assert (await run(children, child))[1] == f"{child.pid}\n"
-        assert await until(lambda: not of_the_call())
+        await wait_until(lambda: not of_the_call())
 
 
 @pytest.mark.requirement("plugin:warm:bounded")
@@ -210,7 +211,7 @@ async def test_a_forked_call_can_be_stopped(tmp_path: Path) -> None:
         assert await make_warm(children, warm, launch)
         child = await warm.spawn(launch, PER_CALL)
         running = asyncio.create_task(run_child(child, b"wait", children=children, limits=Limits()))
-        assert await until((tmp_path / "on").exists)
+        await wait_until((tmp_path / "on").exists)
         running.cancel()
         assert await child.wait() == -signal.SIGTERM
 
@@ -224,7 +225,7 @@ async def test_what_a_launch_was_before_ends(tmp_path: Path) -> None:
         for changed in changes:
             assert await make_warm(children, warm, changed)
             (new,) = warm.servers.pids
-            assert await until(lambda old=old: is_dead(old))  # type: ignore[misc]
+            await wait_until(lambda old=old: is_dead(old))  # type: ignore[misc]
             old = new
 
 
@@ -273,8 +274,8 @@ async def test_the_end_of_an_old_server_is_not_that_of_the_one_that_followed_it(
         (old,) = warm.servers.pids
         os.utime(tmp_path / "main.py", (1, 1))  # the next call finds it out of date, and makes another one
         await call(children, warm, launch)
-        assert await until(lambda: is_dead(old))
-        assert await until(lambda: warm.servers.is_ready(warm.key(launch, PER_CALL)))
+        await wait_until(lambda: is_dead(old))
+        await wait_until(lambda: warm.servers.is_ready(warm.key(launch, PER_CALL)))
 
 
 @pytest.mark.requirement("plugin:warm:fallback")
@@ -302,7 +303,7 @@ async def test_a_server_that_dies_takes_no_running_call_with_it(tmp_path: Path) 
         running = [await warm.spawn(launch, PER_CALL) for _ in range(3)]
         (server,) = warm.servers.pids
         os.kill(server, signal.SIGKILL)
-        assert await until(lambda: is_dead(server))
+        await wait_until(lambda: is_dead(server))
         for child in running:
             assert await run(children, child, b"told") == (3, "told\n", "")
 
@@ -321,7 +322,7 @@ async def test_a_server_that_does_not_answer_is_given_up(tmp_path: Path, monkeyp
                 break
             children.end(child.pid)
             close_pipes(child)
-        assert await until(lambda: is_dead(server))
+        await wait_until(lambda: is_dead(server))
 
 
 @pytest.mark.requirement("plugin:warm:fallback")
@@ -382,7 +383,7 @@ async def test_the_last_words_of_a_server_are_heard_though_its_death_is_seen_fir
         (server,) = warm.servers._servers.values()
         asyncio.get_running_loop().remove_reader(server._socket)
         await run(children, child)
-        assert await until(lambda: bool(warm.servers.unfit(warm.key(launch, PER_CALL))))
+        await wait_until(lambda: bool(warm.servers.unfit(warm.key(launch, PER_CALL))))
         assert warm.servers.unfit(warm.key(launch, PER_CALL)) == "an import prints"
 
 
@@ -396,7 +397,7 @@ async def test_an_import_that_takes_for_ever_is_given_up(tmp_path: Path, monkeyp
     async with starters() as (children, _, warm):
         child = await warm.spawn(launch, PER_CALL)
         (server,) = warm.servers.pids
-        assert await until(lambda: is_dead(server) and not warm.servers.pids)
+        await wait_until(lambda: is_dead(server) and not warm.servers.pids)
         assert warm.servers.unfit(warm.key(launch, PER_CALL))
         await children.stop(child, 0.0)
     close_pipes(child)
@@ -410,7 +411,7 @@ async def test_no_line_of_a_plugin_runs_before_its_call(tmp_path: Path) -> None:
     async with starters() as (children, _, warm):
         assert await make_warm(children, warm, launch)
         await call(children, warm, launch)
-        assert await until(lambda: bool(warm.servers.spares))
+        await wait_until(lambda: bool(warm.servers.spares))
         other = replace(launch, argv=(*launch.argv, "other"))
         await on_standby(children, warm, other)
     assert (tmp_path / "ran").read_text("ascii") == "xxx"
@@ -429,7 +430,7 @@ async def test_an_interpreter_that_cannot_be_made_warm_stays_cold(name: str, wor
     async with starters() as (children, _, warm):
         for _ in range(6):
             assert await call(children, warm, launch) == (0, "ran\n", "")
-            assert await until(lambda: not warm.servers.pids and not warm.standbys.pids)
+            await wait_until(lambda: not warm.servers.pids and not warm.standbys.pids)
         assert not warm.servers.unfit(warm.key(launch, PER_CALL))
 
 
@@ -469,6 +470,6 @@ async def test_the_zoo_behaves_the_same_when_forked(name: str, tmp_path: Path) -
     async with starters() as (children, cold, warm):
         expected = await ends(cold)
         assert await ends(warm) == expected
-        assert await until(lambda: bool(warm.servers.spares))
+        await wait_until(lambda: bool(warm.servers.spares))
         warm.cold = Refuses()
         assert await ends(warm) == expected

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.children import LINUX, until
+from tests.plugins.children import LINUX
 from tests.plugins.warm_shapes import BESIDE, NODE, SHAPES
+from tests.waiting import wait_until
 from toolyard.plugins.cold import ColdChild, ColdStarter
 from toolyard.plugins.launch import Launch, Spawned, Starter
 from toolyard.plugins.pump import Reader, Writer
@@ -87,14 +88,14 @@ async def stand_by(children: Children, warm: WarmStarter, launch: Launch) -> Non
     """Until an interpreter waits at the gate for the next call."""
     await call(children, warm, launch)
     key = warm.key(launch, PER_CALL)
-    assert await until(lambda: warm.standbys.ready(key) > 0)
+    await wait_until(lambda: warm.standbys.ready(key) > 0)
 
 
 async def make_warm(children: Children, warm: WarmStarter, launch: Launch) -> bool:
     """The first call starts cold; then wait for what it has made. Whether that is a fork server."""
     await call(children, warm, launch)
     key = warm.key(launch, PER_CALL)
-    assert await until(lambda: warm.servers.is_ready(key) or bool(warm.servers.unfit(key)))
+    await wait_until(lambda: warm.servers.is_ready(key) or bool(warm.servers.unfit(key)))
     if not warm.servers.is_ready(key):
         await stand_by(children, warm, launch)
     return warm.servers.is_ready(key)

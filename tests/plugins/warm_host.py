@@ -5,8 +5,8 @@ import json
 import sys
 from pathlib import Path
 
-from tests.plugins.children import until
 from tests.plugins.test_warm_same import call, launch_of, make_warm, stand_by, starters
+from tests.waiting import wait_until
 
 
 async def main(folder: Path) -> None:
@@ -18,7 +18,7 @@ async def main(folder: Path) -> None:
         warm.servers.mark_unfit(warm.key(waiting, {"CALL": "first"}), "for this test")
         await stand_by(children, warm, waiting)
         running = await warm.spawn(forked, {"CALL": "first"})
-        assert await until(lambda: bool(warm.servers.spares))
+        await wait_until(lambda: bool(warm.servers.spares))
         pids = [*warm.servers.pids, *warm.standbys.pids, *warm.servers.spares, running.pid]
         sys.stdout.write(json.dumps(pids) + "\n")
         sys.stdout.flush()

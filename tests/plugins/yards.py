@@ -1,7 +1,6 @@
 """Yards with plugins of the tests."""
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,13 +58,6 @@ def confirm_read(yard: Yard, name: str) -> None:
     assert plugin is not None
     yard.plugins.allow(yard.plugins.review(plugin), confirm_read=True)
     yard.plugins.plugins.refresh()
-
-
-async def eventually(holds: Callable[[], bool], *, within_s: float = 120) -> None:
-    """Look again and again until it holds: what other processes do, nobody tells."""
-    async with asyncio.timeout(within_s):
-        while not holds():  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
 
 
 def entry(command: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until
 from toolyard.errors import StorageError
 from toolyard.protocol.store import Query, Record
 from toolyard.storage.sqlite import SqliteStore
@@ -55,9 +56,7 @@ async def test_a_store_that_is_closing_refuses_at_once_though_another_process_ho
     with contextlib.closing(sqlite3.connect(tmp_path / "state.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         asked = asyncio.ensure_future(store.commit([record(1)]))
-        async with asyncio.timeout(60):
-            while not store._turn.locked():  # noqa: ASYNC110 a thread takes it
-                await asyncio.sleep(0.001)
+        await wait_until(store._turn.locked)
         closing = asyncio.ensure_future(store.close())
         await asyncio.sleep(0)
         with pytest.raises(StorageError, match="closed"):

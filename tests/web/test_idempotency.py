@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 
 from tests import postgres
 from tests.fakes import FakeTool
+from tests.waiting import wait_until
 from tests.web.conftest import Answer, RunningServer, serving
 from toolyard.engine.idempotency import KIND, MAX_RESPONSE
 from toolyard.errors import StorageUnwritable
@@ -60,12 +60,6 @@ async def call(
     return await running.post(f"/v1/tools/{tool}{query}", json or {}, headers=headers, **more)
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 nobody tells
-            await asyncio.sleep(0.005)
-
-
 async def test_a_repeat_gets_the_first_answer_and_nothing_runs(running_server: RunningServer) -> None:
     write = {"path": "a.txt", "content": "x"}
     first = await call(running_server, "k 1", "Write", json=write)
@@ -111,9 +105,9 @@ async def test_a_call_goes_on_when_its_client_leaves_and_a_repeat_joins_it(
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     (run,) = running_server.server.runs._runs.values()
-    await until(lambda: run.clients == 0)
+    await wait_until(lambda: run.clients == 0)
     joining = asyncio.create_task(call(running_server, "k"))
-    await until(lambda: run.clients == 1)
+    await wait_until(lambda: run.clients == 1)
     slow.go.set()
     joined = await joining
     assert (slow.runs, joined.json["status"], joined.headers["Idempotency-Replayed"]) == (1, "success", "true")
@@ -301,7 +295,7 @@ async def test_a_run_that_nobody_waits_for_has_the_grace_of_the_server_to_end(tm
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         stopping = asyncio.create_task(running.server.stop())
-        await until(lambda: running.server.drain.ending)
+        await wait_until(lambda: running.server.drain.ending)
         slow.go.set()
         await stopping
     async with serving(tmp_path) as running:
@@ -325,7 +319,7 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
             assert (busy.status, busy.json["error"]["code"]) == (409, "idempotency_in_progress")
             assert int(busy.headers["Retry-After"]) > 0
             waiting = asyncio.create_task(call(two, "k"))
-            await until(lambda: two.server.drain.running == 1)
+            await wait_until(lambda: two.server.drain.running == 1)
             first.go.set()
             assert (await waiting).body == (await asking).body
             assert (first.runs, second.runs) == (1, 0)
@@ -364,9 +358,9 @@ async def test_a_client_that_leaves_while_it_joins_ends_nothing(running_server: 
     async with aiohttp.ClientSession() as client:
         headers = {"Authorization": f"Bearer {running_server.key}", "Idempotency-Key": "k"}
         joining = asyncio.create_task(client.post(f"{running_server.url}/v1/tools/Slow", json={}, headers=headers))
-        await until(lambda: run.clients == 2)
+        await wait_until(lambda: run.clients == 2)
         joining.cancel()
         await asyncio.gather(joining, return_exceptions=True)
-    await until(lambda: run.clients == 1)
+    await wait_until(lambda: run.clients == 1)
     slow.go.set()
     assert (await asking).json["status"] == "success"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_until
 from tests.web.processes import run, started
 from toolyard.engine.ownership import OwnerLock, is_owned
 
@@ -28,9 +29,7 @@ async def test_at_the_open_file_limit_accepting_pauses_and_recovers_without_a_cr
         clients.callback(writer.close)
         for _ in range(CLIENTS):
             clients.callback((await asyncio.open_connection("127.0.0.1", port))[1].close)
-        async with asyncio.timeout(60):
-            while len(os.listdir(f"/proc/{pid}/fd")) < FILES - 2:  # noqa: ASYNC110 another process opens them
-                await asyncio.sleep(0.02)
+        await wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) >= FILES - 2)
         before = _busy(pid)
         writer.write(f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
         async with asyncio.timeout(60):

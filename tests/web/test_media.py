@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.fakes import FakeClock
+from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, serving
-from tests.web.test_reloading import save, until
+from tests.web.test_reloading import save
 from toolyard.protocol.content import Media
 from toolyard.storage.media import KEPT, MAX_BYTES
 from toolyard.web.server import Options
@@ -138,7 +139,7 @@ async def test_no_log_has_a_signature(running_server: RunningServer, caplog: pyt
     def own() -> str:
         return repr([record.__dict__ for record in caplog.records if record.name.startswith("toolyard")])
 
-    await until(lambda: path.partition("?")[0] in own())
+    await wait_until(lambda: path.partition("?")[0] in own())
     assert path.partition("signature=")[2] not in own()
 
 
@@ -149,7 +150,7 @@ async def test_the_public_address_is_in_links_and_its_host_is_let_in_as_soon_as_
         named = {"Host": "yard.example.org"}
         assert (await running.get("/healthz", headers=named)).status == 421
         save(running.home / "config.toml", 'public_url = "https://yard.example.org/"\n')
-        await until(lambda: running.server.links.public_url == "https://yard.example.org")
+        await wait_until(lambda: running.server.links.public_url == "https://yard.example.org")
         link = urlsplit(await running.server.links.publish(PNG))
         assert f"{link.scheme}://{link.netloc}" == "https://yard.example.org"
         assert (await running.get(f"{link.path}?{link.query}", key=None, headers=named)).status == 200

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.folders import make_plugin
-from tests.plugins.yards import eventually
+from tests.waiting import wait_until
 from tests.web.conftest import Answer, RunningServer, serving
 from toolyard.protocol.json import JsonObject
 from toolyard.web.routes import plugin_install
@@ -218,9 +218,9 @@ async def test_a_static_plugin_runs_again_with_its_new_settings(
         def value() -> str:
             return running.server.statics.placeholders().get("Word", "") if running.server.statics else ""
 
-        await eventually(lambda: value() == "it is old")
+        await wait_until(lambda: value() == "it is old")
         await running.request("PUT", "/v1/plugins/Words/config", json={"values": {"WORD": "new"}})
-        await eventually(lambda: value() == "it is new")
+        await wait_until(lambda: value() == "it is new")
 
 
 @pytest.mark.requirement("http:plugins")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import DONE, expecting
 from tests.web.test_websocket import PUSH, following, hear
@@ -56,9 +57,7 @@ async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
                 (False, 1),
                 (True, 1),
             ]
-        async with asyncio.timeout(60):
-            while running.server.feed.followers:  # noqa: ASYNC110 nobody tells when a client has left
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: not running.server.feed.followers)
         await running.post(f"{path}/push")
         nobody = (await pushes(running, one.task.id, 3))[-1]
         assert (nobody["clients"], nobody["reached"], nobody["again"]) == (0, 0, True)

@@ -4,13 +4,13 @@ import asyncio
 import logging
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.plugins.folders import make_plugin
+from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, serving
 from toolyard.config import Config, load
 from toolyard.protocol.approval import Mode
@@ -18,12 +18,6 @@ from toolyard.web import reloading
 from toolyard.web.reloading import Reloading
 
 GOOD = 'approval_mode = "auto"\n'
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not condition():  # noqa: ASYNC110 the server does not tell the tests
-            await asyncio.sleep(0.01)
 
 
 def save(file: Path, text: str) -> None:
@@ -41,14 +35,14 @@ async def test_a_configuration_saved_by_rename_holds_soon_and_so_does_one_that_o
         approvals, file = one.yard.approvals, one.home / "config.toml"
         assert approvals.mode is Mode.AUTO
         save(file, 'approval_mode = "deny"\n')
-        await until(lambda: approvals.mode is Mode.DENY)
+        await wait_until(lambda: approvals.mode is Mode.DENY)
         before = file.stat()
         file.write_text(GOOD)
         os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
         assert (file.stat().st_size, file.stat().st_mtime_ns) == (before.st_size, before.st_mtime_ns)
-        await until(lambda: approvals.mode is Mode.AUTO)
+        await wait_until(lambda: approvals.mode is Mode.AUTO)
         file.unlink()
-        await until(lambda: approvals.mode is Mode.ASK)
+        await wait_until(lambda: approvals.mode is Mode.ASK)
 
 
 @pytest.mark.requirement("r:R90")
@@ -61,13 +55,13 @@ async def test_a_half_written_configuration_keeps_the_last_good_one_and_warns_un
     async with serving(tmp_path, settings=GOOD) as one:
         file = one.home / "config.toml"
         file.write_text(half)
-        await until(lambda: "the last good ones stay" in caplog.text)
+        await wait_until(lambda: "the last good ones stay" in caplog.text)
         assert one.yard.approvals.mode is Mode.AUTO
         assert file.read_text() == half
         assert str(file) in caplog.text
         assert (await one.get("/v1/tools")).status == 200
         file.write_text('approval_mode = "deny"\n')
-        await until(lambda: one.yard.approvals.mode is Mode.DENY)
+        await wait_until(lambda: one.yard.approvals.mode is Mode.DENY)
 
 
 @pytest.mark.requirement("r:R90")
@@ -133,7 +127,7 @@ async def test_what_holds_only_after_a_restart_is_named(tmp_path: Path, caplog: 
     caplog.set_level(logging.INFO, "toolyard.web")
     async with serving(tmp_path, settings=GOOD) as one:
         save(one.home / "config.toml", 'approval_mode = "deny"\nplugins_at_once = 3\n')
-        await until(lambda: "only after a restart: plugins_at_once" in caplog.text)
+        await wait_until(lambda: "only after a restart: plugins_at_once" in caplog.text)
         assert "have changed and hold now: approval_mode" in caplog.text
         assert (await one.get("/readyz?verbose")).json["limits"]["plugins_at_once"] == 8
 
@@ -148,7 +142,7 @@ async def test_hosts_and_origins_that_the_owner_adds_are_let_in_without_a_restar
     settings = 'allowed_hosts = ["yard.example.org"]\nallowed_origins = ["https://chat.example.org"]\n'
     edge = running_server.server._edge
     save(running_server.home / "config.toml", settings)
-    await until(lambda: bool(edge.near.origins))
+    await wait_until(lambda: bool(edge.near.origins))
     assert (await running_server.get("/healthz", headers=named)).status == 200
     assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 200
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.plugins.folders import make_plugin
+from tests.waiting import wait_until
 from tests.web.processes import arguments, presence, run, started
 from toolyard.config import load
 from toolyard.errors import UsageError
@@ -55,9 +56,7 @@ def with_plugins(place: Path) -> tuple[str, ...]:
 
 
 async def exists(file: Path) -> None:
-    async with asyncio.timeout(60):
-        while not file.exists():  # noqa: ASYNC110, ASYNC240 another process makes it
-            await asyncio.sleep(0.01)
+    await wait_until(file.exists)
 
 
 @pytest.mark.requirement("http:listen")

@@ -19,6 +19,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from tests.fakes import FakeClock
+from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import expecting
 from tests.web.test_records import asking
@@ -404,9 +405,7 @@ async def test_the_log_has_no_key_of_a_vcp_address(tmp_path: Path, caplog: pytes
     async with serving(tmp_path, settings="vcp_channels = true") as running:
         async with following(running, f"/VCPlog/VCP_Key={running.key}", key=None) as connection:
             await hear(connection, 1)
-        async with asyncio.timeout(60):
-            while not any(record.message == "websocket" for record in caplog.records):  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: any(record.message == "websocket" for record in caplog.records))
         own = [record for record in caplog.records if not record.name.startswith("websockets.client")]
         told = [f"{record.getMessage()} {vars(record).get('fields')}" for record in own]
     assert any("/VCPlog/{key}" in one for one in told)
@@ -521,9 +520,7 @@ async def test_a_websocket_where_there_is_none_is_refused_with_a_reason(
                 pass
         assert refused.value.response.status_code == 404
         assert "there is no WebSocket here" in json.loads(refused.value.response.body or b"")["error"]["message"]
-    async with asyncio.timeout(60):
-        while sum(record.message == "websocket" for record in caplog.records) < len(paths):  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await wait_until(lambda: sum(record.message == "websocket" for record in caplog.records) >= len(paths))
     own = [record for record in caplog.records if not record.name.startswith("websockets.client")]
     fields = [vars(record)["fields"] for record in own if record.getMessage() == "websocket"]
     assert {one["status"] for one in fields} == {404}
