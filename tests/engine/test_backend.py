@@ -10,7 +10,7 @@ import pytest
 from tests.fakes import FakeClock
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.engine.backend import MAX_BYTES, BackendStream, Message, bounded
+from toolyard.engine.backend import MAX_BYTES, BackendMessage, BackendStream, limit_size
 from toolyard.plugin_source import Outside
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-async def said(yard: Yard, after: int = 0, caller: str | None = None) -> list[Message]:
+async def said(yard: Yard, after: int = 0, caller: str | None = None) -> list[BackendMessage]:
     stream = BackendStream(yard.store, FakeClock())
     return [message async for message in stream.messages(after, caller=caller, follow=False)]
 
@@ -78,7 +78,7 @@ async def test_a_reader_goes_on_where_it_was_also_after_a_restart(project: Path,
 async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> None:
     async with Yard(load(project, home), outside=SERVER) as yard:
         stream = BackendStream(yard.store, FakeClock())
-        messages = stream.messages(await stream.newest())
+        messages = stream.messages(await stream.newest_cursor())
         waiting = asyncio.ensure_future(anext(messages))
         await call(yard, "one", "LS")
         async with asyncio.timeout(60):
@@ -90,7 +90,7 @@ async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> No
 
 async def test_a_call_that_was_cut_off_with_its_host_is_told_as_a_failure(project: Path, home: Path) -> None:
     async with Yard(load(project, home), outside=SERVER) as yard:
-        await yard.journal.started(ToolCall(id="lost", tool="Write"))
+        await yard.journal.record_start(ToolCall(id="lost", tool="Write"))
         await yard.journal.settle_orphans(lambda _: False)
         first, second = (await said(yard))[0], (await said(yard))[0]
     assert first.body == second.body
@@ -139,7 +139,7 @@ async def test_arguments_that_no_json_can_carry_are_a_message_too(
 
 def test_a_message_that_is_too_large_names_what_it_lost() -> None:
     whole: JsonObject = {"type": "backend_only", "data": {"content": "x" * MAX_BYTES, "filePath": "/a"}}
-    assert bounded(whole)["data"] == {"filePath": "/a", "cut": ["content"]}
-    assert bounded({"data": "x" * MAX_BYTES})["data"] == {"cut": ["data"]}
+    assert limit_size(whole)["data"] == {"filePath": "/a", "cut": ["content"]}
+    assert limit_size({"data": "x" * MAX_BYTES})["data"] == {"cut": ["data"]}
     small: JsonObject = {"data": "x"}
-    assert bounded(small) is small
+    assert limit_size(small) is small
