@@ -1,4 +1,4 @@
-"""Who is asked before what, and how answers count."""
+"""Approvals: which calls ask, and how answers count."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Arguments are checked before anybody is asked, and a rule made by an answer is no wider than what was shown."""
+"""Argument checks: made before an approval is asked for; a rule from an answer is no wider than what was shown."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -1,4 +1,4 @@
-"""Conversations: each of one caller, changed by whoever saw the last change, and kept until they are deleted."""
+"""Conversations: each belongs to one caller, changes by compare-and-set, and stays until it is deleted."""
 
 import pytest
 
@@ -76,8 +76,8 @@ async def test_one_that_changes_while_it_is_read_is_read_as_it_is_then(
 
     monkeypatch.setattr(store, "get", slow)
     read = await conversations.get(ME, "one")
-    told = None if read is None else (read["title"], read["version"], read["messages"])
-    assert told == (None if deleted else ("second", 2, [HELLO, HELLO]))
+    content = None if read is None else (read["title"], read["version"], read["messages"])
+    assert content == (None if deleted else ("second", 2, [HELLO, HELLO]))
 
 
 @pytest.mark.requirement("http:conversations")
@@ -157,8 +157,8 @@ async def test_an_event_tells_nothing_of_what_is_in_a_conversation(
 ) -> None:
     await conversations.put(ME, "one", ConversationUpdate(title="my title", messages=[HELLO]))
     await conversations.delete(ME, "one")
-    told = repr(await store.events(0, limit=9))
-    assert ("conversation.deleted" in told, "title" in told, "hello" in told) == (True, False, False)
+    events = repr(await store.events(0, limit=9))
+    assert ("conversation.deleted" in events, "title" in events, "hello" in events) == (True, False, False)
 
 
 async def _all(store: MemoryStore, kind: str) -> list[Record]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import postgres
-from tests.engine.test_recovery import Host, gone
+from tests.engine.test_recovery import Host, name_of_dead_process
 from tests.fakes import FakeClock
 from toolyard.engine.idempotency import (
     KEPT_S,
@@ -120,7 +120,7 @@ async def test_of_an_answer_that_is_too_large_only_its_end_is_kept(store: Store)
 
 @pytest.mark.requirement("http:idempotency", "p:P10")
 async def test_what_a_dead_host_had_begun_is_interrupted_and_never_starts_again(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, identify_process().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await start(dead.idempotency)
     await start(living.idempotency, replace(ASKED, key="mine"))
     assert await living.idempotency.begin(ASKED) == InProgress()

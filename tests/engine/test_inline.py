@@ -1,4 +1,4 @@
-"""Calls with nothing to wait for: settled from start to end in one thread, by the same rules as all others."""
+"""Inline runs: calls that wait for nothing are settled in one thread, by the same rules as all others."""
 
 import asyncio
 import threading
@@ -30,7 +30,7 @@ DONE = Result(data={}, text="Done.")
 
 @dataclass
 class Threads(ListJournal):
-    """Notes the threads in which it is told."""
+    """Notes the threads in which it is recorded."""
 
     threads: set[int] = field(default_factory=set)
 
@@ -102,7 +102,7 @@ async def test_a_straight_call_stops_at_its_checkpoint_when_its_time_is_over_or_
     outcome = await asyncio.wait_for(settling, WAIT_S)
     assert outcome.envelope.error is not None
     assert (outcome.envelope.error.code is ErrorCode.TIMEOUT) == (ends == "deadline")
-    assert [told for _, told in journal.finished_calls] == [outcome]
+    assert [recorded for _, recorded in journal.finished_calls] == [outcome]
     assert not runner.cancel("c1")
 
 
@@ -151,7 +151,7 @@ async def test_a_straight_call_that_is_cancelled_before_a_thread_is_free_ends_at
     await asyncio.gather(*busy)
     await loop.shutdown_default_executor()
     assert not ran.is_set()
-    assert [told for _, told in journal.finished_calls] == [outcome]
+    assert [recorded for _, recorded in journal.finished_calls] == [outcome]
 
 
 @pytest.mark.requirement("runner:cancel", "runner:journal")
@@ -169,7 +169,7 @@ async def test_what_a_straight_call_has_done_is_journalled_when_nobody_waits_for
     release.set()
     with pytest.raises(asyncio.CancelledError):
         await settling
-    assert [told.envelope.status for _, told in journal.finished_calls] == [Status.SUCCESS]
+    assert [recorded.envelope.status for _, recorded in journal.finished_calls] == [Status.SUCCESS]
 
 
 async def test_a_coroutine_that_waits_cannot_go_straight_through() -> None:

@@ -1,4 +1,4 @@
-"""The journal: every call and its end, found again; and the events in their order."""
+"""The journal: every call and its end are stored and found, and events keep their order."""
 
 import asyncio
 import sqlite3
@@ -45,23 +45,23 @@ async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timi
     bad = yard.request("Read", {"path": "b.txt", "password": "open sesame", "encoding": SECRET}, caller="key:2")
     for call in (good, bad):
         await yard.settle(call)
-    told = await yard.journal.get(good.id)
-    assert told is not None
-    assert (told["tool"], told["state"], told["caller"], told["origin"]) == ("Read", "success", "key:1", "http")
-    assert isinstance(told["time_ms"], float)
-    assert told["arguments"] == {"path": "a.txt"}
-    assert isinstance(told["started"], float)
-    assert isinstance(told["ended"], float)
-    assert told["started"] <= told["ended"]
-    envelope = told["envelope"]
+    entry = await yard.journal.get(good.id)
+    assert entry is not None
+    assert (entry["tool"], entry["state"], entry["caller"], entry["origin"]) == ("Read", "success", "key:1", "http")
+    assert isinstance(entry["time_ms"], float)
+    assert entry["arguments"] == {"path": "a.txt"}
+    assert isinstance(entry["started"], float)
+    assert isinstance(entry["ended"], float)
+    assert entry["started"] <= entry["ended"]
+    envelope = entry["envelope"]
     assert isinstance(envelope, dict)
     data = envelope["data"]
     assert isinstance(data, dict)
     assert data["content"] == "1\tthe key is [masked]"
-    told = await yard.journal.get(bad.id)
-    assert told is not None
-    assert (told["state"], told["caller"]) == ("error", "key:2")
-    assert told["arguments"] == {"path": "b.txt", "password": "[masked]", "encoding": "[masked]"}
+    entry = await yard.journal.get(bad.id)
+    assert entry is not None
+    assert (entry["state"], entry["caller"]) == ("error", "key:2")
+    assert entry["arguments"] == {"path": "b.txt", "password": "[masked]", "encoding": "[masked]"}
     stored = (yard.config.home / "state.db").read_bytes() + (yard.config.home / "state.db-wal").read_bytes()
     assert SECRET.encode() not in stored
     assert b"open sesame" not in stored
@@ -80,13 +80,13 @@ async def test_a_secret_that_became_known_while_a_call_ran_is_not_kept_with_its_
         context={"cwd": ".", "params_input": dict(call.arguments), "api_key": "short"},
     )
     await yard.journal.record_end(call, Outcome(envelope=envelope, root="/"))
-    told = await yard.journal.get(call.id)
-    assert told is not None
-    assert told["arguments"] == {"path": "[masked].txt", "limit": 5}
-    kept = told["envelope"]
-    assert isinstance(kept, dict)
-    assert kept["data"] == {"content": ["[masked]"]}
-    assert kept["context"] == {"cwd": ".", "params_input": told["arguments"], "api_key": "[masked]"}
+    entry = await yard.journal.get(call.id)
+    assert entry is not None
+    assert entry["arguments"] == {"path": "[masked].txt", "limit": 5}
+    stored = entry["envelope"]
+    assert isinstance(stored, dict)
+    assert stored["data"] == {"content": ["[masked]"]}
+    assert stored["context"] == {"cwd": ".", "params_input": entry["arguments"], "api_key": "[masked]"}
 
 
 @pytest.mark.requirement("caller:identity")
@@ -108,9 +108,9 @@ async def test_a_result_that_is_too_large_is_kept_without_its_data(yard: Yard, p
     (project / "big.txt").write_text("x" * 99 + "\n")
     call = yard.request("Write", {"path": "new.txt", "content": "y\n" * MAX_STORED})
     assert (await yard.settle(call)).envelope.error is None
-    told = await yard.journal.get(call.id)
-    assert told is not None
-    envelope = told["envelope"]
+    entry = await yard.journal.get(call.id)
+    assert entry is not None
+    envelope = entry["envelope"]
     assert isinstance(envelope, dict)
     assert envelope["data"] == {"cut": f"more than {MAX_STORED} bytes"}
     assert (project / "new.txt").stat().st_size == 2 * MAX_STORED
@@ -214,21 +214,21 @@ async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the
 
     monkeypatch.setattr(yard.store, "commit", full)
     assert (await yard.settle(first)).envelope.error is None
-    told = await yard.journal.get(first.id)
-    assert told is not None
-    assert told["state"] == "running"
+    entry = await yard.journal.get(first.id)
+    assert entry is not None
+    assert entry["state"] == "running"
     monkeypatch.setattr(yard.store, "commit", real)
     await yard.settle(second)
     for call in (first, second):
-        told = await yard.journal.get(call.id)
-        assert told is not None
-        assert told["state"] == "success"
+        entry = await yard.journal.get(call.id)
+        assert entry is not None
+        assert entry["state"] == "success"
 
 
 @pytest.mark.requirement("cli:records")
 async def test_a_call_with_a_very_long_integer_runs_and_is_recorded_exactly(yard: Yard) -> None:
     call = yard.request("LS", {"limit": 10**30})
     await yard.settle(call)
-    told = await yard.journal.get(call.id)
-    assert told is not None
-    assert told["arguments"] == {"limit": 10**30}
+    entry = await yard.journal.get(call.id)
+    assert entry is not None
+    assert entry["arguments"] == {"limit": 10**30}

@@ -1,4 +1,4 @@
-"""Secrets out of what is echoed."""
+"""Masking: secrets are removed from what is echoed."""
 
 import json
 

@@ -152,10 +152,10 @@ class Histories(RuleBasedStateMachine):
     def each_end_was_told_once_and_events_have_no_hole(self) -> None:
         events = self.do(self.store.events(0, limit=10_000))
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        told = Counter((event.data["id"], event.data.get("state")) for event in events if "state" in event.data)
+        counted = Counter((event.data["id"], event.data.get("state")) for event in events if "state" in event.data)
         ended = {id_: state for id_, state in self.model.items() if state is not TaskState.WAITING}
         answered = {id_: state for id_, state in self.approvals.items() if state is not ApprovalState.PENDING}
-        assert told == Counter(dict.fromkeys({**ended, **answered}.items(), 1))
+        assert counted == Counter(dict.fromkeys({**ended, **answered}.items(), 1))
 
     def teardown(self) -> None:
         self.do(self.host.crash())

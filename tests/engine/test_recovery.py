@@ -1,4 +1,4 @@
-"""What dead hosts leave behind, and the one owner of a home."""
+"""Recovery of what dead hosts leave behind, and the single owner of a home."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ input()
 """
 
 
-def gone() -> str:
+def name_of_dead_process() -> str:
     """The name of a process of this machine that has ended."""
     child = subprocess.Popen([sys.executable, "-c", ""])
     name = f"{MACHINE}/{child.pid}/{process_start_time(child.pid)}/dead"
@@ -108,7 +108,7 @@ def sleeper() -> Iterator[Process]:
 
 @pytest.mark.requirement("p:P2", "p:P10", "r:R03b")
 async def test_what_a_dead_host_ran_ends_as_interrupted_once_and_is_not_run_again(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, identify_process().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     for host, id_ in ((dead, "old"), (living, "mine")):
         await host.leave("call", id_, "running")
         await host.leave("schedule", id_, "running")
@@ -135,7 +135,7 @@ async def test_what_a_dead_host_ran_ends_as_interrupted_once_and_is_not_run_agai
 
 @pytest.mark.requirement("p:P3")
 async def test_a_repeating_schedule_that_was_cut_off_goes_on_with_its_next_time(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, identify_process().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await dead.leave("schedule", "old", "running", cron="0 * * * *")
     assert (await living.recovery.recover()).schedules == 1
     record = await living.schedules.get("old")
@@ -147,7 +147,7 @@ async def test_a_repeating_schedule_that_was_cut_off_goes_on_with_its_next_time(
 async def test_a_task_goes_on_while_its_process_lives_and_is_interrupted_after_a_grace_when_it_does_not(
     store: Store, sleeper: Process
 ) -> None:
-    dead, living = Host(store, gone()), Host(store, identify_process().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await dead.leave_task("alive", sleeper)
     await dead.leave_task("dead", replace(sleeper, started=sleeper.started + 1))  # its number was given to another
     await dead.leave_task("early", None)
@@ -167,7 +167,7 @@ async def test_a_task_goes_on_while_its_process_lives_and_is_interrupted_after_a
 
 @pytest.mark.requirement("p:P3", "r:R25")
 async def test_a_task_on_another_machine_or_of_a_detached_plugin_is_judged_by_its_limit(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, identify_process().name, detached="Detached")
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name, detached="Detached")
     nobody = Process(pid=2**22 + 1, started=1, host=MACHINE)
     await dead.leave_task("elsewhere", replace(nobody, host="another"))
     await dead.leave_task("detached", nobody, "Detached")
@@ -181,7 +181,7 @@ async def test_a_task_on_another_machine_or_of_a_detached_plugin_is_judged_by_it
 
 @pytest.mark.requirement("p:P2")
 async def test_two_hosts_that_recover_at_once_settle_everything_once(store: Store) -> None:
-    dead = Host(store, gone())
+    dead = Host(store, name_of_dead_process())
     for number in range(20):
         await dead.leave("call", f"c{number}", "running")
     hosts = [Host(store, identify_process().name) for _ in range(2)]
@@ -192,7 +192,7 @@ async def test_two_hosts_that_recover_at_once_settle_everything_once(store: Stor
 
 @pytest.mark.requirement("r:R60")
 async def test_thousands_of_pending_tasks_are_recovered_listed_and_cancelled(store: Store, sleeper: Process) -> None:
-    dead, living = Host(store, gone()), Host(store, identify_process().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await dead.leave_task("0", sleeper)
     (one,) = await store.find("task", Query(), limit=1)
     for start in range(1, PENDING, 1000):
@@ -236,6 +236,6 @@ def test_a_process_is_known_again_by_its_name_and_no_other_is_taken_for_it() -> 
     assert is_owner_alive(mine)
     machine, pid, began, rest = mine.split("/")
     assert not is_owner_alive(f"{machine}/{pid}/{int(began) + 1}/{rest}")
-    assert not is_owner_alive(gone())
+    assert not is_owner_alive(name_of_dead_process())
     assert not is_owner_alive("")
     assert is_owner_alive(f"another-{machine}/{pid}/{began}/{rest}")  # that machine knows

@@ -1,4 +1,4 @@
-"""What is forgotten, and what a sweep leaves alone."""
+"""Retention: what a sweep deletes and what it leaves."""
 
 import asyncio
 import subprocess

@@ -1,4 +1,4 @@
-"""What moment a written time means."""
+"""Schedule times: the moment that a written time means."""
 
 from datetime import UTC, datetime
 from itertools import islice

@@ -1,4 +1,4 @@
-"""Calls that run later."""
+"""Schedules: calls that run later."""
 
 import asyncio
 import sqlite3
@@ -86,11 +86,11 @@ async def test_a_scheduled_call_runs_once_at_its_time_with_what_plugins_are_told
     (call,) = bench.ran
     assert (call.tool, call.arguments, call.origin, call.caller) == ("Tool", {"text": "hi"}, Origin.SCHEDULE, "key:1")
     assert call.maid == "Nova"
-    told = call.metadata["__vcp_timed_call"]
-    assert isinstance(told, dict)
-    assert told["taskId"] == added.id
-    assert told["scheduledFor"] == "2026-11-15T18:00:00+08:00"
-    assert told["originalTimelyContact"] == "2026-11-15-18:00"
+    metadata = call.metadata["__vcp_timed_call"]
+    assert isinstance(metadata, dict)
+    assert metadata["taskId"] == added.id
+    assert metadata["scheduledFor"] == "2026-11-15T18:00:00+08:00"
+    assert metadata["originalTimelyContact"] == "2026-11-15-18:00"
     stored = await bench.schedules.get(added.id)
     assert stored is not None
     assert stored.state == ScheduleState.DONE
@@ -147,9 +147,9 @@ async def test_after_downtime_a_schedule_runs_late_within_the_grace_and_expires_
     again = Bench(bench.store, later)
     await again.tick()
     assert [call.tool for call in again.ran] == ["Recent"]
-    told = again.ran[0].metadata["__vcp_timed_call"]
-    assert isinstance(told, dict)
-    assert told["late"] is True
+    metadata = again.ran[0].metadata["__vcp_timed_call"]
+    assert isinstance(metadata, dict)
+    assert metadata["late"] is True
     assert await again.state(old.id) == ScheduleState.EXPIRED
     assert await again.schedules.run_by_hand(old.id)
     await again.schedules.drain()
@@ -598,10 +598,10 @@ async def test_a_schedule_whose_index_lost_it_is_run_or_the_damage_is_told(tmp_p
     clock.advance(31 * 60)
     assert await bench.tick() == 0, "the damage is not what this test is about"
     try:
-        told = ", ".join(await bench.schedules.run_missed())
+        report = ", ".join(await bench.schedules.run_missed())
     except StorageIndexDamaged as error:  # an SQLite that does not change a record whose index is wrong
-        told = str(error)
-    assert added.id in told or "doctor --repair" in told
+        report = str(error)
+    assert added.id in report or "doctor --repair" in report
     await bench.schedules.drain()
     await bench.store.close()
 

@@ -1,4 +1,4 @@
-"""Calls that nobody was asked about run one at a time; those that wait for a person hold up nobody."""
+"""The queue of unattended calls: they run one at a time; those that wait for a person delay nobody."""
 
 import asyncio
 import threading

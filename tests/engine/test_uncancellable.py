@@ -1,4 +1,4 @@
-"""What has begun is done whole, whoever waits for it."""
+"""Uncancellable work ends before a cancel of its waiter takes effect."""
 
 import asyncio
 import logging

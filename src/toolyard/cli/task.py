@@ -16,7 +16,7 @@ from toolyard.cli.table import Row, state_cell
 from toolyard.engine.tasks import repeat_arguments
 from toolyard.errors import UsageError
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import KIND, Task, TaskState, from_record, write_result
+from toolyard.protocol.task import KIND, Task, TaskState, write_result
 
 _HEADS = ("ID", "STATE", "PLUGIN", "STARTED", "WHAT")
 _PAGE = 500
@@ -33,7 +33,7 @@ def command(common: Common) -> None:
 @common_options
 def list_(common: Common, wanted: Wanted) -> None:
     """The tasks, newest first."""
-    tasks = [from_record(record) for record in ask(common, lambda yard: wanted.page(yard, KIND))]
+    tasks = [Task.from_record(record) for record in ask(common, lambda yard: wanted.page(yard, KIND))]
     print_page(common, wanted, _HEADS, [(task.to_json(), _row(task)) for task in tasks])
 
 

@@ -24,7 +24,7 @@ from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive, is_
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
 from toolyard.protocol.store import Query, Store
-from toolyard.protocol.task import KIND, Task, TaskState, from_record
+from toolyard.protocol.task import KIND, Task, TaskState
 
 GRACE_S: Final = 30.0
 _LINGER_S = 86_400.0  # no process outlives its task longer unnoticed
@@ -72,7 +72,7 @@ class Recovery:
         requests = await self.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
         tasks, left = 0, list[Task]()
         async for page in find_orphans(self.store, KIND, (TaskState.WAITING,), alive):
-            orphaned = [from_record(record) for record in page]
+            orphaned = [Task.from_record(record) for record in page]
             verdicts = [self._judge(task) for task in orphaned]
             ends = [
                 self.tasks.end(task.id, verdict[0], message=verdict[1])
@@ -90,7 +90,7 @@ class Recovery:
         """Return ended tasks whose process still runs and whose host is dead."""
         since = self.clock.now().timestamp() - _LINGER_S
         ended = await self.store.find(KIND, Query(states=_ENDED, since=since), limit=_MAX_LINGERING)
-        return [task for task in map(from_record, ended) if _runs_here(task) and not alive(task.owner)]
+        return [task for task in map(Task.from_record, ended) if _runs_here(task) and not alive(task.owner)]
 
     def _judge(self, task: Task) -> tuple[TaskState, str] | None:
         """Return the end state and message of a task without a host; None while it may go on."""

@@ -39,7 +39,6 @@ from toolyard.protocol.task import (
     Task,
     TaskState,
     find_task_ids,
-    from_record,
     is_valid_id,
     state_from_callback,
     task_key,
@@ -177,7 +176,7 @@ class Tasks:
         for pending in list(self._expected.values()):
             for task in [task for task in pending.tasks.values() if not task.is_ended and task.owner != self.owner]:
                 record = await self._store.get(KIND, task.id)
-                if record is not None and record.owner == task.owner and not from_record(record).is_ended:
+                if record is not None and record.owner == task.owner and not Task.from_record(record).is_ended:
                     await self._store.commit([replace(record, owner=self.owner)])
 
     async def refresh(self, pending: PendingCall) -> None:
@@ -186,7 +185,7 @@ class Tasks:
         for task in list(pending.tasks.values()):
             record = await self._store.get(KIND, task.id)
             if record is not None:
-                pending.observe(from_record(record))
+                pending.observe(Task.from_record(record))
 
     async def end_open_tasks(self, pending: PendingCall, state: TaskState, message: str) -> None:
         for task in list(_require_own(pending).tasks.values()):
@@ -253,15 +252,15 @@ class Tasks:
         record = await self._store.get(KIND, name)
         if record is None and "::" in name:
             record = next(iter(await self._store.find(KIND, Query(key=name), limit=1)), None)
-        return from_record(record) if record else None
+        return Task.from_record(record) if record else None
 
     async def find_for_caller(self, plugin: str, task_id: str, caller: str) -> Task | None:
         """Return the newest task of that name that this caller started."""
         records = await self._store.find(KIND, Query(key=task_key(plugin, task_id), caller=caller), limit=1)
-        return from_record(records[0]) if records else None
+        return Task.from_record(records[0]) if records else None
 
     async def page(self, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Task]:
-        return [from_record(record) for record in await self._store.find(KIND, query, limit=limit, after=after)]
+        return [Task.from_record(record) for record in await self._store.find(KIND, query, limit=limit, after=after)]
 
     async def cancel(self, task_id: str) -> bool:
         """End a task that still runs; False when it had ended already."""
@@ -279,7 +278,7 @@ class Tasks:
     async def report_progress(self, task_id: str, progress: JsonObject) -> None:
         """Store the progress of a task; a report that loses a race is dropped."""
         record = await self._store.get(KIND, task_id)
-        task = from_record(record) if record else None
+        task = Task.from_record(record) if record else None
         if task is not None and not task.is_ended:
             now = self._now()
             await self._store.commit(
@@ -294,7 +293,7 @@ class Tasks:
     async def record_push(self, task_id: str, push: JsonObject) -> None:
         """Record with a task to how many clients its result was pushed; a deleted task stays deleted."""
         while (record := await self._store.get(KIND, task_id)) is not None:
-            task = from_record(record).with_push(push)
+            task = Task.from_record(record).with_push(push)
             event = NewEvent(type="task.pushed", at=self._now(), data={"id": task.id, **push})
             if await self._store.commit([_to_record(task)], [event]):
                 return
@@ -306,7 +305,7 @@ class Tasks:
             record = await self._store.get(KIND, task_id)
             if record is None:
                 raise KeyError(task_id)
-            task = from_record(record)
+            task = Task.from_record(record)
             if task.is_ended:
                 return task
             await self._store.next_event(seq)
@@ -329,7 +328,7 @@ class Tasks:
     async def _add_receipt(self, task_id: str, receipt: str, process: Process) -> None:
         """Add the receipt and the process to a task that its callback began."""
         while (record := await self._store.get(KIND, task_id)) is not None:
-            completed = replace(from_record(record), receipt=receipt, process=process)
+            completed = replace(Task.from_record(record), receipt=receipt, process=process)
             if await self._store.commit([_to_record(completed)]):
                 return
 
@@ -339,7 +338,7 @@ class Tasks:
             record = await self._store.get(KIND, task_id)
             if record is None:
                 return False
-            task = from_record(record)
+            task = Task.from_record(record)
             if task.is_ended:
                 return False
             now = self._now()
@@ -353,7 +352,7 @@ class Tasks:
 
     async def _note_callback(self, task_id: str, body: Json) -> CallbackAnswer:
         while (record := await self._store.get(KIND, task_id)) is not None:
-            task = from_record(record)
+            task = Task.from_record(record)
             is_same = task.result == body and task.state is state_from_callback(body)
             noted = task.with_duplicate(self._now()) if is_same else task.with_callback(self._now(), body)
             if await self._store.commit([_to_record(noted)]):
@@ -362,7 +361,7 @@ class Tasks:
 
     async def _find_stored(self, token_hash: str, plugin: str, task_id: str) -> Task | None:
         records = await self._store.find(KIND, Query(key=task_key(plugin, task_id)), limit=100)
-        tasks = (from_record(record) for record in records)
+        tasks = (Task.from_record(record) for record in records)
         return next((task for task in tasks if hmac.compare_digest(task.token_hash, token_hash)), None)
 
     def _now(self) -> float:

@@ -94,6 +94,22 @@ class Task:
     def _with_audit(self, entry: JsonObject) -> "Task":
         return replace(self, audit=(*self.audit, entry)[-_MAX_AUDIT:])
 
+    @classmethod
+    def from_record(cls, record: Record) -> "Task":
+        body: Mapping[str, Json] = record.body
+        process = body.get("process")
+        return cls(
+            id=record.id, call_id=str(body["call_id"]), plugin=record.tool, task_id=str(body["task_id"]),
+            state=TaskState(record.state), version=record.version, created=record.created, updated=record.updated,
+            deadline=_read_number(body["deadline"]), caller=record.caller, token_hash=str(body["token_hash"]),
+            owner=record.owner, arguments=_read_object(body.get("arguments")), receipt=str(body.get("receipt", "")),
+            result=body.get("result"), message=str(body.get("message", "")),
+            progress=_read_object(body.get("progress")),
+            process=_process_from_json(process) if isinstance(process, dict) else None,
+            audit=_read_objects(body.get("audit")), chat=str(body.get("chat", "")),
+            pushes=_read_objects(body.get("pushes")),
+        )  # fmt: skip
+
     def to_record(self) -> Record:
         return Record(
             kind=KIND, id=self.id, state=self.state, version=self.version, created=self.created, updated=self.updated,
@@ -170,21 +186,6 @@ class TaskIntake(Protocol):
     def close(self, pending: PendingCall) -> None:
         """Refuse further callbacks with this token, unless a stored task has it."""
         ...
-
-
-def from_record(record: Record) -> Task:
-    body: Mapping[str, Json] = record.body
-    process = body.get("process")
-    return Task(
-        id=record.id, call_id=str(body["call_id"]), plugin=record.tool, task_id=str(body["task_id"]),
-        state=TaskState(record.state), version=record.version, created=record.created, updated=record.updated,
-        deadline=_read_number(body["deadline"]), caller=record.caller, token_hash=str(body["token_hash"]),
-        owner=record.owner, arguments=_read_object(body.get("arguments")), receipt=str(body.get("receipt", "")),
-        result=body.get("result"), message=str(body.get("message", "")), progress=_read_object(body.get("progress")),
-        process=_process_from_json(process) if isinstance(process, dict) else None,
-        audit=_read_objects(body.get("audit")), chat=str(body.get("chat", "")),
-        pushes=_read_objects(body.get("pushes")),
-    )  # fmt: skip
 
 
 def task_key(plugin: str, task_id: str) -> str:
