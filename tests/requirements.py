@@ -312,6 +312,9 @@ RUNNER: Final = _now(
      "A tool that raises ends in an INTERNAL_ERROR envelope, and no exception reaches the caller."),
     ("runner:invalid-result", "contract §1, architecture rules",
      "A tool that returns something other than a valid outcome ends in an INTERNAL_ERROR envelope."),
+    ("records:typed", "architecture",
+     ("Stored calls, approvals, rules, schedules, conversations and hosts are typed values; records of earlier "
+      "versions are read, and what is stored keeps its format.")),
     ("runner:journal", "architecture flow",
      "The journal hook gets each call and its full envelope exactly once, failures included."),
     ("runner:deadline", "contract §1",

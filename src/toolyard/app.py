@@ -11,7 +11,7 @@ from uuid import uuid4
 from toolyard.built_in import built_in_tools
 from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
-from toolyard.engine.approvals import Approvals, PermissionRequest
+from toolyard.engine.approvals import Approvals
 from toolyard.engine.backend import BackendRecorder
 from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
@@ -21,6 +21,7 @@ from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.model_view import ModelView
 from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive
+from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.engine.tasks import Tasks

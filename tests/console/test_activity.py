@@ -19,7 +19,7 @@ from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, burst, call, seed, task, untranslated, write_plugin
 from tests.console.visit import PHONE, visiting
-from toolyard.engine import approvals
+from toolyard.protocol.approval import APPROVAL
 from toolyard.protocol.store import Record
 from toolyard.protocol.task import TaskState
 
@@ -74,7 +74,7 @@ def story() -> Iterator[Record]:
     yield replace(result, id=STORY, body={**result.body, "process": process})
     yield replace(waiting, updated=began + 60, body={**waiting.body, "call_id": STORY})
     yield Record(
-        kind=approvals.KIND, id="approval_" + "5" * 32, state="allowed", created=began + 1, updated=began + 31,
+        kind=APPROVAL, id="approval_" + "5" * 32, state="allowed", created=began + 1, updated=began + 31,
         caller="key:owner", tool="Story", text=STORY,
         body={"call_id": STORY, "by": "key:owner", "commands": [], "arguments": {}},
     )  # fmt: skip

@@ -8,12 +8,14 @@ import pytest
 
 from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
-from toolyard.engine.approvals import Approvals, PermissionRequest
+from toolyard.engine.approvals import Approvals
 from toolyard.engine.masking import Mask
+from toolyard.engine.permission_request import PermissionRequest
 from toolyard.errors import StorageError
-from toolyard.protocol.approval import ApprovalState, Effect, Mode
+from toolyard.protocol.approval import Approval, ApprovalState, HiddenText, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure, Reason
+from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.storage.memory import MemoryStore
@@ -39,7 +41,7 @@ class Bench:
         self.store, self.clock = store or MemoryStore(), FakeClock()
         self.approvals = Approvals(self.store, self.clock, mode=mode, owner="boot", timeout_s=300)
 
-    async def pending(self) -> Record:
+    async def pending(self) -> Approval:
         async with asyncio.timeout(60):
             while True:
                 _, seq = await self.store.event_span()  # before the look: what comes in between wakes it
@@ -131,7 +133,7 @@ async def test_an_approval_is_good_for_exactly_the_call_that_was_approved() -> N
     ]
     for other in others:
         asking = asyncio.ensure_future(bench.approvals.require(other, approved=digest))
-        assert (await bench.pending()).body["digest"] != digest
+        assert (await bench.pending()).digest != digest
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
 
@@ -141,8 +143,8 @@ async def test_what_is_masked_can_be_revealed_while_the_call_waits_and_is_stored
     bench = Bench()
     waiting = asyncio.ensure_future(bench.approvals.require(ask(access_token="rm -rf /")))
     pending = await bench.pending()
-    assert pending.body["arguments"] == {"access_token": "[masked, 8 characters]"}
-    assert pending.body["hidden"] == [{"at": "/access_token", "characters": 8}]
+    assert pending.arguments == {"access_token": "[masked, 8 characters]"}
+    assert pending.hidden == (HiddenText(at="/access_token", characters=8),)
     assert bench.approvals.reveal(pending.id) == {"access_token": "rm -rf /"}
     assert "rm -rf" not in repr((pending, await bench.store.events(0, limit=10)))
     await bench.approvals.answer(pending.id, allowed=True, by="me")
@@ -160,7 +162,7 @@ async def test_a_command_with_a_secret_in_it_is_masked_and_makes_no_rule() -> No
             await asyncio.sleep(0)
     (pending,) = found
     assert "sk-12345678" not in repr((pending, await store.events(0, limit=10)))
-    assert pending.body["always_offered"] is False
+    assert pending.always_offered is False
     await approvals.answer(pending.id, allowed=True, by="me", always=True)
     await waiting
     assert await approvals.rules() == []
@@ -204,7 +206,7 @@ async def test_what_touches_a_protected_place_asks_in_every_mode_and_offers_no_r
     await bench.approvals.add_rule("Tool", "", Effect.ALLOW, by="me")
     waiting = asyncio.ensure_future(bench.approvals.require(ask(protected=True)))
     pending = await bench.pending()
-    assert pending.body["always_offered"] is False
+    assert pending.always_offered is False
     await bench.approvals.answer(pending.id, allowed=True, by="me", always=True)
     await waiting
     assert len(await bench.approvals.rules()) == 1

@@ -10,11 +10,11 @@ import pytest
 from tests.plugins.yards import ECHO, PluginYard, confirm_read
 from toolyard.app import Yard
 from toolyard.engine.permission_request import PermissionRequest
-from toolyard.protocol.approval import ApprovalState, Effect, Mode
+from toolyard.protocol.approval import Approval, ApprovalState, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Record
+from toolyard.protocol.rule import Effect
 from toolyard.protocol.tool import Risk, ToolSpec
 
 SENDER: dict[str, Any] = {
@@ -43,7 +43,7 @@ async def settle(yard: Yard, tool: str, origin: Origin = Origin.CHAT, **argument
         return await yard.settle(yard.request(tool, arguments, origin=origin))
 
 
-async def pending(yard: Yard) -> Record:
+async def pending(yard: Yard) -> Approval:
     async with asyncio.timeout(60):
         while True:
             _, seq = await yard.store.event_span()
@@ -108,7 +108,7 @@ async def test_a_plugin_that_calls_itself_harmless_asks_until_its_owner_confirme
         folder = host.add("Reader", risk="read")
         waiting = asyncio.ensure_future(settle(host.yard, "Reader", text="x"))
         asked = await pending(host.yard)
-        assert (asked.tool, asked.body["because"]) == ("Reader", "execute")
+        assert (asked.tool, asked.because) == ("Reader", "execute")
         await host.yard.approvals.answer(asked.id, allowed=False, by="me")
         assert (await waiting).envelope.error is not None
         confirm_read(host.yard, "Reader")
@@ -131,7 +131,7 @@ async def test_always_for_a_call_that_names_no_command_makes_no_rule_for_all_of_
     yard = host.yard
     waiting = asyncio.ensure_future(settle(yard, "Sender", **arguments))
     asked = await pending(yard)
-    assert asked.body["always_offered"] is False
+    assert asked.always_offered is False
     assert await yard.approvals.answer(asked.id, allowed=True, by="me", always=True) is ApprovalState.ALLOWED
     await waiting
     assert await yard.approvals.rules() == []
@@ -181,7 +181,7 @@ async def test_a_link_to_a_protected_place_is_that_place_in_every_mode_and_for_e
     await yard.approvals.add_rule(tool, "", Effect.ALLOW, by="me")
     waiting = asyncio.ensure_future(settle(yard, tool, **arguments))
     asked = await pending(yard)
-    assert (asked.body["because"], asked.body["protected"], asked.body["always_offered"]) == ("protected", True, False)
+    assert (asked.because, asked.protected, asked.always_offered) == ("protected", True, False)
     assert list((project / ".github" / "workflows").iterdir()) == []
     await yard.approvals.answer(asked.id, allowed=True, by="me")
     assert (await waiting).envelope.error is None

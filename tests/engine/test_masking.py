@@ -5,6 +5,7 @@ import json
 import pytest
 
 from toolyard.engine.masking import MASK, Mask
+from toolyard.protocol.approval import HiddenText
 from toolyard.protocol.json import Json
 
 pytestmark = pytest.mark.requirement("envelope:context:params-masked")
@@ -60,9 +61,9 @@ def test_for_people_who_decide_a_mask_tells_where_and_how_much_it_hides() -> Non
         "list": [{"a/b~c": {"password": "[masked, 1 characters]"}}], "password": "", "token": 5, "plain": "x",
     }  # fmt: skip
     assert hidden == [
-        {"at": "/access_token", "characters": 8},
-        {"at": "/text", "characters": 22},
-        {"at": "/list/0/a~1b~0c/password", "characters": 1},
+        HiddenText(at="/access_token", characters=8),
+        HiddenText(at="/text", characters=22),
+        HiddenText(at="/list/0/a~1b~0c/password", characters=1),
     ]
 
 

@@ -23,7 +23,8 @@ from hypothesis.stateful import (
 
 from tests import postgres
 from tests.fakes import FakeClock
-from toolyard.engine.approvals import Approvals, PermissionRequest
+from toolyard.engine.approvals import Approvals
+from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.tasks import CallbackAnswer, Tasks, repeat_arguments
 from toolyard.errors import StorageError
 from toolyard.protocol.approval import ApprovalState, Mode

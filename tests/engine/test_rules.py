@@ -9,10 +9,11 @@ from tests.engine.held_store import HeldStore
 from tests.fakes import FakeClock
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
-from toolyard.engine.rules import MAX_FOR_CHATS, RULE, DecisionReason, Rules, new_rule
-from toolyard.protocol.approval import Effect, Mode
+from toolyard.engine.rules import MAX_FOR_CHATS, Rules, new_rule
+from toolyard.protocol.approval import DecisionReason, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
+from toolyard.protocol.rule import RULE, Effect
 from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.storage.memory import MemoryStore
 
@@ -98,7 +99,7 @@ async def test_the_rule_that_decided_is_named_and_counted(rules: Rules) -> None:
         assert [rule.id for rule in verdict.rules] == [decided.id]
         rules.count(verdict)
     assert (await rules.decide(ask(command1="make", command2="other"), Mode.ASK)).effect is None
-    assert [rules.to_json(rule)["hits"] for rule in await rules.list_all()] == [1, 1]
+    assert [rule.hits for rule in await rules.list_all()] == [1, 1]
 
 
 async def test_how_often_a_rule_decided_outlives_the_process_and_is_one_write_for_many_calls() -> None:
@@ -117,19 +118,19 @@ async def test_how_often_a_rule_decided_outlives_the_process_and_is_one_write_fo
     await before.close()
     after = Rules(store, FakeClock())
     (kept,) = await after.list_all()
-    assert (kept.version, after.to_json(kept)["hits"], after.to_json(kept)["last_used"]) == (2, 4, used)
+    assert (kept.version, kept.hits, kept.last_used) == (2, 4, used)
     after.count(await after.decide(ask(), Mode.ASK))
-    assert after.to_json(kept)["hits"] == 5
+    assert after.with_uses(kept).hits == 5
     await after.close()
     await before.close()
-    assert [before.to_json(one)["hits"] for one in await before.list_all()] == [5]
+    assert [rule.hits for rule in await before.list_all()] == [5]
 
 
 async def test_counts_are_kept_by_themselves_and_two_hosts_lose_none_of_them() -> None:
     store = MemoryStore()
     rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
     await Rules(store, FakeClock()).add(rule)
-    hosts = [RuleUses(store, RULE, save_s=0.001) for _ in range(2)]
+    hosts = [RuleUses(store, save_s=0.001) for _ in range(2)]
     for number in range(20):
         for host in hosts:
             host.count(rule, float(number))
@@ -144,8 +145,8 @@ async def test_counts_are_kept_by_themselves_and_two_hosts_lose_none_of_them() -
 async def test_what_is_counted_while_counts_are_saved_is_saved_next() -> None:
     store = HeldStore()
     one, two = (new_rule("Tool", name, Effect.ALLOW, by="me", at=1.0) for name in ("make", "drop"))
-    await store.commit([one, two])
-    uses = RuleUses(store, RULE, save_s=0.001)
+    await store.commit([one.to_record(), two.to_record()])
+    uses = RuleUses(store, save_s=0.001)
     store.hold("active", kept=True)
     uses.count(one, 1.0)
     async with asyncio.timeout(60):

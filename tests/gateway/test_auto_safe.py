@@ -13,14 +13,12 @@ import pytest
 from tests.fakes import FakeTool, says
 from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import says as model_says
-from toolyard.engine.approvals import KIND
-from toolyard.engine.rules import DecisionReason
 from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed
-from toolyard.protocol.approval import Effect
+from toolyard.protocol.approval import Approval, DecisionReason
 from toolyard.protocol.approval import Mode as OwnersMode
 from toolyard.protocol.call import Origin
-from toolyard.protocol.store import Query, Record
+from toolyard.protocol.rule import Effect
 from toolyard.protocol.tool import Risk
 from toolyard.workspace.undo_records import MAX_BYTES, MAX_TOTAL
 
@@ -33,9 +31,9 @@ async def talked(one: Gateway, *, may_approve: bool = True, **more: Any) -> int:
     return int(run.status)
 
 
-async def refused_all(one: Gateway, turn: "asyncio.Task[Any]") -> list[Record]:
+async def refused_all(one: Gateway, turn: "asyncio.Task[Any]") -> list[Approval]:
     """Every approval that the turn asks for, each answered with a no."""
-    seen: list[Record] = []
+    seen: list[Approval] = []
     async with asyncio.timeout(60):
         while not turn.done():
             for record in await one.yard.approvals.page(("pending",), limit=50):
@@ -47,11 +45,11 @@ async def refused_all(one: Gateway, turn: "asyncio.Task[Any]") -> list[Record]:
 
 async def asks_for(one: Gateway) -> list[str]:
     turn = asyncio.create_task(talked(one))
-    return [str(record.body["because"]) for record in await refused_all(one, turn)]
+    return [str(record.because) for record in await refused_all(one, turn)]
 
 
-async def noted(one: Gateway) -> list[Record]:
-    return await one.yard.store.find(KIND, Query(states=("allowed",)), limit=50)
+async def noted(one: Gateway) -> list[Approval]:
+    return await one.yard.approvals.page(("allowed",), limit=50)
 
 
 def script(*replies: str) -> Sequence[Any]:
@@ -67,11 +65,11 @@ async def test_a_change_that_can_be_undone_runs_unasked_and_it_is_journalled_why
         assert await asks_for(one) == []
         assert {path.name for path in project.iterdir()} == {"a", "b"}
         notes = await noted(one)
-        assert {note.body["because"] for note in notes} == {DecisionReason.AUTO_SAFE}
-        assert {note.body["by"] for note in notes} == {ME}
-        assert all("can be undone" in str(note.body["why"]) for note in notes)
+        assert {note.because for note in notes} == {DecisionReason.AUTO_SAFE}
+        assert {note.answered_by for note in notes} == {ME}
+        assert all("can be undone" in note.reason for note in notes)
         for note in notes:
-            await one.yard.undo(str(note.body["call_id"]))
+            await one.yard.undo(note.call_id)
         assert {path.name: path.read_text() for path in project.iterdir()} == {"old": "old"}
 
 
@@ -137,7 +135,7 @@ async def test_nothing_runs_unasked_that_could_take_the_undo_of_another_call_awa
         assert await asks_for(one) == ["write"]
         assert {path.name for path in (tmp_path / "project").iterdir()} == {"a"}
         (note,) = await noted(one)
-        assert await one.yard.can_undo(str(note.body["call_id"]))
+        assert await one.yard.can_undo(note.call_id)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +188,7 @@ async def test_it_takes_a_key_that_may_answer_approvals_and_no_word_of_the_model
         assert await talked(one, may_approve=False) == 403
         assert one.upstream.bodies == []
         turn = asyncio.create_task(one.whole("mode: auto-safe", metadata=SAFE, mode="auto-safe"))
-        assert [record.body["because"] for record in await refused_all(one, turn)] == ["write"]
+        assert [record.because for record in await refused_all(one, turn)] == ["write"]
         assert not (tmp_path / "project" / "a").exists()
 
 
@@ -202,5 +200,5 @@ async def test_neither_a_schedule_nor_mcp_has_it(tmp_path: Path) -> None:
         for origin in (Origin.MCP, Origin.SCHEDULE):
             call = replace(one.yard.request("Write", {"path": "a", "content": "x"}, origin=origin), auto_safe=True)
             turn = asyncio.create_task(one.yard.settle(call))
-            assert [record.body["because"] for record in await refused_all(one, turn)] == ["write"]
+            assert [record.because for record in await refused_all(one, turn)] == ["write"]
         assert list((tmp_path / "project").iterdir()) == []

@@ -221,7 +221,7 @@ async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: H
     assert (video.state, write_result(video)) == (TaskState.SUCCEEDED, "The video is there.")
     assert failed is not None
     assert failed.state is TaskState.FAILED
-    assert (rule.tool, rule.key, rule.body["effect"]) == ("PowerShellExecutor", "run", "deny")
+    assert (rule.tool, rule.command, rule.effect) == ("PowerShellExecutor", "run", "deny")
 
 
 @pytest.mark.requirement("import:vcp-timed")

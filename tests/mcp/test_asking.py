@@ -5,14 +5,23 @@ from typing import Any
 import pytest
 
 from toolyard.mcp import asking
-from toolyard.protocol.store import Record
+from toolyard.protocol.approval import Approval, ApprovalState
 
 pytestmark = pytest.mark.requirement("mcp:runner")
 
 
-def approval(**body: Any) -> Record:
-    told = {"arguments": {"path": "a.txt"}, "risk": "write", "always_offered": True, **body}
-    return Record(kind="approval", id="approval_1", state="pending", created=0, updated=0, tool="Write", body=told)
+def approval(**fields: Any) -> Approval:
+    fields = {"arguments": {"path": "a.txt"}, "risk": "write", "always_offered": True, **fields}
+    return Approval(
+        id="approval_1",
+        state=ApprovalState.PENDING,
+        created=0,
+        updated=0,
+        caller="",
+        tool="Write",
+        call_id="c",
+        **fields,
+    )
 
 
 def test_the_question_names_the_tool_its_risk_and_every_argument() -> None:

@@ -14,7 +14,8 @@ from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.mcp import early_answers
 from toolyard.mcp.early_answers import ANSWER_S, KEPT_S
-from toolyard.protocol.store import Query, Record
+from toolyard.protocol.approval import Approval
+from toolyard.protocol.store import Query
 
 pytestmark = pytest.mark.requirement("mcp:early-answer")
 
@@ -26,7 +27,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-async def pending(yard: Yard, number: int = 1) -> list[Record]:
+async def pending(yard: Yard, number: int = 1) -> list[Approval]:
     """Wait until so many approvals are asked for."""
     async with asyncio.timeout(60):
         while True:

@@ -98,7 +98,7 @@ async def test_a_write_asks_the_clients_user_first(project: Path, home: Path, mo
         approvals = await yard.approvals.page(limit=10)
     assert not result.is_error
     assert (project / "a.txt").read_text() == "x"
-    assert [(a.state, str(a.body["by"]).partition(":")[0]) for a in approvals] == [("allowed", "mcp")]
+    assert [(a.state, str(a.answered_by).partition(":")[0]) for a in approvals] == [("allowed", "mcp")]
     (asked,) = user.asked
     assert '"path": "a.txt"' in asked.message
     assert asked.requested_schema["properties"]["answer"]["default"] == "deny"

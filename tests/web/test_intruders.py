@@ -158,7 +158,7 @@ async def test_an_mcp_client_makes_rules_for_everybody_only_with_a_key_that_may(
     assert await running_server.yard.approvals.rules() == []
     await write("b.txt", running_server.make_key(Scope.TOOLS, Scope.APPROVE))
     (rule,) = await running_server.yard.approvals.rules()
-    assert (rule.tool, rule.body["effect"]) == ("Write", "allow")
+    assert (rule.tool, rule.effect) == ("Write", "allow")
     choices = [one.requested_schema["properties"]["answer"]["enum"] for one in user.asked]
     assert choices == [["deny", "allow"], ["deny", "allow", "always"]]
 

@@ -10,11 +10,10 @@ from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
 from toolyard.cli.table import Row, print_rows, state_cell, visible
-from toolyard.engine.approvals import KIND, rule_to_json, to_json
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.protocol.approval import ApprovalState, Effect
+from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.store import Record
+from toolyard.protocol.rule import Effect, Rule
 
 _BY = "cli"
 
@@ -30,9 +29,9 @@ def command(common: Common) -> None:
 @common_options
 def list_(common: Common, wanted: Wanted) -> None:
     """The approvals, newest first; --state pending shows those that wait."""
-    found = ask(common, lambda yard: wanted.page(yard, KIND))
+    found = map(Approval.from_record, ask(common, lambda yard: wanted.page(yard, APPROVAL)))
     heads = ("ID", "STATE", "TOOL", "ASKED", "EXPIRES", "ARGUMENTS")
-    print_page(common, wanted, heads, [(to_json(record), _row(record)) for record in found])
+    print_page(common, wanted, heads, [(approval.to_json(), _row(approval)) for approval in found])
 
 
 @command.command("show")
@@ -40,17 +39,17 @@ def list_(common: Common, wanted: Wanted) -> None:
 @common_options
 def show(common: Common, id_: str) -> None:
     """Show one approval with all of its arguments; what is masked says how long it is."""
-    record = ask(common, lambda yard: yard.store.get(KIND, id_))
-    if record is None:
+    approval = ask(common, lambda yard: yard.approvals.get(id_))
+    if approval is None:
         raise unknown("approval", id_)
     if common.json:
-        print_json(to_json(record))
+        print_json(approval.to_json())
         return
-    about = (record.id, state_cell(record.state), record.tool, str(record.body["risk"]), ago(record.created))
+    about = (approval.id, state_cell(approval.state), approval.tool, approval.risk, ago(approval.created))
     print_rows(("ID", "STATE", "TOOL", "RISK", "ASKED"), [about])
-    click.echo(f"\n{visible(str(record.body.get('why', '')))}\n\nArguments:")
-    click.echo("\n".join(argument_lines(record.body["arguments"])))
-    if record.body.get("hidden"):
+    click.echo(f"\n{visible(approval.reason)}\n\nArguments:")
+    click.echo("\n".join(argument_lines(approval.arguments)))
+    if approval.hidden:
         say(common, "\nThe console shows what is masked to its owner, while the call waits.")
 
 
@@ -92,7 +91,7 @@ def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
     if effect is None:
         raise UsageError("say --allow or --deny")
 
-    async def work(yard: Yard) -> tuple[Record, bool]:
+    async def work(yard: Yard) -> tuple[Rule, bool]:
         try:
             spec = yard.tools.get(tool).spec
         except Failure:
@@ -100,11 +99,11 @@ def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
         kept = await yard.approvals.add_rule(spec.name, command_, Effect(effect), by=_BY, plugin=spec.plugin_id)
         return kept, True
 
-    record, known = ask(common, work)
+    rule, known = ask(common, work)
     if common.json:
-        print_json(rule_to_json(record))
+        print_json(rule.to_json())
     else:
-        click.echo(f"{record.id}: {effect} {record.tool}{f' {command_}' if command_ else ''}")
+        click.echo(f"{rule.id}: {effect} {rule.tool}{f' {command_}' if command_ else ''}")
     if not known:
         say(common, f"There is no tool called '{tool}' now: the rule holds once there is one.")
 
@@ -141,18 +140,19 @@ def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: st
 def _print_rules(common: Common) -> None:
     found = ask(common, lambda yard: yard.approvals.rules())
     if common.json:
-        print_json([rule_to_json(record) for record in found])
+        print_json([rule.to_json() for rule in found])
     elif found:
         rows = [
-            (one.id, state_cell(str(one.body["effect"])), one.tool, one.key, str(one.body.get("plugin") or ""),
-             ago(one.created))
-            for one in found
-        ]  # fmt: skip
+            (rule.id, state_cell(rule.effect), rule.tool, rule.command, rule.plugin or "", ago(rule.created))
+            for rule in found
+        ]
         print_rows(("ID", "EFFECT", "TOOL", "COMMAND", "PLUGIN", "MADE"), rows)
     else:
         say(common, "There is none.")
 
 
-def _row(record: Record) -> Row:
-    arguments = visible(json.dumps(record.body["arguments"], ensure_ascii=False))
-    return record.id, state_cell(record.state), record.tool, ago(record.created), ago(record.due), arguments
+def _row(approval: Approval) -> Row:
+    arguments = visible(json.dumps(approval.arguments, ensure_ascii=False))
+    return (
+        approval.id, state_cell(approval.state), approval.tool, ago(approval.created), ago(approval.expires), arguments,
+    )  # fmt: skip

@@ -10,7 +10,6 @@ import orjson
 
 from toolyard.app import Yard
 from toolyard.config import Config
-from toolyard.engine.approvals import KIND
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.options import EXTENSION
@@ -142,13 +141,13 @@ class Local:
 
     async def waiting(self, call_ids: set[str]) -> list[JsonObject]:
         found = await self._yard.approvals.page((ApprovalState.PENDING,), limit=200)
-        return [{"id": one.id, "tool": one.tool, **one.body} for one in found if one.body.get("call_id") in call_ids]
+        return [one.to_list_json() for one in found if one.call_id in call_ids]
 
     async def arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:
         if reveal:
             return self._yard.approvals.reveal(approval)
-        record = await self._yard.store.get(KIND, approval)
-        arguments = record.body.get("arguments") if record else None
+        stored = await self._yard.approvals.get(approval)
+        arguments = stored.arguments if stored else None
         return arguments if isinstance(arguments, dict) else None
 
     async def answer(self, approval: str, *, allowed: bool) -> None:

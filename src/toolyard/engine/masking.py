@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
-from toolyard.protocol.json import Json, JsonObject
+from toolyard.protocol.approval import HiddenText
+from toolyard.protocol.json import Json
 from toolyard.protocol.mask import MASK, describe_masked
 from toolyard.protocol.message import Message
 
@@ -87,15 +88,12 @@ class Mask:
                 masked[key] = self.json(inner)
         return masked
 
-    def describe(self, value: Json) -> tuple[Json, list[JsonObject]]:
-        """Mask a value for a person who decides: each mask says how long its text is. Also return what is hidden.
-
-        Of what is hidden, ``at`` is the JSON pointer and ``characters`` their number.
-        """
-        hidden: list[JsonObject] = []
+    def describe(self, value: Json) -> tuple[Json, list[HiddenText]]:
+        """Mask a value for a person who decides: each mask says how long its text is. Also return what is hidden."""
+        hidden: list[HiddenText] = []
         return self._describe(value, "", hidden), hidden
 
-    def _describe(self, value: Json, at: str, hidden: list[JsonObject], *, secret: bool = False) -> Json:
+    def _describe(self, value: Json, at: str, hidden: list[HiddenText], *, secret: bool = False) -> Json:
         if isinstance(value, list):
             return [self._describe(inner, f"{at}/{number}", hidden) for number, inner in enumerate(value)]
         if isinstance(value, dict):
@@ -107,7 +105,7 @@ class Mask:
             return value
         secrets = [value] if secret and value else self._known.findall(value) if self._known else []
         if secrets:
-            hidden.append({"at": at, "characters": sum(map(len, secrets))})
+            hidden.append(HiddenText(at=at, characters=sum(map(len, secrets))))
         if secret and value:
             return describe_masked(len(value))
         return self._known.sub(lambda one: describe_masked(len(one[0])), value) if self._known and secrets else value

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import approvals, backend, conversations, idempotency, journal, schedules
+from toolyard.engine import backend, conversations, idempotency, journal, schedules
 from toolyard.engine.clock import Clock
-from toolyard.protocol import approval, task
+from toolyard.protocol import approval, rule, task
 from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
@@ -39,8 +39,8 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     backend.KIND: (backend.KEPT,),
     journal.CALL: journal.ENDED,
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
-    approvals.KIND: tuple(state for state in approval.ApprovalState if state is not approval.ApprovalState.PENDING),
-    approvals.RULE: ("revoked",),
+    approval.APPROVAL: tuple(state for state in approval.ApprovalState if state is not approval.ApprovalState.PENDING),
+    rule.RULE: (rule.RuleState.REVOKED,),
     conversations.MESSAGES: (conversations.ConversationState.DELETED,),
     conversations.KIND: (conversations.ConversationState.DELETED,),
     schedules.KIND: tuple(state for state in schedules.ScheduleState if state not in _AWAITED),

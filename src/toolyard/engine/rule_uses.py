@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from toolyard.errors import StorageError
-from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Record, Store
+from toolyard.protocol.rule import RULE, Rule
+from toolyard.protocol.store import Store
 
 SAVE_S: Final = 5.0
 _MAX_COUNTED = 10_000
@@ -26,16 +26,16 @@ class _Count(NamedTuple):
 
 
 class RuleUses:
-    def __init__(self, store: Store, kind: str, *, save_s: float = SAVE_S) -> None:
-        self._store, self._kind, self._save_s = store, kind, save_s
+    def __init__(self, store: Store, *, save_s: float = SAVE_S) -> None:
+        self._store, self._save_s = store, save_s
         self._counted: dict[str, _Count] = {}  # what the store does not have yet
         self._of_chats: OrderedDict[str, _Count] = OrderedDict()
         self._saving: asyncio.Task[None] | None = None
         self._closing = asyncio.Event()
         self.lock = asyncio.Lock()  # held while rules are read for clients, so that nothing counts twice
 
-    def count(self, rule: Record, at: float) -> None:
-        if rule.body.get("chat"):
+    def count(self, rule: Rule, at: float) -> None:
+        if rule.chat:
             self._of_chats[rule.id] = _Count(self._of_chats.pop(rule.id, _Count()).hits + 1, at)
             while len(self._of_chats) > _MAX_COUNTED:
                 self._of_chats.popitem(last=False)
@@ -44,10 +44,10 @@ class RuleUses:
         if self._saving is None or self._saving.done():
             self._saving = asyncio.create_task(self._save_later())
 
-    def to_json(self, rule: Record) -> JsonObject:
+    def add_to(self, rule: Rule) -> Rule:
+        """Return a rule with the uses that the store does not have yet."""
         counted = self._of_chats.get(rule.id) or self._counted.get(rule.id) or _Count()
-        stored = _stored_count(rule)
-        return {"hits": stored.hits + counted.hits, "last_used": counted.last or stored.last}
+        return replace(rule, hits=rule.hits + counted.hits, last_used=counted.last or rule.last_used)
 
     async def save(self) -> None:
         """Save the counts. Those that the store refuses stay in memory."""
@@ -76,19 +76,14 @@ class RuleUses:
 
     async def _save(self, id_: str) -> None:
         for _ in range(_TRIES):
-            rule = await self._store.get(self._kind, id_)
-            if rule is None:
+            record = await self._store.get(RULE, id_)
+            if record is None:
                 del self._counted[id_]
                 return
-            new, stored = self._counted[id_], _stored_count(rule)
-            body: JsonObject = {**rule.body, "hits": stored.hits + new.hits, "last_used": new.last}
-            if await self._store.commit([replace(rule, body=body)], [], lasting=False):
+            new, rule = self._counted[id_], Rule.from_record(record)
+            used = replace(rule, hits=rule.hits + new.hits, last_used=new.last)
+            if await self._store.commit([used.to_record()], [], lasting=False):
                 now = self._counted.pop(id_)
                 if now.hits > new.hits:
                     self._counted[id_] = _Count(now.hits - new.hits, now.last)
                 return
-
-
-def _stored_count(rule: Record) -> _Count:
-    hits, last = rule.body.get("hits"), rule.body.get("last_used")
-    return _Count(hits if isinstance(hits, int) else 0, last if isinstance(last, int | float) else None)

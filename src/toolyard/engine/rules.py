@@ -10,7 +10,6 @@ often each was used.
 
 from collections import OrderedDict
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Final
 from uuid import uuid4
 
@@ -18,30 +17,15 @@ from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
-from toolyard.protocol.approval import Effect, Mode
+from toolyard.protocol.approval import DecisionReason, Mode
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import NewEvent, Query, Record, Store
+from toolyard.protocol.rule import RULE, Effect, Rule, RuleState
+from toolyard.protocol.store import NewEvent, Query, Store
 from toolyard.protocol.tool import ToolSpec
 
-RULE: Final = "rule"
 MAX_FOR_CHATS: Final = 1000
 MAX_RULES: Final = 1000
-
-
-class DecisionReason(StrEnum):
-    """The reason of a verdict; the risks of tools are reasons too."""
-
-    READ = "read"
-    WRITE = "write"
-    EXECUTE = "execute"
-    NETWORK = "network"
-    PROTECTED = "protected"
-    ALLOW_RULE = "allow-rule"
-    DENY_RULE = "deny-rule"
-    AUTO_SAFE = "auto-safe"
-    MODE = "mode"
 
 
 _REASON_TEXTS = {
@@ -61,7 +45,7 @@ _REASON_TEXTS = {
 class Verdict:
     effect: Effect | None  # None: ask
     because: DecisionReason
-    rules: tuple[Record, ...] = ()  # that decided
+    rules: tuple[Rule, ...] = ()  # that decided
 
     def describe(self, tool: str, mode: Mode) -> str:
         return _REASON_TEXTS[self.because].format(tool=tool, mode=mode.value)
@@ -70,26 +54,27 @@ class Verdict:
 class Rules:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
-        self._for_chats: OrderedDict[str, Record] = OrderedDict()
-        self._uses = RuleUses(store, RULE)
+        self._for_chats: OrderedDict[str, Rule] = OrderedDict()
+        self._uses = RuleUses(store)
 
-    async def list_all(self) -> list[Record]:
+    async def list_all(self) -> list[Rule]:
+        """Return the active rules with their uses."""
         async with self._uses.lock:
-            return [*await self._find_stored(), *self._for_chats.values()]
+            return [self.with_uses(rule) for rule in (*await self._find_stored(), *self._for_chats.values())]
 
     async def require_room(self) -> None:
         """Raise Failure when there are ``MAX_RULES``: one more could hide one that denies."""
-        if await self._store.count(RULE, Query(states=("active",))) >= MAX_RULES:
+        if await self._store.count(RULE, Query(states=(RuleState.ACTIVE,))) >= MAX_RULES:
             raise Failure(
                 ErrorCode.CONFLICT, f"There are {MAX_RULES} rules already.", hint="Revoke some of them first."
             )
 
-    async def add(self, rule: Record) -> None:
+    async def add(self, rule: Rule) -> None:
         await self.require_room()
-        await self._store.commit([rule], [rule_event(rule)])
+        await self._store.commit([rule.to_record()], [rule.to_event()])
         crashpoint("approval.rule-added")
 
-    def add_for_chat(self, rule: Record) -> None:
+    def add_for_chat(self, rule: Rule) -> None:
         self._for_chats[rule.id] = rule
         while len(self._for_chats) > MAX_FOR_CHATS:
             self._for_chats.popitem(last=False)
@@ -100,8 +85,9 @@ class Rules:
         event = NewEvent(type="approval.rule_revoked", at=now, data={"id": id_})
         if self._for_chats.pop(id_, None):
             return await self._store.commit([], [event])
-        while (record := await self._store.get(RULE, id_)) is not None and record.state == "active":
-            if await self._store.commit([replace(record, state="revoked", updated=now)], [event]):
+        while (record := await self._store.get(RULE, id_)) is not None and record.state == RuleState.ACTIVE:
+            revoked = replace(Rule.from_record(record), state=RuleState.REVOKED, updated=now)
+            if await self._store.commit([revoked.to_record()], [event]):
                 return True  # else its uses were written meanwhile
         return False
 
@@ -111,10 +97,10 @@ class Rules:
             *(one for one in self._for_chats.values() if _is_for_chat(one, request)),
         ]
         rules = [one for one in rules if _applies_to(one, request.spec)]
-        denying = [one for one in rules if one.body["effect"] == Effect.DENY and one.key in {"", *request.commands}]
+        denying = [one for one in rules if one.effect is Effect.DENY and one.command in {"", *request.commands}]
         if denying:
             return Verdict(Effect.DENY, DecisionReason.DENY_RULE, (denying[0],))
-        allowing = {one.key: one for one in rules if one.body["effect"] == Effect.ALLOW}
+        allowing = {one.command: one for one in rules if one.effect is Effect.ALLOW}
         commands = [""] if "" in allowing else list(request.commands)
         if not request.writes_protected and commands and all(name in allowing for name in commands):
             return Verdict(Effect.ALLOW, DecisionReason.ALLOW_RULE, tuple(allowing[name] for name in commands))
@@ -128,18 +114,19 @@ class Rules:
         for rule in verdict.rules:
             self._uses.count(rule, self._clock.now().timestamp())
 
-    def to_json(self, record: Record) -> JsonObject:
-        """Return a rule as client JSON."""
-        return {**rule_to_json(record), **self._uses.to_json(record)}
+    def with_uses(self, rule: Rule) -> Rule:
+        """Return a rule with all uses that were counted so far."""
+        return self._uses.add_to(rule)
 
     async def close(self) -> None:
         """Save the use counts of rules."""
         await self._uses.close()
 
-    async def _find_stored(self, tool: str | None = None) -> list[Record]:
-        return await self._store.find(RULE, Query(states=("active",), tool=tool), limit=MAX_RULES)
+    async def _find_stored(self, tool: str | None = None) -> list[Rule]:
+        query = Query(states=(RuleState.ACTIVE,), tool=tool)
+        return [Rule.from_record(record) for record in await self._store.find(RULE, query, limit=MAX_RULES)]
 
-    async def _find_for_names(self, names: tuple[str, ...]) -> list[Record]:
+    async def _find_for_names(self, names: tuple[str, ...]) -> list[Rule]:
         """Return the stored rules for some names: one query for all, or, where there are too many, one for each."""
         rules = await self._find_stored()
         if len(rules) < MAX_RULES:
@@ -149,36 +136,22 @@ class Rules:
 
 def new_rule(
     tool: str, command: str, effect: Effect, *, by: str, at: float, caller: str = "", chat: str = "", plugin: str = ""
-) -> Record:
+) -> Rule:
     """Build a rule; ``chat``: only for calls of this chat of ``caller``; ``plugin``: the plugin that it is about."""
-    bound: JsonObject = {"chat": chat} if chat else {}
-    bound |= {"plugin": plugin} if plugin else {}
-    return Record(
-        kind=RULE, id=f"rule_{uuid4().hex}", state="active", created=at, updated=at, tool=tool, key=command,
-        caller=caller if chat else "", body={"effect": effect.value, "by": by, **bound},
+    return Rule(
+        id=f"rule_{uuid4().hex}", tool=tool, command=command, effect=effect, by=by, created=at, updated=at,
+        caller=caller if chat else "", chat=chat or None, plugin=plugin or None,
     )  # fmt: skip
 
 
-def rule_event(rule: Record) -> NewEvent:
-    """Return the event of a new rule."""
-    data: JsonObject = {"id": rule.id, "tool": rule.tool, "command": rule.key, "effect": rule.body["effect"]}
-    return NewEvent(type="approval.rule", at=rule.created, data=data)
+def _is_for_chat(rule: Rule, request: PermissionRequest) -> bool:
+    return rule.tool in request.names and (rule.caller, rule.chat) == (request.call.caller, request.call.chat)
 
 
-def rule_to_json(record: Record) -> JsonObject:
-    row: JsonObject = {"id": record.id, "tool": record.tool, "command": record.key, "created": record.created}
-    return {**row, "chat": None, "plugin": None, **record.body}
-
-
-def _is_for_chat(rule: Record, request: PermissionRequest) -> bool:
-    return rule.tool in request.names and (rule.caller, rule.body["chat"]) == (request.call.caller, request.call.chat)
-
-
-def _applies_to(rule: Record, spec: ToolSpec) -> bool:
-    plugin = rule.body.get("plugin")
-    if plugin is None:
-        return rule.body["effect"] == Effect.DENY or not spec.hides_plugins
-    return plugin == spec.plugin_id
+def _applies_to(rule: Rule, spec: ToolSpec) -> bool:
+    if rule.plugin is None:
+        return rule.effect is Effect.DENY or not spec.hides_plugins
+    return rule.plugin == spec.plugin_id
 
 
 def _decide_by_mode(request: PermissionRequest, mode: Mode) -> Verdict:

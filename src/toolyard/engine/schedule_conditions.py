@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from toolyard.engine.approvals import KIND as APPROVAL
 from toolyard.engine.schedule_runs import ScheduleState
-from toolyard.protocol.approval import ApprovalState as Answered
+from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Query, Record, Store
 
@@ -60,8 +59,8 @@ async def find_conditions(
     runs = {str(one.body.get("call_id")) for one in records if one.state == ScheduleState.RUNNING} - {"None"}
     approvals: dict[str, str] = {}
     if runs:
-        pending = await store.find(APPROVAL, Query(states=(Answered.PENDING,)), limit=_MAX_PENDING)
-        approvals = {str(one.body["call_id"]): one.id for one in pending}
+        pending = await store.find(APPROVAL, Query(states=(ApprovalState.PENDING,)), limit=_MAX_PENDING)
+        approvals = {approval.call_id: approval.id for approval in map(Approval.from_record, pending)}
     return [_find_condition(record, now, approvals, queued, why) for record in records]
 
 

@@ -136,13 +136,12 @@ async def _publish_nothing(_: Media) -> str:
 
 async def _waiting(approvals: Approvals, calls: Collection[str], address: str) -> list[PendingApproval]:
     found = await approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
-    asked = ((one, str(one.body["call_id"])) for one in reversed(found))
     return [
         PendingApproval(
-            approval=one.id, call_id=call, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else ""
+            approval=one.id, call_id=one.call_id, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else ""
         )
-        for one, call in asked
-        if call in calls
+        for one in reversed(found)
+        if one.call_id in calls
     ]
 
 

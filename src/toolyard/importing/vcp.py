@@ -23,13 +23,14 @@ from toolyard.plugins.environment import DECIDED, HOST_KEYS, looks_secret
 from toolyard.plugins.install import install
 from toolyard.plugins.plugin import Origin
 from toolyard.plugins.plugin_files import read_files, signature_of
-from toolyard.protocol.approval import Effect, Mode
+from toolyard.protocol.approval import Mode
 from toolyard.protocol.call import Origin as CallOrigin
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.manifests.safe_text import escape_hidden
+from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import KIND, Task, is_valid_id, state_from_callback, task_key
 from toolyard.workspace.home_folder import make_private_folder
@@ -153,7 +154,7 @@ class VcpImport:
         rules, why = read_approval_rules(value)
         if why:
             report.leave(What.FILE, "the approval list", why)
-        known = {(rule.tool, rule.key, str(rule.body["effect"])) for rule in await self.yard.approvals.rules()}
+        known = {(rule.tool, rule.command, rule.effect) for rule in await self.yard.approvals.rules()}
         for rule in rules:
             if not rule.refuses:
                 report.leave(What.RULE, rule.text, self._asks_anyway())

@@ -7,9 +7,9 @@ import json
 from dataclasses import dataclass
 from typing import Any, Final
 
+from toolyard.protocol.approval import Approval
 from toolyard.protocol.json import Json
 from toolyard.protocol.manifests.safe_text import bounded, escape_hidden
-from toolyard.protocol.store import Record
 
 FIELD: Final = "answer"
 DENY, ALLOW, ALWAYS = "deny", "allow", "always"
@@ -24,20 +24,20 @@ class Reply:
     reason: str = ""
 
 
-def message(approval: Record) -> str:
-    arguments = _json(approval.body.get("arguments"))
+def message(approval: Approval) -> str:
+    arguments = _json(approval.arguments)
     if len(arguments) > _MOST:  # each is still named, with its beginning and its end
-        arguments = _json(_shorten(approval.body.get("arguments")))
-    protected = "\nIt touches a protected path." if approval.body.get("protected") else ""
+        arguments = _json(_shorten(approval.arguments))
+    protected = "\nIt touches a protected path." if approval.protected else ""
     return (
-        f"Toolyard asks: may {escape_hidden(approval.tool)} run? (risk: {approval.body.get('risk')}){protected}\n"
+        f"Toolyard asks: may {escape_hidden(approval.tool)} run? (risk: {approval.risk}){protected}\n"
         f"Arguments:\n{bounded(escape_hidden(arguments), _MOST)}"
     )
 
 
-def schema(approval: Record, *, rules: bool = True) -> dict[str, Any]:
+def schema(approval: Approval, *, rules: bool = True) -> dict[str, Any]:
     """A choice whose first and preset word is no; ``rules``: whether this user may make any."""
-    choices = [DENY, ALLOW, *([ALWAYS] if rules and approval.body.get("always_offered") else [])]
+    choices = [DENY, ALLOW, *([ALWAYS] if rules and approval.always_offered else [])]
     about = "deny; allow this call; or always allow this tool and command" if len(choices) > 2 else "deny or allow"
     field = {"type": "string", "title": "Answer", "description": about, "enum": choices, "default": DENY}
     return {"type": "object", "properties": {FIELD: field}, "required": [FIELD]}

@@ -22,10 +22,9 @@ from toolyard.app import Yard
 from toolyard.mcp import asking
 from toolyard.mcp.early_answers import ANSWER_S, EarlyAnswered, Run, early_outcome
 from toolyard.mcp.resources import task_links
-from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval import Approval, ApprovalState
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Record
 
 MAX_WAITING: Final = 1000
 BEAT_S: Final = 5.0
@@ -131,24 +130,24 @@ class Calls:
                 await asyncio.gather(elicited, return_exceptions=True)
         return None
 
-    def _answer_early(self, run: Run, approval: Record, waited_s: float) -> types.CallToolResult:
+    def _answer_early(self, run: Run, approval: Approval, waited_s: float) -> types.CallToolResult:
         self._early.keep(run)
         root = str(self._yard.config.project.resolve())
         outcome = early_outcome(run, approval, root=root, waited_s=waited_s, address=self._address())
         return self._express(run.call, outcome)
 
-    async def _pending(self, run: Run) -> Record | None:
+    async def _pending(self, run: Run) -> Approval | None:
         """Return the approval that a run waits for now."""
         approval = run.approval
-        found = await self._yard.store.get(approval.kind, approval.id) if approval else None
-        return found if found is not None and found.state == ApprovalState.PENDING else None
+        stored = await self._yard.approvals.get(approval.id) if approval else None
+        return stored if stored is not None and stored.state is ApprovalState.PENDING else None
 
-    async def _elicit(self, ctx: Context, approval: Record) -> None:
+    async def _elicit(self, ctx: Context, approval: Approval) -> None:
         schema = asking.schema(approval, rules=self._may_rule(ctx.request))
         said = await ctx.session.elicit_form(asking.message(approval), schema, related_request_id=ctx.request_id)
         await self._answer(ctx, approval, said)
 
-    def _ask_for_more(self, ctx: Context, run: Run, approval: Record) -> types.InputRequiredResult:
+    def _ask_for_more(self, ctx: Context, run: Run, approval: Approval) -> types.InputRequiredResult:
         while len(self._waiting) >= MAX_WAITING:
             self._waiting.pop(next(iter(self._waiting))).task.cancel()
         state = secrets.token_urlsafe(32)
@@ -164,7 +163,7 @@ class Calls:
         """A call that was answered elsewhere keeps its result a while for the client that asked."""
         asyncio.get_running_loop().call_later(600, self._waiting.pop, state, None)
 
-    async def _answer(self, ctx: Context, approval: Record, said: types.ElicitResult) -> None:
+    async def _answer(self, ctx: Context, approval: Approval, said: types.ElicitResult) -> None:
         reply = asking.reply(said.action, said.content)
         always = reply.always and self._may_rule(ctx.request)  # also of a client that says what it was not offered
         await self._yard.approvals.answer(
@@ -197,7 +196,7 @@ def _client(ctx: Context) -> str:
     return f"mcp:{params.client_info.name}" if params is not None else "mcp"
 
 
-def _progress(call: ToolCall, pending: Record | None) -> str:
+def _progress(call: ToolCall, pending: Approval | None) -> str:
     if pending is None:
         return f"{call.tool} is running"
     return f"{call.tool} waits for an approval: answer it here or with 'toolyard approval allow {pending.id}'"

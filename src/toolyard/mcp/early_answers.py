@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from toolyard.protocol.approval import Approval
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Fault, Status
 from toolyard.protocol.failure import Reason, code_of
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Record
 
 ANSWER_S: Final = 35.0  # some clients give up after 45 s, and a call is looked at every 5 s
 KEPT_S: Final = 600.0
@@ -30,10 +30,10 @@ class Run:
 
     call: ToolCall
     task: "asyncio.Task[Outcome]"
-    question: "asyncio.Future[Record]"
+    question: "asyncio.Future[Approval]"
 
     @property
-    def approval(self) -> Record | None:
+    def approval(self) -> Approval | None:
         """The approval that it asked for, if it did."""
         question = self.question
         return question.result() if question.done() and not question.cancelled() else None
@@ -75,7 +75,7 @@ def _key(call: ToolCall) -> _Key:
     return call.caller, call.tool, json.dumps(call.arguments, sort_keys=True)
 
 
-def early_outcome(run: Run, approval: Record, *, root: str, waited_s: float, address: str) -> Outcome:
+def early_outcome(run: Run, approval: Approval, *, root: str, waited_s: float, address: str) -> Outcome:
     """Build the outcome that a client gets while the call waits: what waits, and how to allow it."""
     command = f"toolyard approval allow {approval.id}"
     page = f"{address}/approvals#{approval.id}" if address else ""
@@ -93,6 +93,6 @@ def early_outcome(run: Run, approval: Record, *, root: str, waited_s: float, add
         text=f"{message} {hint}",
         error=Fault(code_of(reason), message),
         stats={"time_ms": round(waited_s * 1000, 3)},
-        context={"cwd": ".", "params_input": approval.body.get("arguments"), "reason": reason.value},
+        context={"cwd": ".", "params_input": approval.arguments, "reason": reason.value},
     )
     return Outcome(envelope=envelope, root=root, arguments=run.call.arguments)

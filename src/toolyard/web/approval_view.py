@@ -1,41 +1,38 @@
 """One approval with all that a person needs to decide: what would run, what it would change, and who asked for it."""
 
 from toolyard.app import Yard
-from toolyard.engine.approvals import to_json
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval import Approval, ApprovalState
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import Record
 from toolyard.tools.change import ChangingTool
 from toolyard.web.rehearsal import Rehearsed, rehearse
 
 _MAX_EXCERPT = 500
 
 
-async def whole(yard: Yard, clock: Clock, chat: Chat | None, record: Record) -> JsonObject:
-    told = to_json(record)
-    plugin = yard.plugins.plugins.get(record.tool)
+async def whole(yard: Yard, clock: Clock, chat: Chat | None, approval: Approval) -> JsonObject:
+    plugin = yard.plugins.plugins.get(approval.tool)
     argv: Json = list(plugin.command.argv) if plugin and plugin.command else None
-    rehearsed = await _rehearsed(yard, clock, record) if record.state == ApprovalState.PENDING else Rehearsed()
+    rehearsed = await _rehearsed(yard, clock, approval) if approval.state is ApprovalState.PENDING else Rehearsed()
     patch = None if rehearsed.patch is None else yard.mask.json([*rehearsed.patch])
     beside: JsonObject = {
         "command_line": argv, "patch": patch, "patch_problem": rehearsed.problem,
-        "excerpt": _excerpt(chat, str(told["chat"] or ""), record.caller),
+        "excerpt": _excerpt(chat, approval.chat or "", approval.caller),
     }  # fmt: skip
-    return told | beside
+    return approval.to_json() | beside
 
 
-async def _rehearsed(yard: Yard, clock: Clock, record: Record) -> Rehearsed:
-    arguments = yard.approvals.reveal(record.id) or record.body.get("arguments")
+async def _rehearsed(yard: Yard, clock: Clock, approval: Approval) -> Rehearsed:
+    arguments = yard.approvals.reveal(approval.id) or approval.arguments
     try:
-        tool = yard.tools.get(record.tool)
+        tool = yard.tools.get(approval.tool)
     except Failure as failure:
         return Rehearsed(problem=failure.message)
     if not isinstance(tool, ChangingTool) or not isinstance(arguments, dict):
         return Rehearsed()
-    return await rehearse(tool, tool.spec, arguments, caller=record.caller, clock=clock)
+    return await rehearse(tool, tool.spec, arguments, caller=approval.caller, clock=clock)
 
 
 def _excerpt(chat: Chat | None, id_: str, caller: str) -> str:

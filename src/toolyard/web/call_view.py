@@ -1,13 +1,11 @@
 """One call of the journal with what is known about it elsewhere: its approval, its tasks, its retries, its files."""
 
 from toolyard.app import Yard
-from toolyard.engine import approvals
 from toolyard.engine.journal import RUNNING, to_json
 from toolyard.engine.permission_request import find_commands
-from toolyard.engine.rules import DecisionReason
-from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import Query, Record
+from toolyard.protocol.store import Record
 from toolyard.protocol.task import Task
 from toolyard.workspace.whole_files import Side
 
@@ -25,8 +23,7 @@ def row(record: Record) -> JsonObject:
 async def whole(yard: Yard, found: JsonObject, *, only: str | None) -> JsonObject:
     """``found`` is the call as the journal has it; ``only``: show no call of another caller beside it."""
     id_ = str(found["id"])
-    asked = await yard.store.find(approvals.KIND, Query(text=id_, caller=str(found["caller"])), limit=1)
-    approval = asked[0] if asked and asked[0].body.get("call_id") == id_ else None
+    approval = await yard.approvals.find_for_call(id_, str(found["caller"]))
     retries = [one for one in await yard.journal.find_retries(id_, limit=_RETRIES) if only in (None, one.caller)]
     return {
         **_LATER, **found, "process": found.get("process"), "command": _command(found.get("arguments")),
@@ -64,11 +61,11 @@ async def _tasks(yard: Yard, found: JsonObject) -> list[Task]:
     return [task for task in tasks if task is not None and task.call_id == found["id"]]
 
 
-def _approval(record: Record | None) -> JsonObject | None:
-    return {"id": record.id, "state": record.state, "by": record.body.get("by")} if record else None
+def _approval(approval: Approval | None) -> JsonObject | None:
+    return {"id": approval.id, "state": approval.state.value, "by": approval.answered_by} if approval else None
 
 
-def _timeline(found: JsonObject, approval: Record | None, tasks: list[Task]) -> list[Json]:
+def _timeline(found: JsonObject, approval: Approval | None, tasks: list[Task]) -> list[Json]:
     """What happened to it, in order, as far as it is known."""
     process, undone = found.get("process"), found.get("undone")
     of_process = process if isinstance(process, dict) else {}
@@ -89,13 +86,13 @@ def _step(at: Json, what: str, *, by: Json = None, task: str | None = None, resu
     return {"at": at, "what": what, "by": by, "task": task, "result": result}
 
 
-def _asked(approval: Record) -> list[JsonObject]:
-    if approval.body.get("because") == DecisionReason.AUTO_SAFE:
+def _asked(approval: Approval) -> list[JsonObject]:
+    if approval.because is DecisionReason.AUTO_SAFE:
         return [_step(approval.created, "unasked")]
     asked = _step(approval.created, "asked")
-    if approval.state == ApprovalState.PENDING:
+    if approval.state is ApprovalState.PENDING:
         return [asked]
-    return [asked, _step(approval.updated, approval.state, by=approval.body.get("by"))]
+    return [asked, _step(approval.updated, approval.state.value, by=approval.answered_by)]
 
 
 def _callbacks(task: Task) -> list[JsonObject]:

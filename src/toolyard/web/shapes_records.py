@@ -4,6 +4,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
+from toolyard.protocol.approval import Approval
+from toolyard.protocol.rule import Rule, RuleTarget
+from toolyard.web.record_models import extend_model, page_model, record_model
 from toolyard.web.shapes import Closed, Open
 
 
@@ -121,21 +124,10 @@ class BulkDone(BaseModel):
     data: list[BulkAnswered]
 
 
-class RuleSaid(BaseModel):
-    tool: str
-    command: str
-    effect: Literal["allow", "deny"]
-
-
 class PatchedFile(Open):
     path: str
     operation: str
     structured_patch: list[dict[str, Any]]
-
-
-class HiddenText(BaseModel):
-    at: Annotated[str, Field(description="The JSON pointer of the text that is masked, or has masks in it.")]
-    characters: int
 
 
 class ArgumentsShown(BaseModel):
@@ -143,30 +135,28 @@ class ArgumentsShown(BaseModel):
     arguments: dict[str, Any]
 
 
-class ApprovalShown(Open):
-    id: str
-    state: str
-    tool: str
-    caller: str
-    reason: Annotated[str, Field(description="Why it asks.")]
-    because: str | None
-    arguments: Any
-    hidden: Annotated[list[HiddenText], Field(description="What is masked in the arguments.")]
+class _ApprovalDetails(Closed):
     command_line: Annotated[list[str] | None, Field(description="What a plugin runs.")]
     patch: Annotated[list[PatchedFile] | None, Field(description="What it would change, while it waits.")]
     patch_problem: str
-    chat: str | None
     excerpt: Annotated[str, Field(description="The last words of the user in its chat.")]
-    rule: Annotated[RuleSaid | None, Field(description="What `always` would keep.")]
-    answered: float | None
-    answered_by: str | None
-    note: str
 
 
-class RulePreview(BaseModel):
-    rule: RuleSaid
+class _ApprovalSummary(Closed):
+    summary: Annotated[str, Field(description="The beginning of its arguments.")]
+    arguments_bytes: int
+
+
+ApprovalShown = record_model("ApprovalShown", Approval, _ApprovalDetails)
+ApprovalPage = page_model("ApprovalPage", record_model("ApprovalRow", Approval, _ApprovalSummary, without="arguments"))
+
+
+class _RuleMatches(Closed):
     matched: int
     looked_at: int
+
+
+RulePreview = extend_model("RulePreview", _RuleMatches, rule=record_model("RuleTarget", RuleTarget))
 
 
 class Trial(Closed):
@@ -180,31 +170,18 @@ class NewRule(Closed):
     effect: Literal["allow", "deny"]
 
 
-class RuleShown(BaseModel):
-    id: str
-    tool: str
-    command: str
-    effect: Literal["allow", "deny"]
-    by: str
-    created: float
-    chat: Annotated[str | None, Field(description="Only for this chat, until the server restarts.")]
-    plugin: Annotated[
-        str | None, Field(description="The plugin that it is about: it does not hold for another of the same name.")
-    ]
-    hits: Annotated[int, Field(description="How often it decided.")]
-    last_used: float | None
+RuleShown = record_model("RuleShown", Rule)
+RuleList = extend_model("RuleList", Closed, data=list[RuleShown])  # type: ignore[valid-type]
 
 
-class RuleList(BaseModel):
-    data: list[RuleShown]
-
-
-class TrialShown(BaseModel):
+class _TrialVerdict(Closed):
     asks: bool
     effect: Literal["run", "ask", "deny"]
     because: str
     reason: str
-    rule: RuleShown | None
+
+
+TrialShown = extend_model("TrialShown", _TrialVerdict, rule=RuleShown | None)
 
 
 class ConversationDraft(Closed):

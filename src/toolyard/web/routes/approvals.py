@@ -6,23 +6,22 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.approvals import KIND, to_list_json
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.approval import ApprovalState
-from toolyard.protocol.store import PageCursor, Record
+from toolyard.protocol.approval import Approval, ApprovalState
+from toolyard.protocol.store import PageCursor
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, page
 from toolyard.web.approval_view import whole
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import RecordPage, RecordShown
-from toolyard.web.shapes_records import ApprovalShown, ArgumentsShown, Bulk, BulkDone, Decision
+from toolyard.web.shapes import RecordShown
+from toolyard.web.shapes_records import ApprovalPage, ApprovalShown, ArgumentsShown, Bulk, BulkDone, Decision
 
 
 def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     routes = APIRouter(prefix="/v1/approvals", tags=["approvals"])
 
-    @routes.get("", responses={200: {"model": RecordPage}})
+    @routes.get("", responses={200: {"model": ApprovalPage}})
     async def list_approvals(
         after: After,
         limit: Limit = 50,
@@ -30,19 +29,19 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     ) -> Response:
         """The approvals, newest first; of the arguments only the beginning."""
         found = await yard.approvals.page(tuple(state), limit=limit, after=after)
-        return page(found, limit, to_list_json, lambda one: PageCursor(created=one.created, id=one.id))
+        return page(found, limit, Approval.to_list_json, lambda one: PageCursor(created=one.created, id=one.id))
 
     @routes.post("/bulk", responses={200: {"model": BulkDone}})
     async def answer_several(bulk: Bulk, who: Who) -> Response:
         """Answer several at once. They are allowed only when all ask for the very same."""
-        records = [await _approval(yard, id_) for id_ in bulk.ids]
+        approvals = [await _approval(yard, id_) for id_ in bulk.ids]
         allowed = bulk.effect == "allow"
-        if allowed and len({record.key for record in records}) > 1:
+        if allowed and len({approval.digest for approval in approvals}) > 1:
             raise Refusal(HTTPStatus.CONFLICT, "they ask for different things: look at each, then allow it")
         wanted, done = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED, []
-        for record in records:
-            state = await yard.approvals.answer(record.id, allowed=allowed, by=who.caller, reason=bulk.reason)
-            done.append({"id": record.id, "state": state, "ok": state is wanted})
+        for approval in approvals:
+            state = await yard.approvals.answer(approval.id, allowed=allowed, by=who.caller, reason=bulk.reason)
+            done.append({"id": approval.id, "state": state, "ok": state is wanted})
         return answer({"data": done})
 
     @routes.get("/{id}", responses={200: {"model": ApprovalShown}})
@@ -55,10 +54,10 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         """The arguments of a waiting call with nothing masked, for the owner: a key with the scope `admin`."""
         if not who.is_admin:
             raise Refusal(HTTPStatus.FORBIDDEN, "only a key with the scope 'admin' sees what is masked")
-        record = await _approval(yard, id)
+        approval = await _approval(yard, id)
         arguments = yard.approvals.reveal(id)
         if arguments is None:
-            raise Refusal(HTTPStatus.CONFLICT, _not_here(record))
+            raise Refusal(HTTPStatus.CONFLICT, _not_here(approval))
         return answer({"id": id, "arguments": arguments})
 
     @routes.post("/{id}/allow", responses={200: {"model": RecordShown}})
@@ -74,24 +73,24 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     return routes
 
 
-async def _approval(yard: Yard, id_: str) -> Record:
-    record = await yard.store.get(KIND, id_)
-    if record is None:
+async def _approval(yard: Yard, id_: str) -> Approval:
+    approval = await yard.approvals.get(id_)
+    if approval is None:
         raise not_found(f"approval '{id_[:100]}'")
-    return record
+    return approval
 
 
-def _not_here(record: Record) -> str:
-    if record.state == ApprovalState.PENDING:
-        return f"{record.id} waits at another host, which alone knows what is masked: ask there"
-    return f"{record.id} is {record.state} already: what was masked is not kept"
+def _not_here(approval: Approval) -> str:
+    if approval.state is ApprovalState.PENDING:
+        return f"{approval.id} waits at another host, which alone knows what is masked: ask there"
+    return f"{approval.id} is {approval.state} already: what was masked is not kept"
 
 
 async def _answer(yard: Yard, id_: str, who: Visitor, decision: Decision, *, allowed: bool) -> Response:
     """The first answer counts; a second one is told how it came out, with 409 unless it says the same."""
-    record = await _approval(yard, id_)
+    approval = await _approval(yard, id_)
     for_chat = decision.for_ == "chat"
-    if for_chat and not record.body.get("chat"):
+    if for_chat and not approval.chat:
         raise Refusal(HTTPStatus.CONFLICT, f"{id_} is not part of a chat: allow it once or always")
     always = decision.always or decision.for_ == "always"
     state = await yard.approvals.answer(

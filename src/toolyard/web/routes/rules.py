@@ -8,10 +8,10 @@ from fastapi import APIRouter, Query, Response
 from toolyard.app import Yard
 from toolyard.engine.journal import CALL
 from toolyard.engine.permission_request import find_commands
-from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
+from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import PageCursor, Record
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.answers import Who, answer
@@ -29,14 +29,14 @@ def router(yard: Yard) -> APIRouter:
     @routes.get("/rules", responses={200: {"model": RuleList}})
     async def list_rules() -> Response:
         """The rules that hold; one that denies beats one that allows."""
-        return answer({"data": [yard.approvals.rule_to_json(rule) for rule in await yard.approvals.rules()]})
+        return answer({"data": [rule.to_json() for rule in await yard.approvals.rules()]})
 
     @routes.post("/rules", status_code=201, responses={201: {"model": RuleShown}})
     async def add_rule(new: NewRule, who: Who) -> Response:
         """Keep a rule for a tool, or for one command of it."""
         plugin = _plugin_id(yard, new.tool)
         rule = await yard.approvals.add_rule(new.tool, new.command, Effect(new.effect), by=who.caller, plugin=plugin)
-        return answer(yard.approvals.rule_to_json(rule), HTTPStatus.CREATED)
+        return answer(rule.to_json(), HTTPStatus.CREATED)
 
     @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
     async def preview_rule(
@@ -66,7 +66,7 @@ def router(yard: Yard) -> APIRouter:
         call = yard.request(trial.tool, trial.arguments, caller=who.caller, origin=Origin.CHAT)
         verdict = await yard.approvals.judge(await yard.build_ask(call, spec))
         said = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
-        rule = yard.approvals.rule_to_json(verdict.rules[0]) if verdict.rules else None
+        rule = yard.approvals.with_uses(verdict.rules[0]).to_json() if verdict.rules else None
         reason = verdict.describe(trial.tool, yard.approvals.mode)
         told = {"asks": said == "ask", "effect": said, "because": verdict.because, "reason": reason, "rule": rule}
         return answer(told)

@@ -1,0 +1,77 @@
+"""Client JSON of stored values: a frozen dataclass declares once what clients see of it.
+
+Each field is a member of its client JSON under its own name, unless it is marked ``INTERNAL``; the properties that the
+class lists in ``CLIENT_PROPERTIES`` are members too. ``Doc`` describes a field for the OpenAPI, whose models are built
+from ``client_fields``.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
+
+from toolyard.protocol.json import Json, JsonObject
+
+_NAMES: dict[type[Any], tuple[str, ...]] = {}  # of the values seen so far: type hints are slow to read
+_PLAIN = frozenset({str, int, float, bool, type(None), dict, list})
+
+
+@dataclass(frozen=True, slots=True)
+class Doc:
+    """The description of a field: ``Annotated[str, Doc("Why it asks.")]``."""
+
+    text: str
+
+
+INTERNAL: Final = Doc("")
+"""Marks a field that clients do not see."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientField:
+    type: Any
+    description: str = ""
+
+
+def client_fields(value_type: type[Any]) -> dict[str, ClientField]:
+    """Return the members of the client JSON of a value, by name, in order."""
+    hints = get_type_hints(value_type, include_extras=True)
+    names = [field.name for field in fields(value_type)]
+    declared = {name: _read_hint(hints[name]) for name in names if not _is_internal(hints[name])}
+    return declared | {
+        name: _read_hint(get_type_hints(getattr(value_type, name).fget, include_extras=True)["return"])
+        for name in getattr(value_type, "CLIENT_PROPERTIES", ())
+    }
+
+
+def to_client_json(value: Any) -> JsonObject:
+    """Return the client JSON of a value."""
+    names = _NAMES.get(type(value)) or _remember_names(type(value))
+    return {name: _to_json(getattr(value, name)) for name in names}
+
+
+def _remember_names(value_type: type[Any]) -> tuple[str, ...]:
+    _NAMES[value_type] = tuple(client_fields(value_type))
+    return _NAMES[value_type]
+
+
+def _to_json(value: Any) -> Json:
+    if type(value) in _PLAIN:
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, Enum):
+        return value.value  # type: ignore[no-any-return]
+    if isinstance(value, tuple):
+        return [_to_json(item) for item in value]
+    if is_dataclass(value):
+        return to_client_json(value)
+    raise TypeError(f"{type(value).__name__} has no client JSON")
+
+
+def _read_hint(hint: Any) -> ClientField:
+    if get_origin(hint) is not Annotated:
+        return ClientField(hint)
+    plain, *notes = get_args(hint)
+    return ClientField(plain, next((note.text for note in notes if isinstance(note, Doc)), ""))
+
+
+def _is_internal(hint: Any) -> bool:
+    return get_origin(hint) is Annotated and INTERNAL in get_args(hint)

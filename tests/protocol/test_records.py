@@ -1,0 +1,93 @@
+"""Stored values: what was stored is read, also as earlier versions wrote it, and is written as it was."""
+
+import pytest
+
+from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason, HiddenText
+from toolyard.protocol.client_json import client_fields
+from toolyard.protocol.json import JsonObject
+from toolyard.protocol.rule import Effect, Rule, RuleState
+from toolyard.protocol.store import Record
+
+pytestmark = pytest.mark.requirement("records:typed")
+
+APPROVAL = Record(
+    kind="approval", id="approval_1", state="denied", version=2, created=1.0, updated=3.0, caller="key:1", tool="Write",
+    key="d1", text="call_1 Write",
+    body={
+        "call_id": "call_1", "commands": ["make"], "risk": "write", "origin": "chat", "arguments": {"path": "a"},
+        "hidden": [{"at": "/path", "characters": 8}], "maid": "Nova", "protected": False, "chat": "c1",
+        "because": "write", "why": "Write changes files.", "always_offered": True, "digest": "d1", "plugin": "p1",
+        "by": "cli", "reason": "not now", "answered": 3.0,
+    },
+)  # fmt: skip
+PENDING = Record(
+    kind="approval", id="approval_2", state="pending", version=1, created=1.0, updated=1.0, caller="key:1",
+    tool="Write", key="d2", owner="host", due=9.0, text="call_2 Write",
+    body={
+        "call_id": "call_2", "commands": [], "risk": "write", "origin": "mcp", "arguments": {}, "hidden": [],
+        "maid": None, "protected": False, "chat": None, "because": "write", "why": "Write changes files.",
+        "always_offered": True, "digest": "d2", "plugin": "",
+    },
+)  # fmt: skip
+RULE = Record(
+    kind="rule", id="rule_1", state="active", version=3, created=1.0, updated=2.0, tool="Write", key="make",
+    body={"effect": "deny", "by": "cli", "plugin": "p1", "hits": 4, "last_used": 2.5},
+)  # fmt: skip
+UNUSED_RULE = Record(
+    kind="rule", id="rule_2", state="revoked", created=1.0, updated=2.0, tool="Write", caller="key:1",
+    body={"effect": "allow", "by": "cli", "chat": "c1"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value_type", "record"), [(Approval, APPROVAL), (Approval, PENDING), (Rule, RULE), (Rule, UNUSED_RULE)]
+)
+def test_a_record_is_read_and_written_as_it_was(value_type: type[Approval | Rule], record: Record) -> None:
+    assert value_type.from_record(record).to_record() == record
+
+
+def test_the_members_of_an_approval_are_read() -> None:
+    approval = Approval.from_record(APPROVAL)
+    assert (approval.state, approval.because) == (ApprovalState.DENIED, DecisionReason.WRITE)
+    assert (approval.reason, approval.note, approval.answered_by) == ("Write changes files.", "not now", "cli")
+    assert approval.hidden == (HiddenText(at="/path", characters=8),)
+    assert approval.rule is not None
+    assert (approval.rule.tool, approval.rule.command, approval.rule.effect) == ("Write", "make", Effect.ALLOW)
+
+
+def test_an_approval_of_an_earlier_version_is_read() -> None:
+    body: JsonObject = {
+        "call_id": "call_1",
+        "commands": [],
+        "risk": "write",
+        "origin": "chat",
+        "arguments": {},
+        "digest": "d",
+    }
+    approval = Approval.from_record(
+        Record(kind="approval", id="a", state="pending", created=1.0, updated=1.0, body=body)
+    )
+    shown = approval.to_json()
+    assert set(shown) == set(client_fields(Approval))
+    assert (shown["chat"], shown["because"], shown["hidden"], shown["answered"], shown["rule"]) == (
+        None,
+        None,
+        [],
+        None,
+        None,
+    )
+
+
+def test_a_rule_of_an_earlier_version_is_read() -> None:
+    rule = Rule.from_record(
+        Record(
+            kind="rule", id="r", state="active", created=1.0, updated=1.0, tool="T", body={"effect": "allow", "by": "x"}
+        )
+    )
+    assert (rule.state, rule.effect, rule.chat, rule.plugin, rule.hits) == (
+        RuleState.ACTIVE,
+        Effect.ALLOW,
+        None,
+        None,
+        0,
+    )
