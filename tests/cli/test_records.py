@@ -210,8 +210,8 @@ def test_a_schedule_is_added_listed_run_and_cancelled(shell: Shell) -> None:
 async def test_what_is_due_runs_by_command_and_a_failure_is_told(shell: Shell, yard: Yard) -> None:
     for tool, arguments in (("LS", {}), ("Read", {"path": "missing.txt"})):
         call = yard.request(tool, arguments, caller="cli:x", origin=Origin.CLI)
-        record = await yard.schedules.submit(call, at="2037-01-01-10:00")
-        assert await yard.store.commit([replace(record, version=1, due=record.created - 120)])
+        added = await yard.schedules.submit(call, at="2037-01-01-10:00")
+        assert await yard.store.commit([replace(added, version=1, due=added.created - 120).to_record()])
     listed = shell.run("schedule", "list").stdout
     assert listed.count("late") == listed.count("no server was running at its time") == 2
     done = shell.run("schedule", "run", "--json")

@@ -16,7 +16,7 @@ from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, stored, untranslated
 from tests.console.visit import PHONE, visiting
-from toolyard.engine.schedules import KIND, ScheduleState
+from toolyard.protocol.schedule import SCHEDULE, ScheduleState
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:schedule")]
 # The browser of these tests is in Shanghai, the server is not. Its days are those of the year after next: they are yet
@@ -167,7 +167,7 @@ async def test_what_was_missed_blocked_or_late_is_told_with_its_reason(browser: 
     await fresh.stop()
     async with stored(fresh.home) as store:
         ids = (one["id"] for one in (old, cut, wrong, late, asking))
-        expired, running, due, overdue, unapproved = [one for id_ in ids if (one := await store.get(KIND, id_))]
+        expired, running, due, overdue, unapproved = [one for id_ in ids if (one := await store.get(SCHEDULE, id_))]
         now = time.time()
         changed = [
             replace(expired, due=now - 7200),

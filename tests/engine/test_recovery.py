@@ -140,7 +140,7 @@ async def test_a_repeating_schedule_that_was_cut_off_goes_on_with_its_next_time(
     assert (await living.recovery.recover()).schedules == 1
     record = await living.schedules.get("old")
     assert record is not None
-    assert (record.state, record.body["for"]) == ("scheduled", "2026-11-15T10:00:00+00:00")
+    assert (record.state, record.scheduled_for) == ("scheduled", "2026-11-15T10:00:00+00:00")
 
 
 @pytest.mark.requirement("p:P3", "p:P10", "task:readopted")

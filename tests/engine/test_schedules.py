@@ -15,12 +15,13 @@ import pytest
 from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
 from tests.waiting import wait_until
-from toolyard.engine.schedules import Schedules, ScheduleState
+from toolyard.engine.schedules import Schedules
 from toolyard.errors import StorageError, StorageIndexDamaged
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Outcome
+from toolyard.protocol.schedule import Schedule, ScheduleRun, ScheduleState
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.storage.memory import MemoryStore
 from toolyard.storage.sqlite import SqliteStore
@@ -46,7 +47,7 @@ class Bench:
             self.store, self.clock, zone=ZONE, owner="boot", settle=self._settle, approve=self._approve
         )
 
-    async def add(self, at: str = "2026-11-15-18:00", cron: str = "", tool: str = "Tool") -> Record:
+    async def add(self, at: str = "2026-11-15-18:00", cron: str = "", tool: str = "Tool") -> Schedule:
         call = ToolCall(
             id="call_0", tool=tool, arguments={"text": "hi"}, caller="key:1", origin=Origin.CHAT, maid="Nova"
         )
@@ -77,7 +78,7 @@ class Bench:
 async def test_a_scheduled_call_runs_once_at_its_time_with_what_plugins_are_told() -> None:
     bench = Bench()  # it is 17:30 in Shanghai
     added = await bench.add()
-    assert added.body["for"] == "2026-11-15T18:00:00+08:00"
+    assert added.scheduled_for == "2026-11-15T18:00:00+08:00"
     bench.clock.advance(29 * 60)
     assert await bench.tick() == 0
     bench.clock.advance(61)
@@ -94,7 +95,7 @@ async def test_a_scheduled_call_runs_once_at_its_time_with_what_plugins_are_told
     stored = await bench.schedules.get(added.id)
     assert stored is not None
     assert stored.state == ScheduleState.DONE
-    assert stored.body["runs"] == [{"call_id": call.id, "state": "done", "text": "Done.", "at": stored.updated}]
+    assert stored.runs == (ScheduleRun(call_id=call.id, state=ScheduleState.DONE, text="Done.", at=stored.updated),)
 
 
 @pytest.mark.requirement("s:S-29")
@@ -195,10 +196,8 @@ async def test_a_repeating_schedule_goes_on_after_a_failure_and_runs_once_for_al
     stored = await bench.schedules.get(added.id)
     assert stored is not None
     assert stored.state == ScheduleState.SCHEDULED
-    assert stored.body["for"] == "2026-11-15T23:00:00+08:00"
-    runs = stored.body["runs"]
-    assert isinstance(runs, list)
-    assert runs[0] == {
+    assert stored.scheduled_for == "2026-11-15T23:00:00+08:00"
+    assert stored.runs[0].to_body() == {
         "call_id": bench.ran[0].id, "state": "failed", "text": "It broke.", "at": stored.updated,
         "late_s": 16200.0, "late_because": "no_host",
     }  # fmt: skip
@@ -232,7 +231,7 @@ async def test_a_schedule_cut_off_by_a_crash_is_interrupted_and_not_run_again() 
 @pytest.mark.requirement("r:R46")
 async def test_ten_thousand_schedules_of_one_minute_are_all_claimed_and_run_once() -> None:
     bench = Bench()
-    body = (await bench.add("2026-12-24-18:00")).body
+    body = (await bench.add("2026-12-24-18:00")).to_record().body
     stamp = bench.clock.now().timestamp()
     for n in range(0, 10_000, 500):
         await bench.store.commit(
@@ -409,7 +408,7 @@ async def test_a_schedule_that_is_changed_while_it_is_resumed_goes_on_at_its_new
         assert await resuming
     resumed = await bench.schedules.get(added.id)
     assert resumed is not None
-    assert (resumed.state, resumed.tool, resumed.body["for"]) == ("scheduled", "Other", "2026-11-15T19:00:00+08:00")
+    assert (resumed.state, resumed.tool, resumed.scheduled_for) == ("scheduled", "Other", "2026-11-15T19:00:00+08:00")
     assert resumed.due == datetime(2026, 11, 15, 11, tzinfo=UTC).timestamp()
 
 
@@ -479,7 +478,7 @@ async def test_a_paused_schedule_does_not_run_and_goes_on_at_its_own_time() -> N
     assert await bench.schedules.resume(often.id)
     resumed = await bench.schedules.get(often.id)
     assert resumed is not None
-    assert resumed.body["for"] == "2026-11-16T18:00:00+08:00"
+    assert resumed.scheduled_for == "2026-11-16T18:00:00+08:00"
     bench.clock.advance(86_400)
     assert await bench.tick() == 1
 
@@ -494,8 +493,8 @@ async def test_a_changed_schedule_keeps_its_runs_and_asks_for_approval_again() -
     call = ToolCall(id="call_1", tool="Other", arguments={}, caller="key:1", origin=Origin.HTTP)
     changed = await bench.schedules.change(added.id, call, at="2026-11-15-19:00")
     assert changed is not None
-    assert (changed.tool, changed.body["approved"]) == ("Other", "another digest")
-    assert [run["state"] for run in changed.body["runs"]] == ["done"]  # type: ignore[union-attr,index,call-overload]
+    assert (changed.tool, changed.approved) == ("Other", "another digest")
+    assert [run.state for run in changed.runs] == ["done"]
     bench.clock.advance(3600)
     assert await bench.tick() == 1
     assert bench.ran[-1].tool == "Other"

@@ -211,9 +211,9 @@ async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: H
     await home.take(install, trust=True)
     async with home.yard() as yard:
         (schedule,) = await yard.schedules.page(Query(), limit=10)
-        assert (schedule.tool, schedule.state, schedule.body["maid"]) == ("EchoTool", "scheduled", "Nova")
-        assert schedule.body["arguments"] == {"maid": "Nova", "text": "later"}
-        assert schedule.body["origin"] == Origin.CLI
+        assert (schedule.tool, schedule.state, schedule.maid) == ("EchoTool", "scheduled", "Nova")
+        assert schedule.arguments == {"maid": "Nova", "text": "later"}
+        assert schedule.origin == Origin.CLI
         video = await yard.tasks.find_for_caller("Wan2.1-Gen", "req-abc", CALLER)
         failed = await yard.tasks.find_for_caller("EchoTool", "7", CALLER)
         (rule,) = await yard.approvals.rules()
@@ -234,7 +234,7 @@ async def test_a_timed_call_is_a_proposal_that_asks_like_a_models_call_until_its
     assert 'EchoTool at 2099-03-05T14:00:00+08:00 with {"maid": "Nova", "text": "later"}' in told["task-1-a.json"]
     assert "x" * 3000 + "\\u200b end" in told["task-4-d.json"]
     async with home.yard() as yard:
-        own = {str(one.body["arguments"]["text"])[:5]: one.id for one in await yard.schedules.page(Query(), limit=10)}  # type: ignore[call-overload, index]
+        own = {str(one.arguments["text"])[:5]: one.id for one in await yard.schedules.page(Query(), limit=10)}
         id_ = own["later"]
         assert f"'toolyard schedule allow {id_}'" in told["task-1-a.json"]
         assert await yard.schedules.run_by_hand(id_)

@@ -6,6 +6,7 @@ from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason, 
 from toolyard.protocol.client_json import client_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.rule import Effect, Rule, RuleState
+from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import Record
 
 pytestmark = pytest.mark.requirement("records:typed")
@@ -38,11 +39,40 @@ UNUSED_RULE = Record(
     body={"effect": "allow", "by": "cli", "chat": "c1"},
 )  # fmt: skip
 
+SCHEDULE = Record(
+    kind="schedule", id="schedule_1", state="scheduled", version=4, created=1.0, updated=3.0, caller="key:1", tool="LS",
+    due=60.0, text="LS Nova {}",
+    body={
+        "arguments": {"path": "a"}, "maid": "Nova", "at": "", "cron": "0 8 * * *", "zone": "UTC",
+        "for": "1970-01-01T00:01:00+00:00", "approved": "d1", "origin": "http", "chat": "c1",
+        "runs": [
+            {"call_id": "call_1", "state": "done", "text": "Done.", "at": 2.0},
+            {"call_id": "call_2", "state": "failed", "text": "No.", "at": 3.0, "late_s": 90.0, "late_because": "busy"},
+        ],
+        "call_id": "call_2", "was_due": 2.5, "late_s": 90.0, "late_because": "busy",
+    },
+)  # fmt: skip
+NEW_SCHEDULE = Record(
+    kind="schedule", id="schedule_2", state="paused", created=1.0, updated=1.0, tool="LS",
+    body={
+        "arguments": {}, "maid": None, "at": "2037-01-01-10:00", "cron": "", "zone": "UTC", "for": "", "approved": "",
+        "origin": "cli", "runs": [], "chat": None,
+    },
+)  # fmt: skip
+
 
 @pytest.mark.parametrize(
-    ("value_type", "record"), [(Approval, APPROVAL), (Approval, PENDING), (Rule, RULE), (Rule, UNUSED_RULE)]
+    ("value_type", "record"),
+    [
+        (Approval, APPROVAL),
+        (Approval, PENDING),
+        (Rule, RULE),
+        (Rule, UNUSED_RULE),
+        (Schedule, SCHEDULE),
+        (Schedule, NEW_SCHEDULE),
+    ],
 )
-def test_a_record_is_read_and_written_as_it_was(value_type: type[Approval | Rule], record: Record) -> None:
+def test_a_record_is_read_and_written_as_it_was(value_type: type[Approval | Rule | Schedule], record: Record) -> None:
     assert value_type.from_record(record).to_record() == record
 
 
@@ -91,3 +121,20 @@ def test_a_rule_of_an_earlier_version_is_read() -> None:
         None,
         0,
     )
+
+
+def test_the_runs_of_a_schedule_are_read() -> None:
+    schedule = Schedule.from_record(SCHEDULE)
+    assert (schedule.at, schedule.cron, schedule.scheduled_for) == (None, "0 8 * * *", "1970-01-01T00:01:00+00:00")
+    assert [(run.state, run.late_because) for run in schedule.runs] == [
+        (ScheduleState.DONE, None),
+        (ScheduleState.FAILED, LateReason.BUSY),
+    ]
+
+
+def test_a_schedule_of_an_earlier_version_is_read() -> None:
+    body: JsonObject = {"arguments": {}, "maid": None, "at": "2037-01-01-10:00", "cron": "", "zone": "UTC", "for": "x"}
+    schedule = Schedule.from_record(
+        Record(kind="schedule", id="s", state="running", created=1.0, updated=1.0, tool="T", body=body)
+    )
+    assert (schedule.chat, schedule.runs, schedule.call_id, schedule.approved) == (None, (), "", "")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import expecting
-from toolyard.engine.schedules import KIND
+from toolyard.protocol.schedule import SCHEDULE
 from toolyard.web.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:records")
@@ -99,7 +99,7 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
     made = (await running_server.post("/v1/schedules", later)).json
     assert (made["condition"], made["approval"], made["chat"], made["chat_kept"]) == ("scheduled", None, None, False)
     store = running_server.yard.store
-    record = await store.get(KIND, made["id"])
+    record = await store.get(SCHEDULE, made["id"])
     assert record is not None
     assert await store.commit([replace(record, body={**record.body, "approved": ""})])  # as it was never approved
     assert (await running_server.post(f"/v1/schedules/{made['id']}/run")).status == 200

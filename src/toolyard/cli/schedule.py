@@ -13,12 +13,12 @@ from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say
 from toolyard.cli.table import Row, state_cell
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import is_owned
-from toolyard.engine.schedule_conditions import BLOCKED, LATE, LATE_TEXTS, LateReason
-from toolyard.engine.schedules import KIND, ScheduleState
+from toolyard.engine.schedule_conditions import BLOCKED, LATE, LATE_TEXTS
 from toolyard.engine.typed_time import normalize_time
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.safe_text import escape_hidden
+from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleState
 
 _HEADS = ("ID", "STATE", "TOOL", "TIME", "IN", "WHAT")
 
@@ -126,9 +126,9 @@ def run(common: Common, id_: str | None) -> None:
 
 
 async def _page(yard: Yard, wanted: Wanted) -> list[tuple[JsonObject, Row]]:
-    records = await wanted.page(yard, KIND)
+    schedules = [Schedule.from_record(record) for record in await wanted.page(yard, SCHEDULE)]
     told = await yard.schedules.list_json(
-        records, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
+        schedules, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
     )
     return [(one, _row(one)) for one in told]
 
@@ -167,8 +167,7 @@ async def _run(yard: Yard, id_: str | None) -> list[JsonObject]:
 
 
 async def _came_to(yard: Yard, id_: str) -> JsonObject:
-    record = await yard.schedules.get(id_)
-    runs = record.body["runs"] if record else None
-    if record is None or not isinstance(runs, list) or not runs or not isinstance(runs[-1], dict):
+    schedule = await yard.schedules.get(id_)
+    if schedule is None or not schedule.runs:
         raise unknown("schedule", id_)
-    return {"id": id_, "tool": record.tool, **runs[-1]}
+    return {"id": id_, "tool": schedule.tool, **schedule.runs[-1].to_body()}

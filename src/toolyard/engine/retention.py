@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import backend, conversations, idempotency, journal, schedules
+from toolyard.engine import backend, conversations, idempotency, journal
 from toolyard.engine.clock import Clock
-from toolyard.protocol import approval, rule, task
+from toolyard.protocol import approval, rule, schedule, task
 from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _PAGE = 200
 _EVENTS_PAGE = 2000
 _PAUSE_S = 0.005  # another process gets the lock of the file in between
 
-_AWAITED = (schedules.ScheduleState.SCHEDULED, schedules.ScheduleState.PAUSED, schedules.ScheduleState.RUNNING)
+_AWAITED = (schedule.ScheduleState.SCHEDULED, schedule.ScheduleState.PAUSED, schedule.ScheduleState.RUNNING)
 ENDED: Final[Mapping[str, Sequence[str]]] = {
     journal.RESULT: (journal.KEPT,),
     backend.KIND: (backend.KEPT,),
@@ -43,7 +43,7 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     rule.RULE: (rule.RuleState.REVOKED,),
     conversations.MESSAGES: (conversations.ConversationState.DELETED,),
     conversations.KIND: (conversations.ConversationState.DELETED,),
-    schedules.KIND: tuple(state for state in schedules.ScheduleState if state not in _AWAITED),
+    schedule.SCHEDULE: tuple(state for state in schedule.ScheduleState if state not in _AWAITED),
 }
 
 _BULKY = (journal.RESULT, backend.KIND)

@@ -6,26 +6,17 @@ Conditions are computed, not stored: a schedule is ``late`` when its time has pa
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from toolyard.engine.schedule_runs import ScheduleState
 from toolyard.protocol.approval import APPROVAL, Approval, ApprovalState
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Query, Record, Store
+from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
+from toolyard.protocol.store import Query, Store
 
 LATE_S: Final = 60.0
 LATE: Final = "late"
 BLOCKED: Final = "blocked"
 _MAX_PENDING = 500
-
-
-class LateReason(StrEnum):
-    """The reason for which a run did not begin at its time."""
-
-    NO_HOST = "no_host"  # no server was running
-    BUSY = "busy"  # one was, with too much else to do
-    STORAGE = "storage"  # one was, and could not write down that it runs
 
 
 LATE_TEXTS: Final = {
@@ -50,32 +41,32 @@ class Condition:
 
 
 async def find_conditions(
-    store: Store, records: Sequence[Record], *, now: float, queued: Collection[str], why: LateReason
+    store: Store, schedules: Sequence[Schedule], *, now: float, queued: Collection[str], why: LateReason
 ) -> list[Condition]:
-    """Return the condition of each record; ``queued`` are claimed and wait for a slot, ``why`` delays the rest.
+    """Return the condition of each schedule; ``queued`` are claimed and wait for a slot, ``why`` delays the rest.
 
     Asks for the pending approvals once, and only when something runs.
     """
-    runs = {str(one.body.get("call_id")) for one in records if one.state == ScheduleState.RUNNING} - {"None"}
+    runs = any(one.state is ScheduleState.RUNNING and one.call_id for one in schedules)
     approvals: dict[str, str] = {}
     if runs:
         pending = await store.find(APPROVAL, Query(states=(ApprovalState.PENDING,)), limit=_MAX_PENDING)
         approvals = {approval.call_id: approval.id for approval in map(Approval.from_record, pending)}
-    return [_find_condition(record, now, approvals, queued, why) for record in records]
+    return [_find_condition(schedule, now, approvals, queued, why) for schedule in schedules]
 
 
 def _find_condition(
-    record: Record, now: float, approvals: dict[str, str], queued: Collection[str], why: LateReason
+    schedule: Schedule, now: float, approvals: dict[str, str], queued: Collection[str], why: LateReason
 ) -> Condition:
-    if record.state == ScheduleState.SCHEDULED and record.due is not None and now - record.due > LATE_S:
-        return Condition(name=LATE, late_s=now - record.due, late_reason=why)
-    if record.state != ScheduleState.RUNNING:
-        return Condition(name=record.state)
-    approval = approvals.get(str(record.body.get("call_id")))
+    state, due = schedule.state, schedule.due
+    if state is ScheduleState.SCHEDULED and due is not None and now - due > LATE_S:
+        return Condition(name=LATE, late_s=now - due, late_reason=why)
+    if state is not ScheduleState.RUNNING:
+        return Condition(name=state.value)
+    approval = approvals.get(schedule.call_id)
     if approval:
         return Condition(name=BLOCKED, approval=approval)
-    was_due = record.body.get("was_due")
-    over = now - was_due if isinstance(was_due, int | float) else 0.0
-    if record.id in queued and over > LATE_S:
+    over = 0.0 if schedule.was_due is None else now - schedule.was_due
+    if schedule.id in queued and over > LATE_S:
         return Condition(name=LATE, late_s=over, late_reason=LateReason.BUSY)
-    return Condition(name=record.state)
+    return Condition(name=state.value)

@@ -11,8 +11,6 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from enum import StrEnum
-from typing import Final
 from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
@@ -22,27 +20,15 @@ from toolyard.engine.schedule_time import iterate_cron
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import NewEvent, Record, Store
+from toolyard.protocol.schedule import SCHEDULE, Schedule, ScheduleState
+from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
-KIND: Final = "schedule"
 _RETRY_S = 1.0  # between two attempts to keep an end
 _MAX_RUNNING = 64
 
 SettleCall = Callable[[ToolCall], Awaitable[Outcome]]
-
-
-class ScheduleState(StrEnum):
-    SCHEDULED = "scheduled"
-    PAUSED = "paused"  # it waits until it is resumed
-    RUNNING = "running"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-    EXPIRED = "expired"  # its time passed while no host was running
-    INTERRUPTED = "interrupted"  # the host went down while it ran
 
 
 class ScheduleRuns:
@@ -68,19 +54,19 @@ class ScheduleRuns:
             call.cancel()
         await self.drain()
 
-    def start(self, record: Record, *, late: bool) -> None:
-        self.queued.add(record.id)
-        run = asyncio.ensure_future(self._run(record, late=late))
+    def start(self, schedule: Schedule, *, late: bool) -> None:
+        self.queued.add(schedule.id)
+        run = asyncio.ensure_future(self._run(schedule, late=late))
         self._runs.add(run)
         run.add_done_callback(self._runs.discard)
 
-    async def _run(self, record: Record, *, late: bool) -> None:
-        call = self._build_call(record, late=late)
+    async def _run(self, schedule: Schedule, *, late: bool) -> None:
+        call = self._build_call(schedule, late=late)
         async with self._room:
-            self.queued.discard(record.id)
+            self.queued.discard(schedule.id)
             state, text = await self._run_call(call)
         crashpoint("schedule.ran")
-        await self._finish_with_retries(record.id, state, text, call.id)
+        await self._finish_with_retries(schedule.id, state, text, call.id)
         crashpoint("schedule.finished")
 
     async def _run_call(self, call: ToolCall) -> tuple[ScheduleState, str]:
@@ -110,66 +96,43 @@ class ScheduleRuns:
                 return  # the next start settles it
             await asyncio.sleep(_RETRY_S)
 
-    def _build_call(self, record: Record, *, late: bool) -> ToolCall:
-        body = record.body
+    def _build_call(self, schedule: Schedule, *, late: bool) -> ToolCall:
         now = self._clock.now().timestamp()
-        arguments, maid = body["arguments"], body.get("maid")
         metadata = describe_timed_call(
-            task_id=record.id, requested=format_time(self._zone, record.created), due=str(body["for"]),
-            triggered=format_time(self._zone, now), original=str(body["at"] or body["cron"]), late=late,
+            task_id=schedule.id, requested=format_time(self._zone, schedule.created), due=schedule.scheduled_for,
+            triggered=format_time(self._zone, now), original=schedule.at or schedule.cron or "", late=late,
         )  # fmt: skip
         return ToolCall(
-            id=str(body["call_id"]), tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},
-            maid=maid if isinstance(maid, str) else None, caller=record.caller, origin=Origin.SCHEDULE,
-            approved=str(body.get("approved", "")), metadata=metadata,
+            id=schedule.call_id, tool=schedule.tool, arguments=schedule.arguments, maid=schedule.maid,
+            caller=schedule.caller, origin=Origin.SCHEDULE, approved=schedule.approved, metadata=metadata,
         )  # fmt: skip
 
     async def finish(self, id_: str, state: ScheduleState, text: str, call_id: str) -> bool:
         """Store the end of the run that made this call; False when that run has ended already."""
         while True:
-            record = await self._store.get(KIND, id_)
-            if (
-                record is None
-                or record.state != ScheduleState.RUNNING
-                or str(record.body.get("call_id") or "") != call_id
-            ):
+            record = await self._store.get(SCHEDULE, id_)
+            schedule = Schedule.from_record(record) if record else None
+            if schedule is None or schedule.state is not ScheduleState.RUNNING or schedule.call_id != call_id:
                 return False
             now = self._clock.now()
-            ran: JsonObject = {"call_id": call_id, "state": state.value, "text": text, "at": now.timestamp()}
-            if record.body.get("late_s"):
-                ran |= {name: record.body[name] for name in ("late_s", "late_because")}
-            runs = record.body.get("runs")
-            body: JsonObject = {**record.body, "runs": [*(runs if isinstance(runs, list) else []), ran][-50:]}
-            due = self._find_next_time(record, now)
-            if due is not None:
-                body["for"] = format_time(self._zone, due)
+            run = schedule.end_run(state, text, now.timestamp())
+            due = self._find_next_time(schedule, now)
             ended = replace(
-                record,
-                state=ScheduleState.SCHEDULED if due else state,
-                updated=now.timestamp(),
-                owner="",
-                due=due,
-                body=body,
-            )
-            if await self._store.commit(
-                [ended], [schedule_event(f"schedule.{state.value}", now.timestamp(), ended, ran)]
-            ):
+                schedule, state=ScheduleState.SCHEDULED if due else state, updated=now.timestamp(), owner="", due=due,
+                runs=schedule.add_run(run),
+                scheduled_for=schedule.scheduled_for if due is None else format_time(self._zone, due),
+            )  # fmt: skip
+            if await self._store.commit([ended.to_record()], [ended.to_event(state.value, now.timestamp(), run)]):
                 return True
 
-    def _find_next_time(self, record: Record, now: datetime) -> float | None:
-        cron = str(record.body.get("cron", ""))
-        if not cron:
+    def _find_next_time(self, schedule: Schedule, now: datetime) -> float | None:
+        if schedule.cron is None:
             return None
         with contextlib.suppress(Failure, StopIteration):
-            return next(iterate_cron(cron, self._zone, now)).timestamp()
+            return next(iterate_cron(schedule.cron, self._zone, now)).timestamp()
         return None
 
 
 def format_time(zone: ZoneInfo, stamp: float) -> str:
     """Return a timestamp as local ISO time with its offset."""
     return datetime.fromtimestamp(stamp, UTC).astimezone(zone).isoformat(timespec="seconds")
-
-
-def schedule_event(kind: str, at: float, record: Record, more: JsonObject | None = None) -> NewEvent:
-    data: JsonObject = {"id": record.id, "tool": record.tool, "state": record.state, "due": record.due}
-    return NewEvent(type=kind, at=at, data=data | (more or {}))

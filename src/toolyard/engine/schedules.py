@@ -20,8 +20,8 @@ from toolyard.engine.clock import Clock
 from toolyard.engine.journal import searchable_text
 from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
-from toolyard.engine.schedule_conditions import LATE_S, LateReason, find_conditions
-from toolyard.engine.schedule_runs import KIND, ScheduleRuns, ScheduleState, SettleCall, format_time, schedule_event
+from toolyard.engine.schedule_conditions import LATE_S, find_conditions
+from toolyard.engine.schedule_runs import ScheduleRuns, SettleCall, format_time
 from toolyard.engine.schedule_time import find_first_time
 from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
@@ -29,9 +29,8 @@ from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, Json, JsonObject, json_problem
-from toolyard.protocol.store import PageCursor, Query, Record, Store
-
-__all__ = ["GRACE_S", "KIND", "ScheduleState", "Schedules"]
+from toolyard.protocol.schedule import SCHEDULE, LateReason, Schedule, ScheduleState
+from toolyard.protocol.store import PageCursor, Query, Store
 
 _log = logging.getLogger(__name__)
 GRACE_S: Final = 3600.0
@@ -62,11 +61,11 @@ class Schedules:
         self._serving_since: float | None = None
         self._refused = False  # whether the store refused to be written the last time
 
-    async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Record:
+    async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Schedule:
         """Schedule a call. Raises Failure when the time makes no sense or the call is not allowed."""
         return await self._add(await self._add_approval(self._plan(call, at, cron), call))
 
-    async def propose(self, call: ToolCall, *, at: str) -> Record:
+    async def propose(self, call: ToolCall, *, at: str) -> Schedule:
         """Schedule a call that nobody has approved: it asks when it runs, unless it is allowed before."""
         return await self._add(self._plan(call, at, ""))
 
@@ -76,58 +75,48 @@ class Schedules:
         Raises Failure when its call could not begin.
         """
         while True:
-            record = await self._store.get(KIND, id_)
-            if record is None or record.state not in (ScheduleState.SCHEDULED, ScheduleState.PAUSED):
+            schedule = await self.get(id_)
+            if schedule is None or not schedule.is_waiting:
                 return False
-            allowed = await self._add_approval(record, _build_owner_call(record))
-            if await self._store.commit([allowed], [schedule_event("schedule.changed", allowed.updated, allowed)]):
+            allowed = await self._add_approval(schedule, _build_owner_call(schedule))
+            if await self._store.commit([allowed.to_record()], [allowed.to_event("changed", allowed.updated)]):
                 return True
 
-    async def _add_approval(self, record: Record, call: ToolCall) -> Record:
+    async def _add_approval(self, schedule: Schedule, call: ToolCall) -> Schedule:
         digest = await self._approve(call)
-        return replace(record, updated=self._clock.now().timestamp(), body={**record.body, "approved": digest})
+        return replace(schedule, updated=self._clock.now().timestamp(), approved=digest)
 
-    async def _add(self, record: Record) -> Record:
-        await self._store.commit([record], [schedule_event("schedule.added", record.created, record)])
+    async def _add(self, schedule: Schedule) -> Schedule:
+        await self._store.commit([schedule.to_record()], [schedule.to_event("added", schedule.created)])
         crashpoint("schedule.added")
-        return record
+        return schedule
 
-    async def change(self, id_: str, call: ToolCall, *, at: str = "", cron: str = "") -> Record | None:
+    async def change(self, id_: str, call: ToolCall, *, at: str = "", cron: str = "") -> Schedule | None:
         """Change the call or time of a waiting or paused schedule; None when it runs or has ended."""
         planned = await self._add_approval(replace(self._plan(call, at, cron), id=id_), call)
         while True:
-            old = await self._store.get(KIND, id_)
-            if old is None or old.state not in (ScheduleState.SCHEDULED, ScheduleState.PAUSED):
+            old = await self.get(id_)
+            if old is None or not old.is_waiting:
                 return None
-            due = planned.due if old.state == ScheduleState.SCHEDULED else None
-            body: JsonObject = {**planned.body, "runs": old.body["runs"], "chat": old.body.get("chat")}
             new = replace(
-                planned,
-                state=old.state,
-                version=old.version,
-                created=old.created,
-                caller=old.caller,
-                due=due,
-                body=body,
-            )
-            if await self._store.commit([new], [schedule_event("schedule.changed", new.updated, new)]):
+                planned, state=old.state, version=old.version, created=old.created, caller=old.caller,
+                due=planned.due if old.state is ScheduleState.SCHEDULED else None, runs=old.runs, chat=old.chat,
+            )  # fmt: skip
+            if await self._store.commit([new.to_record()], [new.to_event("changed", new.updated)]):
                 return replace(new, version=new.version + 1)
 
-    def _plan(self, call: ToolCall, at: str, cron: str) -> Record:
+    def _plan(self, call: ToolCall, at: str, cron: str) -> Schedule:
         """Build an unapproved schedule. Raises Failure when the arguments or the time make no sense."""
         now = self._clock.now()
         if problem := json_problem(call.arguments, "arguments", most=MAX_VALUES):
             raise Failure(ErrorCode.INVALID_PARAM, f"{problem}.", hint="Send arguments that are JSON.")
         due = find_first_time(at, cron, self._zone, now).timestamp()
-        return Record(
-            kind=KIND, id=f"schedule_{uuid4().hex}", state=ScheduleState.SCHEDULED, created=now.timestamp(),
-            updated=now.timestamp(), caller=call.caller, tool=call.tool, due=due,
-            text=f"{call.tool} {call.maid or ''} {searchable_text(self._mask.json(call.arguments))}",
-            body={
-                "arguments": call.arguments, "maid": call.maid, "at": at, "cron": cron, "zone": self._zone.key,
-                "for": self.format_time(due), "approved": "", "origin": call.origin.value, "runs": [],
-                "chat": call.chat or None,
-            },
+        return Schedule(
+            id=f"schedule_{uuid4().hex}", tool=call.tool, state=ScheduleState.SCHEDULED, caller=call.caller,
+            created=now.timestamp(), updated=now.timestamp(), due=due, scheduled_for=self.format_time(due),
+            at=at or None, cron=cron or None, zone=self._zone.key, arguments=call.arguments, maid=call.maid,
+            origin=call.origin.value, chat=call.chat or None,
+            search_text=f"{call.tool} {call.maid or ''} {searchable_text(self._mask.json(call.arguments))}",
         )  # fmt: skip
 
     async def submit_for_receipt(self, call: ToolCall, *, at: str = "", cron: str = "") -> Envelope:
@@ -138,10 +127,10 @@ class Schedules:
         echo: Json = {"unreadable": problem} if problem else self._mask.json(call.arguments)
         fault, context = None, {"cwd": ".", "params_input": echo}
         try:
-            record = await self.submit(call, at=at, cron=cron)
-            when = str(record.body["for"])
-            data = {"schedule_id": record.id, "scheduled_for": when, "tool": call.tool}
-            text = f"{call.tool} will run at {when}, as {record.id}. Its result is kept under this id."
+            schedule = await self.submit(call, at=at, cron=cron)
+            when = schedule.scheduled_for
+            data = {"schedule_id": schedule.id, "scheduled_for": when, "tool": call.tool}
+            text = f"{call.tool} will run at {when}, as {schedule.id}. Its result is kept under this id."
         except Failure as failure:
             fault, text = Fault(failure.code, failure.message), f"{failure.message} {failure.hint}".strip()
             context |= {"reason": failure.reason.value} if failure.reason else {}
@@ -164,12 +153,13 @@ class Schedules:
         Raises Failure when its time has passed meanwhile.
         """
         while True:
-            record = await self._store.get(KIND, id_)
-            if record is None or record.state != ScheduleState.PAUSED:
+            schedule = await self.get(id_)
+            if schedule is None or schedule.state is not ScheduleState.PAUSED:
                 return False
-            at, cron = str(record.body["at"]), str(record.body["cron"])
-            due = find_first_time(at, cron, self._zone, self._clock.now()).timestamp()
-            if await self._try_move(record, ScheduleState.SCHEDULED, due=due) is not None:
+            now = self._clock.now()
+            due = find_first_time(schedule.at or "", schedule.cron or "", self._zone, now).timestamp()
+            resumed = replace(schedule, due=due, scheduled_for=self.format_time(due))
+            if await self._try_move(resumed, ScheduleState.SCHEDULED) is not None:
                 return True
 
     async def run_by_hand(self, id_: str) -> bool:
@@ -177,24 +167,27 @@ class Schedules:
         return await uncancellable(self._claim_by_hand(id_))
 
     async def _claim_by_hand(self, id_: str) -> bool:
-        record = await self._store.get(KIND, id_)
-        last = record.body.get("call_id") if record else None
-        while record is not None and record.state in (ScheduleState.SCHEDULED, ScheduleState.EXPIRED):
-            if record.body.get("call_id") != last:
+        schedule = await self.get(id_)
+        last = schedule.call_id if schedule else ""
+        while schedule is not None and schedule.state in (ScheduleState.SCHEDULED, ScheduleState.EXPIRED):
+            if schedule.call_id != last:
                 break  # another was faster, and its run has ended
-            claimed = await self._try_move(record, ScheduleState.RUNNING, begins=_start_run())
+            claimed = await self._try_move(_start_run(replace(schedule, due=None)), ScheduleState.RUNNING)
             if claimed is not None:
                 crashpoint("schedule.claimed-by-hand")
                 self._runs.start(claimed, late=False)
                 return True
-            record = await self._store.get(KIND, id_)
+            schedule = await self.get(id_)
         return False
 
-    async def get(self, id_: str) -> Record | None:
-        return await self._store.get(KIND, id_)
+    async def get(self, id_: str) -> Schedule | None:
+        record = await self._store.get(SCHEDULE, id_)
+        return Schedule.from_record(record) if record else None
 
-    async def page(self, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
-        return await self._store.find(KIND, query, limit=limit, after=after)
+    async def page(self, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Schedule]:
+        return [
+            Schedule.from_record(record) for record in await self._store.find(SCHEDULE, query, limit=limit, after=after)
+        ]
 
     async def tick(self) -> int:
         """Claim everything that is due, in the order of its times; return how many."""
@@ -204,8 +197,8 @@ class Schedules:
         """Claim everything that is due; return the ids."""
         claimed: list[str] = []
         now = self._clock.now().timestamp()
-        while due := await self._store.find(KIND, Query(states=(ScheduleState.SCHEDULED,), due_until=now), limit=_PAGE):
-            claimed += [record.id for record in due if await uncancellable(self._claim(record, now))]
+        while due := await self.page(Query(states=(ScheduleState.SCHEDULED,), due_until=now), limit=_PAGE):
+            claimed += [schedule.id for schedule in due if await uncancellable(self._claim(schedule, now))]
         return claimed
 
     async def run_missed(self) -> list[str]:
@@ -216,12 +209,12 @@ class Schedules:
         missed: list[str] = []
         now, after = self._clock.now().timestamp(), None
         await self.tick()
-        while page := await self._store.find(KIND, Query(states=(ScheduleState.SCHEDULED,)), limit=_PAGE, after=after):
+        while page := await self.page(Query(states=(ScheduleState.SCHEDULED,)), limit=_PAGE, after=after):
             after = PageCursor(created=page[-1].created, id=page[-1].id)
-            for record in page:
-                if record.due is not None and record.due <= now and await uncancellable(self._claim(record, now)):
-                    _log.error("%s was due, but not found so: the state is damaged; see 'toolyard doctor'", record.id)
-                    missed.append(record.id)
+            for schedule in page:
+                if schedule.due is not None and schedule.due <= now and await uncancellable(self._claim(schedule, now)):
+                    _log.error("%s was due, but not found so: the state is damaged; see 'toolyard doctor'", schedule.id)
+                    missed.append(schedule.id)
         return missed
 
     async def serve(self) -> None:
@@ -247,26 +240,26 @@ class Schedules:
     async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
         """Interrupt the runs of dead hosts; return how many there were."""
         settled = 0
-        async for page in find_orphans(self._store, KIND, (ScheduleState.RUNNING,), alive):
+        async for page in find_orphans(self._store, SCHEDULE, (ScheduleState.RUNNING,), alive):
             why = "its host went down while it ran: what it had done by then is not known"
             ends = (
-                self._runs.finish(record.id, ScheduleState.INTERRUPTED, why, str(record.body.get("call_id") or ""))
-                for record in page
+                self._runs.finish(schedule.id, ScheduleState.INTERRUPTED, why, schedule.call_id)
+                for schedule in map(Schedule.from_record, page)
             )
             settled += sum(await asyncio.gather(*ends))
         return settled
 
-    async def list_json(self, records: Sequence[Record], *, is_served: bool = False) -> list[JsonObject]:
+    async def list_json(self, schedules: Sequence[Schedule], *, is_served: bool = False) -> list[JsonObject]:
         """Return schedules as client JSON with their conditions; ``is_served``: another process runs them."""
         now = self._clock.now().timestamp()
         conditions = await find_conditions(
             self._store,
-            records,
+            schedules,
             now=now,
             queued=self._runs.queued,
             why=self._find_late_reason(None, is_served=is_served),
         )
-        return [self.to_json(record) | one.to_json() for record, one in zip(records, conditions, strict=True)]
+        return [self.to_json(schedule) | one.to_json() for schedule, one in zip(schedules, conditions, strict=True)]
 
     def _find_late_reason(self, due: float | None, *, is_served: bool = False) -> LateReason:
         """Return the reason for which something that was ``due`` has not run."""
@@ -277,32 +270,25 @@ class Schedules:
             return LateReason.BUSY if is_served else LateReason.NO_HOST
         return LateReason.NO_HOST if due is not None and due < since else LateReason.BUSY
 
-    def to_json(self, record: Record) -> JsonObject:
-        """Return a stored schedule as client JSON, with masked arguments."""
-        body = record.body
-        return {
-            "id": record.id, "tool": record.tool, "state": record.state, "caller": record.caller,
-            "created": record.created, "updated": record.updated, "due": record.due,
-            "scheduled_for": body["for"], "at": body["at"] or None, "cron": body["cron"] or None, "zone": body["zone"],
-            "arguments": self._mask.json(body["arguments"]), "maid": body["maid"], "origin": body["origin"],
-            "runs": body["runs"], "chat": body.get("chat"),
-        }  # fmt: skip
+    def to_json(self, schedule: Schedule) -> JsonObject:
+        """Return a schedule as client JSON, with masked arguments."""
+        return schedule.to_json() | {"arguments": self._mask.json(schedule.arguments)}
 
     def format_time(self, stamp: float) -> str:
         """Return a timestamp as ISO time in the zone of the settings."""
         return format_time(self._zone, stamp)
 
-    async def _claim(self, record: Record, now: float) -> bool:
+    async def _claim(self, schedule: Schedule, now: float) -> bool:
         """Claim a due schedule as it was read; one that has changed since is left to the next query."""
-        overdue = now - (record.due or now)
-        if overdue > GRACE_S and not record.body.get("cron"):
-            await self._try_move(record, ScheduleState.EXPIRED)
+        overdue = now - (schedule.due or now)
+        if overdue > GRACE_S and schedule.cron is None:
+            await self._try_move(replace(schedule, due=None), ScheduleState.EXPIRED)
             return False
         is_late = overdue > LATE_S
-        begins = _start_run(record.due)
+        begun = _start_run(schedule)
         if is_late:
-            begins |= {"late_s": round(overdue, 1), "late_because": self._find_late_reason(record.due).value}
-        claimed = await self._try_move(record, ScheduleState.RUNNING, begins=begins)
+            begun = replace(begun, late_s=round(overdue, 1), late_because=self._find_late_reason(schedule.due))
+        claimed = await self._try_move(begun, ScheduleState.RUNNING)
         if claimed is not None:
             crashpoint("schedule.claimed")
             self._runs.start(claimed, late=is_late)
@@ -311,33 +297,30 @@ class Schedules:
     async def _move(self, id_: str, from_states: tuple[ScheduleState, ...], to: ScheduleState) -> bool:
         """Move a schedule to a state by compare-and-set until won; False when it is in another state."""
         while True:
-            record = await self._store.get(KIND, id_)
-            if record is None or record.state not in from_states:
+            schedule = await self.get(id_)
+            if schedule is None or schedule.state not in from_states:
                 return False
-            if await self._try_move(record, to) is not None:
+            if await self._try_move(replace(schedule, due=None), to) is not None:
                 return True
 
-    async def _try_move(
-        self, record: Record, to: ScheduleState, *, due: float | None = None, begins: JsonObject | None = None
-    ) -> Record | None:
-        """Move a schedule by compare-and-set; return the stored record, or None when another writer was faster."""
+    async def _try_move(self, schedule: Schedule, to: ScheduleState) -> Schedule | None:
+        """Move a schedule by compare-and-set; return it as stored, or None when another writer was faster."""
         now = self._clock.now().timestamp()
         owner = self.owner if to is ScheduleState.RUNNING else ""
-        body = {**record.body, **(begins or {})} if due is None else {**record.body, "for": self.format_time(due)}
-        moved = replace(record, state=to, updated=now, owner=owner, due=due, body=body)
-        won = await self._store.commit([moved], [schedule_event(f"schedule.{to.value}", now, moved)])
+        moved = replace(schedule, state=to, updated=now, owner=owner)
+        won = await self._store.commit([moved.to_record()], [moved.to_event(to.value, now)])
         return replace(moved, version=moved.version + 1) if won else None
 
 
-def _start_run(due: float | None = None) -> JsonObject:
-    """Return the fields that a new run sets in its schedule: its call id, and no rest of the run before."""
-    return {"call_id": f"call_{uuid4().hex}", "was_due": due, "late_s": None, "late_because": None}
+def _start_run(schedule: Schedule) -> Schedule:
+    """Return a schedule whose next run begins: with a new call id, and nothing left of the run before."""
+    call_id = f"call_{uuid4().hex}"
+    return replace(schedule, call_id=call_id, was_due=schedule.due, due=None, late_s=None, late_because=None)
 
 
-def _build_owner_call(record: Record) -> ToolCall:
+def _build_owner_call(schedule: Schedule) -> ToolCall:
     """Build the call of a schedule as its owner would make it, which needs no approval."""
-    arguments, maid = record.body["arguments"], record.body.get("maid")
     return ToolCall(
-        id=record.id, tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},
-        maid=maid if isinstance(maid, str) else None, caller=record.caller, origin=Origin.CLI,
+        id=schedule.id, tool=schedule.tool, arguments=schedule.arguments, maid=schedule.maid, caller=schedule.caller,
+        origin=Origin.CLI,
     )  # fmt: skip

@@ -31,7 +31,8 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.manifests.safe_text import escape_hidden
 from toolyard.protocol.rule import Effect
-from toolyard.protocol.store import Query, Record
+from toolyard.protocol.schedule import Schedule
+from toolyard.protocol.store import Query
 from toolyard.protocol.task import KIND, Task, is_valid_id, state_from_callback, task_key
 from toolyard.workspace.home_folder import make_private_folder
 
@@ -187,9 +188,9 @@ class VcpImport:
 
     async def _is_scheduled(self, task: Timed) -> bool:
         found = await self.yard.schedules.page(Query(tool=task.tool, caller=CALLER), limit=1000)
-        return any((one.body["at"], one.body["arguments"]) == (task.at, task.arguments) for one in found)
+        return any((one.at, one.arguments) == (task.at, task.arguments) for one in found)
 
-    async def _propose(self, task: Timed) -> Record | str | None:
+    async def _propose(self, task: Timed) -> Schedule | str | None:
         """Keep a timed call that nobody has approved here; none in a dry run. A text says why it could not be kept."""
         call = ToolCall(
             id=f"call_{uuid4().hex}", tool=task.tool, arguments=task.arguments, maid=task.maid, caller=CALLER,
@@ -222,7 +223,7 @@ class VcpImport:
         await self.yard.store.commit([task.to_record()])
 
 
-def _describe(task: Timed, proposed: Record | None) -> str:
+def _describe(task: Timed, proposed: Schedule | None) -> str:
     """The whole call, with what nobody sees written out, and how to let it run."""
     arguments = escape_hidden(json.dumps(task.arguments, ensure_ascii=False))
     allow = f"'toolyard schedule allow {proposed.id}' lets it run; else it asks" if proposed else "It asks"

@@ -34,11 +34,11 @@ class ClientField:
 
 def client_fields(value_type: type[Any]) -> dict[str, ClientField]:
     """Return the members of the client JSON of a value, by name, in order."""
-    hints = get_type_hints(value_type, include_extras=True)
+    hints = _read_hints(value_type)
     names = [field.name for field in fields(value_type)]
     declared = {name: _read_hint(hints[name]) for name in names if not _is_internal(hints[name])}
     return declared | {
-        name: _read_hint(get_type_hints(getattr(value_type, name).fget, include_extras=True)["return"])
+        name: _read_hint(_read_hints(getattr(value_type, name).fget)["return"])
         for name in getattr(value_type, "CLIENT_PROPERTIES", ())
     }
 
@@ -64,6 +64,10 @@ def _to_json(value: Any) -> Json:
     if is_dataclass(value):
         return to_client_json(value)
     raise TypeError(f"{type(value).__name__} has no client JSON")
+
+
+def _read_hints(declared: Any) -> dict[str, Any]:
+    return get_type_hints(declared, localns={"Json": Json}, include_extras=True)
 
 
 def _read_hint(hint: Any) -> ClientField:

@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field
 
 from toolyard.protocol.approval import Approval
 from toolyard.protocol.rule import Rule, RuleTarget
+from toolyard.protocol.schedule import Schedule
 from toolyard.web.record_models import extend_model, page_model, record_model
 from toolyard.web.shapes import Closed, Open
 
@@ -18,16 +19,19 @@ class NewSchedule(Closed):
     maid: Annotated[str | None, Field(max_length=200)] = None
 
 
-class ScheduleShown(Open):
-    id: str
-    state: str
-    tool: str
+class _ScheduleCondition(Closed):
     condition: Annotated[str, Field(description="Its state, or `late`, or `blocked` while an approval is pending.")]
     late_s: Annotated[float | None, Field(description="By how much it has missed its time.")]
     late_because: Annotated[str | None, Field(description="`no_host`, `busy` or `storage`.")]
     approval: Annotated[str | None, Field(description="The approval that its run waits for.")]
-    chat: Annotated[str | None, Field(description="The chat that made it.")]
+
+
+class _ScheduleDetails(_ScheduleCondition):
     chat_kept: Annotated[bool, Field(description="Whether this key has a conversation of that id.")]
+
+
+ScheduleShown = record_model("ScheduleShown", Schedule, _ScheduleDetails)
+SchedulePage = page_model("SchedulePage", record_model("ScheduleRow", Schedule, _ScheduleCondition))
 
 
 class When(Closed):

@@ -14,19 +14,19 @@ from toolyard.app import Yard
 from toolyard.dialects.vcp_server import schedule_answer, schedule_refusal
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
-from toolyard.engine.schedule_runs import ScheduleState
 from toolyard.engine.schedule_time import preview_times
 from toolyard.engine.typed_time import normalize_time
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import PageCursor, Record
+from toolyard.protocol.schedule import Schedule, ScheduleState
+from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
 from toolyard.web.refusal import Refusal, not_found, problems
-from toolyard.web.shapes import Done, RecordPage
-from toolyard.web.shapes_records import NewSchedule, Preview, ScheduleShown, VcpSchedule, When
+from toolyard.web.shapes import Done
+from toolyard.web.shapes_records import NewSchedule, Preview, SchedulePage, ScheduleShown, VcpSchedule, When
 
 _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 
@@ -34,11 +34,11 @@ _OBJECT: JsonObject = {"application/json": {"schema": {"type": "object"}}}
 def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["schedules"])
 
-    async def told(record: Record, who: Visitor) -> JsonObject:
-        (shown,) = await yard.schedules.list_json([record])
-        return shown | {"chat_kept": await chats.has(who.caller, str(record.body.get("chat") or ""))}
+    async def told(schedule: Schedule, who: Visitor) -> JsonObject:
+        (shown,) = await yard.schedules.list_json([schedule])
+        return shown | {"chat_kept": await chats.has(who.caller, schedule.chat or "")}
 
-    @routes.get("/schedules", responses={200: {"model": RecordPage}})
+    @routes.get("/schedules", responses={200: {"model": SchedulePage}})
     async def list_schedules(
         who: Who,
         after: After,
@@ -56,8 +56,8 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     async def add_schedule(new: NewSchedule, who: Who) -> Response:
         """Run a tool at a time, or at every time that a cron expression names."""
         call = yard.request(new.tool, new.arguments, caller=who.caller, origin=Origin.HTTP)
-        record = await yard.schedules.submit(replace(call, maid=new.maid), at=new.at, cron=new.cron)
-        return answer(await told(record, who), HTTPStatus.CREATED)
+        schedule = await yard.schedules.submit(replace(call, maid=new.maid), at=new.at, cron=new.cron)
+        return answer(await told(schedule, who), HTTPStatus.CREATED)
 
     @routes.post("/schedules/preview", responses={200: {"model": Preview}})
     async def preview_schedule(when: When) -> Response:
@@ -85,9 +85,9 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     @routes.put("/schedules/{id}", responses={200: {"model": ScheduleShown}})
     async def change_schedule(id: str, new: NewSchedule, who: Who) -> Response:  # noqa: A002
         """Another call or another time for one that is scheduled or paused."""
-        record = await _schedule(yard, id, who)
-        arguments = cast("JsonObject", yard.mask.restore(new.arguments, record.body["arguments"]))
-        call = yard.request(new.tool, arguments, caller=record.caller, origin=Origin.HTTP)
+        schedule = await _schedule(yard, id, who)
+        arguments = cast("JsonObject", yard.mask.restore(new.arguments, schedule.arguments))
+        call = yard.request(new.tool, arguments, caller=schedule.caller, origin=Origin.HTTP)
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:
             raise Refusal(HTTPStatus.CONFLICT, f"{id} runs now or has ended")
@@ -100,10 +100,10 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         tool = new.tool_call.tool_name
         call = yard.request(tool, new.tool_call.arguments, caller=who.caller, origin=Origin.HTTP)
         try:
-            record = await yard.schedules.submit(call, at=new.schedule_time)
+            schedule = await yard.schedules.submit(call, at=new.schedule_time)
         except Failure as failure:
             return answer(schedule_refusal(f"{failure.message} {failure.hint}".strip()), HTTPStatus.BAD_REQUEST)
-        return answer(schedule_answer(new.task_id or record.id, tool, str(record.body["for"])))
+        return answer(schedule_answer(new.task_id or schedule.id, tool, schedule.scheduled_for))
 
     answers: dict[int | str, dict[str, Any]] = {
         200: {"description": "It is scheduled.", "content": _OBJECT},
@@ -164,9 +164,9 @@ class _AsVcpToolBox(APIRoute):
         return told
 
 
-async def _schedule(yard: Yard, id_: str, who: Visitor) -> Record:
-    record = await yard.schedules.get(id_)
-    if record is None:
+async def _schedule(yard: Yard, id_: str, who: Visitor) -> Schedule:
+    schedule = await yard.schedules.get(id_)
+    if schedule is None:
         raise not_found(f"schedule '{id_[:100]}'")
-    require_own(who, record.caller, f"schedule '{id_[:100]}'")
-    return record
+    require_own(who, schedule.caller, f"schedule '{id_[:100]}'")
+    return schedule
