@@ -16,8 +16,8 @@ from playwright.async_api import Browser, CDPSession, Page, expect
 from tests.console.hosting import Host
 from tests.console.seeding import stored
 from tests.console.visit import visiting
-from toolyard.engine.journal import CALL, RUNNING
 from toolyard.engine.ownership import identify_process
+from toolyard.protocol.call_record import CALL, CallState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.storage.sqlite import SqliteStore
@@ -99,8 +99,8 @@ def _call(tool: str) -> Record:
         "time_ms": 1.5,
     }
     return Record(
-        kind=CALL, id=f"call_{uuid4().hex}", state=RUNNING, created=now, updated=now, caller="key:owner", tool=tool,
-        owner=_HERE, text=tool, body={**body, "reason": None, "error": None},
+        kind=CALL, id=f"call_{uuid4().hex}", state=CallState.RUNNING, created=now, updated=now,
+        caller="key:owner", tool=tool, owner=_HERE, text=tool, body={**body, "reason": None, "error": None},
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from tests.console.test_shell import SAME
 from tests.gateway.upstream import Provider, Script, provider, says
 from tests.plugins.folders import make_plugin
 from tests.render.attacks import ATTACKS
-from toolyard.engine.journal import CALL, KEPT, RESULT
+from toolyard.protocol.call_record import CALL, KEPT, RESULT
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.request_text import format_request
 from toolyard.protocol.store import Record

@@ -126,7 +126,7 @@ async def test_a_straight_call_that_ignores_its_deadline_is_left_behind_and_its_
     assert await asyncio.to_thread(over.wait, WAIT_S)
     await asyncio.get_running_loop().shutdown_default_executor()
     (record,) = await journal.page(Query(), limit=10)
-    assert (record.state, record.body["error"]["code"]) == ("error", "TIMEOUT")  # type: ignore[index, call-overload]
+    assert (record.state, record.error_code) == ("error", "TIMEOUT")
     await store.close()
 
 

@@ -14,7 +14,7 @@ from tests.fakes import FakeClock
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine.feed import GAP, read_feed
-from toolyard.engine.journal import MAX_STORED, to_json
+from toolyard.engine.journal import MAX_STORED
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin
 from toolyard.protocol.envelope import Envelope, Status
@@ -125,7 +125,7 @@ async def test_calls_are_found_by_words_of_their_arguments_and_texts_and_page_by
         await yard.call("Read", {"path": f"文件{number}.txt"})
     await yard.call("LS", {})
     (found,) = await yard.journal.page(Query(text="文件3"), limit=10)
-    arguments = to_json(found)["arguments"]
+    arguments = found.arguments
     assert arguments == {"path": "文件3.txt"}
     assert len(await yard.journal.page(Query(text="read lines"), limit=10)) == 7
     assert len(await yard.journal.page(Query(text="listed"), limit=10)) == 1
@@ -133,7 +133,7 @@ async def test_calls_are_found_by_words_of_their_arguments_and_texts_and_page_by
     after: PageCursor | None = None
     while page := await yard.journal.page(Query(tool="Read"), limit=3, after=after):
         seen += [record.id for record in page]
-        after = PageCursor(created=page[-1].created, id=page[-1].id)
+        after = PageCursor(created=page[-1].started, id=page[-1].id)
     assert len(seen) == len(set(seen)) == 7
 
 

@@ -8,12 +8,13 @@ import pytest
 
 from tests.fakes import FakeClock, FakeTool
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.journal import CALL, Journal
+from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.call_record import CALL
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Result

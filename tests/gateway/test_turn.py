@@ -245,7 +245,7 @@ async def test_a_block_that_cannot_be_run_is_told_to_the_model_and_kept(tmp_path
         assert one.ran == []
         assert "twice" in one.upstream.bodies[1]["messages"][-1]["content"]
         (record,) = await one.yard.journal.page(Query(), limit=5)
-        assert (record.tool, record.state, record.body["origin"]) == ("Say", "error", "chat")
+        assert (record.tool, record.state, record.origin) == ("Say", "error", "chat")
         kept = await one.yard.journal.get(record.id)
         assert kept is not None
         assert kept["arguments"] == {"written": bad.strip()}

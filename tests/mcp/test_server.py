@@ -74,7 +74,7 @@ async def test_a_result_is_content_and_the_envelope(project: Path, home: Path, m
     envelope = Envelope.from_dict(result.structured_content)
     assert "one" in str(envelope.data["content"])
     assert not result.is_error
-    assert [(call.tool, call.caller, call.body["origin"]) for call in told] == [("Read", CALLER, "mcp")]
+    assert [(call.tool, call.caller, call.origin) for call in told] == [("Read", CALLER, "mcp")]
 
 
 async def test_a_failure_is_a_result_that_says_so(project: Path, home: Path) -> None:
@@ -172,7 +172,7 @@ async def test_a_client_that_goes_away_cancels_its_call(project: Path, home: Pat
         await asyncio.wait({calling})
         await calls(yard, "running", some=False)
         (call,) = await yard.journal.page(Query(), limit=1)
-    assert call.body["reason"] == "CANCELLED"
+    assert call.reason == "CANCELLED"
 
 
 async def test_a_client_that_goes_away_while_it_answers_cancels_its_call(
@@ -192,7 +192,7 @@ async def test_a_client_that_goes_away_while_it_answers_cancels_its_call(
         await asyncio.wait({calling})
         await calls(yard, "running", some=False)
         (call,) = await yard.journal.page(Query(), limit=1)
-    assert call.body["reason"] == "CANCELLED"
+    assert call.reason == "CANCELLED"
 
 
 async def test_clients_hear_when_a_plugin_comes(project: Path, home: Path, plugins: Path) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason, HiddenText
+from toolyard.protocol.call_record import CallRecord, CallResult, CallState
 from toolyard.protocol.client_json import client_fields
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.rule import Effect, Rule, RuleState
@@ -10,6 +11,8 @@ from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
 from toolyard.protocol.store import Record
 
 pytestmark = pytest.mark.requirement("records:typed")
+
+Value = Approval | CallRecord | CallResult | Rule | Schedule
 
 APPROVAL = Record(
     kind="approval", id="approval_1", state="denied", version=2, created=1.0, updated=3.0, caller="key:1", tool="Write",
@@ -60,6 +63,31 @@ NEW_SCHEDULE = Record(
     },
 )  # fmt: skip
 
+CALL = Record(
+    kind="call", id="call_1", state="error", version=2, created=1.0, updated=3.0, caller="key:1", tool="Read",
+    key="call_0", text="Read {} No.",
+    body={
+        "arguments": {"path": "a"}, "origin": "chat", "maid": "Nova", "chat": "c1", "retry_of": "call_0", "text": "No.",
+        "time_ms": 2.5, "ran": 2.0, "waited_ms": 900.0, "bytes_out": 120, "tasks": ["task_1"], "reason": "NO_OUTPUT",
+        "error": {"code": "NOT_FOUND", "message": "No."}, "undone": {"at": 4.0, "by": "cli"},
+    },
+)  # fmt: skip
+RUNNING_CALL = Record(
+    kind="call", id="call_2", state="running", created=1.0, updated=1.0, tool="Read", owner="host",
+    body={"arguments": {}, "origin": "cli", "maid": None, "chat": None},
+)  # fmt: skip
+INTERRUPTED_CALL = Record(
+    kind="call", id="call_3", state="interrupted", created=1.0, updated=1.0, tool="Read",
+    body={
+        "arguments": {}, "origin": "cli", "maid": None, "chat": None, "text": "It was cut off.",
+        "reason": "INTERRUPTED", "error": {"code": "EXECUTION_ERROR", "message": "It was cut off."},
+    },
+)  # fmt: skip
+RESULT = Record(
+    kind="result", id="call_1", state="kept", created=1.0, updated=3.0,
+    body={"arguments": {"path": "a"}, "envelope": {"status": "error"}, "process": {"pid": 1}},
+)  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("value_type", "record"),
@@ -70,9 +98,13 @@ NEW_SCHEDULE = Record(
         (Rule, UNUSED_RULE),
         (Schedule, SCHEDULE),
         (Schedule, NEW_SCHEDULE),
+        (CallRecord, CALL),
+        (CallRecord, RUNNING_CALL),
+        (CallRecord, INTERRUPTED_CALL),
+        (CallResult, RESULT),
     ],
 )
-def test_a_record_is_read_and_written_as_it_was(value_type: type[Approval | Rule | Schedule], record: Record) -> None:
+def test_a_record_is_read_and_written_as_it_was(value_type: type[Value], record: Record) -> None:
     assert value_type.from_record(record).to_record() == record
 
 
@@ -138,3 +170,15 @@ def test_a_schedule_of_an_earlier_version_is_read() -> None:
         Record(kind="schedule", id="s", state="running", created=1.0, updated=1.0, tool="T", body=body)
     )
     assert (schedule.chat, schedule.runs, schedule.call_id, schedule.approved) == (None, (), "", "")
+
+
+def test_a_call_of_an_earlier_version_is_read() -> None:
+    call = CallRecord.from_record(
+        Record(
+            kind="call", id="c", state="success", created=1.0, updated=2.0, tool="T", body={"time_ms": 5, "text": "x"}
+        )
+    )
+    shown = call.to_json()
+    assert set(shown) == set(client_fields(CallRecord))
+    assert (call.state, shown["time_ms"], shown["ended"], shown["tasks"]) == (CallState.SUCCESS, 5, 2.0, [])
+    assert (shown["waited_ms"], shown["bytes_out"], shown["undone"], shown["error"]) == (None, None, None, None)

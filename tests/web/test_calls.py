@@ -11,9 +11,9 @@ import pytest
 from tests.fakes import FakeClock
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import ASYNC
-from toolyard.engine.journal import CALL
 from toolyard.engine.statistics import MAX_CALLS, compute_statistics
 from toolyard.protocol.call import Origin
+from toolyard.protocol.call_record import CALL
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Record
 from toolyard.protocol.task import TaskState

@@ -35,7 +35,7 @@ async def test_the_official_client_works_with_the_key(server: RunningServer, mod
     assert not written.is_error
     assert (server.project / "a.txt").read_text() == "x"
     (call,) = await server.yard.journal.page(Query(), limit=5)
-    assert (call.caller, call.body["origin"]) == ("key:owner", "mcp")
+    assert (call.caller, call.origin) == ("key:owner", "mcp")
     assert len(user.asked) == 1
 
 

@@ -11,9 +11,9 @@ import pytest
 from tests.fakes import Endless, FakeClock, FakeTool
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import ASYNC, expecting
-from toolyard.engine.journal import ENDED, RUNNING
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.call import Origin
+from toolyard.protocol.call_record import CallState
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
 from toolyard.web.background import kept
@@ -124,7 +124,7 @@ async def test_calls_are_filtered_searched_and_shown(running_server: RunningServ
         refused = await running_server.get(f"/v1/{path}?state=nope")
         message = refused.json["error"]["message"]
         assert (path, refused.status, "interrupted" in message) == (path, 422, True)
-    for state in (RUNNING, *ENDED):
+    for state in CallState:
         assert (await running_server.get(f"/v1/calls?state={state}")).status == 200
     call = await running_server.get(f"/v1/calls/{read.headers['x-call-id']}")
     assert (call.json["envelope"]["status"], call.json["arguments"]) == ("success", {"path": "findme.txt"})

@@ -13,9 +13,9 @@ from toolyard.cli.records import Wanted, ago, ask, list_options, print_one, prin
 from toolyard.cli.table import Row, one_line, state_cell
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.feed import read_feed
-from toolyard.engine.journal import CALL, ENDED, RUNNING, to_json
+from toolyard.protocol.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Event, Record
+from toolyard.protocol.store import Event
 
 _HEADS = ("ID", "STATE", "TOOL", "CALLER", "STARTED", "MS", "TEXT")
 _LAST = 10  # events that a tail begins with
@@ -28,12 +28,12 @@ def command(common: Common) -> None:
 
 
 @command.command("list")
-@list_options((RUNNING, *ENDED))
+@list_options(CallState)
 @common_options
 def list_(common: Common, wanted: Wanted) -> None:
     """The calls, newest first."""
-    found = ask(common, lambda yard: wanted.page(yard, CALL))
-    print_page(common, wanted, _HEADS, [(to_json(record), _row(record)) for record in found])
+    found = map(CallRecord.from_record, ask(common, lambda yard: wanted.page(yard, CALL)))
+    print_page(common, wanted, _HEADS, [(call.to_json(), _row(call)) for call in found])
 
 
 @command.command("show")
@@ -98,9 +98,7 @@ def _print_event(common: Common, event: Event) -> None:
     click.echo(f"{event.seq:>6}  {ago(event.at):>10}  {kind}  {one_line(json.dumps(said, ensure_ascii=False))}")
 
 
-def _row(record: Record) -> Row:
-    body = record.body
-    text = body.get("text") or json.dumps(body.get("arguments"), ensure_ascii=False)
-    taken = body.get("time_ms")
-    ms = f"{taken:.0f}" if isinstance(taken, int | float) else ""
-    return record.id, state_cell(record.state), record.tool, record.caller, ago(record.created), ms, str(text)
+def _row(call: CallRecord) -> Row:
+    text = call.text or json.dumps(call.arguments, ensure_ascii=False)
+    ms = "" if call.time_ms is None else f"{call.time_ms:.0f}"
+    return call.id, state_cell(call.state), call.tool, call.caller, ago(call.started), ms, text

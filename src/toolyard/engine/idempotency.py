@@ -22,8 +22,8 @@ from uuid import uuid4
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import CALL
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
+from toolyard.protocol.call_record import CALL, CallRecord
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record, Store
 
@@ -158,21 +158,21 @@ class Idempotency:
         """End a request that was cut off."""
         return await self._end(started.record, RequestState.INTERRUPTED)
 
-    async def find_calls(self, record: Record) -> list[Record]:
+    async def find_calls(self, record: Record) -> list[CallRecord]:
         """Return the calls in the journal that a request has made, the first one first."""
         if id_ := record.body["call"]:
             call = await self._store.get(CALL, str(id_))
-            return [call] if call else []
-        calls: list[Record] = []
+            return [CallRecord.from_record(call)] if call else []
+        calls: list[CallRecord] = []
         query, after = Query(caller=record.caller, since=record.created), None
         for _ in range(_MAX_PAGES):
             page = await self._store.find(CALL, query, limit=_PAGE, after=after)
-            calls += [call for call in page if call.body.get("chat") == record.body["chat"]]
+            calls += [call for call in map(CallRecord.from_record, page) if call.chat == record.body["chat"]]
             if len(page) < _PAGE:
                 break
             after = PageCursor(created=page[-1].created, id=page[-1].id)
         ended = record.updated if record.state in ENDED else self._now()
-        return [call for call in reversed(calls) if call.created <= ended]
+        return [call for call in reversed(calls) if call.started <= ended]
 
     async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
         """Interrupt the requests of dead hosts; return how many there were."""

@@ -19,26 +19,20 @@ from toolyard.engine.masking import Mask
 from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.protocol.call import ToolCall
+from toolyard.protocol.call_record import CALL, RESULT, CallRecord, CallResult, CallState, Undo
 from toolyard.protocol.envelope import Envelope, Fault, Status
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Reason, code_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
+from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.protocol.truncation import shorten_value
 
 ConfirmOwner = Callable[[str], Awaitable[None]]
 """Raises Failure unless what this owner has begun still belongs to this host."""
 
 _log = logging.getLogger(__name__)
-CALL: Final = "call"
-RESULT: Final = "result"
-RUNNING: Final = "running"
-INTERRUPTED: Final = "interrupted"
-CANCELLED: Final = "cancelled"  # somebody stopped it, or did not allow it: no error of its tool
 STOPPED: Final = (Reason.CANCELLED, Reason.DENIED)
-ENDED: Final = (*(status.value for status in Status), CANCELLED, INTERRUPTED)
-KEPT: Final = "kept"  # the state of a result
 MAX_STORED: Final = 2**20
 CUT: Final[JsonObject] = {"cut": f"more than {MAX_STORED} bytes"}  # instead of the data of a result over it
 _MAX_LATE = 1000  # ends of calls that wait for a store that refuses; older ones are settled at the next start
@@ -87,7 +81,7 @@ class NullRecorder:
 class _OpenCall(NamedTuple):
     """A running call with its stored record."""
 
-    record: Record
+    record: CallRecord
     arguments: Json  # without the secrets that were known by then:
     secrets: int  # so many
     size: int  # of the arguments, in bytes
@@ -111,17 +105,13 @@ class Journal:
         now = self._now()
         arguments = self._mask_arguments(call)
         written = json_bytes(arguments)
-        record = Record(
-            kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
-            key=call.retry_of, owner=self.owner, text=f"{call.tool} {_cut_searchable(written)}",
-            body={
-                "arguments": shorten_value(arguments), "origin": call.origin.value, "maid": call.maid,
-                "chat": call.chat or None, **({"retry_of": call.retry_of} if call.retry_of else {}),
-            },
+        record = CallRecord(
+            id=call.id, tool=call.tool, state=CallState.RUNNING, caller=call.caller, started=now, updated=now,
+            arguments=shorten_value(arguments), origin=call.origin.value, maid=call.maid, chat=call.chat or None,
+            retry_of=call.retry_of or None, owner=self.owner, search_text=f"{call.tool} {_cut_searchable(written)}",
         )  # fmt: skip
-        event = NewEvent(type="call.started", at=now, data=_to_event_data(record))
         try:
-            is_stored = await self._store.commit([record], [event], lasting=False)
+            is_stored = await self._store.commit([record.to_record()], [record.to_event("started", now)], lasting=False)
         except StorageError:
             if self.confirm_owner is not None:
                 self._doubtful.append(call.id)
@@ -178,8 +168,9 @@ class Journal:
     async def _end_doubtful(self, call_id: str) -> None:
         """End a call that never ran, if it was recorded as begun."""
         record = await self._store.get(CALL, call_id)
-        if record is not None and record.state == RUNNING and record.id not in self._open:
-            await self._interrupt(record, f"{record.tool} was not run: the database did not answer when it began.")
+        if record is not None and record.state == CallState.RUNNING and record.id not in self._open:
+            text = f"{record.tool} was not run: the database did not answer when it began."
+            await self._interrupt(CallRecord.from_record(record), text)
 
     def _retry_later(self, end: tuple[_OpenCall, Outcome, Sequence[Record]], error: StorageError) -> None:
         self._late.append(end)
@@ -197,40 +188,33 @@ class Journal:
     async def _finish(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> Outcome:
         """Store the end of a call unless it has one; return the stored one."""
         while not await self._commit_end(call, outcome, also):
-            record = None if self._store.commits_inline else await self._store.get(CALL, call.record.id)
-            if record is None:
+            stored = None if self._store.commits_inline else await self._store.get(CALL, call.record.id)
+            if stored is None:
                 break
-            if record.state != RUNNING:
-                return _to_interrupted(outcome, record) if record.state == INTERRUPTED else outcome
+            record = CallRecord.from_record(stored)
+            if record.state is not CallState.RUNNING:
+                return _to_interrupted(outcome, record) if record.state is CallState.INTERRUPTED else outcome
             call = call._replace(record=record)
         return outcome
 
     async def _commit_end(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> bool:
         now, record = self._now(), call.record
         envelope, course = outcome.envelope, outcome.course
-        content, size = self._build_result(call, envelope)
-        body: JsonObject = {
-            **record.body,
-            "text": envelope.text[:_MAX_SEARCHED],
-            "time_ms": envelope.stats["time_ms"],
-            "ran": course.ran,
-            **({"waited_ms": course.waited_ms} if course.waited_ms else {}),
-            "bytes_out": size,
-            "tasks": _find_task_ids(envelope),
-            "reason": envelope.context.get("reason"),
-            "error": envelope.error.to_json() if envelope.error else None,
-        }
+        arguments, written, size = self._build_result(call, envelope)
+        text, reason = envelope.text[:_MAX_SEARCHED], envelope.context.get("reason")
         ended = replace(
-            record, state=state_from_envelope(envelope), updated=now, owner="", body=body,
-            text=f"{record.text} {envelope.text[:_MAX_SEARCHED]}",
+            record, state=state_from_envelope(envelope), updated=now, owner="", text=text,
+            time_ms=float(envelope.stats["time_ms"]), ran=course.ran, waited_ms=course.waited_ms or None,
+            bytes_out=size, tasks=_find_task_ids(envelope), reason=reason if isinstance(reason, str) else None,
+            error=envelope.error.to_json() if envelope.error else None, search_text=f"{record.search_text} {text}",
         )  # fmt: skip
-        result = Record(
-            kind=RESULT, id=record.id, state=KEPT, created=record.created, updated=now,
-            body={**content, "process": course.process} if course.process else content,
+        result = CallResult(
+            id=record.id, created=record.started, updated=now, arguments=arguments, envelope=written,
+            process=course.process,
         )  # fmt: skip
-        event = NewEvent(type="call.finished", at=now, data=_to_event_data(ended))
+        changes = [ended.to_record(), result.to_record(), *also]
         crashpoint("journal.before-finished")
-        has_won = await self._store.commit([ended, result, *also], [event], lasting=False)
+        has_won = await self._store.commit(changes, [ended.to_event("finished", now)], lasting=False)
         crashpoint("journal.finished")
         return has_won
 
@@ -240,88 +224,83 @@ class Journal:
         if record is None:
             return None
         result = await self._store.get(RESULT, call_id)
-        return {**to_json(record), **(result.body if result else {"envelope": None})}
+        content = CallResult.from_record(result).to_json() if result else {"envelope": None}
+        return CallRecord.from_record(record).to_json() | content
 
     async def record_undo(self, call_id: str, *, by: str, again: bool = False) -> None:
         """Record that the files of a call were restored or, ``again``, that the restore was undone."""
         try:
             while (record := await self._store.get(CALL, call_id)) is not None:
-                if await self._try_record_undo(record, by=by, again=again):
+                now = self._now()
+                undone = None if again else Undo(at=now, by=by)
+                call = replace(CallRecord.from_record(record), undone=undone)  # ``updated`` stays: the call ended then
+                if await self._store.commit([call.to_record()], [call.to_event("undone", now)], lasting=False):
                     return
         except StorageError as error:
             _log.error("the undoing of %s is not recorded: %s", call_id, error)
 
-    async def _try_record_undo(self, record: Record, *, by: str, again: bool) -> bool:
-        now = self._now()
-        body = {key: value for key, value in record.body.items() if key != "undone"}
-        if not again:
-            body["undone"] = {"at": now, "by": by}
-        changed = replace(record, body=body)  # not when it changed last: that is when the call ended
-        event = NewEvent(type="call.undone", at=now, data=_to_event_data(changed))
-        return await self._store.commit([changed], [event], lasting=False)
-
-    async def find_retries(self, call_id: str, *, limit: int) -> list[Record]:
+    async def find_retries(self, call_id: str, *, limit: int) -> list[CallRecord]:
         """Return the calls that repeat this one, newest first."""
-        return await self._store.find(CALL, Query(key=call_id), limit=limit)
+        return await self.page(Query(key=call_id), limit=limit)
 
-    async def page(self, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
-        return await self._store.find(CALL, query, limit=limit, after=after)
+    async def page(self, query: Query, *, limit: int, after: PageCursor | None = None) -> list[CallRecord]:
+        records = await self._store.find(CALL, query, limit=limit, after=after)
+        return [CallRecord.from_record(record) for record in records]
 
     async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
         """Interrupt the calls of dead hosts; return how many there were."""
         settled = 0
-        async for page in find_orphans(self._store, CALL, (RUNNING,), alive):
-            settled += sum(await asyncio.gather(*map(self._interrupt, page)))
+        async for page in find_orphans(self._store, CALL, (CallState.RUNNING,), alive):
+            settled += sum(await asyncio.gather(*map(self._interrupt, map(CallRecord.from_record, page))))
         return settled
 
-    async def _interrupt(self, record: Record, text: str = "") -> bool:
+    async def _interrupt(self, call: CallRecord, text: str = "") -> bool:
         now = self._now()
-        text = text or f"{record.tool} was cut off when its host went down: what it had done by then is not known."
-        body: JsonObject = {**record.body, "text": text, "reason": Reason.INTERRUPTED.value}
-        body["error"] = {"code": code_of(Reason.INTERRUPTED).value, "message": text}
-        ended = replace(record, state=INTERRUPTED, updated=now, owner="", body=body)
-        event = NewEvent(type="call.finished", at=now, data=_to_event_data(ended))
-        return await self._store.commit([ended], [event], lasting=False)
+        text = text or f"{call.tool} was cut off when its host went down: what it had done by then is not known."
+        ended = replace(
+            call, state=CallState.INTERRUPTED, updated=now, owner="", text=text, reason=Reason.INTERRUPTED.value,
+            error={"code": code_of(Reason.INTERRUPTED).value, "message": text},
+        )  # fmt: skip
+        return await self._store.commit([ended.to_record()], [ended.to_event("finished", now)], lasting=False)
 
     def _mask_arguments(self, call: ToolCall) -> Json:
         problem = json_problem(call.arguments, "arguments")
         return {"unreadable": problem} if problem else self._mask.json(call.arguments)
 
-    def _build_result(self, call: _OpenCall, envelope: Envelope) -> tuple[JsonObject, int]:
-        """Return the result to store, with data and arguments cut to size, and the full size of its envelope.
+    def _build_result(self, call: _OpenCall, envelope: Envelope) -> tuple[Json, JsonObject, int]:
+        """Return the arguments and the envelope to store, cut to size, and the full size of the envelope.
 
-        It is masked again when a call has brought secrets that were unknown at its start.
+        They are masked again when a call has brought secrets that were unknown at its start.
         """
-        arguments, params = call.arguments, call.record.body["arguments"]
+        arguments, params = call.arguments, call.record.arguments
         if self._mask.size != call.secrets or envelope.context.get("params_input") != arguments:
             arguments = self._mask.json(arguments)
             params = self._mask.json(shorten_value(envelope.context.get("params_input")))
         others = {**envelope.to_dict(), "context": {**envelope.context, "params_input": None}}
         written = cast("dict[str, Any]", self._mask.json(others))
         written["context"]["params_input"] = params
-        result: JsonObject = {"arguments": arguments, "envelope": written}
         size = len(json_bytes(written))
         if size + call.size > MAX_STORED:
-            result["envelope"] = {**written, "data": CUT}
-            if len(json_bytes(result)) > MAX_STORED:
-                result["arguments"] = shorten_value(result["arguments"])
-        return result, size
+            written = {**written, "data": CUT}
+            if len(json_bytes({"arguments": arguments, "envelope": written})) > MAX_STORED:
+                arguments = shorten_value(arguments)
+        return arguments, written, size
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
 
-def state_from_envelope(envelope: Envelope) -> str:
+def state_from_envelope(envelope: Envelope) -> CallState:
     """Return the state of a call that ended with this envelope."""
     reason = envelope.context.get("reason")
     if reason == Reason.INTERRUPTED:
-        return INTERRUPTED
-    return CANCELLED if reason in STOPPED else envelope.status.value
+        return CallState.INTERRUPTED
+    return CallState.CANCELLED if reason in STOPPED else CallState(envelope.status.value)
 
 
-def _to_interrupted(outcome: Outcome, record: Record) -> Outcome:
+def _to_interrupted(outcome: Outcome, call: CallRecord) -> Outcome:
     """Return the outcome of a call that another host has already ended as interrupted."""
-    return _replace_envelope(outcome, str(record.body["text"]))
+    return _replace_envelope(outcome, call.text or "")
 
 
 def _to_unrecorded(tool: str, outcome: Outcome, error: StorageError) -> Outcome:
@@ -345,30 +324,11 @@ def _replace_envelope(outcome: Outcome, text: str) -> Outcome:
     return replace(outcome, envelope=envelope, extras=Extras(), batch=())
 
 
-def to_json(record: Record) -> JsonObject:
-    """Return a call as client JSON."""
-    return {
-        "id": record.id,
-        "tool": record.tool,
-        "state": record.state,
-        "caller": record.caller,
-        "started": record.created,
-        "ended": None if record.state == RUNNING else record.updated,
-        **record.body,
-    }
-
-
-def _to_event_data(record: Record) -> JsonObject:
-    data: JsonObject = {"id": record.id, "tool": record.tool, "caller": record.caller, "state": record.state}
-    brief = ("origin", "maid", "text", "time_ms", "reason", "error", "retry_of", "undone")
-    return data | {key: record.body[key] for key in brief if record.body.get(key) is not None}
-
-
-def _find_task_ids(envelope: Envelope) -> list[Json]:
+def _find_task_ids(envelope: Envelope) -> tuple[str, ...]:
     """Return the ids of the tasks that a call began."""
     tasks = envelope.data.get("tasks")
     named = [task.get("id") for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
-    return [id_ for id_ in named[:_MAX_TASKS] if isinstance(id_, str)]
+    return tuple(id_ for id_ in named[:_MAX_TASKS] if isinstance(id_, str))
 
 
 def searchable_text(arguments: Json) -> str:

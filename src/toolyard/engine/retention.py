@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import backend, conversations, idempotency, journal
+from toolyard.engine import backend, conversations, idempotency
 from toolyard.engine.clock import Clock
-from toolyard.protocol import approval, rule, schedule, task
+from toolyard.protocol import approval, call_record, rule, schedule, task
 from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
@@ -35,9 +35,9 @@ _PAUSE_S = 0.005  # another process gets the lock of the file in between
 
 _AWAITED = (schedule.ScheduleState.SCHEDULED, schedule.ScheduleState.PAUSED, schedule.ScheduleState.RUNNING)
 ENDED: Final[Mapping[str, Sequence[str]]] = {
-    journal.RESULT: (journal.KEPT,),
+    call_record.RESULT: (call_record.KEPT,),
     backend.KIND: (backend.KEPT,),
-    journal.CALL: journal.ENDED,
+    call_record.CALL: call_record.ENDED,
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
     approval.APPROVAL: tuple(state for state in approval.ApprovalState if state is not approval.ApprovalState.PENDING),
     rule.RULE: (rule.RuleState.REVOKED,),
@@ -46,7 +46,7 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     schedule.SCHEDULE: tuple(state for state in schedule.ScheduleState if state not in _AWAITED),
 }
 
-_BULKY = (journal.RESULT, backend.KIND)
+_BULKY = (call_record.RESULT, backend.KIND)
 
 MeasureSize = Callable[[], Awaitable[int]]
 """The bytes that the records and events of a store take now."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
-from toolyard.engine.journal import CALL, CANCELLED, STOPPED, to_json
+from toolyard.engine.journal import STOPPED
+from toolyard.protocol.call_record import CALL, CallRecord, CallState
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import PageCursor, Query, Record, Store
+from toolyard.protocol.store import PageCursor, Query, Store
 
 MAX_CALLS: Final = 10_000
 _PAGE = 500
@@ -29,29 +30,30 @@ async def compute_statistics(store: Store, *, since: float, caller: str | None) 
     """Compute statistics of the newest ``MAX_CALLS`` calls since then, of one ``caller`` or of all."""
     states, codes = Counter[str](), Counter[str]()
     tools: dict[str, _Tool] = {}
-    slow: list[Record] = []
+    slow: list[CallRecord] = []
     after: PageCursor | None = None
     while sum(states.values()) < MAX_CALLS:
-        calls = await store.find(CALL, Query(since=since, caller=caller), limit=_PAGE, after=after)
+        records = await store.find(CALL, Query(since=since, caller=caller), limit=_PAGE, after=after)
+        calls = [CallRecord.from_record(record) for record in records]
         for call in calls:
-            stopped = call.body.get("reason") in STOPPED
-            states[CANCELLED if stopped else call.state] += 1
-            code = "" if stopped else _error_code(call)
+            stopped = call.reason in STOPPED
+            states[CallState.CANCELLED.value if stopped else call.state.value] += 1
+            code = "" if stopped else call.error_code
             codes.update([code] if code else [])
             tool = tools.setdefault(call.tool, _Tool())
             tool.calls += 1
             tool.errors += bool(code)
             tool.cancelled += stopped
-            tool.times += [_time_ms(call)] if "time_ms" in call.body else []
-        slow = nlargest(_SLOW, (call for call in (*slow, *calls) if "time_ms" in call.body), key=_time_ms)
+            tool.times += [] if call.time_ms is None else [call.time_ms]
+        slow = nlargest(_SLOW, (call for call in (*slow, *calls) if call.time_ms is not None), key=_time_ms)
         if len(calls) < _PAGE:
             break
-        after = PageCursor(created=calls[-1].created, id=calls[-1].id)
+        after = PageCursor(created=calls[-1].started, id=calls[-1].id)
     by_tool = sorted(tools.items(), key=lambda item: (-item[1].calls, item[0]))
     errors: list[Json] = [{"code": code, "count": count} for code, count in codes.most_common()]
     return {
         "since": since, "total": sum(states.values()), "by_state": dict(states), "errors": errors,
-        "by_tool": [_tool_to_json(name, tool) for name, tool in by_tool], "slow": [to_json(call) for call in slow],
+        "by_tool": [_tool_to_json(name, tool) for name, tool in by_tool], "slow": [call.to_json() for call in slow],
     }  # fmt: skip
 
 
@@ -64,11 +66,5 @@ def _tool_to_json(name: str, tool: _Tool) -> JsonObject:
     }  # fmt: skip
 
 
-def _time_ms(call: Record) -> float:
-    value = call.body.get("time_ms")
-    return float(value) if isinstance(value, int | float) else 0.0
-
-
-def _error_code(call: Record) -> str:
-    error = call.body.get("error")
-    return str(error.get("code", "")) if isinstance(error, dict) else ""
+def _time_ms(call: CallRecord) -> float:
+    return call.time_ms or 0.0

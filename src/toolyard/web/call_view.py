@@ -1,23 +1,20 @@
 """One call of the journal with what is known about it elsewhere: its approval, its tasks, its retries, its files."""
 
 from toolyard.app import Yard
-from toolyard.engine.journal import RUNNING, to_json
 from toolyard.engine.permission_request import find_commands
 from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason
+from toolyard.protocol.call_record import CallRecord, CallState
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import Record
 from toolyard.protocol.task import Task
 from toolyard.workspace.whole_files import Side
 
 _RETRIES = 20
 _TASKS = 20
-_LATER: JsonObject = {
-    "chat": None, "time_ms": None, "waited_ms": None, "bytes_out": None, "tasks": [], "retry_of": None, "undone": None,
-}  # fmt: skip
 
 
-def row(record: Record) -> JsonObject:
-    return {**_LATER, **to_json(record), "command": _command(record.body.get("arguments"))}
+def row(call: CallRecord) -> JsonObject:
+    """Return a call as JSON for a list."""
+    return {**call.to_json(), "command": _command(call.arguments)}
 
 
 async def whole(yard: Yard, found: JsonObject, *, only: str | None) -> JsonObject:
@@ -26,10 +23,10 @@ async def whole(yard: Yard, found: JsonObject, *, only: str | None) -> JsonObjec
     approval = await yard.approvals.find_for_call(id_, str(found["caller"]))
     retries = [one for one in await yard.journal.find_retries(id_, limit=_RETRIES) if only in (None, one.caller)]
     return {
-        **_LATER, **found, "process": found.get("process"), "command": _command(found.get("arguments")),
-        "retries": [{"id": one.id, "state": one.state, "started": one.created} for one in retries],
+        **found, "process": found.get("process"), "command": _command(found.get("arguments")),
+        "retries": [{"id": one.id, "state": one.state.value, "started": one.started} for one in retries],
         "approval": _approval(approval), "timeline": _timeline(found, approval, await _tasks(yard, found)),
-        "undoable": found["state"] != RUNNING and await yard.can_undo(id_),
+        "undoable": found["state"] != CallState.RUNNING and await yard.can_undo(id_),
     }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from starlette.requests import Request
 
 from toolyard.engine.idempotency import MAX_RESPONSE, hash_request
-from toolyard.protocol.store import Record
+from toolyard.protocol.call_record import CallRecord
 from toolyard.web.refusal import Refusal
 
 KEY: Final = "Idempotency-Key"
@@ -43,7 +43,7 @@ async def fingerprint_request(request: Request) -> str:
     return await asyncio.to_thread(hash_request, route, body)
 
 
-def list_calls(calls: list[Record]) -> str:
+def list_calls(calls: list[CallRecord]) -> str:
     """Return a sentence that names the calls of a request, for whoever wants to know what became of it."""
     if not calls:
         return "The journal has no call of it."

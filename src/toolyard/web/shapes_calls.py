@@ -1,10 +1,12 @@
-"""Bodies of the routes of calls, as the OpenAPI shows them. Fields that are not named here may be there too."""
+"""Bodies of the routes of calls, as the OpenAPI shows them."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from toolyard.web.shapes import Open
+from toolyard.protocol.call_record import CallRecord
+from toolyard.web.record_models import extend_model, page_model, record_model
+from toolyard.web.shapes import Closed, Open
 
 
 class CallApproval(BaseModel):
@@ -26,11 +28,6 @@ class Moment(BaseModel):
     by: Annotated[str | None, Field(description="Who allowed, denied or undid it.")]
     task: Annotated[str | None, Field(description="Whose callback or end it was.")]
     result: Annotated[str | None, Field(description="What became of the callback, or of the task.")]
-
-
-class Undone(BaseModel):
-    at: float
-    by: str
 
 
 class Retry(BaseModel):
@@ -71,28 +68,21 @@ class CallFiles(BaseModel):
     data: list[CallFile]
 
 
-class CallShown(Open):
-    id: str
-    state: str
-    tool: str
-    caller: str
+class _CallSummary(Closed):
     command: str | None
-    chat: str | None
-    started: float
-    ended: float | None
-    arguments: Any
+
+
+class _CallDetails(_CallSummary):
     envelope: dict[str, Any] | None
-    time_ms: Annotated[float | None, Field(description="How long it ran; the wait for a person is no part of it.")]
-    waited_ms: Annotated[float | None, Field(description="How long it waited for permission.")]
-    bytes_out: Annotated[int | None, Field(description="Of its envelope.")]
-    tasks: Annotated[list[str], Field(description="The ids of those that it began.")]
-    retry_of: Annotated[str | None, Field(description="The call that it repeats.")]
     retries: Annotated[list[Retry], Field(description="The calls that repeat it, newest first.")]
     approval: CallApproval | None
     timeline: list[Moment]
     process: Annotated[ProcessShown | None, Field(description="Of a plugin.")]
-    undone: Annotated[Undone | None, Field(description="When its files were put back.")]
     undoable: Annotated[bool, Field(description="It changed files, and they are as it left them.")]
+
+
+CallShown = record_model("CallShown", CallRecord, _CallDetails)
+CallPage = page_model("CallPage", record_model("CallRow", CallRecord, _CallSummary))
 
 
 class ToolCount(BaseModel):
@@ -109,10 +99,17 @@ class ErrorCount(BaseModel):
     count: int
 
 
-class CallStatistics(BaseModel):
+class _CallCounts(Closed):
     since: float
     total: int
     by_state: dict[str, int]
     by_tool: list[ToolCount]
     errors: list[ErrorCount]
-    slow: Annotated[list[dict[str, Any]], Field(description="The ten that ran longest.")]
+
+
+_SlowCall = record_model("SlowCall", CallRecord)
+CallStatistics = extend_model(
+    "CallStatistics",
+    _CallCounts,
+    slow=Annotated[list[_SlowCall], Field(description="The ten that ran longest.")],  # type: ignore[valid-type]
+)

@@ -1,13 +1,14 @@
 """``/v1/calls``: the journal."""
 
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
 from toolyard.engine.statistics import compute_statistics
+from toolyard.protocol.call_record import CallState
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as Wanted
@@ -15,17 +16,16 @@ from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
 from toolyard.web.call_view import files, row, whole
 from toolyard.web.refusal import Refusal, not_found
-from toolyard.web.shapes import Done, RecordPage
-from toolyard.web.shapes_calls import CallFiles, CallShown, CallStatistics
+from toolyard.web.shapes import Done
+from toolyard.web.shapes_calls import CallFiles, CallPage, CallShown, CallStatistics
 
 _DAY_S = 86_400.0
-CallState = Literal["running", "success", "partial", "error", "cancelled", "interrupted"]
 
 
 def router(yard: Yard, clock: Clock) -> APIRouter:
     routes = APIRouter(prefix="/v1/calls", tags=["calls"])
 
-    @routes.get("", responses={200: {"model": RecordPage}})
+    @routes.get("", responses={200: {"model": CallPage}})
     async def list_calls(
         who: Who,
         after: After,
@@ -39,7 +39,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """The calls, newest first."""
         wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who) or caller, text=search, since=since)
         found = await yard.journal.page(wanted, limit=limit, after=after)
-        return page(found, limit, row, lambda one: PageCursor(created=one.created, id=one.id))
+        return page(found, limit, row, lambda one: PageCursor(created=one.started, id=one.id))
 
     @routes.get("/stats", responses={200: {"model": CallStatistics}})
     async def count_calls(

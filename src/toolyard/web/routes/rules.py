@@ -6,13 +6,13 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.journal import CALL
 from toolyard.engine.permission_request import find_commands
 from toolyard.protocol.call import Origin
+from toolyard.protocol.call_record import CallRecord
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.rule import Effect
-from toolyard.protocol.store import PageCursor, Record
+from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.answers import Who, answer
 from toolyard.web.refusal import bad_request, not_found
@@ -82,17 +82,16 @@ def _plugin_id(yard: Yard, tool: str) -> str:
         return ""
 
 
-async def _last_calls(yard: Yard) -> list[Record]:
-    calls: list[Record] = []
+async def _last_calls(yard: Yard) -> list[CallRecord]:
+    calls: list[CallRecord] = []
     while len(calls) < LOOKED_AT:
-        after = PageCursor(created=calls[-1].created, id=calls[-1].id) if calls else None
-        found = await yard.store.find(CALL, Wanted(), limit=_PAGE, after=after)
+        after = PageCursor(created=calls[-1].started, id=calls[-1].id) if calls else None
+        found = await yard.journal.page(Wanted(), limit=_PAGE, after=after)
         calls += found
         if len(found) < _PAGE:
             break
     return calls
 
 
-def _commands(call: Record) -> tuple[str, ...]:
-    arguments = call.body.get("arguments")
-    return find_commands(arguments) if isinstance(arguments, dict) else ()
+def _commands(call: CallRecord) -> tuple[str, ...]:
+    return find_commands(call.arguments) if isinstance(call.arguments, dict) else ()

@@ -14,9 +14,9 @@ from uuid import uuid4
 from fastapi import APIRouter, Header, Query, Request, Response
 
 from toolyard.app import Yard
-from toolyard.engine.journal import CALL
 from toolyard.gateway.chat import ChatRun
 from toolyard.protocol.call import Origin, ToolCall
+from toolyard.protocol.call_record import CALL
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_bytes, json_problem, json_value
 from toolyard.protocol.outcome import Outcome
