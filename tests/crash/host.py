@@ -25,6 +25,7 @@ from toolyard.engine.idempotency import IdempotentRequest, Started, StoredRespon
 from toolyard.engine.journal import state_from_envelope
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.call import Origin
+from toolyard.protocol.conversation import ConversationContent
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.rule import Effect
 from toolyard.protocol.store import Query
@@ -136,13 +137,12 @@ class Work:
     async def conversations(self) -> None:
         kept = Conversations(self.yard.store, self.clock)
         for version in (0, 1):
-            record = await kept.put(
-                "key:me", "one", ConversationUpdate(messages=[{"content": str(version)}], version=version)
-            )
-            ack("conversation", id=record.id if record else "", state="active")
+            content = ConversationContent(messages=({"content": str(version)},))
+            record = await kept.put("key:me", "one", ConversationUpdate(content=content, version=version))
+            ack("conversation", id=record.record_id if record else "", state="active")
         (record,) = await kept.page("key:me", "", limit=2)
         await kept.delete("key:me", "one")
-        ack("conversation", id=record.id, state="deleted")
+        ack("conversation", id=record.record_id, state="deleted")
 
     async def requests(self) -> None:
         """Idempotent requests, of which the last one still runs when the host has ended."""

@@ -3,8 +3,9 @@
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.engine.conversations import KIND, MAX_BYTES, MESSAGES, Conversations, ConversationUpdate, to_json
+from toolyard.engine.conversations import MAX_BYTES, Conversations, ConversationUpdate
 from toolyard.engine.retention import KEPT_S, Retention
+from toolyard.protocol.conversation import CONVERSATION, MESSAGES, ConversationContent
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import PageCursor, Query, Record
@@ -32,14 +33,24 @@ def conversations(store: MemoryStore, clock: FakeClock) -> Conversations:
 @pytest.mark.requirement("http:conversations")
 async def test_what_was_put_is_read_as_it_was(conversations: Conversations, store: MemoryStore) -> None:
     draft = ConversationUpdate(
-        title="A", model="tour", messages=[HELLO, {"own": {"of": ["the client"]}}], settings={"x": 1}
+        title="A",
+        model="tour",
+        content=ConversationContent(
+            messages=(
+                HELLO,
+                {"own": {"of": ["the client"]}},
+            ),
+            settings={"x": 1},
+        ),
     )
     record = await conversations.put(ME, "one", draft)
     assert record is not None
     read = await conversations.get(ME, "one")
     assert read is not None
-    assert (read["id"], read["messages"], read["settings"], read["version"]) == ("one", draft.messages, {"x": 1}, 1)
-    assert to_json(record)["messages"] == 2
+    conversation, content = read
+    assert (conversation.id, conversation.version, conversation.messages) == ("one", 1, 2)
+    assert content == draft.content
+    assert record == conversation
     assert [(event.type, event.data["version"]) for event in await store.events(0, limit=9)] == [
         ("conversation.changed", 1)
     ]
@@ -53,7 +64,7 @@ async def test_of_two_windows_the_second_is_told(conversations: Conversations) -
     assert await conversations.put(ME, "one", ConversationUpdate(title="late", version=1)) is None
     read = await conversations.get(ME, "one")
     assert read is not None
-    assert (read["title"], read["version"]) == ("second", 2)
+    assert (read[0].title, read[0].version) == ("second", 2)
 
 
 @pytest.mark.requirement("http:conversations")
@@ -61,7 +72,9 @@ async def test_of_two_windows_the_second_is_told(conversations: Conversations) -
 async def test_one_that_changes_while_it_is_read_is_read_as_it_is_then(
     conversations: Conversations, store: MemoryStore, monkeypatch: pytest.MonkeyPatch, *, deleted: bool
 ) -> None:
-    await conversations.put(ME, "one", ConversationUpdate(title="first", messages=[HELLO]))
+    await conversations.put(
+        ME, "one", ConversationUpdate(title="first", content=ConversationContent(messages=(HELLO,)))
+    )
     real, changes = store.get, iter([True])
 
     async def slow(kind: str, id_: str) -> Record | None:
@@ -70,14 +83,25 @@ async def test_one_that_changes_while_it_is_read_is_read_as_it_is_then(
                 await conversations.delete(ME, "one")
             else:
                 await conversations.put(
-                    ME, "one", ConversationUpdate(title="second", messages=[HELLO, HELLO], version=1)
+                    ME,
+                    "one",
+                    ConversationUpdate(
+                        title="second",
+                        content=ConversationContent(
+                            messages=(
+                                HELLO,
+                                HELLO,
+                            )
+                        ),
+                        version=1,
+                    ),
                 )
         return await real(kind, id_)
 
     monkeypatch.setattr(store, "get", slow)
     read = await conversations.get(ME, "one")
-    content = None if read is None else (read["title"], read["version"], read["messages"])
-    assert content == (None if deleted else ("second", 2, [HELLO, HELLO]))
+    content = None if read is None else (read[0].title, read[0].version, read[1].messages)
+    assert content == (None if deleted else ("second", 2, (HELLO, HELLO)))
 
 
 @pytest.mark.requirement("http:conversations")
@@ -86,36 +110,40 @@ async def test_an_id_is_one_callers_alone(conversations: Conversations) -> None:
     assert await conversations.get(OTHER, "one") is None
     assert not await conversations.delete(OTHER, "one")
     assert await conversations.put(OTHER, "one", ConversationUpdate(title="theirs"))
-    assert [to_json(one)["title"] for one in await conversations.page(ME, "", limit=9)] == ["mine"]
+    assert [one.title for one in await conversations.page(ME, "", limit=9)] == ["mine"]
 
 
 @pytest.mark.requirement("http:conversations")
 async def test_pages_and_words_are_found(conversations: Conversations, clock: FakeClock) -> None:
     for number in range(5):
         parts: JsonObject = {"content": [{"type": "text", "text": f"about whales{number}"}]}
-        await conversations.put(ME, f"c{number}", ConversationUpdate(title=f"title{number}", messages=[parts]))
+        await conversations.put(
+            ME, f"c{number}", ConversationUpdate(title=f"title{number}", content=ConversationContent(messages=(parts,)))
+        )
         clock.advance(1)
     first = await conversations.page(ME, "", limit=3)
-    rest = await conversations.page(ME, "", limit=3, after=PageCursor(created=first[-1].created, id=first[-1].id))
-    assert [one.key for one in (*first, *rest)] == ["c4", "c3", "c2", "c1", "c0"]
-    assert [one.key for one in await conversations.page(ME, "whales2", limit=9)] == ["c2"]
-    assert [one.key for one in await conversations.page(ME, "title3", limit=9)] == ["c3"]
+    rest = await conversations.page(
+        ME, "", limit=3, after=PageCursor(created=first[-1].created, id=first[-1].record_id)
+    )
+    assert [one.id for one in (*first, *rest)] == ["c4", "c3", "c2", "c1", "c0"]
+    assert [one.id for one in await conversations.page(ME, "whales2", limit=9)] == ["c2"]
+    assert [one.id for one in await conversations.page(ME, "title3", limit=9)] == ["c3"]
 
 
 @pytest.mark.requirement("http:conversations")
 async def test_only_what_is_deleted_is_forgotten_and_its_words_at_once(
     conversations: Conversations, store: MemoryStore, clock: FakeClock
 ) -> None:
-    await conversations.put(ME, "kept", ConversationUpdate(messages=[HELLO]))
-    await conversations.put(ME, "gone", ConversationUpdate(messages=[HELLO]))
+    await conversations.put(ME, "kept", ConversationUpdate(content=ConversationContent(messages=(HELLO,))))
+    await conversations.put(ME, "gone", ConversationUpdate(content=ConversationContent(messages=(HELLO,))))
     assert await conversations.delete(ME, "gone")
     assert not await conversations.delete(ME, "gone")
     assert await conversations.get(ME, "gone") is None
-    left = [await store.get(kind, one.id) for kind in (KIND, MESSAGES) for one in await _all(store, kind)]
+    left = [await store.get(kind, one.id) for kind in (CONVERSATION, MESSAGES) for one in await _all(store, kind)]
     assert sum("hello" in repr(record) for record in left) == 2  # the words and the messages of the one that is kept
     clock.advance(KEPT_S + 1)
     await Retention(store, clock).sweep()
-    assert [[one.key for one in await _all(store, kind)] for kind in (KIND, MESSAGES)] == [["kept"], ["kept"]]
+    assert [[one.key for one in await _all(store, kind)] for kind in (CONVERSATION, MESSAGES)] == [["kept"], ["kept"]]
 
 
 @pytest.mark.requirement("http:conversations")
@@ -126,13 +154,15 @@ async def test_a_deleted_id_can_be_used_again(conversations: Conversations) -> N
     assert record is not None
     read = await conversations.get(ME, "one")
     assert read is not None
-    assert (read["title"], read["version"]) == ("new", record.version)
+    assert (read[0].title, read[0].version) == ("new", record.version)
 
 
 @pytest.mark.requirement("http:conversations")
 async def test_what_is_too_large_is_refused(conversations: Conversations) -> None:
     with pytest.raises(Failure, match="bytes at most"):
-        await conversations.put(ME, "one", ConversationUpdate(messages=[{"content": "x" * MAX_BYTES}]))
+        await conversations.put(
+            ME, "one", ConversationUpdate(content=ConversationContent(messages=({"content": "x" * MAX_BYTES},)))
+        )
     assert await conversations.get(ME, "one") is None
 
 
@@ -155,7 +185,9 @@ async def test_one_caller_keeps_a_bounded_number_and_may_go_on_with_each(
 async def test_an_event_tells_nothing_of_what_is_in_a_conversation(
     conversations: Conversations, store: MemoryStore
 ) -> None:
-    await conversations.put(ME, "one", ConversationUpdate(title="my title", messages=[HELLO]))
+    await conversations.put(
+        ME, "one", ConversationUpdate(title="my title", content=ConversationContent(messages=(HELLO,)))
+    )
     await conversations.delete(ME, "one")
     events = repr(await store.events(0, limit=9))
     assert ("conversation.deleted" in events, "title" in events, "hello" in events) == (True, False, False)

@@ -5,6 +5,7 @@ import pytest
 from toolyard.protocol.approval import Approval, ApprovalState, DecisionReason, HiddenText
 from toolyard.protocol.call_record import CallRecord, CallResult, CallState
 from toolyard.protocol.client_json import client_fields
+from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.rule import Effect, Rule, RuleState
 from toolyard.protocol.schedule import LateReason, Schedule, ScheduleState
@@ -12,7 +13,7 @@ from toolyard.protocol.store import Record
 
 pytestmark = pytest.mark.requirement("records:typed")
 
-Value = Approval | CallRecord | CallResult | Rule | Schedule
+Value = Approval | CallRecord | CallResult | Conversation | Rule | Schedule
 
 APPROVAL = Record(
     kind="approval", id="approval_1", state="denied", version=2, created=1.0, updated=3.0, caller="key:1", tool="Write",
@@ -88,6 +89,18 @@ RESULT = Record(
     body={"arguments": {"path": "a"}, "envelope": {"status": "error"}, "process": {"pid": 1}},
 )  # fmt: skip
 
+CONVERSATION = Record(
+    kind="conversation", id="conversation_1_one", state="active", version=2, created=1.0, updated=2.0, caller="key:1",
+    key="one", text="A hello", body={"title": "A", "model": "tour", "messages": 1},
+)  # fmt: skip
+DELETED_CONVERSATION = Record(
+    kind="conversation", id="conversation_1_two", state="deleted", created=1.0, updated=2.0, caller="key:1", key="two"
+)
+MESSAGES = Record(
+    kind="messages", id="conversation_1_one", state="active", version=2, created=1.0, updated=2.0, caller="key:1",
+    key="one", body={"messages": [{"role": "user", "content": "hello"}], "settings": {"x": 1}},
+)  # fmt: skip
+
 
 @pytest.mark.parametrize(
     ("value_type", "record"),
@@ -102,6 +115,8 @@ RESULT = Record(
         (CallRecord, RUNNING_CALL),
         (CallRecord, INTERRUPTED_CALL),
         (CallResult, RESULT),
+        (Conversation, CONVERSATION),
+        (Conversation, DELETED_CONVERSATION),
     ],
 )
 def test_a_record_is_read_and_written_as_it_was(value_type: type[Value], record: Record) -> None:
@@ -182,3 +197,9 @@ def test_a_call_of_an_earlier_version_is_read() -> None:
     assert set(shown) == set(client_fields(CallRecord))
     assert (call.state, shown["time_ms"], shown["ended"], shown["tasks"]) == (CallState.SUCCESS, 5, 2.0, [])
     assert (shown["waited_ms"], shown["bytes_out"], shown["undone"], shown["error"]) == (None, None, None, None)
+
+
+def test_the_content_of_a_conversation_is_read_and_written_as_it_was() -> None:
+    content = ConversationContent.from_record(MESSAGES)
+    assert content.messages == ({"role": "user", "content": "hello"},)
+    assert content.to_record(Conversation.from_record(CONVERSATION), version=2) == MESSAGES

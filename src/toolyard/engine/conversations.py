@@ -9,27 +9,26 @@ the empty records like everything else that has ended.
 """
 
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from hashlib import sha256
 from typing import Final
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
+from toolyard.protocol.conversation import (
+    CONVERSATION,
+    MESSAGES,
+    Conversation,
+    ConversationContent,
+    ConversationState,
+)
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes
-from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
+from toolyard.protocol.store import NewEvent, PageCursor, Query, Store
 
-KIND: Final = "conversation"
-MESSAGES: Final = "messages"  # of a conversation, under the same id
 MAX_BYTES: Final = 8 * 2**20
 MAX_PER_CALLER: Final = 5_000
 _MAX_SEARCHED = 20_000  # characters of title and words that a search looks at
-
-
-class ConversationState(StrEnum):
-    ACTIVE = "active"
-    DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +37,7 @@ class ConversationUpdate:
 
     title: str = ""
     model: str = ""
-    messages: list[JsonObject] = field(default_factory=list)
-    settings: JsonObject = field(default_factory=dict)
+    content: ConversationContent = field(default_factory=ConversationContent)
     version: int = 0
 
 
@@ -47,90 +45,85 @@ class Conversations:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
-    async def page(self, caller: str, search: str, *, limit: int, after: PageCursor | None = None) -> list[Record]:
+    async def page(
+        self, caller: str, search: str, *, limit: int, after: PageCursor | None = None
+    ) -> list[Conversation]:
         """Return the conversations of one caller, newest first."""
         query = Query(states=(ConversationState.ACTIVE,), caller=caller, text=search)
-        return await self._store.find(KIND, query, limit=limit, after=after)
+        records = await self._store.find(CONVERSATION, query, limit=limit, after=after)
+        return [Conversation.from_record(record) for record in records]
 
-    async def get(self, caller: str, id_: str) -> JsonObject | None:
-        """Return one conversation with its messages, read consistently."""
-        record = await self._get_active(caller, id_)
-        while record is not None:
-            messages = await self._store.get(MESSAGES, record.id)
+    async def get(self, caller: str, id_: str) -> tuple[Conversation, ConversationContent] | None:
+        """Return one conversation with its content, read consistently."""
+        conversation = await self._get_active(caller, id_)
+        while conversation is not None:
+            stored = await self._store.get(MESSAGES, conversation.record_id)
             now = await self._get_active(caller, id_)
-            if now == record:
-                return {**to_json(record), **messages.body} if messages else None
-            record = now
+            if now == conversation:
+                return (conversation, ConversationContent.from_record(stored)) if stored else None
+            conversation = now
         return None
 
     async def has(self, caller: str, id_: str) -> bool:
         return bool(id_) and await self._get_active(caller, id_) is not None
 
-    async def put(self, caller: str, id_: str, draft: ConversationUpdate) -> Record | None:
-        """Store a conversation and return its record; None when it has changed since ``draft`` was read."""
+    async def put(self, caller: str, id_: str, update: ConversationUpdate) -> Conversation | None:
+        """Store a conversation and return it; None when it has changed since ``update`` was read."""
         key, now = _record_id(caller, id_), self._clock.now().timestamp()
-        stored, content = await self._store.get(KIND, key), await self._store.get(MESSAGES, key)
+        stored, content = await self._store.get(CONVERSATION, key), await self._store.get(MESSAGES, key)
         is_there = stored is not None and stored.state == ConversationState.ACTIVE
-        if (stored.version if stored and is_there else 0) != draft.version:
+        if (stored.version if stored and is_there else 0) != update.version:
             return None
         if not is_there:
             await self._require_room(caller)
-        record = Record(
-            kind=KIND, id=key, state=ConversationState.ACTIVE, version=stored.version if stored else 0,
-            created=stored.created if stored and is_there else now, updated=now, caller=caller, key=id_,
-            text=_searchable_text(draft),
-            body={"title": draft.title, "model": draft.model, "messages": len(draft.messages)},
+        _require_size(update.content)
+        conversation = Conversation(
+            id=id_, created=stored.created if stored and is_there else now, updated=now,
+            version=stored.version if stored else 0, title=update.title, model=update.model,
+            messages=len(update.content.messages), record_id=key, caller=caller, search_text=_searchable_text(update),
         )  # fmt: skip
-        messages = replace(
-            record, kind=MESSAGES, version=content.version if content else 0, text="", body=_build_content(draft)
-        )
-        data: JsonObject = {"id": id_, "caller": caller, "version": record.version + 1}
+        messages = update.content.to_record(conversation, version=content.version if content else 0)
+        data: JsonObject = {"id": id_, "caller": caller, "version": conversation.version + 1}
         event = NewEvent(type="conversation.changed", at=now, data=data)
-        if not await self._store.commit([record, messages], [event]):
+        if not await self._store.commit([conversation.to_record(), messages], [event]):
             return None
         crashpoint("conversation.kept")
-        return replace(record, version=record.version + 1)
+        return replace(conversation, version=conversation.version + 1)
 
     async def delete(self, caller: str, id_: str) -> bool:
         """Delete a conversation; False when there is none."""
-        while record := await self._get_active(caller, id_):
+        while conversation := await self._get_active(caller, id_):
             now = self._clock.now().timestamp()
-            deleted = replace(record, state=ConversationState.DELETED, updated=now, text="", body={})
-            messages = await self._store.get(MESSAGES, record.id)
-            empty = [replace(messages, state=ConversationState.DELETED, updated=now, body={})] if messages else []
+            deleted = replace(conversation, state=ConversationState.DELETED, updated=now)
+            stored = await self._store.get(MESSAGES, conversation.record_id)
+            empty = [replace(stored, state=ConversationState.DELETED, updated=now, body={})] if stored else []
             event = NewEvent(type="conversation.deleted", at=now, data={"id": id_, "caller": caller})
-            if await self._store.commit([deleted, *empty], [event]):
+            if await self._store.commit([deleted.to_record(), *empty], [event]):
                 return True
         return False
 
     async def _require_room(self, caller: str) -> None:
-        if await self._store.count(KIND, Query(states=(ConversationState.ACTIVE,), caller=caller)) >= MAX_PER_CALLER:
+        if (
+            await self._store.count(CONVERSATION, Query(states=(ConversationState.ACTIVE,), caller=caller))
+            >= MAX_PER_CALLER
+        ):
             raise Failure(
                 ErrorCode.CONFLICT,
                 f"There are {MAX_PER_CALLER} conversations already.",
                 hint="Delete some of them first.",
             )
 
-    async def _get_active(self, caller: str, id_: str) -> Record | None:
-        record = await self._store.get(KIND, _record_id(caller, id_))
-        return record if record is not None and record.state == ConversationState.ACTIVE else None
+    async def _get_active(self, caller: str, id_: str) -> Conversation | None:
+        record = await self._store.get(CONVERSATION, _record_id(caller, id_))
+        is_active = record is not None and record.state == ConversationState.ACTIVE
+        return Conversation.from_record(record) if record and is_active else None
 
 
-def to_json(record: Record) -> JsonObject:
-    """Return a conversation as JSON for a list: ``messages`` is their number."""
-    return {
-        "id": record.key, "created": record.created, "updated": record.updated, "version": record.version,
-        "state": record.state, **record.body,
-    }  # fmt: skip
-
-
-def _build_content(draft: ConversationUpdate) -> JsonObject:
-    content: JsonObject = {"messages": list(draft.messages), "settings": draft.settings}
-    if len(json_bytes(content)) > MAX_BYTES:
+def _require_size(content: ConversationContent) -> None:
+    if len(json_bytes(content.to_json())) > MAX_BYTES:
         raise Failure(
             ErrorCode.INVALID_PARAM, f"A conversation has {MAX_BYTES} bytes at most.", hint="Begin a new one."
         )
-    return content
 
 
 def _record_id(caller: str, id_: str) -> str:
@@ -138,8 +131,8 @@ def _record_id(caller: str, id_: str) -> str:
     return f"conversation_{sha256(caller.encode()).hexdigest()[:16]}_{id_}"
 
 
-def _searchable_text(draft: ConversationUpdate) -> str:
-    texts = [draft.title, *(_message_text(message.get("content")) for message in draft.messages)]
+def _searchable_text(update: ConversationUpdate) -> str:
+    texts = [update.title, *(_message_text(message.get("content")) for message in update.content.messages)]
     words, size = [], 0
     for text in texts:
         words.append(text[: _MAX_SEARCHED - size])

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from toolyard.engine import backend, conversations, idempotency
+from toolyard.engine import backend, idempotency
 from toolyard.engine.clock import Clock
-from toolyard.protocol import approval, call_record, rule, schedule, task
+from toolyard.protocol import approval, call_record, conversation, rule, schedule, task
 from toolyard.protocol.store import Store
 
 _log = logging.getLogger(__name__)
@@ -41,8 +41,8 @@ ENDED: Final[Mapping[str, Sequence[str]]] = {
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
     approval.APPROVAL: tuple(state for state in approval.ApprovalState if state is not approval.ApprovalState.PENDING),
     rule.RULE: (rule.RuleState.REVOKED,),
-    conversations.MESSAGES: (conversations.ConversationState.DELETED,),
-    conversations.KIND: (conversations.ConversationState.DELETED,),
+    conversation.MESSAGES: (conversation.ConversationState.DELETED,),
+    conversation.CONVERSATION: (conversation.ConversationState.DELETED,),
     schedule.SCHEDULE: tuple(state for state in schedule.ScheduleState if state not in _AWAITED),
 }
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field
 
 from toolyard.protocol.approval import Approval
+from toolyard.protocol.conversation import Conversation, ConversationContent
 from toolyard.protocol.rule import Rule, RuleTarget
 from toolyard.protocol.schedule import Schedule
 from toolyard.web.record_models import extend_model, page_model, record_model
@@ -196,29 +197,11 @@ class ConversationDraft(Closed):
     version: Annotated[int, Field(ge=0, le=2**53, description="The one it was read at; 0: it is new.")] = 0
 
 
-class ConversationRow(BaseModel):
-    id: str
-    title: str
-    model: str
-    created: float
-    updated: float
-    version: int
-    messages: Annotated[int, Field(description="How many there are.")]
-    state: str
-
-
-class ConversationPage(BaseModel):
-    data: list[ConversationRow]
-    next: str | None
-
-
-class ConversationShown(Open):
-    id: str
-    title: str
-    model: str
-    created: float
-    updated: float
-    version: int
-    messages: list[dict[str, Any]]
-    settings: dict[str, Any]
-    state: str
+ConversationRow = record_model("ConversationRow", Conversation)
+ConversationPage = page_model("ConversationPage", ConversationRow)
+ConversationShown = record_model(
+    "ConversationShown",
+    Conversation,
+    record_model("ConversationContent", ConversationContent),
+    without="messages",
+)

@@ -5,8 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from toolyard.engine.conversations import Conversations, ConversationUpdate, to_json
-from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem
+from toolyard.engine.conversations import Conversations, ConversationUpdate
+from toolyard.protocol.conversation import Conversation, ConversationContent
+from toolyard.protocol.json import MAX_VALUES, json_problem
 from toolyard.protocol.store import PageCursor
 from toolyard.web.answers import After, Limit, Who, answer, page
 from toolyard.web.refusal import Refusal, bad_request, not_found
@@ -28,7 +29,7 @@ def router(conversations: Conversations) -> APIRouter:
     ) -> Response:
         """The conversations of this key, newest first."""
         found = await conversations.page(who.caller, search, limit=limit, after=after)
-        return page(found, limit, to_json, lambda one: PageCursor(created=one.created, id=one.id))
+        return page(found, limit, Conversation.to_json, lambda one: PageCursor(created=one.created, id=one.record_id))
 
     @routes.get("/{id}", responses={200: {"model": ConversationShown}})
     async def show_conversation(id: Id, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
@@ -36,23 +37,22 @@ def router(conversations: Conversations) -> APIRouter:
         found = await conversations.get(who.caller, id)
         if found is None:
             raise not_found(f"conversation '{id}'")
-        return answer(found)
+        conversation, content = found
+        return answer(conversation.to_json() | content.to_json())
 
     @routes.put("/{id}", responses={200: {"model": ConversationRow}})
     async def put_conversation(id: Id, new: ConversationDraft, who: Who) -> Response:  # noqa: A002
         """Keep a conversation as it is now; 409 when another window has changed it since `version`."""
-        draft = ConversationUpdate(
-            title=new.title, model=new.model, messages=new.messages, settings=new.settings, version=new.version
-        )
-        kept: JsonObject = {"messages": list(draft.messages), "settings": draft.settings}
-        problem = json_problem(kept, "body", most=MAX_VALUES)
+        content = ConversationContent(messages=tuple(new.messages), settings=new.settings)
+        problem = json_problem(content.to_json(), "body", most=MAX_VALUES)
         if problem:
             raise bad_request(problem)
-        record = await conversations.put(who.caller, id, draft)
-        if record is None:
-            message = f"conversation '{id}' is not at version {draft.version}: read it again, then change it"
+        update = ConversationUpdate(title=new.title, model=new.model, content=content, version=new.version)
+        conversation = await conversations.put(who.caller, id, update)
+        if conversation is None:
+            message = f"conversation '{id}' is not at version {update.version}: read it again, then change it"
             raise Refusal(HTTPStatus.CONFLICT, message)
-        return answer(to_json(record))
+        return answer(conversation.to_json())
 
     @routes.delete("/{id}", responses={200: {"model": Done}})
     async def delete_conversation(id: Id, who: Who) -> Response:  # noqa: A002
