@@ -17,7 +17,7 @@ from tests.console.hosting import Host
 from tests.console.seeding import stored
 from tests.console.visit import visiting
 from toolyard.engine.journal import CALL, RUNNING
-from toolyard.engine.ownership import boot
+from toolyard.engine.ownership import identify_process
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import NewEvent, Record
 from toolyard.storage.sqlite import SqliteStore
@@ -26,7 +26,7 @@ FAST: Final = 500  # events/s
 STEADY: Final = 20
 BURST_S = 10.0
 _TICK_S = 0.1
-_HERE = boot().name  # else the server would take them for calls that somebody left behind
+_HERE = identify_process().name  # else the server would take them for calls that somebody left behind
 _LISTEN = """() => { window.latencies = []; document.activeElement.addEventListener('keydown', (event) => {
   const at = event.timeStamp; requestAnimationFrame(() => latencies.push(performance.now() - at)); }); }"""
 

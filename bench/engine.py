@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.ownership import boot
+from toolyard.engine.ownership import identify_process
 from toolyard.engine.tasks import Tasks
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.store import NewEvent, Record, Store
@@ -105,7 +105,7 @@ async def _store(store: Store) -> Rates:
     begun = time.perf_counter()
     await asyncio.gather(*(_commits(store, f"crowd{n}-", EACH) for n in range(CROWD)))
     crowd = CROWD * EACH / (time.perf_counter() - begun)
-    tasks = Tasks(store, SystemClock(), owner=boot().name)
+    tasks = Tasks(store, SystemClock(), owner=identify_process().name)
     begun = time.perf_counter()
     await asyncio.gather(*(_tasks(tasks, f"crowd{n}-", EACH) for n in range(CROWD)))
     accepted = CROWD * EACH / (time.perf_counter() - begun)
@@ -120,7 +120,7 @@ async def _tasks(tasks: Tasks, name: str, number: int) -> None:
     for n in range(number):
         call = ToolCall(id=f"{name}{n}", tool="Later", arguments={"text": "a few words"})
         expected = tasks.expect(call, timeout_s=60)
-        kept = await tasks.received(expected, f"{{{{VCP_ASYNC_RESULT::Later::{name}{n}}}}}", os.getpid())
+        kept = await tasks.store_receipt(expected, f"{{{{VCP_ASYNC_RESULT::Later::{name}{n}}}}}", os.getpid())
         assert kept
         tasks.close(expected)
 

@@ -116,7 +116,7 @@ async def _host(url: str, *, tools: bool) -> AsyncIterator[Host]:
         store = await PostgresStore.open(url)
         yard = Yard(config, clock=clock, store=store)
         if tools:
-            yard.tools.ask_first(Source())
+            yard.tools.prepend_source(Source())
         host = Host(yard, store, await Queue.open(url), clock, serves=tools)
         await host.open()
         yield host

@@ -44,15 +44,15 @@ class FakeClock:
 class ListJournal:
     started_calls: list[ToolCall] = field(default_factory=list)
     finished_calls: list[tuple[ToolCall, Outcome]] = field(default_factory=list)
-    straight: bool = True
+    runs_inline: bool = True
 
-    async def started(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall) -> None:
         self.started_calls.append(call)
 
     async def confirm(self, call: ToolCall) -> None:
         pass
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
+    async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         self.finished_calls.append((call, outcome))
         return outcome
 
@@ -75,7 +75,7 @@ class FakeTool:
     risk: Risk = Risk.READ
     timeout_s: float = 60.0
     splits_batches: bool = False
-    straight: bool = False
+    runs_inline: bool = False
 
     @property
     def spec(self) -> ToolSpec:
@@ -86,7 +86,7 @@ class FakeTool:
             risk=self.risk,
             timeout_s=self.timeout_s,
             splits_batches=self.splits_batches,
-            straight=self.straight,
+            runs_inline=self.runs_inline,
         )
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:

@@ -11,20 +11,20 @@ from uuid import uuid4
 from toolyard.built_in import built_in_tools
 from toolyard.config import Config
 from toolyard.dialects import DIALECTS, SHOWN_ONLY, encode
-from toolyard.engine.approvals import Approvals, Ask
+from toolyard.engine.approvals import Approvals, PermissionRequest
 from toolyard.engine.backend import BackendRecorder
+from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.check import check_call
 from toolyard.engine.clock import Clock, SystemClock
 from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
-from toolyard.engine.ownership import IsAlive, boot, is_alive
+from toolyard.engine.model_view import ModelView
+from toolyard.engine.ownership import IsAlive, identify_process, is_owner_alive
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.engine.showing import Showing
-from toolyard.engine.stop import Stop
 from toolyard.engine.tasks import Tasks
-from toolyard.engine.unseen import Unseen
+from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
@@ -53,8 +53,8 @@ from toolyard.workspace.whole_files import WholeFile
 from toolyard.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from toolyard.engine.recovery import Report
-    from toolyard.engine.retention import Retention, Swept
+    from toolyard.engine.recovery import RecoveryReport
+    from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
     from toolyard.plugins.launch import Starter
     from toolyard.plugins.tree import Children
@@ -85,7 +85,7 @@ class Yard:
             workspace.close()
             raise
         self.mask = mask = Mask(config.secrets)
-        self.boot = boot()
+        self.boot = identify_process()
         self.store: Store = store or SqliteStore(config.home / STATE)
         self.media = MediaStore(config.home / MEDIA, clock.now)
         self.journal = Journal(self.store, clock, owner=self.boot.name, mask=mask)
@@ -95,7 +95,7 @@ class Yard:
             self.store, clock, mode=config.settings.approval_mode, owner=self.boot.name, mask=mask
         )
         built_in, self._undo = built_in_tools(config, workspace, transactions, clock.now)
-        self._unseen = Unseen()
+        self._unseen = UnattendedQueue()
         self._unattended = Unattended(workspace, [tool.spec for tool in built_in], config.home, clock.now)
         names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
         self.runs = Runs()
@@ -122,7 +122,7 @@ class Yard:
             save_media=self._save_media,
         )
         self._media_files = MediaFiles(workspace)
-        self._showing = Showing(Outputs(workspace), clock, mask=mask, direction=config.settings.truncation_direction)
+        self._showing = ModelView(Outputs(workspace), clock, mask=mask, direction=config.settings.truncation_direction)
         self._caller = f"yard:{uuid4().hex}"
         self._closed = False
 
@@ -172,7 +172,7 @@ class Yard:
         try:
             return await self._runner.settle(call)
         finally:
-            self._unseen.over(call.id)
+            self._unseen.release(call.id)
 
     @cached_property
     def schedules(self) -> "Schedules":
@@ -192,10 +192,10 @@ class Yard:
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Outcome:
         """Run a call later, as ``timely_contact`` asks for: the receipt, or why not."""
-        envelope = await self.schedules.receipt(call, at=at, cron=cron)
+        envelope = await self.schedules.submit_for_receipt(call, at=at, cron=cron)
         return Outcome(envelope=envelope, root=str(self._workspace.root), arguments=call.arguments)
 
-    async def recover(self, alive: IsAlive = is_alive) -> "Report":
+    async def recover(self, alive: IsAlive = is_owner_alive) -> "RecoveryReport":
         """Settle what hosts that are not ``alive`` left behind. What goes on without them is for ``plugins.adopt``."""
         from toolyard.engine.recovery import Recovery
 
@@ -205,7 +205,7 @@ class Yard:
         )  # fmt: skip
         return await recovery.recover(alive)
 
-    async def sweep(self) -> "Swept":
+    async def sweep(self) -> "SweepResult":
         """Forget what has been kept long enough."""
         await asyncio.to_thread(self.media.sweep)
         return await self._retention.sweep()
@@ -242,7 +242,7 @@ class Yard:
         """
         if self._closed:
             raise RuntimeError("this Yard is closed: open another one with toolyard.open_async()")
-        stop = Stop("undo", self._clock, _UNDO_S)
+        stop = CancelScope("undo", self._clock, _UNDO_S)
         try:
             restored = await in_thread(lambda: self._undo.restore(call_id, stop))
         except Failure as failure:
@@ -251,7 +251,7 @@ class Yard:
                 raise Failure(ErrorCode.NOT_FOUND, f"No call has the id '{call_id}'.", hint=hint) from failure
             raise
         again = call_id.startswith(UNDO)
-        await self.journal.undone(call_id.removeprefix(UNDO), by=by or self._caller, again=again)
+        await self.journal.record_undo(call_id.removeprefix(UNDO), by=by or self._caller, again=again)
         return restored
 
     async def files_of(self, call_id: str) -> list[WholeFile]:
@@ -268,7 +268,7 @@ class Yard:
         """
         require_dialect(dialect)
         if shown or dialect in SHOWN_ONLY:
-            outcome = self._showing.shown(call, outcome)
+            outcome = self._showing.to_shown(call, outcome)
         elif call.origin is Origin.HTTP:
             outcome = self._showing.mask(outcome)
         return encode(dialect, call, outcome, uuid=str(uuid4()))
@@ -315,10 +315,10 @@ class Yard:
         """Programs that speak MCP are children like those of plugins."""
         return self.plugins.host.children, self.plugins.host.starter
 
-    async def build_ask(self, call: ToolCall, spec: ToolSpec) -> Ask:
+    async def build_ask(self, call: ToolCall, spec: ToolSpec) -> PermissionRequest:
         """Return the call with what decides about it: a path counts by where it leads."""
-        ask = Ask(call=call, spec=spec, fingerprint=spec.fingerprint)
-        if ask.reads:
+        ask = PermissionRequest(call=call, spec=spec, fingerprint=spec.fingerprint)
+        if ask.is_read_only:
             return ask
         touches = await asyncio.to_thread(touches_protected, call.arguments, self._workspace.leads_to)
         return replace(ask, touches_protected=touches)
@@ -326,14 +326,14 @@ class Yard:
     async def _permit(self, call: ToolCall, spec: ToolSpec) -> ToolCall:
         ask = await self.build_ask(call, spec)
         await self._require_permission(ask)
-        return replace(call, avoids_protected=not ask.protected)
+        return replace(call, avoids_protected=not ask.writes_protected)
 
-    async def _require_permission(self, ask: Ask) -> str:
+    async def _require_permission(self, ask: PermissionRequest) -> str:
         """Return the digest of what may run; raises Failure when it may not."""
         call, spec = ask.call, ask.spec
-        wanted = call.auto_safe and call.origin is Origin.CHAT and not ask.protected
-        if wanted and await self._unseen.admits(call.id, partial(self._is_unattended, call, spec)):
-            ask = replace(ask, unattended=True)
+        wanted = call.auto_safe and call.origin is Origin.CHAT and not ask.writes_protected
+        if wanted and await self._unseen.admit(call.id, partial(self._is_unattended, call, spec)):
+            ask = replace(ask, is_unattended=True)
         return await self.approvals.require(ask, approved=call.approved)
 
     async def _is_unattended(self, call: ToolCall, spec: ToolSpec) -> bool:

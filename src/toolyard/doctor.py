@@ -166,7 +166,7 @@ def repair_state(project: str, home: str | None, stamp: str) -> Check:
         return Check(
             "repair", Health.WARN, "the state is in PostgreSQL", "Repair it with its own tools, such as REINDEX."
         )
-    lock = OwnerLock.take(config.home)
+    lock = OwnerLock.acquire(config.home)
     try:
         if _state(file).health is Health.OK:
             return Check("repair", Health.OK, f"{file} is whole: nothing was changed")

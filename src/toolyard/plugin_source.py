@@ -16,7 +16,7 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.task import Task
 
 if TYPE_CHECKING:
-    from toolyard.engine.tasks import Answer, Tasks
+    from toolyard.engine.tasks import CallbackAnswer, Tasks
     from toolyard.plugins.callback import Address, Answered, CallbackListener
     from toolyard.plugins.command_line import Programs
     from toolyard.plugins.discovery import Plugins
@@ -160,7 +160,7 @@ class PluginSource:
 
     async def adopt(self, left: Sequence[Task]) -> int:
         """Watch over the processes of tasks that outlived their host again; how many tasks were taken over."""
-        from toolyard.engine.ownership import lives
+        from toolyard.engine.ownership import is_process_alive
         from toolyard.plugins.adopted import AdoptedChild
 
         calls: dict[str, list[Task]] = {}
@@ -171,7 +171,7 @@ class PluginSource:
             process = tasks[0].process
             expected = await self._tasks.adopt(tasks) if process else None
             if process and expected:
-                child = AdoptedChild(process.pid, partial(lives, process.pid, process.started))
+                child = AdoptedChild(process.pid, partial(is_process_alive, process.pid, process.started))
                 left_s = tasks[0].deadline - self._now().timestamp()
                 self.host.submissions.adopt(child, expected, tuple(tasks), left_s=left_s)
                 adopted += len(tasks)
@@ -247,11 +247,11 @@ class PluginSource:
         return await self._listener.open()
 
     async def _admits(self, address: "Address") -> "Answered | None":
-        refused = await self._tasks.admits(address.token, address.plugin, address.task_id)
+        refused = await self._tasks.check_callback(address.token, address.plugin, address.task_id)
         return answered(refused) if refused is not None else None
 
     async def _takes(self, address: "Address", body: Json) -> "Answered":
-        taking = self._tasks.callback(address.token, address.plugin, address.task_id, body)
+        taking = self._tasks.take_callback(address.token, address.plugin, address.task_id, body)
         return answered(await asyncio.shield(taking))
 
 
@@ -259,21 +259,21 @@ def _trusted(config: Config) -> tuple[Path, ...]:
     return (*config.settings.trusted_folders, *(config.plugin_folders if config.trusts_given else ()))
 
 
-def answered(answer: "Answer") -> "Answered":
+def answered(answer: "CallbackAnswer") -> "Answered":
     """What a callback is told over HTTP."""
-    from toolyard.engine.tasks import Answer
+    from toolyard.engine.tasks import CallbackAnswer
     from toolyard.plugins.callback import Answered
 
     match answer:
-        case Answer.STORED:
+        case CallbackAnswer.STORED:
             return Answered(HTTPStatus.OK, {"status": "success"})
-        case Answer.DUPLICATE:
+        case CallbackAnswer.DUPLICATE:
             return Answered(HTTPStatus.OK, {"status": "success", "duplicate": True})
-        case Answer.ALREADY_ENDED:
+        case CallbackAnswer.ALREADY_ENDED:
             return Answered(HTTPStatus.CONFLICT, {"status": "error", "message": "the task has already ended"})
-        case Answer.UNKNOWN:
+        case CallbackAnswer.UNKNOWN:
             return Answered(HTTPStatus.NOT_FOUND, {"status": "error", "message": "this call has no such task"})
-        case Answer.FORBIDDEN:
+        case CallbackAnswer.FORBIDDEN:
             return Answered(HTTPStatus.UNAUTHORIZED, {"status": "error", "message": "this address is not valid"})
-        case Answer.INVALID:
+        case CallbackAnswer.INVALID:
             return Answered(HTTPStatus.BAD_REQUEST, {"status": "error", "message": "an id has letters, digits, _ . -"})

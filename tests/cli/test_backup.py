@@ -160,7 +160,7 @@ async def test_restore_replaces_nothing_unless_forced_and_then_puts_it_aside(hom
 async def test_restore_refuses_a_home_that_is_in_use(home: Home, tmp_path: Path) -> None:
     await home.fill()
     archive = tmp_path / "backup.tar.gz"
-    lock = OwnerLock.take(home.place)
+    lock = OwnerLock.acquire(home.place)
     assert (await run(home, "backup", str(archive))).returncode == 0
     refused = await run(home, "restore", "--force", str(archive))
     assert (refused.returncode, str(home.place) in refused.stderr) == (3, True)

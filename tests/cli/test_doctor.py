@@ -51,7 +51,7 @@ async def test_the_doctor_finds_a_damaged_index_says_what_is_affected_and_repair
 def test_a_state_is_not_repaired_while_a_server_owns_its_home(shell: Shell, state: Path) -> None:
     damage(state, "records_by_due")
     damaged = state.read_bytes()
-    lock = OwnerLock.take(state.parent)
+    lock = OwnerLock.acquire(state.parent)
     done = shell.run("doctor", "--repair")
     lock.release()
     assert (done.returncode, "stop it first" in done.stderr) == (3, True)

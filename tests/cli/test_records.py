@@ -23,7 +23,7 @@ from toolyard.cli.table import cut, one_line, print_rows, state_cell, visible, w
 from toolyard.config import load
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import UsageError
-from toolyard.protocol.approval import State
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import NewEvent, Query
@@ -238,7 +238,7 @@ def test_a_schedule_that_makes_no_sense_is_refused(shell: Shell) -> None:
 
 @pytest.mark.requirement("schedule:run")
 def test_while_a_server_owns_the_home_nobody_is_told_to_start_one(shell: Shell) -> None:
-    lock = OwnerLock.take(Path(shell.environment["TOOLYARD_HOME"]))
+    lock = OwnerLock.acquire(Path(shell.environment["TOOLYARD_HOME"]))
     done = shell.run("schedule", "add", "LS", "--at", "tomorrow 9:00")
     lock.release()
     assert (done.returncode, done.stderr) == (0, "")
@@ -274,7 +274,7 @@ async def asked(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[
     async with asyncio.timeout(WAIT_S):
         while True:
             _, seq = await yard.store.event_span()  # before the look, or what comes in between is waited for in vain
-            if pending := await yard.approvals.page((State.PENDING,), limit=1):
+            if pending := await yard.approvals.page((ApprovalState.PENDING,), limit=1):
                 break
             await yard.store.next_event(seq)
     return running, pending[0].id

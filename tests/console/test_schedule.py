@@ -16,7 +16,7 @@ from tests.console.hosting import Host, hosting
 from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, stored, untranslated
 from tests.console.visit import PHONE, visiting
-from toolyard.engine.schedules import KIND, State
+from toolyard.engine.schedules import KIND, ScheduleState
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:schedule")]
 # The browser of these tests is in Shanghai, the server is not. Its days are those of the year after next: they are yet
@@ -171,7 +171,7 @@ async def test_what_was_missed_blocked_or_late_is_told_with_its_reason(browser: 
         now = time.time()
         changed = [
             replace(expired, due=now - 7200),
-            replace(running, state=State.RUNNING, owner=""),
+            replace(running, state=ScheduleState.RUNNING, owner=""),
             replace(due, due=now - 5),
             replace(overdue, due=now - 600),
             replace(unapproved, due=now - 5, body={**unapproved.body, "approved": ""}),

@@ -15,9 +15,9 @@ from tests.console.looks import access_faults, layout_faults
 from tests.console.seeding import GO, active, attacks, seed, stored, task, untranslated, write_plugin
 from tests.console.visit import PHONE, Visit, visiting
 from tests.waiting import wait_until
-from toolyard.engine.ownership import lives
+from toolyard.engine.ownership import is_process_alive
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import KIND, TaskState, from_record
+from toolyard.protocol.task import KIND, Task, TaskState
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.requirement("console:tasks")]
 LIST = (Path(__file__).parent / "rows.js").read_text()
@@ -202,9 +202,9 @@ async def gone(host: Host, state: TaskState) -> None:
     """Until the process of the newest task in a state has ended: nobody leaves one behind."""
     async with stored(host.home) as store:
         (record,) = await store.find(KIND, Query(states=(state,)), limit=1)
-    process = from_record(record).process
+    process = Task.from_record(record).process
     assert process is not None
-    await wait_until(lambda: not lives(process.pid, process.started), within_s=START_S)
+    await wait_until(lambda: not is_process_alive(process.pid, process.started), within_s=START_S)
 
 
 @pytest.mark.requirement("console:layout", "console:accessible", "console:languages")

@@ -20,9 +20,9 @@ from tests.crash.scene import MovingClock, Scene
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.crashpoint import arm
-from toolyard.engine.conversations import Conversations, Draft
+from toolyard.engine.conversations import Conversations, ConversationUpdate
 from toolyard.engine.idempotency import IdempotentRequest, Started, StoredResponse
-from toolyard.engine.journal import ended_as
+from toolyard.engine.journal import state_from_envelope
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
@@ -73,7 +73,7 @@ class Work:
     async def settle(self, tool: str, arguments: dict[str, Any], *, call: Any = None, chat: bool = False) -> Outcome:
         call = call or self.yard.request(tool, arguments, origin=Origin.CHAT if chat else Origin.PYTHON)
         outcome = await self.yard.settle(call)
-        ack("call", id=call.id, state=ended_as(outcome.envelope), n=arguments.get("n"))
+        ack("call", id=call.id, state=state_from_envelope(outcome.envelope), n=arguments.get("n"))
         return outcome
 
     def settings(self) -> None:
@@ -136,7 +136,9 @@ class Work:
     async def conversations(self) -> None:
         kept = Conversations(self.yard.store, self.clock)
         for version in (0, 1):
-            record = await kept.put("key:me", "one", Draft(messages=[{"content": str(version)}], version=version))
+            record = await kept.put(
+                "key:me", "one", ConversationUpdate(messages=[{"content": str(version)}], version=version)
+            )
             ack("conversation", id=record.id if record else "", state="active")
         (record,) = await kept.page("key:me", "", limit=2)
         await kept.delete("key:me", "one")

@@ -18,7 +18,7 @@ import orjson
 from tests.crash.host import LATER_S
 from tests.crash.scene import Ended, MovingClock, Scene
 from tests.waiting import wait_until
-from toolyard.engine.ownership import is_alive
+from toolyard.engine.ownership import is_owner_alive
 from toolyard.plugins import census
 from toolyard.plugins.callback import CallbackListener
 from toolyard.protocol.store import Query
@@ -153,7 +153,7 @@ def _callbacks(scene: Scene, stored: Stored) -> Iterator[str]:
 def _owned(stored: Stored) -> Iterator[str]:
     """I3, P3, P10: nothing runs for a host that is gone; what was cut off says that nobody knows how far it came."""
     for row in stored.rows:
-        if row.state in (_OPEN | _UNTOLD).get(row.kind, ()) and not is_alive(row.owner):
+        if row.state in (_OPEN | _UNTOLD).get(row.kind, ()) and not is_owner_alive(row.owner):
             yield f"I3 {row.kind} {row.id} is {row.state}, and {row.owner} is gone"
         if row.kind == "call" and row.state == "interrupted" and "not known" not in str(row.body.get("text")):
             yield f"P10 {row.id} was cut off and says {row.body.get('text')}"

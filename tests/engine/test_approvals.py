@@ -1,4 +1,4 @@
-"""Who is asked before what, and how answers count."""
+"""Approvals: which calls ask, and how answers count."""
 
 import asyncio
 from dataclasses import replace
@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.engine.held import HeldStore, cancelled
+from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
-from toolyard.engine.approvals import Approvals, Ask
+from toolyard.engine.approvals import Approvals, PermissionRequest
 from toolyard.engine.masking import Mask
 from toolyard.errors import StorageError
-from toolyard.protocol.approval import Effect, Mode, State
+from toolyard.protocol.approval import ApprovalState, Effect, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.store import NewEvent, Record
@@ -26,10 +26,10 @@ def ask(
     protected: bool = False,
     caller: str = "key:1",
     **arguments: Any,
-) -> Ask:
+) -> PermissionRequest:
     call = ToolCall(id="call_1", tool="Tool", arguments=arguments or {"x": 1}, caller=caller, origin=origin)
     spec = ToolSpec(name="Tool", description="", parameters={}, risk=risk)
-    return Ask(call=call, spec=spec, touches_protected=protected)
+    return PermissionRequest(call=call, spec=spec, touches_protected=protected)
 
 
 class Bench:
@@ -43,11 +43,11 @@ class Bench:
         async with asyncio.timeout(60):
             while True:
                 _, seq = await self.store.event_span()  # before the look: what comes in between wakes it
-                if found := await self.approvals.page((State.PENDING,), limit=1):
+                if found := await self.approvals.page((ApprovalState.PENDING,), limit=1):
                     return found[0]
                 await self.store.next_event(seq)
 
-    async def denied(self, asked: Ask) -> Failure:
+    async def denied(self, asked: PermissionRequest) -> Failure:
         with pytest.raises(Failure) as refused:
             async with asyncio.timeout(60):
                 await self.approvals.require(asked)
@@ -72,7 +72,7 @@ async def test_calls_from_chat_mcp_and_schedules_read_freely_and_ask_for_the_res
         waiting = asyncio.ensure_future(bench.approvals.require(ask(origin, risk)))
         pending = await bench.pending()
         assert not waiting.done()
-        assert await bench.approvals.answer(pending.id, allowed=True, by="me") is State.ALLOWED
+        assert await bench.approvals.answer(pending.id, allowed=True, by="me") is ApprovalState.ALLOWED
         assert await asyncio.wait_for(waiting, 60)
 
 
@@ -96,8 +96,8 @@ async def test_an_approval_nobody_answers_is_denied_at_its_limit() -> None:
     assert "Nobody approved" in failure.message
     stored = await bench.store.get("approval", pending.id)
     assert stored is not None
-    assert stored.state == State.EXPIRED
-    assert await bench.approvals.answer(pending.id, allowed=True, by="late") is State.EXPIRED
+    assert stored.state == ApprovalState.EXPIRED
+    assert await bench.approvals.answer(pending.id, allowed=True, by="late") is ApprovalState.EXPIRED
 
 
 @pytest.mark.requirement("r:R102")
@@ -109,7 +109,7 @@ async def test_of_two_answers_the_first_wins_and_both_see_it() -> None:
         bench.approvals.answer(pending.id, allowed=False, by="one"),
         bench.approvals.answer(pending.id, allowed=True, by="two"),
     )
-    assert set(answers) == {State.DENIED}
+    assert set(answers) == {ApprovalState.DENIED}
     await waiting
     events = [event.type for event in await bench.store.events(0, limit=10)]
     assert events == ["approval.requested", "approval.denied"]
@@ -156,7 +156,7 @@ async def test_a_command_with_a_secret_in_it_is_masked_and_makes_no_rule() -> No
     approvals = Approvals(store, clock, mode=Mode.ASK, owner="boot", mask=Mask(["sk-12345678"]))
     waiting = asyncio.ensure_future(approvals.require(ask(command="curl sk-12345678")))
     async with asyncio.timeout(60):
-        while not (found := await approvals.page((State.PENDING,), limit=1)):  # noqa: ASYNC110
+        while not (found := await approvals.page((ApprovalState.PENDING,), limit=1)):  # noqa: ASYNC110
             await asyncio.sleep(0)
     (pending,) = found
     assert "sk-12345678" not in repr((pending, await store.events(0, limit=10)))
@@ -235,7 +235,7 @@ async def test_a_pending_approval_whose_call_ends_cannot_be_answered_any_more() 
     pending = await bench.pending()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    assert await bench.approvals.answer(pending.id, allowed=True, by="me") is State.INTERRUPTED
+    assert await bench.approvals.answer(pending.id, allowed=True, by="me") is ApprovalState.INTERRUPTED
     assert await bench.approvals.answer("approval_unknown", allowed=True, by="me") is None
 
 
@@ -244,9 +244,9 @@ async def test_a_pending_approval_whose_call_ends_cannot_be_answered_any_more() 
 async def test_a_call_that_ends_while_its_question_is_written_leaves_no_question(*, kept: bool) -> None:
     store = HeldStore()
     bench = Bench(store=store)
-    store.hold(State.PENDING, kept=kept)
+    store.hold(ApprovalState.PENDING, kept=kept)
     await cancelled(asyncio.ensure_future(bench.approvals.require(ask())), store)
-    assert [one.state for one in await bench.approvals.page(limit=5)] == [State.INTERRUPTED]
+    assert [one.state for one in await bench.approvals.page(limit=5)] == [ApprovalState.INTERRUPTED]
 
 
 @pytest.mark.requirement("r:R101")
@@ -270,7 +270,7 @@ async def test_a_question_whose_store_fails_is_withdrawn_where_that_can_be_done(
         await asyncio.wait_for(waiting, 60)
     stored = await bench.store.get("approval", pending.id)
     assert stored is not None
-    assert stored.state == (State.PENDING if lasts else State.INTERRUPTED)
+    assert stored.state == (ApprovalState.PENDING if lasts else ApprovalState.INTERRUPTED)
 
 
 @pytest.mark.requirement("approval:who")
@@ -281,7 +281,7 @@ async def test_whoever_sees_an_answer_for_a_chat_finds_its_rule_even_if_the_answ
     asked = replace(asked, call=replace(asked.call, chat="talk"))
     waiting = asyncio.ensure_future(bench.approvals.require(asked))
     pending = await bench.pending()
-    store.hold(State.ALLOWED, kept=True)
+    store.hold(ApprovalState.ALLOWED, kept=True)
     answering = asyncio.ensure_future(bench.approvals.answer(pending.id, allowed=True, by="me", for_chat=True))
     await asyncio.wait_for(waiting, 60)  # it has seen the answer, which is not told yet to whoever gave it
     judging = asyncio.ensure_future(bench.approvals.judge(asked))

@@ -1,4 +1,4 @@
-"""The messages that a back end hears, made by real calls of a Yard."""
+"""Back-end messages, produced by real calls of a Yard."""
 
 import asyncio
 import json
@@ -10,7 +10,7 @@ import pytest
 from tests.fakes import FakeClock
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.engine.backend import MAX_BYTES, BackendStream, Message, bounded
+from toolyard.engine.backend import MAX_BYTES, BackendMessage, BackendStream, limit_size
 from toolyard.plugin_source import Outside
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.json import JsonObject
@@ -24,7 +24,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-async def said(yard: Yard, after: int = 0, caller: str | None = None) -> list[Message]:
+async def read_messages(yard: Yard, after: int = 0, caller: str | None = None) -> list[BackendMessage]:
     stream = BackendStream(yard.store, FakeClock())
     return [message async for message in stream.messages(after, caller=caller, follow=False)]
 
@@ -41,7 +41,7 @@ async def test_each_call_gives_one_message_in_order_whole_and_under_the_models_o
         await call(yard, "toolu_2", "Edit", path="a.py", old_string="1", new_string="2")
         await call(yard, "toolu_3", "MultiEdit", path="a.py", edits=[{"old_string": "y", "new_string": "z"}])
         await call(yard, "toolu_4", "LS")
-        bodies = [message.body for message in await said(yard)]
+        bodies = [message.body for message in await read_messages(yard)]
     create, edit, failed, listed = (body for body in bodies if body is not None)
     assert [body["tool_use_id"] for body in bodies if body] == ["toolu_1", "toolu_2", "toolu_3", "toolu_4"]
     assert {body["type"] for body in bodies if body} == {"backend_only"}
@@ -60,17 +60,17 @@ async def test_a_message_names_the_call_as_the_model_did(project: Path, home: Pa
     async with Yard(load(project, home), outside=SERVER) as yard:
         for id_ in ("call_1", "call_2"):
             await yard.settle(ToolCall(id=id_, use_id="toolu_01ABC", tool="LS"))
-        told = [message.body["tool_use_id"] for message in await said(yard) if message.body]
-    assert told == ["toolu_01ABC", "toolu_01ABC"]
+        ids = [message.body["tool_use_id"] for message in await read_messages(yard) if message.body]
+    assert ids == ["toolu_01ABC", "toolu_01ABC"]
 
 
 async def test_a_reader_goes_on_where_it_was_also_after_a_restart(project: Path, home: Path) -> None:
     async with Yard(load(project, home), outside=SERVER) as yard:
         await call(yard, "one", "LS")
-        (first,) = await said(yard)
+        (first,) = await read_messages(yard)
     async with Yard(load(project, home), outside=SERVER) as yard:
         await call(yard, "two", "LS")
-        (second,) = await said(yard, first.seq)
+        (second,) = await read_messages(yard, first.seq)
     assert second.body is not None
     assert second.body["tool_use_id"] == "two"
 
@@ -78,7 +78,7 @@ async def test_a_reader_goes_on_where_it_was_also_after_a_restart(project: Path,
 async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> None:
     async with Yard(load(project, home), outside=SERVER) as yard:
         stream = BackendStream(yard.store, FakeClock())
-        messages = stream.messages(await stream.newest())
+        messages = stream.messages(await stream.newest_cursor())
         waiting = asyncio.ensure_future(anext(messages))
         await call(yard, "one", "LS")
         async with asyncio.timeout(60):
@@ -90,9 +90,9 @@ async def test_a_reader_who_waits_hears_at_once(project: Path, home: Path) -> No
 
 async def test_a_call_that_was_cut_off_with_its_host_is_told_as_a_failure(project: Path, home: Path) -> None:
     async with Yard(load(project, home), outside=SERVER) as yard:
-        await yard.journal.started(ToolCall(id="lost", tool="Write"))
+        await yard.journal.record_start(ToolCall(id="lost", tool="Write"))
         await yard.journal.settle_orphans(lambda _: False)
-        first, second = (await said(yard))[0], (await said(yard))[0]
+        first, second = (await read_messages(yard))[0], (await read_messages(yard))[0]
     assert first.body == second.body
     assert first.body is not None
     assert str(first.body["data"]).startswith("Error: EXECUTION_ERROR: Write was cut off")
@@ -102,8 +102,8 @@ async def test_one_caller_does_not_hear_of_another(project: Path, home: Path) ->
     async with Yard(load(project, home), outside=SERVER) as yard:
         await call(yard, "mine", "LS", caller="key:a")
         await call(yard, "theirs", "LS", caller="key:b")
-        told = [message.body["tool_use_id"] for message in await said(yard, caller="key:a") if message.body]
-    assert told == ["mine"]
+        ids = [message.body["tool_use_id"] for message in await read_messages(yard, caller="key:a") if message.body]
+    assert ids == ["mine"]
 
 
 async def test_what_is_no_longer_kept_is_a_gap(project: Path, home: Path) -> None:
@@ -111,7 +111,7 @@ async def test_what_is_no_longer_kept_is_a_gap(project: Path, home: Path) -> Non
         await call(yard, "one", "LS")
         _, newest = await yard.store.event_span()
         await yard.store.forget_events(4e9, limit=1000)
-        (gap,) = await said(yard)
+        (gap,) = await read_messages(yard)
     assert (gap.body, gap.seq) == (None, newest)
 
 
@@ -119,7 +119,7 @@ async def test_a_secret_of_the_host_is_masked(project: Path, home: Path, monkeyp
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-0123456789")
     async with Yard(load(project, home), outside=SERVER) as yard:
         await call(yard, "one", "Write", path="a.txt", content="the key is sk-canary-0123456789")
-        (message,) = await said(yard)
+        (message,) = await read_messages(yard)
     assert "sk-canary" not in json.dumps(message.body)
 
 
@@ -131,7 +131,7 @@ async def test_arguments_that_no_json_can_carry_are_a_message_too(
 ) -> None:
     async with Yard(load(project, home), outside=SERVER) as yard:
         await call(yard, "one", "NotebookEdit", **arguments)
-        (message,) = await said(yard)
+        (message,) = await read_messages(yard)
     assert message.body is not None
     assert message.body["tool_use_id"] == "one"
     json.dumps(message.body).encode()
@@ -139,7 +139,7 @@ async def test_arguments_that_no_json_can_carry_are_a_message_too(
 
 def test_a_message_that_is_too_large_names_what_it_lost() -> None:
     whole: JsonObject = {"type": "backend_only", "data": {"content": "x" * MAX_BYTES, "filePath": "/a"}}
-    assert bounded(whole)["data"] == {"filePath": "/a", "cut": ["content"]}
-    assert bounded({"data": "x" * MAX_BYTES})["data"] == {"cut": ["data"]}
+    assert limit_size(whole)["data"] == {"filePath": "/a", "cut": ["content"]}
+    assert limit_size({"data": "x" * MAX_BYTES})["data"] == {"cut": ["data"]}
     small: JsonObject = {"data": "x"}
-    assert bounded(small) is small
+    assert limit_size(small) is small

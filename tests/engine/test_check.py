@@ -1,4 +1,4 @@
-"""Arguments are checked before anybody is asked, and a rule made by an answer is no wider than what was shown."""
+"""Argument checks: made before an approval is asked for; a rule from an answer is no wider than what was shown."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,8 +9,8 @@ import pytest
 
 from tests.plugins.yards import ECHO, PluginYard, confirm_read
 from toolyard.app import Yard
-from toolyard.engine.ask import Ask
-from toolyard.protocol.approval import Effect, Mode, State
+from toolyard.engine.permission_request import PermissionRequest
+from toolyard.protocol.approval import ApprovalState, Effect, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.outcome import Outcome
@@ -47,7 +47,7 @@ async def pending(yard: Yard) -> Record:
     async with asyncio.timeout(60):
         while True:
             _, seq = await yard.store.event_span()
-            if found := await yard.approvals.page((State.PENDING,), limit=1):
+            if found := await yard.approvals.page((ApprovalState.PENDING,), limit=1):
                 return found[0]
             await yard.store.next_event(seq)
 
@@ -132,11 +132,11 @@ async def test_always_for_a_call_that_names_no_command_makes_no_rule_for_all_of_
     waiting = asyncio.ensure_future(settle(yard, "Sender", **arguments))
     asked = await pending(yard)
     assert asked.body["always_offered"] is False
-    assert await yard.approvals.answer(asked.id, allowed=True, by="me", always=True) is State.ALLOWED
+    assert await yard.approvals.answer(asked.id, allowed=True, by="me", always=True) is ApprovalState.ALLOWED
     await waiting
     assert await yard.approvals.rules() == []
     erasing = asyncio.ensure_future(settle(yard, "Sender", command="Erase", to="all"))
-    assert await yard.approvals.answer((await pending(yard)).id, allowed=False, by="me") is State.DENIED
+    assert await yard.approvals.answer((await pending(yard)).id, allowed=False, by="me") is ApprovalState.DENIED
     assert (await erasing).envelope.error is not None
 
 
@@ -158,7 +158,7 @@ def test_one_rule_says_what_is_asked_only_when_it_names_the_one_command(
     parameters: Any = {"type": "object", "properties": {name: {} for name in takes}}
     spec = ToolSpec(name="Tool", description="", parameters=parameters, risk=Risk.WRITE)
     call = ToolCall(id="call_1", tool="Tool", arguments=arguments, origin=Origin.CHAT)
-    assert Ask(call=call, spec=spec).fits_one_rule is fits
+    assert PermissionRequest(call=call, spec=spec).fits_one_rule is fits
 
 
 @pytest.mark.requirement("s:S-15")
@@ -207,7 +207,7 @@ async def test_a_batch_that_makes_its_own_way_to_a_protected_place_does_not_writ
 def test_a_yes_from_before_a_path_led_to_a_protected_place_is_none_for_it_now() -> None:
     call = ToolCall(id="call_1", tool="Write", arguments={"path": "docs/ci/x.yml"}, origin=Origin.SCHEDULE)
     spec = ToolSpec(name="Write", description="", parameters={}, risk=Risk.WRITE)
-    before, now = (Ask(call=call, spec=spec, touches_protected=touches) for touches in (False, True))
+    before, now = (PermissionRequest(call=call, spec=spec, touches_protected=touches) for touches in (False, True))
     assert before.digest != now.digest
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests import postgres
-from tests.engine.test_recovery import Host, gone
+from tests.engine.test_recovery import Host, name_of_dead_process
 from tests.fakes import FakeClock
 from toolyard.engine.idempotency import (
     KEPT_S,
@@ -23,9 +23,9 @@ from toolyard.engine.idempotency import (
     Interrupted,
     Started,
     StoredResponse,
-    fingerprint_of,
+    hash_request,
 )
-from toolyard.engine.ownership import boot
+from toolyard.engine.ownership import identify_process
 from toolyard.engine.retention import Retention
 from toolyard.errors import StorageError
 from toolyard.protocol.store import Query, Record, Store
@@ -91,7 +91,7 @@ async def test_the_key_of_another_request_is_refused_and_callers_have_keys_of_th
 
 @pytest.mark.requirement("http:idempotency")
 def test_a_fingerprint_tells_routes_and_bodies_apart() -> None:
-    prints = {fingerprint_of(*one) for one in (("a", b"b"), ("a", b"c"), ("c", b"b"), ("ab", b""), ("", b"ab"))}
+    prints = {hash_request(*one) for one in (("a", b"b"), ("a", b"c"), ("c", b"b"), ("ab", b""), ("", b"ab"))}
     assert len(prints) == 5
 
 
@@ -120,7 +120,7 @@ async def test_of_an_answer_that_is_too_large_only_its_end_is_kept(store: Store)
 
 @pytest.mark.requirement("http:idempotency", "p:P10")
 async def test_what_a_dead_host_had_begun_is_interrupted_and_never_starts_again(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, boot().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await start(dead.idempotency)
     await start(living.idempotency, replace(ASKED, key="mine"))
     assert await living.idempotency.begin(ASKED) == InProgress()

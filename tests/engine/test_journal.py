@@ -1,4 +1,4 @@
-"""The journal: every call and its end, found again; and the events in their order."""
+"""The journal: every call and its end are stored and found, and events keep their order."""
 
 import asyncio
 import sqlite3
@@ -13,13 +13,13 @@ from tests import postgres
 from tests.fakes import FakeClock
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.engine.feed import GAP, feed
-from toolyard.engine.journal import MAX_STORED, shown
+from toolyard.engine.feed import GAP, read_feed
+from toolyard.engine.journal import MAX_STORED, to_json
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Event, NewEvent, Place, Query, Record, Store
+from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
 
 SECRET = "sk-very-secret-1234567890"
@@ -45,23 +45,23 @@ async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timi
     bad = yard.request("Read", {"path": "b.txt", "password": "open sesame", "encoding": SECRET}, caller="key:2")
     for call in (good, bad):
         await yard.settle(call)
-    told = await yard.journal.get(good.id)
-    assert told is not None
-    assert (told["tool"], told["state"], told["caller"], told["origin"]) == ("Read", "success", "key:1", "http")
-    assert isinstance(told["time_ms"], float)
-    assert told["arguments"] == {"path": "a.txt"}
-    assert isinstance(told["started"], float)
-    assert isinstance(told["ended"], float)
-    assert told["started"] <= told["ended"]
-    envelope = told["envelope"]
+    entry = await yard.journal.get(good.id)
+    assert entry is not None
+    assert (entry["tool"], entry["state"], entry["caller"], entry["origin"]) == ("Read", "success", "key:1", "http")
+    assert isinstance(entry["time_ms"], float)
+    assert entry["arguments"] == {"path": "a.txt"}
+    assert isinstance(entry["started"], float)
+    assert isinstance(entry["ended"], float)
+    assert entry["started"] <= entry["ended"]
+    envelope = entry["envelope"]
     assert isinstance(envelope, dict)
     data = envelope["data"]
     assert isinstance(data, dict)
     assert data["content"] == "1\tthe key is [masked]"
-    told = await yard.journal.get(bad.id)
-    assert told is not None
-    assert (told["state"], told["caller"]) == ("error", "key:2")
-    assert told["arguments"] == {"path": "b.txt", "password": "[masked]", "encoding": "[masked]"}
+    entry = await yard.journal.get(bad.id)
+    assert entry is not None
+    assert (entry["state"], entry["caller"]) == ("error", "key:2")
+    assert entry["arguments"] == {"path": "b.txt", "password": "[masked]", "encoding": "[masked]"}
     stored = (yard.config.home / "state.db").read_bytes() + (yard.config.home / "state.db-wal").read_bytes()
     assert SECRET.encode() not in stored
     assert b"open sesame" not in stored
@@ -70,7 +70,7 @@ async def test_every_call_is_kept_with_caller_masked_arguments_envelope_and_timi
 @pytest.mark.requirement("s:S-91")
 async def test_a_secret_that_became_known_while_a_call_ran_is_not_kept_with_its_end(yard: Yard) -> None:
     call = yard.request("Read", {"path": "of-late-known.txt", "limit": 5})
-    await yard.journal.started(call)
+    await yard.journal.record_start(call)
     yard.mask.add(["of-late-known"])
     envelope = Envelope(
         status=Status.SUCCESS,
@@ -79,14 +79,14 @@ async def test_a_secret_that_became_known_while_a_call_ran_is_not_kept_with_its_
         stats={"time_ms": 1.0},
         context={"cwd": ".", "params_input": dict(call.arguments), "api_key": "short"},
     )
-    await yard.journal.finished(call, Outcome(envelope=envelope, root="/"))
-    told = await yard.journal.get(call.id)
-    assert told is not None
-    assert told["arguments"] == {"path": "[masked].txt", "limit": 5}
-    kept = told["envelope"]
-    assert isinstance(kept, dict)
-    assert kept["data"] == {"content": ["[masked]"]}
-    assert kept["context"] == {"cwd": ".", "params_input": told["arguments"], "api_key": "[masked]"}
+    await yard.journal.record_end(call, Outcome(envelope=envelope, root="/"))
+    entry = await yard.journal.get(call.id)
+    assert entry is not None
+    assert entry["arguments"] == {"path": "[masked].txt", "limit": 5}
+    stored = entry["envelope"]
+    assert isinstance(stored, dict)
+    assert stored["data"] == {"content": ["[masked]"]}
+    assert stored["context"] == {"cwd": ".", "params_input": entry["arguments"], "api_key": "[masked]"}
 
 
 @pytest.mark.requirement("caller:identity")
@@ -108,9 +108,9 @@ async def test_a_result_that_is_too_large_is_kept_without_its_data(yard: Yard, p
     (project / "big.txt").write_text("x" * 99 + "\n")
     call = yard.request("Write", {"path": "new.txt", "content": "y\n" * MAX_STORED})
     assert (await yard.settle(call)).envelope.error is None
-    told = await yard.journal.get(call.id)
-    assert told is not None
-    envelope = told["envelope"]
+    entry = await yard.journal.get(call.id)
+    assert entry is not None
+    envelope = entry["envelope"]
     assert isinstance(envelope, dict)
     assert envelope["data"] == {"cut": f"more than {MAX_STORED} bytes"}
     assert (project / "new.txt").stat().st_size == 2 * MAX_STORED
@@ -125,15 +125,15 @@ async def test_calls_are_found_by_words_of_their_arguments_and_texts_and_page_by
         await yard.call("Read", {"path": f"文件{number}.txt"})
     await yard.call("LS", {})
     (found,) = await yard.journal.page(Query(text="文件3"), limit=10)
-    arguments = shown(found)["arguments"]
+    arguments = to_json(found)["arguments"]
     assert arguments == {"path": "文件3.txt"}
     assert len(await yard.journal.page(Query(text="read lines"), limit=10)) == 7
     assert len(await yard.journal.page(Query(text="listed"), limit=10)) == 1
     seen: list[str] = []
-    after: Place | None = None
+    after: PageCursor | None = None
     while page := await yard.journal.page(Query(tool="Read"), limit=3, after=after):
         seen += [record.id for record in page]
-        after = Place(created=page[-1].created, id=page[-1].id)
+        after = PageCursor(created=page[-1].created, id=page[-1].id)
     assert len(seen) == len(set(seen)) == 7
 
 
@@ -158,7 +158,7 @@ async def test_a_long_journal_is_listed_and_searched_at_once(tmp_path: Path) -> 
     queries += [Query(text=f"file{rows}"), Query(text="nowhere"), Query(text="read", tool="Tool3")]
     async with asyncio.timeout(60):  # each takes some milliseconds
         found = [len(await store.find("call", query, limit=50)) for query in queries]
-        middle = await store.find("call", Query(), limit=50, after=Place(created=rows / 2, id=""))
+        middle = await store.find("call", Query(), limit=50, after=PageCursor(created=rows / 2, id=""))
     assert found == [50, 50, 50, 50, 50, 1, 0, 50]
     assert middle[0].created == rows / 2 - 1
     await store.close()
@@ -169,7 +169,7 @@ async def test_a_feed_gives_each_event_after_a_cursor_once_and_tells_of_a_gap(st
     await store.commit([], [NewEvent(type=f"e{n}", at=float(n)) for n in range(1, 6)])
 
     async def read(after: int) -> list[tuple[int, str]]:
-        return [(event.seq, event.type) async for event in feed(store, FakeClock(), after, follow=False)]
+        return [(event.seq, event.type) async for event in read_feed(store, FakeClock(), after, follow=False)]
 
     assert await read(2) == [(3, "e3"), (4, "e4"), (5, "e5")]
     assert await read(5) == []
@@ -186,7 +186,7 @@ async def test_a_feed_goes_on_with_what_comes(store: Store) -> None:
     seen: list[Event] = []
 
     async def follow() -> None:
-        async for event in feed(store, FakeClock(), 0):
+        async for event in read_feed(store, FakeClock(), 0):
             seen.append(event)
             if event.type == "last":
                 return
@@ -214,21 +214,21 @@ async def test_an_end_that_met_a_full_disk_is_recorded_with_the_next_one_and_the
 
     monkeypatch.setattr(yard.store, "commit", full)
     assert (await yard.settle(first)).envelope.error is None
-    told = await yard.journal.get(first.id)
-    assert told is not None
-    assert told["state"] == "running"
+    entry = await yard.journal.get(first.id)
+    assert entry is not None
+    assert entry["state"] == "running"
     monkeypatch.setattr(yard.store, "commit", real)
     await yard.settle(second)
     for call in (first, second):
-        told = await yard.journal.get(call.id)
-        assert told is not None
-        assert told["state"] == "success"
+        entry = await yard.journal.get(call.id)
+        assert entry is not None
+        assert entry["state"] == "success"
 
 
 @pytest.mark.requirement("cli:records")
 async def test_a_call_with_a_very_long_integer_runs_and_is_recorded_exactly(yard: Yard) -> None:
     call = yard.request("LS", {"limit": 10**30})
     await yard.settle(call)
-    told = await yard.journal.get(call.id)
-    assert told is not None
-    assert told["arguments"] == {"limit": 10**30}
+    entry = await yard.journal.get(call.id)
+    assert entry is not None
+    assert entry["arguments"] == {"limit": 10**30}

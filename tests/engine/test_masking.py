@@ -1,4 +1,4 @@
-"""Secrets out of what is echoed."""
+"""Masking: secrets are removed from what is echoed."""
 
 import json
 
@@ -74,9 +74,9 @@ def test_numbers_are_never_secrets() -> None:
 def test_known_secrets_go_out_of_a_value_and_names_alone_hide_nothing() -> None:
     mask = Mask()
     value: Json = {"token": "harmless", "list": ["has sk-12345678 in it"]}
-    assert mask.known(value) is value
+    assert mask.mask_known(value) is value
     mask.add(["sk-12345678", "no"])
-    assert mask.known(value) == {"token": "harmless", "list": ["has [masked] in it"]}
+    assert mask.mask_known(value) == {"token": "harmless", "list": ["has [masked] in it"]}
 
 
 @pytest.mark.requirement("s:S-91")
@@ -89,9 +89,9 @@ def test_what_comes_back_as_it_was_shown_is_as_it_was_stored() -> None:
         "same": "x",
     }
     shown = mask.json(stored)
-    assert mask.restored(shown, stored) == stored
+    assert mask.restore(shown, stored) == stored
     assert isinstance(shown, dict)
     changed: dict[str, Json] = {**shown, "same": "y", "n": [{"token": "new"}, 2]}
     expected: dict[str, Json] = {**stored, "same": "y", "n": [{"token": "new"}, 2]}
-    assert mask.restored(changed, stored) == expected
-    assert mask.restored({"api_key": "[masked]"}, {"other": 1}) == {"api_key": "[masked]"}
+    assert mask.restore(changed, stored) == expected
+    assert mask.restore({"api_key": "[masked]"}, {"other": 1}) == {"api_key": "[masked]"}

@@ -23,15 +23,15 @@ from hypothesis.stateful import (
 
 from tests import postgres
 from tests.fakes import FakeClock
-from toolyard.engine.approvals import Approvals, Ask
-from toolyard.engine.tasks import Answer, Tasks, again
+from toolyard.engine.approvals import Approvals, PermissionRequest
+from toolyard.engine.tasks import CallbackAnswer, Tasks, repeat_arguments
 from toolyard.errors import StorageError
-from toolyard.protocol.approval import Mode, State
+from toolyard.protocol.approval import ApprovalState, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.store import Query, Store
-from toolyard.protocol.task import TaskState, state_of
+from toolyard.protocol.task import TaskState, state_from_callback
 from toolyard.protocol.tool import Risk, ToolSpec
 
 BODIES: list[Json] = [{"status": "Succeed"}, {"status": "Failed"}, {"n": 1}]
@@ -82,7 +82,7 @@ class Histories(RuleBasedStateMachine):
         self.host = Host(self.store, "boot0")
         self.model: dict[str, TaskState] = {}
         self.results: dict[str, Json] = {}
-        self.approvals: dict[str, State] = {}
+        self.approvals: dict[str, ApprovalState] = {}
 
     def do(self, work: Any) -> Any:
         return self.runner.run(asyncio.wait_for(work, WAIT_S))
@@ -94,22 +94,22 @@ class Histories(RuleBasedStateMachine):
     @rule(target=tasks, task=tasks)
     def retry(self, task: tuple[str, str, str]) -> tuple[str, str, str]:
         stored = self.do(self.host.tasks.get(task[0]))
-        return self._submitted(again(stored))
+        return self._submitted(repeat_arguments(stored))
 
     @rule(task=tasks, body=st.sampled_from(BODIES))
     def callback(self, task: tuple[str, str, str], body: Json) -> None:
         id_, token, own = task
-        answer = self.do(self.host.tasks.callback(token, "Tool", own, body))
+        answer = self.do(self.host.tasks.take_callback(token, "Tool", own, body))
         if self.model[id_] is TaskState.WAITING:
-            assert answer is Answer.STORED
-            self.model[id_], self.results[id_] = state_of(body), body
+            assert answer is CallbackAnswer.STORED
+            self.model[id_], self.results[id_] = state_from_callback(body), body
         else:
             same = id_ in self.results and self.results[id_] == body
-            assert answer is (Answer.DUPLICATE if same else Answer.ALREADY_ENDED)
+            assert answer is (CallbackAnswer.DUPLICATE if same else CallbackAnswer.ALREADY_ENDED)
 
     @rule(task=tasks)
     def forged_callback(self, task: tuple[str, str, str]) -> None:
-        assert self.do(self.host.tasks.callback("x" * 43, "Tool", task[2], BODIES[0])) is Answer.FORBIDDEN
+        assert self.do(self.host.tasks.take_callback("x" * 43, "Tool", task[2], BODIES[0])) is CallbackAnswer.FORBIDDEN
 
     @rule(task=tasks)
     def cancel(self, task: tuple[str, str, str]) -> None:
@@ -125,8 +125,8 @@ class Histories(RuleBasedStateMachine):
     @rule(id_=consumes(asked), allowed=st.booleans())
     def approve(self, id_: str, allowed: bool) -> None:
         state = self.do(self.host.approvals.answer(id_, allowed=allowed, by="me"))
-        if self.approvals[id_] is State.PENDING:
-            self.approvals[id_] = State.ALLOWED if allowed else State.DENIED
+        if self.approvals[id_] is ApprovalState.PENDING:
+            self.approvals[id_] = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED
         assert state is self.approvals[id_]
 
     @rule(target=asked)
@@ -136,9 +136,9 @@ class Histories(RuleBasedStateMachine):
         self.store = self.do(self._reopened())
         self.boots += 1
         self.host = Host(self.store, f"boot{self.boots}")
-        lost = [id_ for id_, state in self.approvals.items() if state is State.PENDING]
+        lost = [id_ for id_, state in self.approvals.items() if state is ApprovalState.PENDING]
         assert self.do(self.host.approvals.settle_orphans(self.host.name.__eq__)) == len(lost)
-        self.approvals |= dict.fromkeys(lost, State.INTERRUPTED)
+        self.approvals |= dict.fromkeys(lost, ApprovalState.INTERRUPTED)
         return multiple(*lost)  # may still be clicked, too late
 
     @invariant()
@@ -152,10 +152,10 @@ class Histories(RuleBasedStateMachine):
     def each_end_was_told_once_and_events_have_no_hole(self) -> None:
         events = self.do(self.store.events(0, limit=10_000))
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
-        told = Counter((event.data["id"], event.data.get("state")) for event in events if "state" in event.data)
+        counted = Counter((event.data["id"], event.data.get("state")) for event in events if "state" in event.data)
         ended = {id_: state for id_, state in self.model.items() if state is not TaskState.WAITING}
-        answered = {id_: state for id_, state in self.approvals.items() if state is not State.PENDING}
-        assert told == Counter(dict.fromkeys({**ended, **answered}.items(), 1))
+        answered = {id_: state for id_, state in self.approvals.items() if state is not ApprovalState.PENDING}
+        assert counted == Counter(dict.fromkeys({**ended, **answered}.items(), 1))
 
     def teardown(self) -> None:
         self.do(self.host.crash())
@@ -168,22 +168,22 @@ class Histories(RuleBasedStateMachine):
         call = ToolCall(id=f"call_{own}", tool="Tool", arguments=arguments)
         expected = self.host.tasks.expect(call, timeout_s=1800)
         receipt = f"{{{{VCP_ASYNC_RESULT::Tool::{own}}}}}"
-        (task,) = self.do(self.host.tasks.received(expected, receipt, os.getpid()))
+        (task,) = self.do(self.host.tasks.store_receipt(expected, receipt, os.getpid()))
         self.model[task.id] = TaskState.WAITING
         return task.id, expected.token, own
 
     async def _ask(self) -> str:
         call = ToolCall(id="call_x", tool="Tool", arguments={"n": len(self.approvals)}, origin=Origin.CHAT)
         _, seq = await self.store.event_span()
-        waiting = asyncio.ensure_future(self._settled(self.host.approvals, Ask(call=call, spec=SPEC)))
+        waiting = asyncio.ensure_future(self._settled(self.host.approvals, PermissionRequest(call=call, spec=SPEC)))
         self.host.asking.append(waiting)
         await self.store.next_event(seq)
         (event,) = await self.store.events(seq, limit=1)
         id_ = str(event.data["id"])
-        self.approvals[id_] = State.PENDING
+        self.approvals[id_] = ApprovalState.PENDING
         return id_
 
-    async def _settled(self, approvals: Approvals, ask: Ask) -> str:
+    async def _settled(self, approvals: Approvals, ask: PermissionRequest) -> str:
         try:
             return await approvals.require(ask)
         except Failure:

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.requirement("store:owner-lock")
 
 
 def test_a_home_is_taken_however_long_somebody_else_only_looks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    OwnerLock.take(tmp_path).release()
+    OwnerLock.acquire(tmp_path).release()
     looker = (tmp_path / LOCK).open("rb")
     fcntl.flock(looker, fcntl.LOCK_SH)
     naps = iter([*[None] * 40, looker.close])
@@ -23,15 +23,15 @@ def test_a_home_is_taken_however_long_somebody_else_only_looks(tmp_path: Path, m
             wakes()
 
     monkeypatch.setattr("toolyard.engine.ownership.time.sleep", nap)
-    lock = OwnerLock.take(tmp_path)
+    lock = OwnerLock.acquire(tmp_path)
     assert is_owned(tmp_path)
     lock.release()
     assert not is_owned(tmp_path)
 
 
 def test_whoever_comes_second_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock = OwnerLock.take(tmp_path)
+    lock = OwnerLock.acquire(tmp_path)
     monkeypatch.delattr("toolyard.engine.ownership.time.sleep")
     with pytest.raises(AlreadyOwned):
-        OwnerLock.take(tmp_path)
+        OwnerLock.acquire(tmp_path)
     lock.release()

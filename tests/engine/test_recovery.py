@@ -1,4 +1,4 @@
-"""What dead hosts leave behind, and the one owner of a home."""
+"""Recovery of what dead hosts leave behind, and the single owner of a home."""
 
 import asyncio
 import os
@@ -18,12 +18,12 @@ from toolyard.engine.approvals import Approvals
 from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
-from toolyard.engine.ownership import OwnerLock, boot, is_alive, is_owned, started
-from toolyard.engine.recovery import GRACE_S, Recovery, Report
+from toolyard.engine.ownership import OwnerLock, identify_process, is_owned, is_owner_alive, process_start_time
+from toolyard.engine.recovery import GRACE_S, Recovery, RecoveryReport
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
 from toolyard.errors import AlreadyOwned
-from toolyard.protocol.approval import Mode, State
+from toolyard.protocol.approval import ApprovalState, Mode
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query, Record, Store
@@ -35,16 +35,16 @@ OWNER = """
 import sys
 from pathlib import Path
 from toolyard.engine.ownership import OwnerLock
-lock = OwnerLock.take(Path(sys.argv[1]))
+lock = OwnerLock.acquire(Path(sys.argv[1]))
 print("mine", flush=True)
 input()
 """
 
 
-def gone() -> str:
+def name_of_dead_process() -> str:
     """The name of a process of this machine that has ended."""
     child = subprocess.Popen([sys.executable, "-c", ""])
-    name = f"{MACHINE}/{child.pid}/{started(child.pid)}/dead"
+    name = f"{MACHINE}/{child.pid}/{process_start_time(child.pid)}/dead"
     child.wait()
     return name
 
@@ -102,20 +102,20 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
 def sleeper() -> Iterator[Process]:
     """A process that lives for as long as the test."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    yield Process(pid=child.pid, started=started(child.pid), host=MACHINE)
+    yield Process(pid=child.pid, started=process_start_time(child.pid), host=MACHINE)
     child.communicate(b"\n")
 
 
 @pytest.mark.requirement("p:P2", "p:P10", "r:R03b")
 async def test_what_a_dead_host_ran_ends_as_interrupted_once_and_is_not_run_again(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, boot().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     for host, id_ in ((dead, "old"), (living, "mine")):
         await host.leave("call", id_, "running")
         await host.leave("schedule", id_, "running")
         await host.leave("approval", id_, "pending")
         await host.leave("idempotency", id_, "running")
-    assert await living.recovery.recover() == Report(calls=1, schedules=1, approvals=1, requests=1)
-    assert await living.recovery.recover() == Report()
+    assert await living.recovery.recover() == RecoveryReport(calls=1, schedules=1, approvals=1, requests=1)
+    assert await living.recovery.recover() == RecoveryReport()
     kinds = (("call", "running"), ("schedule", "running"), ("approval", "pending"), ("idempotency", "running"))
     for kind, mine in kinds:
         assert await living.state(kind, "old") == "interrupted"
@@ -129,13 +129,13 @@ async def test_what_a_dead_host_ran_ends_as_interrupted_once_and_is_not_run_agai
     assert "is not known" in str(ended["text"])
     events = [event.type for event in await store.events(0, limit=20)]
     assert events == ["approval.interrupted", "schedule.interrupted", "call.finished"]
-    assert await living.approvals.answer("old", allowed=True, by="me") is State.INTERRUPTED
+    assert await living.approvals.answer("old", allowed=True, by="me") is ApprovalState.INTERRUPTED
     assert not await living.schedules.cancel("old")
 
 
 @pytest.mark.requirement("p:P3")
 async def test_a_repeating_schedule_that_was_cut_off_goes_on_with_its_next_time(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, boot().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await dead.leave("schedule", "old", "running", cron="0 * * * *")
     assert (await living.recovery.recover()).schedules == 1
     record = await living.schedules.get("old")
@@ -147,7 +147,7 @@ async def test_a_repeating_schedule_that_was_cut_off_goes_on_with_its_next_time(
 async def test_a_task_goes_on_while_its_process_lives_and_is_interrupted_after_a_grace_when_it_does_not(
     store: Store, sleeper: Process
 ) -> None:
-    dead, living = Host(store, gone()), Host(store, boot().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await dead.leave_task("alive", sleeper)
     await dead.leave_task("dead", replace(sleeper, started=sleeper.started + 1))  # its number was given to another
     await dead.leave_task("early", None)
@@ -167,7 +167,7 @@ async def test_a_task_goes_on_while_its_process_lives_and_is_interrupted_after_a
 
 @pytest.mark.requirement("p:P3", "r:R25")
 async def test_a_task_on_another_machine_or_of_a_detached_plugin_is_judged_by_its_limit(store: Store) -> None:
-    dead, living = Host(store, gone()), Host(store, boot().name, detached="Detached")
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name, detached="Detached")
     nobody = Process(pid=2**22 + 1, started=1, host=MACHINE)
     await dead.leave_task("elsewhere", replace(nobody, host="another"))
     await dead.leave_task("detached", nobody, "Detached")
@@ -181,10 +181,10 @@ async def test_a_task_on_another_machine_or_of_a_detached_plugin_is_judged_by_it
 
 @pytest.mark.requirement("p:P2")
 async def test_two_hosts_that_recover_at_once_settle_everything_once(store: Store) -> None:
-    dead = Host(store, gone())
+    dead = Host(store, name_of_dead_process())
     for number in range(20):
         await dead.leave("call", f"c{number}", "running")
-    hosts = [Host(store, boot().name) for _ in range(2)]
+    hosts = [Host(store, identify_process().name) for _ in range(2)]
     reports = await asyncio.gather(*(host.recovery.recover() for host in hosts))
     assert sum(report.calls for report in reports) == 20
     assert len(await store.events(0, limit=100)) == 20
@@ -192,7 +192,7 @@ async def test_two_hosts_that_recover_at_once_settle_everything_once(store: Stor
 
 @pytest.mark.requirement("r:R60")
 async def test_thousands_of_pending_tasks_are_recovered_listed_and_cancelled(store: Store, sleeper: Process) -> None:
-    dead, living = Host(store, gone()), Host(store, boot().name)
+    dead, living = Host(store, name_of_dead_process()), Host(store, identify_process().name)
     await dead.leave_task("0", sleeper)
     (one,) = await store.find("task", Query(), limit=1)
     for start in range(1, PENDING, 1000):
@@ -212,10 +212,10 @@ async def test_thousands_of_pending_tasks_are_recovered_listed_and_cancelled(sto
 def test_a_home_has_one_owner_and_is_free_when_that_one_is_gone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     assert not is_owned(home)
-    lock = OwnerLock.take(home)
+    lock = OwnerLock.acquire(home)
     assert is_owned(home)
     with pytest.raises(AlreadyOwned, match=f"process {os.getpid()}") as refused:
-        OwnerLock.take(home)
+        OwnerLock.acquire(home)
     assert refused.value.exit_code == 3
     assert str(home) in str(refused.value)
     lock.release()
@@ -227,15 +227,15 @@ def test_a_home_has_one_owner_and_is_free_when_that_one_is_gone(tmp_path: Path) 
     child.kill()
     child.communicate()
     assert not is_owned(home)
-    OwnerLock.take(home).release()
+    OwnerLock.acquire(home).release()
 
 
 @pytest.mark.requirement("r:R05")
 def test_a_process_is_known_again_by_its_name_and_no_other_is_taken_for_it() -> None:
-    mine = boot().name
-    assert is_alive(mine)
+    mine = identify_process().name
+    assert is_owner_alive(mine)
     machine, pid, began, rest = mine.split("/")
-    assert not is_alive(f"{machine}/{pid}/{int(began) + 1}/{rest}")
-    assert not is_alive(gone())
-    assert not is_alive("")
-    assert is_alive(f"another-{machine}/{pid}/{began}/{rest}")  # that machine knows
+    assert not is_owner_alive(f"{machine}/{pid}/{int(began) + 1}/{rest}")
+    assert not is_owner_alive(name_of_dead_process())
+    assert not is_owner_alive("")
+    assert is_owner_alive(f"another-{machine}/{pid}/{began}/{rest}")  # that machine knows

@@ -1,4 +1,4 @@
-"""What is forgotten, and what a sweep leaves alone."""
+"""Retention: what a sweep deletes and what it leaves."""
 
 import asyncio
 import subprocess
@@ -14,7 +14,7 @@ from tests.fakes import FakeClock
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.engine import retention
-from toolyard.engine.retention import ENDED, EVENTS_S, KEPT_S, Retention, Swept
+from toolyard.engine.retention import ENDED, EVENTS_S, KEPT_S, Retention, SweepResult
 from toolyard.plugin_source import Outside
 from toolyard.protocol.store import NewEvent, Query, Record, Store
 from toolyard.storage.sqlite import SqliteStore
@@ -84,12 +84,12 @@ async def test_ended_things_and_events_are_forgotten_when_they_are_old_and_nothi
         assert await store.commit(made, [NewEvent(type="e", at=at)])
     await store.commit([], [NewEvent(type="e", at=now - EVENTS_S - 1), NewEvent(type="e", at=now - EVENTS_S + 1)])
     swept = await Retention(store, clock).sweep()
-    assert swept == Swept(records=sum(map(len, ENDED.values())), events=3, whole=True)
+    assert swept == SweepResult(records=sum(map(len, ENDED.values())), events=3, is_complete=True)
     for kind, all_states in states.items():
         left = {one.id for one in await store.find(kind, Query(), limit=100)}
         assert left == {f"new {state}" for state in all_states} | {f"old {state}" for state in UNENDED.get(kind, [])}
     assert await store.event_span() == (4, 4)
-    assert await Retention(store, clock).sweep() == Swept(records=0, events=0, whole=True)
+    assert await Retention(store, clock).sweep() == SweepResult(records=0, events=0, is_complete=True)
     sooner = await Retention(store, clock, kept_s=KEPT_S / 2).sweep()  # as an owner may set it
     assert sooner.records == sum(map(len, ENDED.values()))
 
@@ -140,7 +140,7 @@ async def test_the_limit_holds_for_what_is_younger_than_an_hour_and_whole_result
     assert left == [f"{minutes:02} kept" for minutes in range(len(left))]
     assert 0 < len(left) < 40
     swept = await Retention(store, clock, used=used, max_bytes=1).sweep()
-    assert (swept.fits, swept.whole) == (False, True)
+    assert (swept.fits, swept.is_complete) == (False, True)
     counts = [await store.count(kind, Query()) for kind in ("result", "call")]
     assert counts == [1, 61], "what runs stays, and what ended at this very moment"
     await store.close()
@@ -171,7 +171,7 @@ async def test_one_sweep_takes_a_bounded_number_of_steps_and_says_that_there_is_
     monkeypatch.setattr(retention, "_PAGE", 2)
     await store.commit([record("result", str(n), "kept", 1.0) for n in range(9)])
     sweeper = Retention(store, FakeClock())
-    assert await sweeper.sweep() == Swept(records=6, events=0, whole=False)
+    assert await sweeper.sweep() == SweepResult(records=6, events=0, is_complete=False)
     assert await store.count("result", Query()) == 3
 
 
@@ -194,7 +194,7 @@ async def test_a_sweep_while_other_processes_write_causes_no_locked_database(tmp
     async with asyncio.timeout(120):
         swept = await Retention(store, FakeClock()).sweep()
         said = [await writer.communicate() for writer in writers]
-    assert swept == Swept(records=8000, events=8000, whole=True)
+    assert swept == SweepResult(records=8000, events=8000, is_complete=True)
     assert max(store.steps) <= 2000  # no step holds the lock of the file for long
     assert [(writer.returncode, err) for writer, (_, err) in zip(writers, said, strict=True)] == [(0, b"")] * 2
     assert await store.count("call", Query()) == 2 * 600

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tests.engine.held import HeldStore
+from tests.engine.held_store import HeldStore
 from tests.fakes import FakeClock
-from toolyard.engine.ask import Ask
+from toolyard.engine.permission_request import PermissionRequest
 from toolyard.engine.rule_uses import RuleUses
-from toolyard.engine.rules import MAX_FOR_CHATS, RULE, Because, Rules, new_rule
+from toolyard.engine.rules import MAX_FOR_CHATS, RULE, DecisionReason, Rules, new_rule
 from toolyard.protocol.approval import Effect, Mode
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.failure import Failure
@@ -21,10 +21,10 @@ pytestmark = pytest.mark.requirement("approval:who")
 
 def ask(
     risk: Risk = Risk.WRITE, *, chat: str = "", caller: str = "key:1", protected: bool = False, **arguments: Any
-) -> Ask:
+) -> PermissionRequest:
     call = ToolCall(id="call_1", tool="Tool", arguments=arguments, caller=caller, origin=Origin.CHAT, chat=chat)
     spec = ToolSpec(name="Tool", description="", parameters={}, risk=risk)
-    return Ask(call=call, spec=spec, touches_protected=protected)
+    return PermissionRequest(call=call, spec=spec, touches_protected=protected)
 
 
 @pytest.fixture
@@ -35,32 +35,32 @@ def rules() -> Rules:
 @pytest.mark.parametrize(
     ("mode", "asked", "effect", "because"),
     [
-        (Mode.ASK, ask(Risk.READ), Effect.ALLOW, Because.READ),
-        (Mode.ASK, ask(Risk.WRITE), None, Because.WRITE),
-        (Mode.ASK, ask(Risk.EXECUTE), None, Because.EXECUTE),
-        (Mode.ASK, ask(Risk.NETWORK), None, Because.NETWORK),
-        (Mode.ASK, ask(protected=True), None, Because.PROTECTED),
-        (Mode.AUTO, ask(), Effect.ALLOW, Because.MODE),
-        (Mode.AUTO, ask(protected=True), None, Because.PROTECTED),
-        (Mode.READ_ONLY, ask(Risk.READ), Effect.ALLOW, Because.READ),
-        (Mode.READ_ONLY, ask(), Effect.DENY, Because.MODE),
-        (Mode.DENY, ask(Risk.READ), Effect.DENY, Because.MODE),
+        (Mode.ASK, ask(Risk.READ), Effect.ALLOW, DecisionReason.READ),
+        (Mode.ASK, ask(Risk.WRITE), None, DecisionReason.WRITE),
+        (Mode.ASK, ask(Risk.EXECUTE), None, DecisionReason.EXECUTE),
+        (Mode.ASK, ask(Risk.NETWORK), None, DecisionReason.NETWORK),
+        (Mode.ASK, ask(protected=True), None, DecisionReason.PROTECTED),
+        (Mode.AUTO, ask(), Effect.ALLOW, DecisionReason.MODE),
+        (Mode.AUTO, ask(protected=True), None, DecisionReason.PROTECTED),
+        (Mode.READ_ONLY, ask(Risk.READ), Effect.ALLOW, DecisionReason.READ),
+        (Mode.READ_ONLY, ask(), Effect.DENY, DecisionReason.MODE),
+        (Mode.DENY, ask(Risk.READ), Effect.DENY, DecisionReason.MODE),
     ],
 )
 async def test_a_mode_says_what_it_decides_and_why(
-    rules: Rules, mode: Mode, asked: Ask, effect: Effect | None, because: Because
+    rules: Rules, mode: Mode, asked: PermissionRequest, effect: Effect | None, because: DecisionReason
 ) -> None:
-    verdict = await rules.verdict(asked, mode)
+    verdict = await rules.decide(asked, mode)
     assert (verdict.effect, verdict.because) == (effect, because)
-    assert verdict.reason("Tool", mode).endswith(".")
+    assert verdict.describe("Tool", mode).endswith(".")
 
 
-def ask_plugin(plugin_id: str, *, hides: bool = False) -> Ask:
+def ask_plugin(plugin_id: str, *, hides: bool = False) -> PermissionRequest:
     call = ToolCall(id="call_1", tool="Tool", caller="key:1", origin=Origin.CHAT, chat="chat_1")
     spec = ToolSpec(
         name="Tool", description="", parameters={}, risk=Risk.EXECUTE, plugin_id=plugin_id, hides_plugins=hides
     )
-    return Ask(call=call, spec=spec)
+    return PermissionRequest(call=call, spec=spec)
 
 
 @pytest.mark.requirement("plugin:same-name:rules")
@@ -74,18 +74,18 @@ async def test_a_rule_for_a_plugin_does_not_hold_for_another_one_of_its_name(
         rules.add_for_chat(rule)
     else:
         await rules.add(rule)
-    assert (await rules.verdict(ask_plugin("shipped:Tool"), Mode.ASK)).effect is effect
-    assert (await rules.verdict(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
-    assert (await rules.verdict(ask_plugin(""), Mode.ASK)).effect is None
+    assert (await rules.decide(ask_plugin("shipped:Tool"), Mode.ASK)).effect is effect
+    assert (await rules.decide(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
+    assert (await rules.decide(ask_plugin(""), Mode.ASK)).effect is None
 
 
 @pytest.mark.requirement("plugin:same-name:rules")
 async def test_a_rule_that_names_no_plugin_allows_none_that_hides_another(rules: Rules) -> None:
     await rules.add(new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0))
-    assert (await rules.verdict(ask_plugin("home:Tool"), Mode.ASK)).effect is Effect.ALLOW
-    assert (await rules.verdict(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
+    assert (await rules.decide(ask_plugin("home:Tool"), Mode.ASK)).effect is Effect.ALLOW
+    assert (await rules.decide(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is None
     await rules.add(new_rule("Tool", "", Effect.DENY, by="me", at=1.0))
-    assert (await rules.verdict(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is Effect.DENY
+    assert (await rules.decide(ask_plugin("home:Tool", hides=True), Mode.ASK)).effect is Effect.DENY
 
 
 async def test_the_rule_that_decided_is_named_and_counted(rules: Rules) -> None:
@@ -94,11 +94,11 @@ async def test_the_rule_that_decided_is_named_and_counted(rules: Rules) -> None:
     await rules.add(allowing)
     await rules.add(denying)
     for asked, decided in ((ask(command="make"), allowing), (ask(command1="make", command2="drop"), denying)):
-        verdict = await rules.verdict(asked, Mode.ASK)
+        verdict = await rules.decide(asked, Mode.ASK)
         assert [rule.id for rule in verdict.rules] == [decided.id]
         rules.count(verdict)
-    assert (await rules.verdict(ask(command1="make", command2="other"), Mode.ASK)).effect is None
-    assert [rules.shown(rule)["hits"] for rule in await rules.every()] == [1, 1]
+    assert (await rules.decide(ask(command1="make", command2="other"), Mode.ASK)).effect is None
+    assert [rules.to_json(rule)["hits"] for rule in await rules.list_all()] == [1, 1]
 
 
 async def test_how_often_a_rule_decided_outlives_the_process_and_is_one_write_for_many_calls() -> None:
@@ -107,22 +107,22 @@ async def test_how_often_a_rule_decided_outlives_the_process_and_is_one_write_fo
     rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
     await before.add(rule)
     for _ in range(3):
-        before.count(await before.verdict(ask(), Mode.ASK))
+        before.count(await before.decide(ask(), Mode.ASK))
     written = await store.get(RULE, rule.id)
     assert written is not None
     assert (written.version, written.body.get("hits")) == (1, None)
     clock.advance(60)
-    before.count(await before.verdict(ask(), Mode.ASK))
+    before.count(await before.decide(ask(), Mode.ASK))
     used = clock.now().timestamp()
     await before.close()
     after = Rules(store, FakeClock())
-    (kept,) = await after.every()
-    assert (kept.version, after.shown(kept)["hits"], after.shown(kept)["last_used"]) == (2, 4, used)
-    after.count(await after.verdict(ask(), Mode.ASK))
-    assert after.shown(kept)["hits"] == 5
+    (kept,) = await after.list_all()
+    assert (kept.version, after.to_json(kept)["hits"], after.to_json(kept)["last_used"]) == (2, 4, used)
+    after.count(await after.decide(ask(), Mode.ASK))
+    assert after.to_json(kept)["hits"] == 5
     await after.close()
     await before.close()
-    assert [before.shown(one)["hits"] for one in await before.every()] == [5]
+    assert [before.to_json(one)["hits"] for one in await before.list_all()] == [5]
 
 
 async def test_counts_are_kept_by_themselves_and_two_hosts_lose_none_of_them() -> None:
@@ -167,17 +167,17 @@ async def _uses(store: HeldStore, id_: str) -> tuple[Any, ...]:
 async def test_a_rule_that_is_used_meanwhile_can_be_revoked(rules: Rules) -> None:
     rule = new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0)
     await rules.add(rule)
-    rules.count(await rules.verdict(ask(), Mode.ASK))
+    rules.count(await rules.decide(ask(), Mode.ASK))
     _, revoked = await asyncio.gather(rules.close(), rules.revoke(rule.id))
     assert revoked
-    assert (await rules.verdict(ask(), Mode.ASK)).effect is None
+    assert (await rules.decide(ask(), Mode.ASK)).effect is None
 
 
 async def test_a_rule_of_a_chat_is_for_that_chat_of_that_caller(rules: Rules) -> None:
     rules.add_for_chat(new_rule("Tool", "", Effect.ALLOW, by="me", at=1.0, caller="key:1", chat="talk"))
-    assert (await rules.verdict(ask(chat="talk"), Mode.ASK)).effect is Effect.ALLOW
+    assert (await rules.decide(ask(chat="talk"), Mode.ASK)).effect is Effect.ALLOW
     for other in (ask(chat="other"), ask(chat="talk", caller="key:2"), ask(), ask(chat="talk", protected=True)):
-        assert (await rules.verdict(other, Mode.ASK)).effect is None
+        assert (await rules.decide(other, Mode.ASK)).effect is None
 
 
 async def test_only_so_many_rules_of_chats_are_kept(rules: Rules) -> None:
@@ -187,7 +187,7 @@ async def test_only_so_many_rules_of_chats_are_kept(rules: Rules) -> None:
     ]
     for rule in made:
         rules.add_for_chat(rule)
-    assert [rule.id for rule in await rules.every()] == [rule.id for rule in made[1:]]
+    assert [rule.id for rule in await rules.list_all()] == [rule.id for rule in made[1:]]
     assert await rules.revoke(made[1].id)
     assert not await rules.revoke(made[0].id)
 
@@ -199,6 +199,6 @@ async def test_there_are_never_more_rules_than_are_looked_at(rules: Rules, monke
         await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=number))
     with pytest.raises(Failure, match="3 rules already"):
         await rules.add(new_rule("Tool", "", Effect.ALLOW, by="other", at=3))
-    assert (await rules.verdict(ask(), Mode.ASK)).effect is Effect.DENY
-    await rules.revoke((await rules.every())[0].id)
+    assert (await rules.decide(ask(), Mode.ASK)).effect is Effect.DENY
+    await rules.revoke((await rules.list_all())[0].id)
     await rules.add(new_rule("Other", "", Effect.ALLOW, by="other", at=4))

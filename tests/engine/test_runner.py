@@ -17,9 +17,9 @@ from tests.fakes import Endless, FakeClock, FakeTool, ListJournal, Work, says
 from toolyard.engine import runner
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
+from toolyard.engine.model_view import ModelView
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.engine.showing import Showing
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media, Text
 from toolyard.protocol.envelope import ErrorCode, Fault, Status
@@ -48,7 +48,7 @@ class Bench:
             journal=self.journal,
             mask=Mask(["top-secret-value"]),
         )
-        self.showing = Showing(Outputs(Workspace(root)), self.clock, mask=Mask(["top-secret-value"]))
+        self.showing = ModelView(Outputs(Workspace(root)), self.clock, mask=Mask(["top-secret-value"]))
 
     def call(self, tool: str = "Fake", **arguments: object) -> ToolCall:
         return ToolCall(id="c1", tool=tool, arguments=arguments)  # type: ignore[arg-type]
@@ -200,9 +200,9 @@ def until_expired(checkpoint: Checkpoint) -> None:
 
 
 @pytest.mark.requirement("runner:truth")
-@pytest.mark.parametrize("straight", [False, True])
+@pytest.mark.parametrize("inline", [False, True])
 async def test_a_write_that_ends_after_its_deadline_is_told_as_done(
-    project: Path, monkeypatch: pytest.MonkeyPatch, straight: bool
+    project: Path, monkeypatch: pytest.MonkeyPatch, inline: bool
 ) -> None:
     monkeypatch.setattr(runner, "_GRACE_S", 0.0)
 
@@ -213,17 +213,17 @@ async def test_a_write_that_ends_after_its_deadline_is_told_as_done(
 
         return await in_thread(work)
 
-    bench = Bench(project, writes, timeout_s=0.05, risk=Risk.WRITE, straight=straight)
-    bench.journal.straight = straight
+    bench = Bench(project, writes, timeout_s=0.05, risk=Risk.WRITE, runs_inline=inline)
+    bench.journal.runs_inline = inline
     bench.clock.monotonic = time.monotonic  # type: ignore[method-assign]
     outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
     assert (outcome.envelope.status, outcome.envelope.text) == (Status.SUCCESS, "Written.")
 
 
 @pytest.mark.requirement("runner:truth", "runner:deadline")
-@pytest.mark.parametrize("straight", [False, True])
+@pytest.mark.parametrize("inline", [False, True])
 async def test_a_tool_that_goes_on_after_its_deadline_is_not_told_as_stopped(
-    project: Path, monkeypatch: pytest.MonkeyPatch, straight: bool
+    project: Path, monkeypatch: pytest.MonkeyPatch, inline: bool
 ) -> None:
     monkeypatch.setattr(runner, "_GRACE_S", 0.05)
     let_go = threading.Event()
@@ -235,8 +235,8 @@ async def test_a_tool_that_goes_on_after_its_deadline_is_not_told_as_stopped(
 
         return await in_thread(work)
 
-    bench = Bench(project, goes_on, timeout_s=0.05, straight=straight)
-    bench.journal.straight = straight
+    bench = Bench(project, goes_on, timeout_s=0.05, runs_inline=inline)
+    bench.journal.runs_inline = inline
     outcome = await asyncio.wait_for(bench.runner.settle(bench.call()), WAIT_S)
     let_go.set()
     assert outcome.envelope.error == Fault(ErrorCode.TIMEOUT, "Fake did not finish within 0.05 s.")
@@ -491,7 +491,7 @@ async def test_the_shown_outcome_is_cut_and_the_full_one_is_stored_whole(project
     bench = Bench(project, talks)
     call = bench.call()
     outcome = await bench.runner.settle(call)
-    shown = bench.showing.shown(call, outcome)
+    shown = bench.showing.to_shown(call, outcome)
     assert outcome.envelope.data == {"content": [{"type": "image", "mime": "image/png", "size": 1, "name": ""}]}
     assert shown.envelope.status is Status.PARTIAL
     truncation = shown.envelope.data["truncation"]
@@ -511,7 +511,7 @@ async def test_long_arguments_are_cut_only_in_what_the_model_sees(project: Path)
     outcome = await bench.runner.settle(call)
     outcome = type(outcome)(envelope=outcome.envelope, root=outcome.root)
     assert outcome.envelope.context["params_input"] == {"text": "é" * 3000}
-    shown = bench.showing.shown(call, outcome)
+    shown = bench.showing.to_shown(call, outcome)
     assert shown.envelope.context["params_input"] == {"text": "é" * 2048 + "… [cut: 6000 bytes in all]"}
 
 
@@ -523,7 +523,7 @@ async def test_when_the_whole_cannot_be_stored_the_shown_text_says_why(project: 
     (project / "tool-output").write_text("in the way")
     bench = Bench(project, talks)
     call = bench.call()
-    shown = bench.showing.shown(call, await bench.runner.settle(call))
+    shown = bench.showing.to_shown(call, await bench.runner.settle(call))
     truncation = shown.envelope.data["truncation"]
     assert isinstance(truncation, dict)
     assert truncation["full_output_path"] is None
@@ -538,8 +538,8 @@ async def test_what_is_kept_of_a_long_text_is_the_owners_choice(project: Path) -
 
     bench = Bench(project, counts)
     call = bench.call()
-    showing = Showing(Outputs(Workspace(project)), bench.clock, mask=Mask(), direction=Direction.TAIL)
-    shown = showing.shown(call, await bench.runner.settle(call))
+    showing = ModelView(Outputs(Workspace(project)), bench.clock, mask=Mask(), direction=Direction.TAIL)
+    shown = showing.to_shown(call, await bench.runner.settle(call))
     assert str(shown.envelope.data["preview"]).startswith("1000\n")
     assert str(shown.envelope.data["preview"]).endswith("\n2999")
 

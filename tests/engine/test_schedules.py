@@ -1,4 +1,4 @@
-"""Calls that run later."""
+"""Schedules: calls that run later."""
 
 import asyncio
 import sqlite3
@@ -12,16 +12,16 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from tests.engine.held import HeldStore, cancelled
+from tests.engine.held_store import HeldStore, cancelled
 from tests.fakes import FakeClock
 from tests.waiting import wait_until
-from toolyard.engine.schedules import Schedules, State
+from toolyard.engine.schedules import Schedules, ScheduleState
 from toolyard.errors import StorageError, StorageIndexDamaged
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import Place, Query, Record, Store
+from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.storage.memory import MemoryStore
 from toolyard.storage.sqlite import SqliteStore
 
@@ -86,14 +86,14 @@ async def test_a_scheduled_call_runs_once_at_its_time_with_what_plugins_are_told
     (call,) = bench.ran
     assert (call.tool, call.arguments, call.origin, call.caller) == ("Tool", {"text": "hi"}, Origin.SCHEDULE, "key:1")
     assert call.maid == "Nova"
-    told = call.metadata["__vcp_timed_call"]
-    assert isinstance(told, dict)
-    assert told["taskId"] == added.id
-    assert told["scheduledFor"] == "2026-11-15T18:00:00+08:00"
-    assert told["originalTimelyContact"] == "2026-11-15-18:00"
+    metadata = call.metadata["__vcp_timed_call"]
+    assert isinstance(metadata, dict)
+    assert metadata["taskId"] == added.id
+    assert metadata["scheduledFor"] == "2026-11-15T18:00:00+08:00"
+    assert metadata["originalTimelyContact"] == "2026-11-15-18:00"
     stored = await bench.schedules.get(added.id)
     assert stored is not None
-    assert stored.state == State.DONE
+    assert stored.state == ScheduleState.DONE
     assert stored.body["runs"] == [{"call_id": call.id, "state": "done", "text": "Done.", "at": stored.updated}]
 
 
@@ -123,7 +123,7 @@ async def test_after_the_clock_jumps_ahead_due_schedules_fire_once_each_in_the_o
     assert await bench.tick() == 3
     assert [call.tool for call in bench.ran] == ["T1840", "T1850", "T1910"]
     assert await bench.tick() == 0
-    assert {await bench.state(one) for one in ids} == {State.DONE}
+    assert {await bench.state(one) for one in ids} == {ScheduleState.DONE}
 
 
 @pytest.mark.requirement("r:R41")
@@ -147,14 +147,14 @@ async def test_after_downtime_a_schedule_runs_late_within_the_grace_and_expires_
     again = Bench(bench.store, later)
     await again.tick()
     assert [call.tool for call in again.ran] == ["Recent"]
-    told = again.ran[0].metadata["__vcp_timed_call"]
-    assert isinstance(told, dict)
-    assert told["late"] is True
-    assert await again.state(old.id) == State.EXPIRED
+    metadata = again.ran[0].metadata["__vcp_timed_call"]
+    assert isinstance(metadata, dict)
+    assert metadata["late"] is True
+    assert await again.state(old.id) == ScheduleState.EXPIRED
     assert await again.schedules.run_by_hand(old.id)
     await again.schedules.drain()
-    assert await again.state(old.id) == State.DONE
-    assert await again.state(recent.id) == State.DONE
+    assert await again.state(old.id) == ScheduleState.DONE
+    assert await again.state(recent.id) == ScheduleState.DONE
 
 
 @pytest.mark.requirement("r:R45")
@@ -194,7 +194,7 @@ async def test_a_repeating_schedule_goes_on_after_a_failure_and_runs_once_for_al
     assert await bench.tick() == 1
     stored = await bench.schedules.get(added.id)
     assert stored is not None
-    assert stored.state == State.SCHEDULED
+    assert stored.state == ScheduleState.SCHEDULED
     assert stored.body["for"] == "2026-11-15T23:00:00+08:00"
     runs = stored.body["runs"]
     assert isinstance(runs, list)
@@ -212,7 +212,7 @@ async def test_a_cancelled_schedule_never_runs() -> None:
     assert not await bench.schedules.cancel(added.id)
     bench.clock.advance(3600)
     assert await bench.tick() == 0
-    assert await bench.state(added.id) == State.CANCELLED
+    assert await bench.state(added.id) == ScheduleState.CANCELLED
 
 
 @pytest.mark.requirement("p:P2")
@@ -224,7 +224,7 @@ async def test_a_schedule_cut_off_by_a_crash_is_interrupted_and_not_run_again() 
     await bench.schedules.tick()
     again = Bench(bench.store, bench.clock)
     await again.schedules.settle_orphans(lambda owner: False)
-    assert await again.state(added.id) == State.INTERRUPTED
+    assert await again.state(added.id) == ScheduleState.INTERRUPTED
     assert await again.tick() == 0
     await bench.schedules.close()
 
@@ -273,7 +273,7 @@ async def test_a_run_that_is_stopped_with_its_host_ends_as_interrupted(*, begun:
         if begun:
             await runs.wait()
         await bench.schedules.close()
-    assert {await bench.state(one) for one in ids} == {State.INTERRUPTED}
+    assert {await bench.state(one) for one in ids} == {ScheduleState.INTERRUPTED}
 
 
 @pytest.mark.requirement("p:P3", "p:P10")
@@ -282,7 +282,7 @@ async def test_a_run_that_was_done_when_its_host_stopped_is_done() -> None:
     bench = Bench(store)
     added = await bench.add()
     bench.clock.advance(1900)
-    store.hold(State.DONE, kept=False)
+    store.hold(ScheduleState.DONE, kept=False)
     await bench.schedules.tick()
     async with asyncio.timeout(60):
         await store.held.wait()
@@ -290,7 +290,7 @@ async def test_a_run_that_was_done_when_its_host_stopped_is_done() -> None:
         await asyncio.sleep(0)
         store.go.set()
         await closing
-    assert await bench.state(added.id) == State.DONE
+    assert await bench.state(added.id) == ScheduleState.DONE
 
 
 @pytest.mark.requirement("p:P3", "r:R62")
@@ -301,18 +301,18 @@ async def test_a_store_that_refuses_the_end_of_a_run_does_not_hold_up_its_host(m
     real = bench.store.commit
 
     async def full(changes: Any, events: Any = (), **more: Any) -> bool:
-        if changes and changes[0].state == State.DONE:
+        if changes and changes[0].state == ScheduleState.DONE:
             refused.set()
             raise StorageError("the disk is full")
         return await real(changes, events, **more)
 
     monkeypatch.setattr(bench.store, "commit", full)
-    monkeypatch.setattr("toolyard.engine.schedule_runs._LOOK_S", 0.01)
+    monkeypatch.setattr("toolyard.engine.schedule_runs._RETRY_S", 0.01)
     await bench.schedules.tick()
     async with asyncio.timeout(60):
         await refused.wait()
         await bench.schedules.close()
-    assert await bench.state(added.id) == State.RUNNING  # for the next start
+    assert await bench.state(added.id) == ScheduleState.RUNNING  # for the next start
 
 
 @pytest.mark.requirement("schedule:run")
@@ -334,7 +334,7 @@ async def test_a_host_that_serves_no_longer_is_not_held_up_by_a_run_that_has_jus
         await asyncio.wait({serving})
         go.set()
         await bench.schedules.drain()
-    assert await bench.state(added.id) == State.DONE
+    assert await bench.state(added.id) == ScheduleState.DONE
 
 
 @pytest.mark.requirement("p:P3")
@@ -344,11 +344,11 @@ async def test_a_run_that_was_claimed_begins_even_if_whoever_claimed_it_is_cut_o
     bench = Bench(store)
     added = await bench.add()
     bench.clock.advance(1900)
-    store.hold(State.RUNNING, kept=True)
+    store.hold(ScheduleState.RUNNING, kept=True)
     claiming = bench.schedules.run_by_hand(added.id) if by_hand else bench.schedules.tick()
     await cancelled(asyncio.ensure_future(claiming), store)
     await asyncio.wait_for(bench.schedules.drain(), 60)
-    assert await bench.state(added.id) == State.DONE
+    assert await bench.state(added.id) == ScheduleState.DONE
     assert len(bench.ran) == 1
 
 
@@ -360,7 +360,7 @@ async def test_of_two_who_run_a_schedule_by_hand_at_once_one_does_however_quick_
     added = await bench.add(cron="0 * * * *")
     await bench.schedules.run_by_hand(added.id)
     await bench.schedules.drain()
-    store.hold(State.RUNNING, kept=False)
+    store.hold(ScheduleState.RUNNING, kept=False)
     slower = asyncio.ensure_future(other.schedules.run_by_hand(added.id))
     async with asyncio.timeout(60):
         await store.held.wait()
@@ -377,7 +377,7 @@ async def test_what_was_due_and_was_run_or_changed_since_is_not_run_again(monkey
     other = Bench(bench.store, bench.clock)
     often, once = await bench.add(cron="0 * * * *"), await bench.add()
     bench.clock.advance(1900)
-    found = await bench.store.find("schedule", Query(states=(State.SCHEDULED,)), limit=5)
+    found = await bench.store.find("schedule", Query(states=(ScheduleState.SCHEDULED,)), limit=5)
     assert {one.id for one in found} == {often.id, once.id}
     by_hand = ToolCall(id="call_1", tool="Other", caller="key:1", origin=Origin.HTTP)
     assert await bench.schedules.change(once.id, by_hand, at="2026-11-16-18:00") is not None
@@ -390,7 +390,7 @@ async def test_what_was_due_and_was_run_or_changed_since_is_not_run_again(monkey
     monkeypatch.setattr(bench.store, "find", slow)
     assert await other.tick() == 0
     assert other.ran == []
-    assert {await bench.state(one.id) for one in found} == {State.SCHEDULED}
+    assert {await bench.state(one.id) for one in found} == {ScheduleState.SCHEDULED}
 
 
 @pytest.mark.requirement("schedule:run")
@@ -399,7 +399,7 @@ async def test_a_schedule_that_is_changed_while_it_is_resumed_goes_on_at_its_new
     bench = Bench(store)
     added = await bench.add()
     await bench.schedules.pause(added.id)
-    store.hold(State.SCHEDULED, kept=False)
+    store.hold(ScheduleState.SCHEDULED, kept=False)
     resuming = asyncio.ensure_future(bench.schedules.resume(added.id))
     call = ToolCall(id="call_1", tool="Other", caller="key:1", origin=Origin.HTTP)
     async with asyncio.timeout(60):
@@ -418,7 +418,7 @@ async def test_a_schedule_is_shown_without_the_secrets_it_keeps_for_its_run() ->
     bench = Bench()
     call = ToolCall(id="c", tool="Tool", arguments={"password": "open sesame"}, caller="key:1")
     added = await bench.schedules.submit(call, at="2026-11-15-18:00")
-    assert bench.schedules.to_dict(added)["arguments"] == {"password": "[masked]"}
+    assert bench.schedules.to_json(added)["arguments"] == {"password": "[masked]"}
     assert await bench.store.find("schedule", Query(text="sesame"), limit=1) == []
     bench.clock.advance(1900)
     await bench.tick()
@@ -429,16 +429,16 @@ async def test_a_schedule_is_shown_without_the_secrets_it_keeps_for_its_run() ->
 async def test_a_receipt_says_when_the_call_runs_or_why_it_does_not() -> None:
     bench = Bench()
     call = ToolCall(id="c", tool="Tool", arguments={"token": "abc"}, caller="key:1")
-    receipt = await bench.schedules.receipt(call, at="2026-11-15-18:00")
+    receipt = await bench.schedules.submit_for_receipt(call, at="2026-11-15-18:00")
     assert (receipt.status, receipt.data["scheduled_for"]) == (Status.SUCCESS, "2026-11-15T18:00:00+08:00")
     assert str(receipt.data["schedule_id"]) in receipt.text
     assert receipt.context["params_input"] == {"token": "[masked]"}
     for when in ("2026-11-15-17:00", "never", ""):
-        refused = await bench.schedules.receipt(call, at=when)
+        refused = await bench.schedules.submit_for_receipt(call, at=when)
         assert refused.error is not None
         assert refused.error.code is ErrorCode.INVALID_PARAM
     odd = ToolCall(id="c", tool="Tool", arguments={"x": float("nan")}, caller="key:1")
-    refused = await bench.schedules.receipt(odd, at="2026-11-15-18:00")
+    refused = await bench.schedules.submit_for_receipt(odd, at="2026-11-15-18:00")
     assert refused.error is not None
     assert refused.error.code is ErrorCode.INVALID_PARAM
 
@@ -452,16 +452,16 @@ async def test_a_run_whose_end_meets_a_full_disk_is_recorded_when_there_is_room_
     real, refusals = bench.store.commit, iter([True, True, False])
 
     async def full(changes: Any, events: Any = (), **more: Any) -> bool:
-        if changes and changes[0].state == State.DONE and next(refusals):
+        if changes and changes[0].state == ScheduleState.DONE and next(refusals):
             raise StorageError("the disk is full")
         return await real(changes, events, **more)
 
     monkeypatch.setattr(bench.store, "commit", full)
-    monkeypatch.setattr("toolyard.engine.schedule_runs._LOOK_S", 0.01)
+    monkeypatch.setattr("toolyard.engine.schedule_runs._RETRY_S", 0.01)
     bench.clock.advance(1900)
     async with asyncio.timeout(60):
         await bench.tick()
-    assert await bench.state(added.id) == State.DONE
+    assert await bench.state(added.id) == ScheduleState.DONE
     assert len(bench.ran) == 1
 
 
@@ -475,7 +475,7 @@ async def test_a_paused_schedule_does_not_run_and_goes_on_at_its_own_time() -> N
     assert await bench.tick() == 0
     with pytest.raises(Failure, match="not in the future"):
         await bench.schedules.resume(once.id)
-    assert await bench.state(once.id) == State.PAUSED
+    assert await bench.state(once.id) == ScheduleState.PAUSED
     assert await bench.schedules.resume(often.id)
     resumed = await bench.schedules.get(often.id)
     assert resumed is not None
@@ -505,7 +505,7 @@ async def test_a_changed_schedule_keeps_its_runs_and_asks_for_approval_again() -
 async def condition(bench: Bench, id_: str, **more: bool) -> tuple[Any, ...]:
     record = await bench.schedules.get(id_)
     assert record is not None
-    (told,) = await bench.schedules.told([record], **more)
+    (told,) = await bench.schedules.list_json([record], **more)
     return told["condition"], told["late_because"], told["late_s"], told["approval"]
 
 
@@ -520,7 +520,7 @@ async def test_a_schedule_that_did_not_begin_at_its_time_is_late_and_says_why() 
     assert await condition(bench, added.id, is_served=True) == ("late", "busy", 120.0, None)
     assert await bench.tick() == 1
     assert await condition(bench, added.id) == ("done", None, None, None)
-    ran = (await bench.schedules.told([one for one in [await bench.schedules.get(added.id)] if one]))[0]["runs"]
+    ran = (await bench.schedules.list_json([one for one in [await bench.schedules.get(added.id)] if one]))[0]["runs"]
     assert isinstance(ran, list)
     assert isinstance(ran[-1], dict)
     assert (ran[-1]["late_s"], ran[-1]["late_because"]) == (120.0, "no_host")
@@ -576,7 +576,7 @@ async def test_a_schedule_keeps_the_chat_that_made_it_through_every_change() -> 
     by_hand = ToolCall(id="call_1", tool="Other", caller="key:1", origin=Origin.HTTP)
     changed = await bench.schedules.change(made.id, by_hand, at="2026-11-15-19:00")
     assert changed is not None
-    assert [bench.schedules.to_dict(one)["chat"] for one in (made, changed)] == ["tea-time", "tea-time"]
+    assert [bench.schedules.to_json(one)["chat"] for one in (made, changed)] == ["tea-time", "tea-time"]
 
 
 @pytest.mark.requirement("schedule:damaged-index")
@@ -598,10 +598,10 @@ async def test_a_schedule_whose_index_lost_it_is_run_or_the_damage_is_told(tmp_p
     clock.advance(31 * 60)
     assert await bench.tick() == 0, "the damage is not what this test is about"
     try:
-        told = ", ".join(await bench.schedules.run_missed())
+        report = ", ".join(await bench.schedules.run_missed())
     except StorageIndexDamaged as error:  # an SQLite that does not change a record whose index is wrong
-        told = str(error)
-    assert added.id in told or "doctor --repair" in told
+        report = str(error)
+    assert added.id in report or "doctor --repair" in report
     await bench.schedules.drain()
     await bench.store.close()
 
@@ -611,7 +611,7 @@ async def test_a_host_looks_at_every_schedule_when_it_starts_to_serve() -> None:
     class Forgetful(MemoryStore):
         """As one whose index of due times is empty."""
 
-        async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+        async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
             return [] if query.due_until is not None else await super().find(kind, query, limit=limit, after=after)
 
     bench = Bench(Forgetful())

@@ -1,4 +1,4 @@
-"""The journal where other hosts may end a call: what its caller is told is what is kept."""
+"""The journal where other hosts may end a call: its caller gets the end that is stored."""
 
 import asyncio
 from collections.abc import Sequence
@@ -74,7 +74,7 @@ class Host:
     async def call(self) -> Envelope:
         return (await self.runner.settle(CLICK)).envelope
 
-    async def kept(self) -> Record:
+    async def stored_call(self) -> Record:
         record = await self.store.get(CALL, CLICK.id)
         assert record is not None
         return record
@@ -87,11 +87,11 @@ async def test_a_call_that_another_host_has_interrupted_is_told_as_interrupted(m
         assert await host.other.settle_orphans(lambda owner: owner != "a") == 1
 
     monkeypatch.setattr(host, "during", lost)
-    envelope, kept = await host.call(), await host.kept()
+    envelope, kept = await host.call(), await host.stored_call()
     assert (envelope.status, envelope.context["reason"], envelope.data) == (Status.ERROR, "INTERRUPTED", {})
     assert (kept.state, kept.body["text"]) == ("interrupted", envelope.text)
-    told = [event.type for event in await host.store.events(0, limit=10)]
-    assert told == ["call.started", "call.finished"]
+    events = [event.type for event in await host.store.events(0, limit=10)]
+    assert events == ["call.started", "call.finished"]
 
 
 @pytest.mark.requirement("hosts:fencing")
@@ -101,7 +101,7 @@ async def test_a_call_of_a_host_that_was_taken_for_dead_does_not_start() -> None
     envelope = await host.call()
     assert host.runs == 0
     assert envelope.context["reason"] == "INTERRUPTED"
-    assert (await host.kept()).state == "interrupted"
+    assert (await host.stored_call()).state == "interrupted"
 
 
 @pytest.mark.parametrize("comes_first", ["the host itself", "another host"])
@@ -121,7 +121,7 @@ async def test_an_end_that_the_database_does_not_take_is_told_as_such_and_kept_a
     if comes_first == "another host":
         assert await host.other.settle_orphans(lambda owner: owner != "a") == 1
     await host.journal.catch_up()
-    assert (await host.kept()).state == "interrupted"
+    assert (await host.stored_call()).state == "interrupted"
     finished = [event for event in await host.store.events(0, limit=10) if event.type == "call.finished"]
     assert len(finished) == 1
 
@@ -136,7 +136,7 @@ async def test_an_end_of_which_nobody_knows_whether_it_was_kept_is_looked_for_be
 
     monkeypatch.setattr(host, "during", freeze)
     envelope = await host.call()
-    assert (envelope.status, (await host.kept()).state) == (Status.SUCCESS, "success")
+    assert (envelope.status, (await host.stored_call()).state) == (Status.SUCCESS, "success")
     finished = [event for event in await host.store.events(0, limit=10) if event.type == "call.finished"]
     assert len(finished) == 1
 
@@ -146,13 +146,13 @@ async def test_a_call_that_may_be_recorded_although_it_was_refused_does_not_stay
     host.store.frozen = host.store.keeps = True
     with pytest.raises(StorageError, match="does not answer"):
         await host.call()
-    assert (await host.kept()).state == "running"
+    assert (await host.stored_call()).state == "running"
     await host.journal.catch_up()  # it still does not answer
     host.store.frozen = False
     await asyncio.gather(*(host.journal.catch_up() for _ in range(3)))
     assert host.runs == 0
-    assert (await host.kept()).state == "interrupted"
-    assert "was not run" in str((await host.kept()).body["text"])
+    assert (await host.stored_call()).state == "interrupted"
+    assert "was not run" in str((await host.stored_call()).body["text"])
 
 
 @pytest.mark.parametrize(("when", "reason"), [("before", "START_FAILED"), ("while", "INTERRUPTED")])
@@ -172,4 +172,4 @@ async def test_a_database_that_does_not_answer_is_no_bug(
     assert envelope.context["reason"] == reason
     assert "bug" not in envelope.text
     assert "the state c" in envelope.text
-    assert (await host.kept()).state == ("error" if reason == "START_FAILED" else "interrupted")
+    assert (await host.stored_call()).state == ("error" if reason == "START_FAILED" else "interrupted")

@@ -14,7 +14,7 @@ from tests.fakes import FakeTool, says
 from tests.gateway.serving import ME, Gateway, asked, gateway, request
 from tests.gateway.upstream import says as model_says
 from toolyard.engine.approvals import KIND
-from toolyard.engine.rules import Because
+from toolyard.engine.rules import DecisionReason
 from toolyard.gateway.bounds import Bounds, Mode, parse_bounds
 from toolyard.gateway.faults import ChatFailed
 from toolyard.protocol.approval import Effect
@@ -67,7 +67,7 @@ async def test_a_change_that_can_be_undone_runs_unasked_and_it_is_journalled_why
         assert await asks_for(one) == []
         assert {path.name for path in project.iterdir()} == {"a", "b"}
         notes = await noted(one)
-        assert {note.body["because"] for note in notes} == {Because.AUTO_SAFE}
+        assert {note.body["because"] for note in notes} == {DecisionReason.AUTO_SAFE}
         assert {note.body["by"] for note in notes} == {ME}
         assert all("can be undone" in str(note.body["why"]) for note in notes)
         for note in notes:

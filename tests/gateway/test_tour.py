@@ -13,7 +13,7 @@ from tests.gateway.upstream import replies
 from toolyard.gateway.step_limiter import AT_ONCE
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.tour_script import script
-from toolyard.protocol.approval import Mode, State
+from toolyard.protocol.approval import ApprovalState, Mode
 from toolyard.protocol.reply import Reply, parse_reply
 
 pytestmark = pytest.mark.requirement("chat:tour")
@@ -86,7 +86,7 @@ async def test_it_asks_for_approval_before_it_writes(tmp_path: Path) -> None:
     async with gateway(tmp_path, replies("x"), settings={**ALONE, "approval_mode": Mode.ASK}) as one:
         asking = asyncio.create_task(ask(one, "Write a file"))
         async with asyncio.timeout(60):
-            while not (pending := await one.yard.approvals.page((State.PENDING,), limit=1)):  # noqa: ASYNC110
+            while not (pending := await one.yard.approvals.page((ApprovalState.PENDING,), limit=1)):  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         assert not (tmp_path / "project/tour").exists()
         await one.yard.approvals.answer(pending[0].id, allowed=True, by="test")
@@ -101,7 +101,7 @@ async def test_it_starts_a_task_and_tells_its_result_later(tmp_path: Path) -> No
         placeholder = re.search(r"\{\{VCP_ASYNC_RESULT::Timelapse::([\w-]+)\}\}", first.text)
         assert placeholder is not None
         async with asyncio.timeout(60):
-            task = await one.yard.tasks.of_caller("Timelapse", placeholder[1], ME)
+            task = await one.yard.tasks.find_for_caller("Timelapse", placeholder[1], ME)
             assert task is not None
             await one.yard.tasks.wait(task.id)
         later = await ask(one, "Make a background animation", first.text, "Is it done?")

@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.engine.ownership import Boot, boot
+from toolyard.engine.ownership import ProcessIdentity, identify_process
 from toolyard.errors import StorageError
 from toolyard.hosts.directory import Announcement, Directory
 from toolyard.hosts.lease import BEAT_S, LEASE_S, HostLease
@@ -17,7 +17,7 @@ from toolyard.storage.postgres_leases import LONGEST_S
 
 pytestmark = pytest.mark.requirement("hosts:shared", "hosts:killed-worker")
 
-A, B = Boot("a/1/1/x", "a"), Boot("b/1/1/x", "b")
+A, B = ProcessIdentity("a/1/1/x", "a"), ProcessIdentity("b/1/1/x", "b")
 
 
 def spec(name: str) -> ToolSpec:
@@ -34,10 +34,10 @@ class Town:
         self.b = Announcement(self.store, self.theirs, B)
         self.lease = self.lease_of(B)
 
-    def directory(self, boot: Boot) -> Directory:
+    def directory(self, boot: ProcessIdentity) -> Directory:
         return Directory(self.store, self.leases, self.clock, boot, self.lease_of(boot))
 
-    def lease_of(self, boot: Boot) -> HostLease:
+    def lease_of(self, boot: ProcessIdentity) -> HostLease:
         return HostLease(self.leases, boot.name, now=self.theirs.monotonic)
 
     async def say(self, *specs: ToolSpec) -> None:
@@ -161,7 +161,7 @@ async def test_tools_that_come_and_go_are_seen(town: Town) -> None:
 
 
 async def test_a_process_that_never_announced_itself_is_judged_by_its_machine_or_after_a_lease(town: Town) -> None:
-    assert town.a.alive(boot().name)
+    assert town.a.alive(identify_process().name)
     assert town.a.alive("elsewhere/1/1/x")
     await town.pass_time(LEASE_S + 1)
     assert not town.a.alive("elsewhere/1/1/x")
@@ -175,7 +175,7 @@ async def test_a_process_that_never_announced_itself_is_judged_by_its_machine_or
 async def test_hosts_that_are_long_gone_are_forgotten_and_those_that_are_there_are_not(town: Town) -> None:
     await town.say(spec("Echo"))
     await town.b.leave()
-    late = Announcement(town.store, town.clock, Boot("c/1/1/x", "c"))
+    late = Announcement(town.store, town.clock, ProcessIdentity("c/1/1/x", "c"))
     for _ in range(5):
         town.clock.advance(1000)
         await late.say([spec("Other")])
@@ -228,7 +228,7 @@ async def test_what_another_host_has_found_out_counts_before_this_one_has_seen_i
 
 
 async def test_of_all_who_miss_a_host_one_is_the_first(town: Town) -> None:
-    others = [town.directory(Boot(f"{name}/1/1/x", name)) for name in "cde"]
+    others = [town.directory(ProcessIdentity(f"{name}/1/1/x", name)) for name in "cde"]
     await town.say()
     everyone = [town.a, *others]
     missed: list[str] = []
@@ -242,7 +242,7 @@ async def test_of_all_who_miss_a_host_one_is_the_first(town: Town) -> None:
 
 async def test_who_settles_nothing_leaves_it_to_another_to_be_the_first(town: Town) -> None:
     await town.say()
-    keeper = town.directory(Boot("c/1/1/x", "c"))
+    keeper = town.directory(ProcessIdentity("c/1/1/x", "c"))
     await keeper.look()
     for _ in range(int(LEASE_S) + 2):
         assert await town.a.look(settles=False) == []

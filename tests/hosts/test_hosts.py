@@ -18,8 +18,8 @@ from tests import postgres
 from tests.hosts.yards import config_of, host, plugin, sees, shell_plugin
 from tests.waiting import wait_until
 from toolyard.app import Yard
-from toolyard.engine.feed import feed
-from toolyard.engine.tasks import Answer
+from toolyard.engine.feed import read_feed
+from toolyard.engine.tasks import CallbackAnswer
 from toolyard.hosts import directory, keeper, lease, remote_tools
 from toolyard.hosts import host as hosts
 from toolyard.hosts.yard import open_yard
@@ -51,7 +51,7 @@ async def test_a_call_runs_on_the_host_that_has_the_tool_and_is_journalled_once_
         assert outcome.root == str((tmp_path / "a/project").resolve())
         (record,) = await a.yard.journal.page(Query(tool="Echo"), limit=10)
         assert (record.id, record.state) == (call.id, "success")
-        told = [event async for event in feed(a.yard.store, a.yard._clock, 0, follow=False)]
+        told = [event async for event in read_feed(a.yard.store, a.yard._clock, 0, follow=False)]
         assert [event.type for event in told if event.type.startswith("call.")] == ["call.started", "call.finished"]
         assert {event.type.partition(".")[0] for event in told} == {"call", "host"}  # hosts talk without events
         assert [event.seq for event in told] == list(range(1, len(told) + 1))
@@ -205,14 +205,16 @@ time.sleep(60)
         envelope = await a.yard.call("Later", {"place": str(place)})
         assert envelope.error is None, envelope.text
         token = place.read_text().rpartition("~")[2]
-        assert await a.yard.tasks.callback("forged", "Later", "t1", {}) is Answer.FORBIDDEN
-        answered = await a.yard.tasks.callback(token, "Later", "t1", {"status": "Succeed", "message": "all done"})
-        assert answered is Answer.STORED
+        assert await a.yard.tasks.take_callback("forged", "Later", "t1", {}) is CallbackAnswer.FORBIDDEN
+        answered = await a.yard.tasks.take_callback(token, "Later", "t1", {"status": "Succeed", "message": "all done"})
+        assert answered is CallbackAnswer.STORED
         async with asyncio.timeout(60):
             task = await a.yard.tasks.get("Later::t1")
             assert task is not None
             assert (await a.yard.tasks.wait(task.id)).state is TaskState.SUCCEEDED
-        assert await a.yard.tasks.callback(token, "Later", "t1", {"status": "Failed"}) is Answer.ALREADY_ENDED
+        assert (
+            await a.yard.tasks.take_callback(token, "Later", "t1", {"status": "Failed"}) is CallbackAnswer.ALREADY_ENDED
+        )
 
 
 async def test_a_question_is_answered_at_any_host(database: str, tmp_path: Path) -> None:
@@ -254,7 +256,9 @@ async def test_events_reach_the_clients_of_every_host_in_the_same_order(database
             *(a.yard.call("Echo") for _ in range(5)), *(b.yard.call("Echo") for _ in range(5))
         )
         assert not [envelope.text for envelope in envelopes if envelope.error]
-        seen = [[event async for event in feed(one.yard.store, one.yard._clock, 0, follow=False)] for one in (a, b)]
+        seen = [
+            [event async for event in read_feed(one.yard.store, one.yard._clock, 0, follow=False)] for one in (a, b)
+        ]
         assert seen[0] == seen[1][: len(seen[0])]
         assert [event.seq for event in seen[0]] == list(range(1, len(seen[0]) + 1))
         assert [event.type for event in seen[0]].count("call.finished") == 10
@@ -327,8 +331,8 @@ async def test_a_task_whose_machine_is_gone_ends_after_a_while_unless_its_callba
         monkeypatch.setattr(module, name, value)
     async with host(tmp_path / "a", database) as a:
         told = await _elsewhere(a.yard, "told")
-        answer = await a.yard.tasks.callback("token of told", "Later", "told", {"status": "Succeed"})
-        assert answer is Answer.STORED
+        answer = await a.yard.tasks.take_callback("token of told", "Later", "told", {"status": "Succeed"})
+        assert answer is CallbackAnswer.STORED
         monkeypatch.setattr(keeper, "GRACE_S", 0.5)
         lost = await _elsewhere(a.yard, "lost")
         async with asyncio.timeout(60):

@@ -6,7 +6,7 @@ from typing import cast
 import pytest
 
 from tests.fakes import FakeClock
-from toolyard.engine.ownership import Boot
+from toolyard.engine.ownership import ProcessIdentity
 from toolyard.errors import StorageError
 from toolyard.hosts import remote_tools
 from toolyard.hosts.directory import Directory
@@ -54,7 +54,7 @@ class Sender:
     def __init__(self) -> None:
         self.store, self.clock = AwayStore(), FakeClock()
         self.a, self.b = (RemoteCalls(self.store, self.clock, host=name) for name in "ab")
-        leases, me = MemoryLeases(self.store, self.clock.monotonic), Boot("a", "a")
+        leases, me = MemoryLeases(self.store, self.clock.monotonic), ProcessIdentity("a", "a")
         directory = Directory(self.store, leases, self.clock, me, HostLease(leases, "a"))
         mail = Mail(self.store, stop=lambda _: None, moved=lambda: None, missed=lambda: None)
         self.is_queue_away, self.sent = False, asyncio.Event()

@@ -23,7 +23,7 @@ from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import CALLER, VcpImport
 from toolyard.protocol.call import Origin
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import TaskState, result_text
+from toolyard.protocol.task import TaskState, write_result
 
 pytestmark = pytest.mark.requirement("import:vcp")
 
@@ -214,11 +214,11 @@ async def test_tasks_and_schedules_are_there_as_they_were(install: Path, home: H
         assert (schedule.tool, schedule.state, schedule.body["maid"]) == ("EchoTool", "scheduled", "Nova")
         assert schedule.body["arguments"] == {"maid": "Nova", "text": "later"}
         assert schedule.body["origin"] == Origin.CLI
-        video = await yard.tasks.of_caller("Wan2.1-Gen", "req-abc", CALLER)
-        failed = await yard.tasks.of_caller("EchoTool", "7", CALLER)
+        video = await yard.tasks.find_for_caller("Wan2.1-Gen", "req-abc", CALLER)
+        failed = await yard.tasks.find_for_caller("EchoTool", "7", CALLER)
         (rule,) = await yard.approvals.rules()
     assert video is not None
-    assert (video.state, result_text(video)) == (TaskState.SUCCEEDED, "The video is there.")
+    assert (video.state, write_result(video)) == (TaskState.SUCCEEDED, "The video is there.")
     assert failed is not None
     assert failed.state is TaskState.FAILED
     assert (rule.tool, rule.key, rule.body["effect"]) == ("PowerShellExecutor", "run", "deny")

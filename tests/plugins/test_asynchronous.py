@@ -13,7 +13,7 @@ from tests.plugins.yards import PluginYard
 from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.engine.ownership import started
+from toolyard.engine.ownership import process_start_time
 from toolyard.errors import StorageError
 from toolyard.plugin_source import Outside
 from toolyard.plugins import asynchronous
@@ -342,7 +342,7 @@ async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the
     async with host.start() as first:
         await first.call("Slow", {"prompt": "x"})
     pid = int((folder / "pid").read_text())
-    assert started(pid) != 0
+    assert process_start_time(pid) != 0
     async with host.start() as second:
         report = await second.recover(lambda owner: owner == second.boot.name)
         assert [task.state for task in report.left] == [TaskState.WAITING]
@@ -355,7 +355,7 @@ async def test_a_child_after_its_receipt_outlives_its_host_and_is_adopted_by_the
             task = await second.tasks.wait(report.left[0].id)
         assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
         await listener.close()
-    await wait_until(lambda: started(pid) == 0)
+    await wait_until(lambda: process_start_time(pid) == 0)
 
 
 @pytest.mark.requirement("task:readopted", "r:R27")
@@ -375,4 +375,4 @@ async def test_the_total_limit_of_an_adopted_child_still_holds(tmp_path: Path) -
         async with asyncio.timeout(60):
             task = await second.tasks.wait(task.id)
         assert task.state is TaskState.TIMED_OUT
-        await wait_until(lambda: started(pid) == 0)
+        await wait_until(lambda: process_start_time(pid) == 0)

@@ -82,7 +82,7 @@ def test_every_example_of_the_listing_runs_as_it_is(project: Path, tmp_path: Pat
 def test_the_listing_shows_every_parameter_of_the_built_in_tools_in_its_language(
     yard: BlockingYard, language: str
 ) -> None:
-    built_in = [tool.spec for tool in yard.tools if yard.tools.built_in(tool.spec.name)]
+    built_in = [tool.spec for tool in yard.tools if yard.tools.get_built_in(tool.spec.name)]
     assert len(built_in) == 10
     for spec in (spec for spec in built_in if not spec.commands):
         text = write_tool(spec, language)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests import postgres
-from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
+from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 
 pytestmark = pytest.mark.requirement("store:twins")
 
@@ -98,10 +98,10 @@ async def test_waiting_for_the_next_event_ends_when_it_is_there(store: Store) ->
 async def test_records_are_found_newest_first_and_page_by_page(store: Store) -> None:
     await store.commit([record(f"{n:02}", created=float(n // 2)) for n in range(10)])
     found: list[str] = []
-    place: Place | None = None
+    place: PageCursor | None = None
     while page := await store.find("thing", Query(), limit=3, after=place):
         found += [one.id for one in page]
-        place = Place(created=page[-1].created, id=page[-1].id)
+        place = PageCursor(created=page[-1].created, id=page[-1].id)
     assert found == [f"{n:02}" for n in reversed(range(10))]
 
 

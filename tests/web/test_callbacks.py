@@ -11,7 +11,7 @@ import pytest
 
 from tests.web.conftest import Answer, RunningServer, serving
 from toolyard.protocol.call import ToolCall
-from toolyard.protocol.task import Expected, Task, TaskState
+from toolyard.protocol.task import PendingCall, Task, TaskState
 from toolyard.web.server import Options
 
 DONE = {"status": "Succeed", "message": "The video is ready."}
@@ -20,7 +20,7 @@ DONE = {"status": "Succeed", "message": "The video is ready."}
 class Expecting:
     """A call of an asynchronous plugin whose receipt has named a task."""
 
-    def __init__(self, running: RunningServer, expected: Expected, task: Task) -> None:
+    def __init__(self, running: RunningServer, expected: PendingCall, task: Task) -> None:
         self.running, self.expected, self.task = running, expected, task
 
     def path(self, *, token: str = "", plugin: str = "Video", id_: str = "") -> str:
@@ -39,7 +39,7 @@ async def expecting(running: RunningServer, id_: str = "req-1", *, named: bool =
     desk = running.yard.tasks
     expected = desk.expect(ToolCall(id=f"call_{id_}", tool="Video", caller="key:owner"), timeout_s=60)
     receipt = f"see {{{{VCP_ASYNC_RESULT::Video::{id_}}}}}"
-    tasks = await desk.received(expected, receipt, os.getpid()) if named else ()
+    tasks = await desk.store_receipt(expected, receipt, os.getpid()) if named else ()
     return Expecting(running, expected, tasks[0] if tasks else None)  # type: ignore[arg-type]
 
 
@@ -86,7 +86,9 @@ async def test_a_callback_before_its_receipt_is_kept_and_counts(running_server: 
     one = await expecting(running_server, named=False)
     path = f"/plugin-callback/~{one.expected.token}/Video/req-1"
     assert (await running_server.post(path, DONE, key=None)).status == 200
-    (task,) = await running_server.yard.tasks.received(one.expected, "{{VCP_ASYNC_RESULT::Video::req-1}}", os.getpid())
+    (task,) = await running_server.yard.tasks.store_receipt(
+        one.expected, "{{VCP_ASYNC_RESULT::Video::req-1}}", os.getpid()
+    )
     assert (task.state, task.result) == (TaskState.SUCCEEDED, DONE)
 
 

@@ -12,7 +12,7 @@ from tests.fakes import FakeClock
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import ASYNC
 from toolyard.engine.journal import CALL
-from toolyard.engine.statistics import MAX_CALLS, statistics
+from toolyard.engine.statistics import MAX_CALLS, compute_statistics
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Record
@@ -103,7 +103,7 @@ async def test_statistics_have_a_bound_and_take_the_newest() -> None:
         for n in range(MAX_CALLS + 600)
     ]  # fmt: skip
     await store.commit(calls)
-    told = await statistics(store, since=now, caller=None)
+    told = await compute_statistics(store, since=now, caller=None)
     assert told["total"] == MAX_CALLS
     slow = told["slow"]
     assert isinstance(slow, list)
@@ -130,7 +130,7 @@ async def test_what_a_person_stopped_or_did_not_allow_is_no_error() -> None:
             for at, (state, body) in enumerate(ends)
         ]
     )
-    told: Any = await statistics(store, since=0, caller=None)
+    told: Any = await compute_statistics(store, since=0, caller=None)
     assert told["by_state"] == {"success": 1, "error": 1, "cancelled": 2}
     assert told["errors"] == [{"code": "EXECUTION_ERROR", "count": 1}]
     assert [(one["calls"], one["errors"], one["cancelled"]) for one in told["by_tool"]] == [(4, 1, 2)]

@@ -181,7 +181,7 @@ async def test_a_request_that_was_refused_before_anything_ran_leaves_its_key_fre
         raise StorageUnwritable("the disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(running_server.yard.journal, "started", refuse)
+        patch.setattr(running_server.yard.journal, "record_start", refuse)
         full = await call(running_server, "l", "Write", json={"path": "a.txt", "content": "x"})
         assert full.status == 507
     done = await call(running_server, "l", "Write", json={"path": "a.txt", "content": "x"})

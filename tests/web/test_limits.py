@@ -68,14 +68,14 @@ async def test_calls_and_programs_never_take_the_lock_of_the_home(tmp_path: Path
         "from toolyard.engine.ownership import OwnerLock\n"
         "with toolyard.open(project=sys.argv[1], home=sys.argv[2]) as yard:\n"
         "    assert yard.call('LS', {'path': '.'}).error is None\n"
-        "    OwnerLock.take(Path(sys.argv[2])).release()\n"
+        "    OwnerLock.acquire(Path(sys.argv[2])).release()\n"
     )
     assert await _python(program, tmp_path / "project", home) == (0, "")
-    lock = OwnerLock.take(home)
+    lock = OwnerLock.acquire(home)
     try:
         code, _, err = await run(tmp_path, "call", "LS", "path=.")
         assert (code, err) == (0, ""), "another process has it, and nobody waits for it"
-        asked = program.replace("    OwnerLock.take(Path(sys.argv[2])).release()\n", "")
+        asked = program.replace("    OwnerLock.acquire(Path(sys.argv[2])).release()\n", "")
         assert await _python(asked, tmp_path / "project", home) == (0, "")
         assert is_owned(home)
     finally:

@@ -10,9 +10,9 @@ from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say, unknown
 from toolyard.cli.table import Row, print_rows, state_cell, visible
-from toolyard.engine.approvals import KIND, shown, shown_rule
+from toolyard.engine.approvals import KIND, rule_to_json, to_json
 from toolyard.errors import ToolyardError, UsageError
-from toolyard.protocol.approval import Effect, State
+from toolyard.protocol.approval import ApprovalState, Effect
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.store import Record
 
@@ -26,13 +26,13 @@ def command(common: Common) -> None:
 
 
 @command.command("list")
-@list_options(State)
+@list_options(ApprovalState)
 @common_options
 def list_(common: Common, wanted: Wanted) -> None:
     """The approvals, newest first; --state pending shows those that wait."""
     found = ask(common, lambda yard: wanted.page(yard, KIND))
     heads = ("ID", "STATE", "TOOL", "ASKED", "EXPIRES", "ARGUMENTS")
-    print_page(common, wanted, heads, [(shown(record), _row(record)) for record in found])
+    print_page(common, wanted, heads, [(to_json(record), _row(record)) for record in found])
 
 
 @command.command("show")
@@ -44,7 +44,7 @@ def show(common: Common, id_: str) -> None:
     if record is None:
         raise unknown("approval", id_)
     if common.json:
-        print_json(shown(record))
+        print_json(to_json(record))
         return
     about = (record.id, state_cell(record.state), record.tool, str(record.body["risk"]), ago(record.created))
     print_rows(("ID", "STATE", "TOOL", "RISK", "ASKED"), [about])
@@ -102,7 +102,7 @@ def add(common: Common, tool: str, command_: str, effect: str | None) -> None:
 
     record, known = ask(common, work)
     if common.json:
-        print_json(shown_rule(record))
+        print_json(rule_to_json(record))
     else:
         click.echo(f"{record.id}: {effect} {record.tool}{f' {command_}' if command_ else ''}")
     if not known:
@@ -123,14 +123,14 @@ def revoke(common: Common, id_: str) -> None:
 
 
 def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: str) -> None:
-    async def work(yard: Yard) -> State | None:
+    async def work(yard: Yard) -> ApprovalState | None:
         await yard.recover()
         return await yard.approvals.answer(id_, allowed=allowed, by=_BY, always=always, reason=reason)
 
     state = ask(common, work)
     if state is None:
         raise unknown("approval", id_)
-    if state is not (State.ALLOWED if allowed else State.DENIED):
+    if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
         raise ToolyardError(f"{id_} is {state.value} already: it can be answered once")
     if common.json:
         print_json({"id": id_, "state": state.value})
@@ -141,7 +141,7 @@ def _answer(common: Common, id_: str, *, allowed: bool, always: bool, reason: st
 def _print_rules(common: Common) -> None:
     found = ask(common, lambda yard: yard.approvals.rules())
     if common.json:
-        print_json([shown_rule(record) for record in found])
+        print_json([rule_to_json(record) for record in found])
     elif found:
         rows = [
             (one.id, state_cell(str(one.body["effect"])), one.tool, one.key, str(one.body.get("plugin") or ""),

@@ -16,7 +16,7 @@ from toolyard.gateway.assemble import make_chat
 from toolyard.gateway.options import EXTENSION
 from toolyard.gateway.sse import Events, data_of
 from toolyard.hosts.yard import open_yard
-from toolyard.protocol.approval import State
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.json import JsonObject
 from toolyard.web.keys import stored_key
 from toolyard.web.presence import presence_of
@@ -141,7 +141,7 @@ class Local:
         self._chat.interrupt(caller=self._caller, chat=self._id)
 
     async def waiting(self, call_ids: set[str]) -> list[JsonObject]:
-        found = await self._yard.approvals.page((State.PENDING,), limit=200)
+        found = await self._yard.approvals.page((ApprovalState.PENDING,), limit=200)
         return [{"id": one.id, "tool": one.tool, **one.body} for one in found if one.body.get("call_id") in call_ids]
 
     async def arguments(self, approval: str, *, reveal: bool = False) -> JsonObject | None:

@@ -12,8 +12,8 @@ from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_one, print_page, unknown
 from toolyard.cli.table import Row, one_line, state_cell
 from toolyard.engine.clock import SystemClock
-from toolyard.engine.feed import feed
-from toolyard.engine.journal import CALL, ENDED, RUNNING, shown
+from toolyard.engine.feed import read_feed
+from toolyard.engine.journal import CALL, ENDED, RUNNING, to_json
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Event, Record
 
@@ -33,7 +33,7 @@ def command(common: Common) -> None:
 def list_(common: Common, wanted: Wanted) -> None:
     """The calls, newest first."""
     found = ask(common, lambda yard: wanted.page(yard, CALL))
-    print_page(common, wanted, _HEADS, [(shown(record), _row(record)) for record in found])
+    print_page(common, wanted, _HEADS, [(to_json(record), _row(record)) for record in found])
 
 
 @command.command("show")
@@ -81,7 +81,7 @@ async def _tail(common: Common, yard: Yard, *, follow: bool, cursor: int | None)
     try:
         if cursor is None:
             cursor = max(0, (await yard.store.event_span())[1] - _LAST)
-        async for event in feed(yard.store, SystemClock(), cursor, follow=follow):
+        async for event in read_feed(yard.store, SystemClock(), cursor, follow=follow):
             _print_event(common, event)
     except asyncio.CancelledError:
         if this is not None:

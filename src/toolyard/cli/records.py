@@ -21,7 +21,7 @@ from toolyard.errors import ToolyardError, UsageError
 from toolyard.hosts.yard import open_yard
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Place, Query, Record
+from toolyard.protocol.store import PageCursor, Query, Record
 
 T = TypeVar("T")
 MOST = 1000
@@ -64,7 +64,7 @@ class Wanted:
             last = await yard.store.get(kind, self.before)
             if last is None:
                 raise UsageError(f"--before: there is no {kind} '{self.before}'")
-            after = Place(created=last.created, id=last.id)
+            after = PageCursor(created=last.created, id=last.id)
         since = moment_of(self.since, yard.config.zone) if self.since else None
         query = Query(states=self.state, tool=self.tool, caller=self.caller, text=self.search, since=since)
         return await yard.store.find(kind, query, limit=self.limit, after=after)

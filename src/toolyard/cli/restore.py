@@ -23,7 +23,7 @@ def command(common: Common, file: Path, force: bool) -> None:
     What ran when the backup was made is interrupted. A server that runs on this home must be stopped before.
     """
     home = common.config().home
-    lock = OwnerLock.take(home)
+    lock = OwnerLock.acquire(home)
     try:
         there = present(home)
         if there and not force:

@@ -13,9 +13,9 @@ from toolyard.cli.records import Wanted, ago, ask, list_options, print_page, say
 from toolyard.cli.table import Row, state_cell
 from toolyard.engine.clock import SystemClock
 from toolyard.engine.ownership import is_owned
-from toolyard.engine.schedule_conditions import BLOCKED, LATE, SAID, Late
-from toolyard.engine.schedules import KIND, State
-from toolyard.engine.typed_when import typed
+from toolyard.engine.schedule_conditions import BLOCKED, LATE, LATE_TEXTS, LateReason
+from toolyard.engine.schedules import KIND, ScheduleState
+from toolyard.engine.typed_time import normalize_time
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifests.safe_text import escape_hidden
@@ -30,7 +30,7 @@ def command(common: Common) -> None:
 
 
 @command.command("list")
-@list_options(State)
+@list_options(ScheduleState)
 @common_options
 def list_(common: Common, wanted: Wanted) -> None:
     """The schedules, newest first."""
@@ -55,8 +55,8 @@ def add(common: Common, tool: str, pairs: tuple[str, ...], at: str, cron: str) -
 
     async def work(yard: Yard) -> JsonObject:
         call = request_of(yard, tool, from_pairs(yard, tool, pairs))
-        when = typed(at, yard.config.zone, SystemClock().now())
-        told = yard.schedules.to_dict(await yard.schedules.submit(call, at=when, cron=cron))
+        when = normalize_time(at, yard.config.zone, SystemClock().now())
+        told = yard.schedules.to_json(await yard.schedules.submit(call, at=when, cron=cron))
         return {**told, "server": is_owned(yard.config.home)}
 
     told = ask(common, work)
@@ -78,7 +78,7 @@ def allow(common: Common, id_: str) -> None:
         record = await yard.schedules.get(id_)
         if record is None:
             raise unknown("schedule", id_)
-        return yard.schedules.to_dict(record) if await yard.schedules.allow(id_) else None
+        return yard.schedules.to_json(record) if await yard.schedules.allow(id_) else None
 
     told = ask(common, work)
     if told is None:
@@ -122,12 +122,12 @@ def run(common: Common, id_: str | None) -> None:
     else:
         for one in ran:
             click.echo(f"{one['id']}: {one['tool']} {one['state']}: {one['text']}")
-    sys.exit(any(one["state"] not in (State.DONE, State.RUNNING) for one in ran))
+    sys.exit(any(one["state"] not in (ScheduleState.DONE, ScheduleState.RUNNING) for one in ran))
 
 
 async def _page(yard: Yard, wanted: Wanted) -> list[tuple[JsonObject, Row]]:
     records = await wanted.page(yard, KIND)
-    told = await yard.schedules.told(
+    told = await yard.schedules.list_json(
         records, is_served=is_owned(yard.config.home) or bool(yard.config.settings.database)
     )
     return [(one, _row(one)) for one in told]
@@ -144,7 +144,7 @@ def _what(one: JsonObject) -> str:
     """What holds it up, how it ended, or what it will be called with."""
     runs = one["runs"]
     if one["condition"] == LATE:
-        return SAID[Late(str(one["late_because"]))]
+        return LATE_TEXTS[LateReason(str(one["late_because"]))]
     if one["condition"] == BLOCKED:
         return f"waits for {one['approval']}: 'toolyard approval allow' lets it run"
     if one["due"] is None and isinstance(runs, list) and runs and isinstance(runs[-1], dict):

@@ -13,10 +13,10 @@ from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json
 from toolyard.cli.records import Wanted, ago, ask, list_options, print_one, print_page, say, unknown
 from toolyard.cli.table import Row, state_cell
-from toolyard.engine.tasks import again
+from toolyard.engine.tasks import repeat_arguments
 from toolyard.errors import UsageError
 from toolyard.protocol.store import Query
-from toolyard.protocol.task import KIND, Task, TaskState, from_record, result_text
+from toolyard.protocol.task import KIND, Task, TaskState, write_result
 
 _HEADS = ("ID", "STATE", "PLUGIN", "STARTED", "WHAT")
 _PAGE = 500
@@ -33,8 +33,8 @@ def command(common: Common) -> None:
 @common_options
 def list_(common: Common, wanted: Wanted) -> None:
     """The tasks, newest first."""
-    tasks = [from_record(record) for record in ask(common, lambda yard: wanted.page(yard, KIND))]
-    print_page(common, wanted, _HEADS, [(task.to_dict(), _row(task)) for task in tasks])
+    tasks = [Task.from_record(record) for record in ask(common, lambda yard: wanted.page(yard, KIND))]
+    print_page(common, wanted, _HEADS, [(task.to_json(), _row(task)) for task in tasks])
 
 
 @command.command("show")
@@ -42,7 +42,7 @@ def list_(common: Common, wanted: Wanted) -> None:
 @common_options
 def show(common: Common, name: str) -> None:
     """One task with its receipt, its progress and its result."""
-    print_one(common, ask(common, lambda yard: _task(yard, name)).to_dict())
+    print_one(common, ask(common, lambda yard: _task(yard, name)).to_json())
 
 
 @command.command("cancel")
@@ -72,7 +72,7 @@ def retry(common: Common, name: str, detach: bool) -> None:
 
     async def work(yard: Yard) -> Request:
         task = await _task(yard, name)
-        return Request(common, task.plugin, again(task), (), "envelope", shown=False, force=False)
+        return Request(common, task.plugin, repeat_arguments(task), (), "envelope", shown=False, force=False)
 
     request = ask(common, work)
     sys.exit(detached(request.run) if detach else asyncio.run(request.run(printed, wait=True)))
@@ -106,8 +106,8 @@ def _row(task: Task) -> Row:
 
 
 def _what(task: Task) -> str:
-    if task.ended:
-        return result_text(task)
+    if task.is_ended:
+        return write_result(task)
     done, text = task.progress.get("done"), task.progress.get("text")
     if isinstance(done, int | float):
         return f"{done:.0%} {text or ''}"

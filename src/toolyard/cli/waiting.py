@@ -12,7 +12,7 @@ from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.task import Task, TaskState, result_text
+from toolyard.protocol.task import Task, TaskState, write_result
 
 _BAR = 24
 _REASONS = {TaskState.CANCELLED: Reason.CANCELLED, TaskState.INTERRUPTED: Reason.INTERRUPTED}
@@ -71,15 +71,15 @@ async def waited(yard: Yard, outcome: Outcome, ids: tuple[str, ...], stops: Stop
 
 
 def _together(receipt: Envelope, tasks: list[Task]) -> Envelope:
-    told: list[JsonObject] = [task.to_dict() for task in tasks]
-    text = "\n".join(result_text(task) for task in tasks)
+    told: list[JsonObject] = [task.to_json() for task in tasks]
+    text = "\n".join(write_result(task) for task in tasks)
     failed = next((task for task in tasks if task.state is not TaskState.SUCCEEDED), None)
     return replace(
         receipt,
         status=Status.ERROR if failed else receipt.status,
         data={**receipt.data, "tasks": list(told)},
         text=text,
-        error=Fault(_code(failed), result_text(failed)) if failed else None,
+        error=Fault(_code(failed), write_result(failed)) if failed else None,
         context={**receipt.context, **_reason(failed)},
     )
 

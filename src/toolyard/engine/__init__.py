@@ -1,1 +1,1 @@
-"""Registry and runner: the only place a tool runs."""
+"""The engine: registry, runner, approvals, tasks, schedules and the journal."""

@@ -1,7 +1,7 @@
-"""What a back end hears: one ``backend_only`` message for every call that has ended, failures included (seed 004).
+"""Back-end messages: one ``backend_only`` message for every finished call, failures included (seed 004).
 
-A message is made when the call ends, because it has more than the journal keeps: texts before and after, whole.
-It is stored together with the event that tells of the end, so whoever sees that event finds the message. A call that
+A message is built when the call ends, because it holds more than the journal: complete texts before and after.
+It is stored together with the ``call.finished`` event, so a reader of that event finds the message. A call that
 was cut off with its host has none and gets one that says so. Known secrets are masked. A message over ``MAX_BYTES``
 loses its largest fields and names them in ``data.cut``. Kept as long as calls are.
 """
@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid4, uuid5
 
 from toolyard.dialects.backend import encode
 from toolyard.engine.clock import Clock
-from toolyard.engine.feed import GAP, feed
+from toolyard.engine.feed import GAP, read_feed
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.protocol.call import ToolCall
@@ -28,74 +28,74 @@ _FINISHED = "call.finished"
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
-    """``seq`` is the cursor to go on from; without a ``body`` it is a gap: what was before it is forgotten."""
+class BackendMessage:
+    """A message of the stream; ``seq`` is the cursor to resume from. Without a ``body`` it is a gap."""
 
     seq: int
     body: JsonObject | None
 
 
 class BackendRecorder:
-    """Lets ``journal`` keep the message of a call with the call itself."""
+    """A recorder that stores the back-end message of a call in the same commit as its journal entry."""
 
     def __init__(self, journal: Journal, clock: Clock, *, mask: Mask) -> None:
         self._journal, self._clock, self._mask = journal, clock, mask
 
     @property
-    def straight(self) -> bool:
-        return self._journal.straight
+    def runs_inline(self) -> bool:
+        return self._journal.runs_inline
 
-    async def started(self, call: ToolCall) -> None:
-        await self._journal.started(call)
+    async def record_start(self, call: ToolCall) -> None:
+        await self._journal.record_start(call)
 
     async def confirm(self, call: ToolCall) -> None:
         await self._journal.confirm(call)
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
+    async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         now = self._clock.now().timestamp()
-        masked = self._mask.json(_storable(encode(call, outcome, uuid=str(uuid4())), call, outcome))
+        masked = self._mask.json(_to_storable(encode(call, outcome, uuid=str(uuid4())), call, outcome))
         body = masked if isinstance(masked, dict) else {}
         record = Record(kind=KIND, id=call.id, state=KEPT, created=now, updated=now, tool=call.tool, body=body)
-        return await self._journal.finished(call, outcome, also=[record])
+        return await self._journal.record_end(call, outcome, also=[record])
 
 
 class BackendStream:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
-    async def newest(self) -> int:
-        """The cursor of whoever wants only what comes."""
+    async def newest_cursor(self) -> int:
+        """Return the cursor from which only future messages follow."""
         return (await self._store.event_span())[1]
 
     async def messages(
         self, after: int, *, caller: str | None = None, follow: bool = True
-    ) -> AsyncGenerator[Message, None]:
-        """What follows the cursor, each once and in order, of one caller or of all; without ``follow`` until now."""
-        async for event in feed(self._store, self._clock, after, follow=follow):
+    ) -> AsyncGenerator[BackendMessage, None]:
+        """Yield the messages after a cursor, of one caller or of all; without ``follow`` only existing ones."""
+        async for event in read_feed(self._store, self._clock, after, follow=follow):
             if event.type == GAP:
-                yield Message(event.seq, None)
+                yield BackendMessage(event.seq, None)
             elif event.type == _FINISHED and caller in (None, event.data.get("caller")):
-                yield Message(event.seq, await self._body(event))
+                yield BackendMessage(event.seq, await self._read_body(event))
 
-    async def _body(self, event: Event) -> JsonObject:
+    async def _read_body(self, event: Event) -> JsonObject:
         id_ = str(event.data.get("id"))
         record = await self._store.get(KIND, id_)
-        return record.body if record is not None else _lost(id_, event)
+        return record.body if record is not None else _lost_message(id_, event)
 
 
-def _storable(message: JsonObject, call: ToolCall, outcome: Outcome) -> JsonObject:
-    """The message, if it is JSON and fits: a failed call may hold anything that its caller sent."""
+def _to_storable(message: JsonObject, call: ToolCall, outcome: Outcome) -> JsonObject:
+    """Return the message if it is valid JSON and fits; else an error message: a failed call may hold any input."""
     problem = json_problem(message, "the message") if outcome.envelope.error else None
     if problem is None:
         try:
-            return bounded(message)
+            return limit_size(message)
         except (TypeError, ValueError) as error:  # a path of the system that is no text
             problem = json_problem(message, "the message") or f"the message cannot be written: {error}"
-    return message | {"tool_name": _plain(call.tool), "data": f"Error: INVALID_PARAM: {problem}"}
+    return message | {"tool_name": _replace_surrogates(call.tool), "data": f"Error: INVALID_PARAM: {problem}"}
 
 
-def bounded(message: JsonObject) -> JsonObject:
-    """A message that fits; what was cut is named."""
+def limit_size(message: JsonObject) -> JsonObject:
+    """Drop the largest fields until the message fits; their names go to ``data.cut``."""
     data, cut = message.get("data"), list[Json]()
     while len(json_bytes(message)) > MAX_BYTES:
         if not isinstance(data, dict) or not data:
@@ -108,18 +108,18 @@ def bounded(message: JsonObject) -> JsonObject:
     return message
 
 
-def _plain(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
-def _lost(id_: str, event: Event) -> JsonObject:
-    """The message of a call that nobody could make one for."""
+def _lost_message(id_: str, event: Event) -> JsonObject:
+    """Build the message of a call that has none, such as one whose host died."""
     error = event.data.get("error")
-    told = error if isinstance(error, dict) else {"code": "EXECUTION_ERROR", "message": "its result is not kept"}
+    fault = error if isinstance(error, dict) else {"code": "EXECUTION_ERROR", "message": "its result is not kept"}
     return {
         "type": "backend_only",
         "tool_name": str(event.data.get("tool", "")),
         "tool_use_id": id_,
         "uuid": str(uuid5(NAMESPACE_URL, f"toolyard:{id_}")),
-        "data": f"Error: {told.get('code')}: {told.get('message')}",
+        "data": f"Error: {fault.get('code')}: {fault.get('message')}",
     }

@@ -9,15 +9,15 @@ from toolyard.protocol.outcome import BatchItem, Result
 from toolyard.protocol.tool import Tool
 
 
-def items_of(call: ToolCall, tool: Tool) -> list[JsonObject] | None:
-    """The arguments of each; None when it is a single call."""
+def split_items(call: ToolCall, tool: Tool) -> list[JsonObject] | None:
+    """Split a numbered batch into the arguments of its items; None when it is a single call."""
     if not tool.spec.splits_batches or not all(isinstance(name, str) for name in call.arguments):
         return None  # a name that is no text is refused with the arguments
     return split_batch(call.arguments, (*tool.spec.parameter_names, *tool.spec.synonyms))
 
 
-def together(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
-    """What the whole came to; a fault only when none of them succeeded."""
+def combine_items(items: Sequence[BatchItem]) -> tuple[Result, Fault | None]:
+    """Combine the outcomes of all items into one result; a fault only when none of them succeeded."""
     envelopes = [item.outcome.envelope for item in items]
     failed: list[Json] = [
         {"item": str(number), **envelope.error.to_json()}

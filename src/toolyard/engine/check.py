@@ -1,8 +1,8 @@
-"""Check the arguments of a call before anybody is asked about it: nobody should approve what cannot run as shown."""
+"""Argument checks before an approval is asked for: nobody should approve what cannot run as shown."""
 
 from dataclasses import replace
 
-from toolyard.engine.batch import items_of
+from toolyard.engine.batch import split_items
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
@@ -15,7 +15,7 @@ def check_call(tool: Tool, call: ToolCall) -> None:
 
     One bad item refuses the whole batch: what is approved is approved as one.
     """
-    items = items_of(call, tool)
+    items = split_items(call, tool)
     if items is None:
         _check_one(tool, call)
         return

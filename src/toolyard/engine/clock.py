@@ -1,4 +1,4 @@
-"""The one source of time, so that tests can hold it."""
+"""The clock: the one source of time, which tests replace."""
 
 import time
 from datetime import UTC, datetime
@@ -7,11 +7,11 @@ from typing import Protocol
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The wall clock, with its zone."""
+        """Return the wall clock time, with its zone."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that never jump: for durations and deadlines."""
+        """Return seconds that never jump, for durations and deadlines."""
         ...
 
 

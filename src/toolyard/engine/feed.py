@@ -1,7 +1,7 @@
-"""The events that follow a cursor: each once, in order, and a ``gap`` where some were forgotten.
+"""The event feed: the events after a cursor, each once and in order, with a ``gap`` where some were deleted.
 
-Whoever reads it keeps the number of the last event as the cursor to go on from. A gap is told as an event of its own,
-with the number of the last event that is gone: after it a reader looks at the present state instead.
+A reader keeps the number of the last event as its cursor. A gap is an event of its own with the number of the last
+deleted event: after it a reader fetches the current state.
 """
 
 from collections.abc import AsyncIterator
@@ -14,8 +14,8 @@ GAP: Final = "gap"
 _PAGE = 500
 
 
-async def feed(store: Store, clock: Clock, after: int, *, follow: bool = True) -> AsyncIterator[Event]:
-    """Until it is closed; without ``follow`` until the last event that there is now."""
+async def read_feed(store: Store, clock: Clock, after: int, *, follow: bool = True) -> AsyncIterator[Event]:
+    """Yield events until closed; without ``follow`` only those that exist now."""
     while True:
         _, newest = await store.event_span()
         page = await store.events(after, limit=_PAGE)

@@ -23,9 +23,9 @@ from uuid import uuid4
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.journal import CALL
-from toolyard.engine.ownership import IsAlive, is_alive, orphans
+from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Place, Query, Record, Store
+from toolyard.protocol.store import PageCursor, Query, Record, Store
 
 KIND: Final = "idempotency"
 RESPONSE: Final = "idempotency_response"  # the answer of a request, which its record names
@@ -36,14 +36,14 @@ _PAGE = 500
 _MAX_PAGES = 20  # of calls that are looked through for those of one request
 
 
-class State(StrEnum):
+class RequestState(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     INTERRUPTED = "interrupted"
     RELEASED = "released"  # nothing of it has run
 
 
-ENDED: Final = (State.FINISHED, State.INTERRUPTED, State.RELEASED)
+ENDED: Final = (RequestState.FINISHED, RequestState.INTERRUPTED, RequestState.RELEASED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class IdempotentRequest:
 
     caller: str
     key: str
-    fingerprint: str  # of all that makes it this request and no other
+    fingerprint: str  # a digest of its route and body
     call: str = ""  # the id of the call that it starts,
     chat: str = ""  # or of the chat
 
@@ -103,11 +103,11 @@ class Conflict:
     """The key belongs to another request."""
 
 
-Begun = Started | InProgress | Finished | Interrupted | Conflict
+BeginResult = Started | InProgress | Finished | Interrupted | Conflict
 
 
-def fingerprint_of(route: str, body: bytes) -> str:
-    """Return what tells a request from another one with the same key."""
+def hash_request(route: str, body: bytes) -> str:
+    """Return the digest that tells two requests with the same key apart."""
     digest = sha256(route.encode("utf-8", "surrogatepass") + b"\0")
     digest.update(body)
     return digest.hexdigest()
@@ -120,7 +120,7 @@ class Idempotency:
         self._store, self._clock, self.owner = store, clock, owner
         self._running: set[str] = set()  # requests that run in this process, by the ids of their records
 
-    async def begin(self, request: IdempotentRequest) -> Begun:
+    async def begin(self, request: IdempotentRequest) -> BeginResult:
         """Take a request: start it, unless it has been started before."""
         while True:
             record = await self._store.get(KIND, request.id)
@@ -129,34 +129,34 @@ class Idempotency:
                     return started
             elif record.body["fingerprint"] != request.fingerprint:
                 return Conflict()
-            elif record.state == State.FINISHED:
-                return Finished(await self._response(record))
-            elif record.state == State.INTERRUPTED:
+            elif record.state == RequestState.FINISHED:
+                return Finished(await self._get_response(record))
+            elif record.state == RequestState.INTERRUPTED:
                 return Interrupted(record)
             elif not self._is_lost(record):
                 return InProgress()
             else:
-                await self._end(record, State.INTERRUPTED)
+                await self._end(record, RequestState.INTERRUPTED)
 
     async def finish(self, started: Started, response: StoredResponse) -> bool:
-        """Keep the answer; False when another host took this one for dead and ended the request before."""
+        """Store the response; False when another host took this one for dead and ended the request first."""
         record, sent = started.record, response.body
         if sent is None or len(sent) > MAX_RESPONSE:
-            return await self._end(record, State.FINISHED)
+            return await self._end(record, RequestState.FINISHED)
         now, id_ = self._now(), f"response_{uuid4().hex}"
-        kept = Record(
+        stored = Record(
             kind=RESPONSE, id=id_, state=KEPT, created=now, updated=now, caller=record.caller,
-            body=_to_json(response, sent),
+            body=_response_to_json(response, sent),
         )  # fmt: skip
-        return await self._end(replace(record, body={**record.body, "response": id_}), State.FINISHED, kept)
+        return await self._end(replace(record, body={**record.body, "response": id_}), RequestState.FINISHED, stored)
 
     async def release(self, started: Started) -> bool:
         """Let the next request with this key start: nothing of this one has run."""
-        return await self._end(started.record, State.RELEASED)
+        return await self._end(started.record, RequestState.RELEASED)
 
     async def interrupt(self, started: Started) -> bool:
         """End a request that was cut off."""
-        return await self._end(started.record, State.INTERRUPTED)
+        return await self._end(started.record, RequestState.INTERRUPTED)
 
     async def find_calls(self, record: Record) -> list[Record]:
         """Return the calls in the journal that a request has made, the first one first."""
@@ -170,23 +170,23 @@ class Idempotency:
             calls += [call for call in page if call.body.get("chat") == record.body["chat"]]
             if len(page) < _PAGE:
                 break
-            after = Place(created=page[-1].created, id=page[-1].id)
+            after = PageCursor(created=page[-1].created, id=page[-1].id)
         ended = record.updated if record.state in ENDED else self._now()
         return [call for call in reversed(calls) if call.created <= ended]
 
-    async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
-        """End the requests of hosts that are gone, as interrupted; how many there were."""
+    async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
+        """Interrupt the requests of dead hosts; return how many there were."""
         settled = 0
-        async for page in orphans(self._store, KIND, (State.RUNNING,), alive):
-            settled += sum(await asyncio.gather(*(self._end(record, State.INTERRUPTED) for record in page)))
+        async for page in find_orphans(self._store, KIND, (RequestState.RUNNING,), alive):
+            settled += sum(await asyncio.gather(*(self._end(record, RequestState.INTERRUPTED) for record in page)))
         return settled
 
     async def _start(self, request: IdempotentRequest, version: int) -> Started | None:
-        """Commit the record of a request; None when somebody else was quicker."""
+        """Commit the record of a request; None when another one was faster."""
         now = self._now()
         body: JsonObject = {"fingerprint": request.fingerprint, "call": request.call, "chat": request.chat}
         record = Record(
-            kind=KIND, id=request.id, state=State.RUNNING, version=version, created=now, updated=now,
+            kind=KIND, id=request.id, state=RequestState.RUNNING, version=version, created=now, updated=now,
             caller=request.caller, owner=self.owner, body=body,
         )  # fmt: skip
         if record.id in self._running:
@@ -202,35 +202,35 @@ class Idempotency:
         crashpoint("idempotency.started")
         return Started(replace(record, version=version + 1)) if won else None
 
-    async def _end(self, record: Record, state: State, *kept: Record) -> bool:
+    async def _end(self, record: Record, state: RequestState, *others: Record) -> bool:
         ended = replace(record, state=state, updated=self._now(), owner="")
         crashpoint("idempotency.before-ended")
         try:
-            won = await self._store.commit([ended, *kept])
+            won = await self._store.commit([ended, *others])
         finally:
             self._running.discard(record.id)
         crashpoint("idempotency.ended")
         return won
 
-    async def _response(self, record: Record) -> StoredResponse | None:
+    async def _get_response(self, record: Record) -> StoredResponse | None:
         id_ = record.body.get("response")
-        kept = await self._store.get(RESPONSE, str(id_)) if id_ else None
-        return _from_json(kept.body) if kept else None
+        stored = await self._store.get(RESPONSE, str(id_)) if id_ else None
+        return _response_from_json(stored.body) if stored else None
 
     def _is_free(self, record: Record) -> bool:
-        if record.state == State.RUNNING:
+        if record.state == RequestState.RUNNING:
             return False
-        return record.state == State.RELEASED or self._now() - record.updated >= KEPT_S
+        return record.state == RequestState.RELEASED or self._now() - record.updated >= KEPT_S
 
     def _is_lost(self, record: Record) -> bool:
-        """Whether this host started it, and it no longer runs here: its end could not be stored."""
+        """Return whether this host started it and it no longer runs here: its end could not be stored."""
         return record.owner == self.owner and record.id not in self._running
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
 
-def _to_json(response: StoredResponse, sent: bytes) -> JsonObject:
+def _response_to_json(response: StoredResponse, sent: bytes) -> JsonObject:
     body: JsonObject = {"status": response.status, "headers": {**response.headers}, "is_stream": response.is_stream}
     try:
         return body | {"text": sent.decode()}
@@ -238,7 +238,7 @@ def _to_json(response: StoredResponse, sent: bytes) -> JsonObject:
         return body | {"base64": base64.b64encode(sent).decode()}
 
 
-def _from_json(body: JsonObject) -> StoredResponse:
+def _response_from_json(body: JsonObject) -> StoredResponse:
     headers = body["headers"] if isinstance(body["headers"], dict) else {}
     text = body.get("text")
     return StoredResponse(

@@ -1,4 +1,4 @@
-"""The journal: every call, told before it runs and after it has ended, whatever the end.
+"""The journal: a record of every call, written before it runs and after it has ended.
 
 A call is one small record; what it came to is another, which is read only when somebody asks for it. Secrets are masked
 before anything is written. A result over ``MAX_STORED`` bytes is kept without its data. How the process of a plugin's
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol, cast
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
 from toolyard.engine.masking import Mask
-from toolyard.engine.ownership import IsAlive, is_alive, orphans
+from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
 from toolyard.errors import StorageError, StorageInDoubt
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope, Fault, Status
@@ -24,7 +24,7 @@ from toolyard.protocol.extras import Extras
 from toolyard.protocol.failure import Reason, code_of
 from toolyard.protocol.json import Json, JsonObject, json_bytes, json_problem
 from toolyard.protocol.outcome import Outcome
-from toolyard.protocol.store import NewEvent, Place, Query, Record, Store
+from toolyard.protocol.store import NewEvent, PageCursor, Query, Record, Store
 from toolyard.protocol.truncation import shorten_value
 
 ConfirmOwner = Callable[[str], Awaitable[None]]
@@ -44,48 +44,48 @@ CUT: Final[JsonObject] = {"cut": f"more than {MAX_STORED} bytes"}  # instead of 
 _MAX_LATE = 1000  # ends of calls that wait for a store that refuses; older ones are settled at the next start
 _TRIES_IN_DOUBT = 2  # each takes as long as the store is patient
 _MAX_TASKS = 100  # of one call, that its record names
-_SEARCHED = 2000  # characters of arguments and of the text that a search looks at
+_MAX_SEARCHED = 2000  # characters of arguments and of the text that a search looks at
 
 
 class Recorder(Protocol):
-    """What the runner tells."""
+    """Records the start and the end of calls for the runner."""
 
     @property
-    def straight(self) -> bool:
-        """Whether it may be told in any thread, see ``straight``."""
+    def runs_inline(self) -> bool:
+        """Return whether it works in any thread, see ``engine.inline``."""
         ...
 
-    async def started(self, call: ToolCall) -> None: ...
+    async def record_start(self, call: ToolCall) -> None: ...
 
     async def confirm(self, call: ToolCall) -> None:
-        """Raise Failure unless the call is still to be run, and by this host."""
+        """Raise Failure unless the call still belongs to this host."""
         ...
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
-        """The end that holds: this one, or that of another host which took this one for dead.
+    async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
+        """Record the end of a call; return the valid one: this, or that of a host which took this one for dead.
 
-        None when the call does not run, or its end was told before.
+        None when the call is not running, or its end is recorded already.
         """
         ...
 
 
-class Unrecorded:
-    """Keeps nothing."""
+class NullRecorder:
+    """A recorder that stores nothing."""
 
-    straight = True
+    runs_inline = True
 
-    async def started(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall) -> None:
         pass
 
     async def confirm(self, call: ToolCall) -> None:
         pass
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:  # noqa: ARG002
+    async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:  # noqa: ARG002
         return outcome
 
 
-class _Running(NamedTuple):
-    """A call that runs, as it is stored."""
+class _OpenCall(NamedTuple):
+    """A running call with its stored record."""
 
     record: Record
     arguments: Json  # without the secrets that were known by then:
@@ -98,36 +98,36 @@ class Journal:
         self.owner = owner  # of the calls that begin from now on
         self.confirm_owner: ConfirmOwner | None = None  # where other hosts may end the calls of this one
         self._store, self._clock, self._mask = store, clock, mask
-        self._open: dict[str, _Running] = {}
-        self._late: deque[tuple[_Running, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
+        self._open: dict[str, _OpenCall] = {}
+        self._late: deque[tuple[_OpenCall, Outcome, Sequence[Record]]] = deque(maxlen=_MAX_LATE)
         self._doubtful: deque[str] = deque(maxlen=_MAX_LATE)  # calls that did not run, and may be recorded as begun
 
     @property
-    def straight(self) -> bool:
-        return self._store.straight
+    def runs_inline(self) -> bool:
+        return self._store.commits_inline
 
-    async def started(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall) -> None:
         """Record a call before it runs. Raises StorageError, and then the call does not run."""
         now = self._now()
-        arguments = self._arguments(call)
+        arguments = self._mask_arguments(call)
         written = json_bytes(arguments)
         record = Record(
             kind=CALL, id=call.id, state=RUNNING, created=now, updated=now, caller=call.caller, tool=call.tool,
-            key=call.retry_of, owner=self.owner, text=f"{call.tool} {_searched(written)}",
+            key=call.retry_of, owner=self.owner, text=f"{call.tool} {_cut_searchable(written)}",
             body={
                 "arguments": shorten_value(arguments), "origin": call.origin.value, "maid": call.maid,
                 "chat": call.chat or None, **({"retry_of": call.retry_of} if call.retry_of else {}),
             },
         )  # fmt: skip
-        event = NewEvent(type="call.started", at=now, data=_told(record))
+        event = NewEvent(type="call.started", at=now, data=_to_event_data(record))
         try:
-            begun = await self._store.commit([record], [event], lasting=False)
+            is_stored = await self._store.commit([record], [event], lasting=False)
         except StorageError:
             if self.confirm_owner is not None:
                 self._doubtful.append(call.id)
             raise
-        if begun:
-            self._open[call.id] = _Running(replace(record, version=1), arguments, self._mask.size, len(written))
+        if is_stored:
+            self._open[call.id] = _OpenCall(replace(record, version=1), arguments, self._mask.size, len(written))
         crashpoint("journal.started")
 
     async def confirm(self, call: ToolCall) -> None:
@@ -135,27 +135,27 @@ class Journal:
         if self.confirm_owner is not None and opened is not None:
             await self.confirm_owner(opened.record.owner)
 
-    async def finished(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> Outcome | None:
-        """``also`` is stored with it, or not at all.
+    async def record_end(self, call: ToolCall, outcome: Outcome, *, also: Sequence[Record] = ()) -> Outcome | None:
+        """Record the end of a call; ``also`` is stored in the same commit.
 
-        What was done is told to the caller in any case, unless other hosts may end the call: then its end is told only
-        when it is kept, so that nobody is told anything that the journal contradicts.
+        A failed write still returns the outcome, unless other hosts may end the call: then the outcome is replaced, so
+        that no caller gets a result that the journal contradicts.
         """
         opened = self._open.pop(call.id, None)
         if opened is None:
             return None
         try:
-            kept = await self._finish_in_doubt(opened, outcome, also)
+            stored = await self._finish_in_doubt(opened, outcome, also)
         except StorageError as error:
             if self.confirm_owner is not None:
                 outcome, also = _to_unrecorded(opened.record.tool, outcome, error), ()
-            self._keep_for_later((opened, outcome, also), error)
+            self._retry_later((opened, outcome, also), error)
             return outcome
         await self.catch_up()
-        return kept
+        return stored
 
     async def catch_up(self) -> None:
-        """Record what could not be recorded: ends that met a full disk or a database that was away."""
+        """Retry the ends that could not be recorded because of a full disk or an unreachable database."""
         for _ in range(len(self._late)):
             try:
                 late = self._late.popleft()
@@ -164,7 +164,7 @@ class Journal:
             try:
                 await self._finish(*late)
             except StorageError as error:
-                self._keep_for_later(late, error)
+                self._retry_later(late, error)
                 return
         while self._doubtful:
             call_id = self._doubtful.popleft()
@@ -181,12 +181,12 @@ class Journal:
         if record is not None and record.state == RUNNING and record.id not in self._open:
             await self._interrupt(record, f"{record.tool} was not run: the database did not answer when it began.")
 
-    def _keep_for_later(self, end: tuple[_Running, Outcome, Sequence[Record]], error: StorageError) -> None:
+    def _retry_later(self, end: tuple[_OpenCall, Outcome, Sequence[Record]], error: StorageError) -> None:
         self._late.append(end)
         _log.error("the end of %s is not recorded yet: %s", end[0].record.id, error)
 
-    async def _finish_in_doubt(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> Outcome:
-        """Keep the end of a call; when nobody knows whether it was kept, find out, before anything else is told."""
+    async def _finish_in_doubt(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> Outcome:
+        """Store the end of a call; retry while it is unknown whether the commit was made."""
         for _ in range(_TRIES_IN_DOUBT):
             try:
                 return await self._finish(call, outcome, also)
@@ -194,10 +194,10 @@ class Journal:
                 _log.warning("the end of %s may be recorded or not: %s", call.record.id, error)
         return await self._finish(call, outcome, also)
 
-    async def _finish(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> Outcome:
-        """Keep the end of a call, if it has none yet; the one that it has now."""
-        while not await self._keep(call, outcome, also):
-            record = None if self._store.straight else await self._store.get(CALL, call.record.id)
+    async def _finish(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> Outcome:
+        """Store the end of a call unless it has one; return the stored one."""
+        while not await self._commit_end(call, outcome, also):
+            record = None if self._store.commits_inline else await self._store.get(CALL, call.record.id)
             if record is None:
                 break
             if record.state != RUNNING:
@@ -205,72 +205,72 @@ class Journal:
             call = call._replace(record=record)
         return outcome
 
-    async def _keep(self, call: _Running, outcome: Outcome, also: Sequence[Record]) -> bool:
+    async def _commit_end(self, call: _OpenCall, outcome: Outcome, also: Sequence[Record]) -> bool:
         now, record = self._now(), call.record
         envelope, course = outcome.envelope, outcome.course
-        kept, size = self._whole(call, envelope)
+        content, size = self._build_result(call, envelope)
         body: JsonObject = {
             **record.body,
-            "text": envelope.text[:_SEARCHED],
+            "text": envelope.text[:_MAX_SEARCHED],
             "time_ms": envelope.stats["time_ms"],
             "ran": course.ran,
             **({"waited_ms": course.waited_ms} if course.waited_ms else {}),
             "bytes_out": size,
-            "tasks": _tasks(envelope),
+            "tasks": _find_task_ids(envelope),
             "reason": envelope.context.get("reason"),
             "error": envelope.error.to_json() if envelope.error else None,
         }
         ended = replace(
-            record, state=ended_as(envelope), updated=now, owner="", body=body,
-            text=f"{record.text} {envelope.text[:_SEARCHED]}",
+            record, state=state_from_envelope(envelope), updated=now, owner="", body=body,
+            text=f"{record.text} {envelope.text[:_MAX_SEARCHED]}",
         )  # fmt: skip
-        whole = Record(
+        result = Record(
             kind=RESULT, id=record.id, state=KEPT, created=record.created, updated=now,
-            body={**kept, "process": course.process} if course.process else kept,
+            body={**content, "process": course.process} if course.process else content,
         )  # fmt: skip
-        event = NewEvent(type="call.finished", at=now, data=_told(ended))
+        event = NewEvent(type="call.finished", at=now, data=_to_event_data(ended))
         crashpoint("journal.before-finished")
-        has_won = await self._store.commit([ended, whole, *also], [event], lasting=False)
+        has_won = await self._store.commit([ended, result, *also], [event], lasting=False)
         crashpoint("journal.finished")
         return has_won
 
     async def get(self, call_id: str) -> JsonObject | None:
-        """One call with the whole of its result."""
+        """Return one call with its complete result."""
         record = await self._store.get(CALL, call_id)
         if record is None:
             return None
-        whole = await self._store.get(RESULT, call_id)
-        return {**shown(record), **(whole.body if whole else {"envelope": None})}
+        result = await self._store.get(RESULT, call_id)
+        return {**to_json(record), **(result.body if result else {"envelope": None})}
 
-    async def undone(self, call_id: str, *, by: str, again: bool = False) -> None:
-        """Note that somebody put the files of a call back, or, ``again``, took that back: it is done in any case."""
+    async def record_undo(self, call_id: str, *, by: str, again: bool = False) -> None:
+        """Record that the files of a call were restored or, ``again``, that the restore was undone."""
         try:
             while (record := await self._store.get(CALL, call_id)) is not None:
-                if await self._note_undone(record, by=by, again=again):
+                if await self._try_record_undo(record, by=by, again=again):
                     return
         except StorageError as error:
             _log.error("the undoing of %s is not recorded: %s", call_id, error)
 
-    async def _note_undone(self, record: Record, *, by: str, again: bool) -> bool:
+    async def _try_record_undo(self, record: Record, *, by: str, again: bool) -> bool:
         now = self._now()
         body = {key: value for key, value in record.body.items() if key != "undone"}
         if not again:
             body["undone"] = {"at": now, "by": by}
         changed = replace(record, body=body)  # not when it changed last: that is when the call ended
-        event = NewEvent(type="call.undone", at=now, data=_told(changed))
+        event = NewEvent(type="call.undone", at=now, data=_to_event_data(changed))
         return await self._store.commit([changed], [event], lasting=False)
 
-    async def retries(self, call_id: str, *, limit: int) -> list[Record]:
-        """The calls that repeat this one, newest first."""
+    async def find_retries(self, call_id: str, *, limit: int) -> list[Record]:
+        """Return the calls that repeat this one, newest first."""
         return await self._store.find(CALL, Query(key=call_id), limit=limit)
 
-    async def page(self, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+    async def page(self, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         return await self._store.find(CALL, query, limit=limit, after=after)
 
-    async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
-        """End the calls of hosts that are gone, as interrupted; how many there were."""
+    async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
+        """Interrupt the calls of dead hosts; return how many there were."""
         settled = 0
-        async for page in orphans(self._store, CALL, (RUNNING,), alive):
+        async for page in find_orphans(self._store, CALL, (RUNNING,), alive):
             settled += sum(await asyncio.gather(*map(self._interrupt, page)))
         return settled
 
@@ -280,41 +280,39 @@ class Journal:
         body: JsonObject = {**record.body, "text": text, "reason": Reason.INTERRUPTED.value}
         body["error"] = {"code": code_of(Reason.INTERRUPTED).value, "message": text}
         ended = replace(record, state=INTERRUPTED, updated=now, owner="", body=body)
-        event = NewEvent(type="call.finished", at=now, data=_told(ended))
+        event = NewEvent(type="call.finished", at=now, data=_to_event_data(ended))
         return await self._store.commit([ended], [event], lasting=False)
 
-    def _arguments(self, call: ToolCall) -> Json:
+    def _mask_arguments(self, call: ToolCall) -> Json:
         problem = json_problem(call.arguments, "arguments")
         return {"unreadable": problem} if problem else self._mask.json(call.arguments)
 
-    def _whole(self, call: _Running, envelope: Envelope) -> tuple[JsonObject, int]:
-        """Everything about a call; its data, and then its arguments, only as far as there is room.
+    def _build_result(self, call: _OpenCall, envelope: Envelope) -> tuple[JsonObject, int]:
+        """Return the result to store, with data and arguments cut to size, and the full size of its envelope.
 
-        And how many bytes its envelope had before anything was left out.
-
-        Masked once more if need be: by its end a call may have brought secrets that nobody knew at its start.
+        It is masked again when a call has brought secrets that were unknown at its start.
         """
         arguments, params = call.arguments, call.record.body["arguments"]
         if self._mask.size != call.secrets or envelope.context.get("params_input") != arguments:
             arguments = self._mask.json(arguments)
             params = self._mask.json(shorten_value(envelope.context.get("params_input")))
         others = {**envelope.to_dict(), "context": {**envelope.context, "params_input": None}}
-        said = cast("dict[str, Any]", self._mask.json(others))
-        said["context"]["params_input"] = params
-        whole: JsonObject = {"arguments": arguments, "envelope": said}
-        size = len(json_bytes(said))
+        written = cast("dict[str, Any]", self._mask.json(others))
+        written["context"]["params_input"] = params
+        result: JsonObject = {"arguments": arguments, "envelope": written}
+        size = len(json_bytes(written))
         if size + call.size > MAX_STORED:
-            whole["envelope"] = {**said, "data": CUT}
-            if len(json_bytes(whole)) > MAX_STORED:
-                whole["arguments"] = shorten_value(whole["arguments"])
-        return whole, size
+            result["envelope"] = {**written, "data": CUT}
+            if len(json_bytes(result)) > MAX_STORED:
+                result["arguments"] = shorten_value(result["arguments"])
+        return result, size
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
 
 
-def ended_as(envelope: Envelope) -> str:
-    """The state of a call that has come to this."""
+def state_from_envelope(envelope: Envelope) -> str:
+    """Return the state of a call that ended with this envelope."""
     reason = envelope.context.get("reason")
     if reason == Reason.INTERRUPTED:
         return INTERRUPTED
@@ -322,12 +320,12 @@ def ended_as(envelope: Envelope) -> str:
 
 
 def _to_interrupted(outcome: Outcome, record: Record) -> Outcome:
-    """The end of a call that another host has ended as interrupted, instead of the one that came too late."""
+    """Return the outcome of a call that another host has already ended as interrupted."""
     return _replace_envelope(outcome, str(record.body["text"]))
 
 
 def _to_unrecorded(tool: str, outcome: Outcome, error: StorageError) -> Outcome:
-    """The end of a call whose own end could not be kept, in a store where others may end it."""
+    """Return the outcome of a call whose end could not be stored where other hosts may end it."""
     status = outcome.envelope.status.value
     return _replace_envelope(
         outcome,
@@ -347,8 +345,8 @@ def _replace_envelope(outcome: Outcome, text: str) -> Outcome:
     return replace(outcome, envelope=envelope, extras=Extras(), batch=())
 
 
-def shown(record: Record) -> JsonObject:
-    """A call of the journal as people and programs see it."""
+def to_json(record: Record) -> JsonObject:
+    """Return a call as client JSON."""
     return {
         "id": record.id,
         "tool": record.tool,
@@ -360,23 +358,23 @@ def shown(record: Record) -> JsonObject:
     }
 
 
-def _told(record: Record) -> JsonObject:
-    told: JsonObject = {"id": record.id, "tool": record.tool, "caller": record.caller, "state": record.state}
+def _to_event_data(record: Record) -> JsonObject:
+    data: JsonObject = {"id": record.id, "tool": record.tool, "caller": record.caller, "state": record.state}
     brief = ("origin", "maid", "text", "time_ms", "reason", "error", "retry_of", "undone")
-    return told | {key: record.body[key] for key in brief if record.body.get(key) is not None}
+    return data | {key: record.body[key] for key in brief if record.body.get(key) is not None}
 
 
-def _tasks(envelope: Envelope) -> list[Json]:
-    """The ids of the tasks that a call began."""
+def _find_task_ids(envelope: Envelope) -> list[Json]:
+    """Return the ids of the tasks that a call began."""
     tasks = envelope.data.get("tasks")
     named = [task.get("id") for task in tasks if isinstance(task, dict)] if isinstance(tasks, list) else []
     return [id_ for id_ in named[:_MAX_TASKS] if isinstance(id_, str)]
 
 
-def excerpt(arguments: Json) -> str:
-    """As much of the arguments as a search looks at."""
-    return _searched(json_bytes(arguments))
+def searchable_text(arguments: Json) -> str:
+    """Return the part of the arguments that a search looks at."""
+    return _cut_searchable(json_bytes(arguments))
 
 
-def _searched(written: bytes) -> str:
-    return written.decode()[:_SEARCHED]
+def _cut_searchable(written: bytes) -> str:
+    return written.decode()[:_MAX_SEARCHED]

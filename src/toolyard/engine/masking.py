@@ -1,4 +1,4 @@
-"""Secrets out of what is echoed, stored or shown (S-91)."""
+"""Masking: secrets removed from everything that is echoed, stored or shown (S-91)."""
 
 import json
 import re
@@ -22,7 +22,7 @@ _SHORTEST = 6  # a shorter "secret" would also hit ordinary words
 
 
 class Mask:
-    """Replaces every configured secret wherever it stands, and texts under names that only secrets have."""
+    """Replaces every configured secret anywhere in a value, and texts under names that only secrets have."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         self._secrets: set[str] = set()
@@ -32,23 +32,23 @@ class Mask:
         self.add(secrets)
 
     def add(self, secrets: Iterable[str]) -> None:
-        """Know some more, such as those of a plugin that is about to run."""
+        """Add secrets, such as those of a plugin that is about to run."""
         new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._secrets
         if new:
             self._secrets |= new
-            self._known = _pattern(self._secrets)
-            self._in_logs = _pattern(self._secrets | self._log_secrets)
+            self._known = _compile_pattern(self._secrets)
+            self._in_logs = _compile_pattern(self._secrets | self._log_secrets)
 
     def add_for_logs(self, secrets: Iterable[str]) -> None:
-        """Know some that only logs must not have: results carry them, in links that are to open."""
+        """Add secrets that are masked in logs only: results carry them in links that must work."""
         new = {secret for secret in secrets if len(secret) >= _SHORTEST} - self._log_secrets
         if new:
             self._log_secrets |= new
-            self._in_logs = _pattern(self._secrets | self._log_secrets)
+            self._in_logs = _compile_pattern(self._secrets | self._log_secrets)
 
     @property
     def size(self) -> int:
-        """How many secrets are known; they only become more."""
+        """Return the number of known secrets; it never shrinks."""
         return len(self._secrets)
 
     def text(self, text: str) -> str:
@@ -60,15 +60,15 @@ class Mask:
         return self._in_logs.sub(MASK, text) if self._in_logs else text
 
     def log_json(self, value: Json) -> Json:
-        """As ``json``, for what is a log."""
-        return _each_text(self.json(value), self.log_text)
+        """Mask a value for a log."""
+        return _map_texts(self.json(value), self.log_text)
 
-    def known(self, value: Json) -> Json:
-        """A value without the known secrets; whatever its names are, nothing else is touched."""
-        return value if self._known is None else _each_text(value, self.text)
+    def mask_known(self, value: Json) -> Json:
+        """Mask the known secrets in a value, whatever its names are."""
+        return value if self._known is None else _map_texts(value, self.text)
 
     def json(self, value: Json) -> Json:
-        """Every call comes by here several times with all that it holds: so written as to be quick."""
+        """Mask a value. Hot path: every call passes several times, so it is written for speed (bench row ``calls``)."""
         if isinstance(value, str):
             return self.text(value)
         known = self._known
@@ -79,7 +79,7 @@ class Mask:
         masked = dict(value)
         for key, inner in value.items():
             if isinstance(inner, str):
-                if _known_name(key) if len(key) <= _LONGEST_NAME else _is_secret(key):
+                if _is_short_secret_name(key) if len(key) <= _LONGEST_NAME else _is_secret_name(key):
                     masked[key] = MASK
                 elif known:
                     masked[key] = known.sub(MASK, inner)
@@ -88,7 +88,7 @@ class Mask:
         return masked
 
     def describe(self, value: Json) -> tuple[Json, list[JsonObject]]:
-        """A value for people who decide: each mask tells how long a text it hides; and what is hidden where.
+        """Mask a value for a person who decides: each mask says how long its text is. Also return what is hidden.
 
         Of what is hidden, ``at`` is the JSON pointer and ``characters`` their number.
         """
@@ -100,61 +100,61 @@ class Mask:
             return [self._describe(inner, f"{at}/{number}", hidden) for number, inner in enumerate(value)]
         if isinstance(value, dict):
             return {
-                key: self._describe(inner, f"{at}/{_escaped(key)}", hidden, secret=_is_secret(key))
+                key: self._describe(inner, f"{at}/{_escape_pointer(key)}", hidden, secret=_is_secret_name(key))
                 for key, inner in value.items()
             }
         if not isinstance(value, str):
             return value
-        found = [value] if secret and value else self._known.findall(value) if self._known else []
-        if found:
-            hidden.append({"at": at, "characters": sum(map(len, found))})
+        secrets = [value] if secret and value else self._known.findall(value) if self._known else []
+        if secrets:
+            hidden.append({"at": at, "characters": sum(map(len, secrets))})
         if secret and value:
             return describe_masked(len(value))
-        return self._known.sub(lambda one: describe_masked(len(one[0])), value) if self._known and found else value
+        return self._known.sub(lambda one: describe_masked(len(one[0])), value) if self._known and secrets else value
 
-    def restored(self, sent: Json, stored: Json) -> Json:
-        """What comes back from somebody who was shown ``stored`` masked: what they left as shown is as stored."""
-        return _restored(sent, stored, self.json(stored))
+    def restore(self, sent: Json, stored: Json) -> Json:
+        """Return ``sent`` with the masks that a client left unchanged replaced by the values of ``stored``."""
+        return _restore(sent, stored, self.json(stored))
 
 
-def _pattern(secrets: Iterable[str]) -> re.Pattern[str]:
-    forms = {form for secret in secrets for form in _written(secret)}
+def _compile_pattern(secrets: Iterable[str]) -> re.Pattern[str]:
+    forms = {form for secret in secrets for form in _escaped_forms(secret)}
     return re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
 
 
-def _each_text(value: Json, change: Callable[[str], str]) -> Json:
+def _map_texts(value: Json, change: Callable[[str], str]) -> Json:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list):
-        return [_each_text(item, change) for item in value]
-    return {key: _each_text(inner, change) for key, inner in value.items()} if isinstance(value, dict) else value
+        return [_map_texts(item, change) for item in value]
+    return {key: _map_texts(inner, change) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-def _written(secret: str) -> Iterator[str]:
-    """A secret as it is, and as it stands in JSON, also in JSON that is a text of JSON."""
+def _escaped_forms(secret: str) -> Iterator[str]:
+    """Yield a secret verbatim, as JSON writes it, and as JSON inside JSON writes it."""
     yield secret
     for ascii_ in (False, True):
         once = json.dumps(secret, ensure_ascii=ascii_)[1:-1]
         yield from (once, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_)[1:-1])
 
 
-def _restored(sent: Json, stored: Json, shown: Json) -> Json:
+def _restore(sent: Json, stored: Json, shown: Json) -> Json:
     if sent == shown:
         return stored
     if isinstance(sent, dict) and isinstance(stored, dict) and isinstance(shown, dict):
-        return {key: _restored(value, stored.get(key), shown.get(key)) for key, value in sent.items()}
+        return {key: _restore(value, stored.get(key), shown.get(key)) for key, value in sent.items()}
     if isinstance(sent, list) and isinstance(stored, list) and isinstance(shown, list) and len(sent) == len(stored):
-        return [_restored(new, old, seen) for new, old, seen in zip(sent, stored, shown, strict=True)]
+        return [_restore(new, old, seen) for new, old, seen in zip(sent, stored, shown, strict=True)]
     return sent
 
 
-def _escaped(key: str) -> str:
-    """A key as a step of a JSON pointer."""
+def _escape_pointer(key: str) -> str:
+    """Escape a key as a step of a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 
-def _is_secret(name: str) -> bool:
+def _is_secret_name(name: str) -> bool:
     return bool(_SECRET_NAME.search(name if name.islower() else _CAMEL.sub("_", name)))
 
 
-_known_name = lru_cache(1024)(_is_secret)
+_is_short_secret_name = lru_cache(1024)(_is_secret_name)

@@ -1,7 +1,7 @@
-"""Media of results, kept where whoever reads the envelope can fetch them, and told in ``data`` as references.
+"""Media of results: stored where readers of the envelope can fetch them, and referenced in ``data``.
 
-Media that a tool read from a file or an address are where they were. Those that came as bytes, as from a plugin, are
-kept by ``save``. A result whose media cannot be kept is not lost: its reference has no path, and a warning says why.
+Media that a tool read from a file or an address stay where they are. Those that came as bytes, as from a plugin, are
+stored by ``save``. A result whose media cannot be stored is kept: its reference has no path, and a warning says why.
 """
 
 from collections.abc import Awaitable, Callable
@@ -12,20 +12,20 @@ from toolyard.protocol.content_reference import content_key, drop_path, is_store
 from toolyard.protocol.extras import Extras
 from toolyard.protocol.json import JsonObject
 
-Save = Callable[[Media | Blob], Awaitable[None]]
+SaveMedia = Callable[[Media | Blob], Awaitable[None]]
 """Keeps the bytes at their ``source``. Raises OSError."""
 
 
 class MediaKeeper:
-    def __init__(self, save: Save | None) -> None:
+    def __init__(self, save: SaveMedia | None) -> None:
         self._save = save
 
     async def keep(self, data: JsonObject, extras: Extras) -> tuple[JsonObject, Extras, list[str]]:
-        """Store what has to be stored; the data with references to all media, the extras, and what went wrong."""
+        """Store media; return the data with references to them, the extras, and warnings."""
         media = [part for part in extras.parts if isinstance(part, Media | Blob)]
         warnings: list[str] = []
         for one in (*media, *extras.attached):
-            if is_stored_path(one.source) and (problem := await self._problem(one)):
+            if is_stored_path(one.source) and (problem := await self._try_save(one)):
                 data = {key: drop_path(value, one.source) for key, value in data.items()}
                 warnings.append(f"{one.name or 'A medium'} could not be stored: {problem}.")
         if not media or extras.content_key:
@@ -33,8 +33,8 @@ class MediaKeeper:
         key = content_key(data)
         return {**data, key: [to_reference(one) for one in media]}, replace(extras, content_key=key), warnings
 
-    async def _problem(self, media: Media | Blob) -> str:
-        """Why it could not be stored; empty when it is."""
+    async def _try_save(self, media: Media | Blob) -> str:
+        """Store one medium; return the problem, or an empty text."""
         if self._save is None:
             return "there is no place for it"
         try:

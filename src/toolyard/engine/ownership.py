@@ -1,4 +1,4 @@
-"""Who looks after what: the name of this process, whether another one still lives, and the one owner of a home."""
+"""Ownership: process identities, liveness of owners, orphaned records, and the lock of a home."""
 
 import fcntl
 import os
@@ -13,7 +13,7 @@ from typing import IO
 from uuid import uuid4
 
 from toolyard.errors import AlreadyOwned, StorageUnwritable
-from toolyard.protocol.store import Place, Query, Record, Store
+from toolyard.protocol.store import PageCursor, Query, Record, Store
 from toolyard.workspace.home_folder import make_private_folder
 
 LOCK = "owner.lock"
@@ -25,45 +25,45 @@ _TRY_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Boot:
-    """One run of one process on one machine. Its name never comes again."""
+class ProcessIdentity:
+    """A process on a machine; its name is never used again."""
 
     name: str
     machine: str
 
 
-def boot() -> Boot:
+def identify_process() -> ProcessIdentity:
     machine = socket.gethostname()
-    return Boot(f"{machine}/{os.getpid()}/{started(os.getpid())}/{uuid4().hex[:8]}", machine)
+    return ProcessIdentity(f"{machine}/{os.getpid()}/{process_start_time(os.getpid())}/{uuid4().hex[:8]}", machine)
 
 
-def is_alive(owner: str) -> bool:
-    """Whether the process of that name still runs; one on another machine is for that machine to judge."""
+def is_owner_alive(owner: str) -> bool:
+    """Return whether an owner's process still runs; one on another machine counts as alive."""
     machine, _, rest = owner.partition("/")
     if machine != socket.gethostname():
         return bool(owner)
     pid, _, rest = rest.partition("/")
     began, _, _ = rest.partition("/")
-    return pid.isdigit() and began.isdigit() and lives(int(pid), int(began))
+    return pid.isdigit() and began.isdigit() and is_process_alive(int(pid), int(began))
 
 
-async def orphans(store: Store, kind: str, states: tuple[str, ...], alive: IsAlive) -> AsyncIterator[list[Record]]:
-    """The records in ``states`` whose owner is gone, newest first, page by page."""
+async def find_orphans(store: Store, kind: str, states: tuple[str, ...], alive: IsAlive) -> AsyncIterator[list[Record]]:
+    """Yield pages of the records in ``states`` whose owner is dead, newest first."""
     alive = cache(alive)
-    after: Place | None = None
+    after: PageCursor | None = None
     while page := await store.find(kind, Query(states=states), limit=_PAGE, after=after):
-        after = Place(created=page[-1].created, id=page[-1].id)
+        after = PageCursor(created=page[-1].created, id=page[-1].id)
         if orphaned := [record for record in page if not alive(record.owner)]:
             yield orphaned
 
 
-def lives(pid: int, began: int) -> bool:
-    """Whether a process of this machine still runs, and is not another one with the same number."""
-    return _exists(pid) and started(pid) == began
+def is_process_alive(pid: int, began: int) -> bool:
+    """Return whether this process still runs, and its pid was not reused."""
+    return _process_exists(pid) and process_start_time(pid) == began
 
 
-def started(pid: int) -> int:
-    """When a process began, as its kernel counts it; 0 when that cannot be told, or it only waits to be buried."""
+def process_start_time(pid: int) -> int:
+    """Return the start time of a process in kernel ticks; 0 when it is unknown or the process is a zombie."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -72,7 +72,7 @@ def started(pid: int) -> int:
     return 0 if fields[0] == "Z" else int(fields[19])
 
 
-def _exists(pid: int) -> bool:
+def _process_exists(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -83,7 +83,7 @@ def _exists(pid: int) -> bool:
 
 
 def is_owned(home: Path) -> bool:
-    """Whether a running Toolyard owns this home."""
+    """Return whether a running Toolyard owns this home."""
     try:
         with (home / LOCK).open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -95,19 +95,19 @@ def is_owned(home: Path) -> bool:
 
 
 class OwnerLock:
-    """The lock of a home: held while its server runs, let go by the kernel when the process is gone."""
+    """The lock of a home: held while its server runs, released by the kernel when the process dies."""
 
     def __init__(self, file: IO[str]) -> None:
         self._file = file
 
     @classmethod
-    def take(cls, home: Path) -> "OwnerLock":
+    def acquire(cls, home: Path) -> "OwnerLock":
         try:
             make_private_folder(home)
             file = os.fdopen(os.open(home / LOCK, _LOCK_FLAGS, 0o600), "a+", encoding="utf-8")
         except OSError as error:
             raise StorageUnwritable.from_os_error(home / LOCK, error) from error
-        if not _locked(file):
+        if not _try_lock(file):
             file.seek(0)
             who = file.read().strip() or "another process"
             file.close()
@@ -121,8 +121,8 @@ class OwnerLock:
         self._file.close()
 
 
-def _locked(file: IO[str]) -> bool:
-    """An owner has the lock alone; whoever only asks shares it for a moment, and nobody else can tell how long."""
+def _try_lock(file: IO[str]) -> bool:
+    """Try to lock exclusively; a shared lock of ``is_owned`` is held only for a moment, so it is retried."""
     for _ in range(_TRIES):
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

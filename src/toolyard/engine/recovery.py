@@ -1,4 +1,4 @@
-"""What a host does about what dead ones left behind.
+"""Recovery: what dead hosts left behind is ended or adopted.
 
 A call, a schedule's run, a pending approval and an idempotent request of a process that is gone end as ``interrupted``:
 nobody knows how far they came, so nobody says more, and none is repeated. A task is different, because its own process
@@ -20,24 +20,24 @@ from toolyard.engine.approvals import Approvals
 from toolyard.engine.clock import Clock
 from toolyard.engine.idempotency import Idempotency
 from toolyard.engine.journal import Journal
-from toolyard.engine.ownership import IsAlive, is_alive, lives, orphans
+from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive, is_process_alive
 from toolyard.engine.schedules import Schedules
 from toolyard.engine.tasks import Tasks
 from toolyard.protocol.store import Query, Store
-from toolyard.protocol.task import KIND, Task, TaskState, from_record
+from toolyard.protocol.task import KIND, Task, TaskState
 
 GRACE_S: Final = 30.0
 _LINGER_S = 86_400.0  # no process outlives its task longer unnoticed
-_LINGERING = 500
+_MAX_LINGERING = 500
 _ENDED = tuple(state for state in TaskState if state is not TaskState.WAITING)
 
 IsDetached = Callable[[str], bool]
-"""Whether the process of a plugin of that name may end before its work does."""
+"""Returns whether the process of a plugin may end before its work does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """How many of each were settled, and the tasks whose processes go on without a host."""
+class RecoveryReport:
+    """The numbers of records that were ended, and the tasks whose processes go on without a host."""
 
     calls: int = 0
     schedules: int = 0
@@ -53,7 +53,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """The parts of one host, for the moment when it looks after what others left."""
+    """Ends what dead hosts left behind, with the parts of this host."""
 
     store: Store
     clock: Clock
@@ -64,16 +64,16 @@ class Recovery:
     idempotency: Idempotency
     is_detached: IsDetached
 
-    async def recover(self, alive: IsAlive = is_alive) -> Report:
-        """Settle what belongs to nobody. Costs six empty pages when there is nothing."""
+    async def recover(self, alive: IsAlive = is_owner_alive) -> RecoveryReport:
+        """End the records of dead hosts. Costs six empty pages when there are none."""
         approvals = await self.approvals.settle_orphans(alive)
         schedules = await self.schedules.settle_orphans(alive)
         calls = await self.journal.settle_orphans(alive)
         requests = await self.idempotency.settle_orphans(alive)  # after their calls, whose ends they name
         tasks, left = 0, list[Task]()
-        async for page in orphans(self.store, KIND, (TaskState.WAITING,), alive):
-            orphaned = [from_record(record) for record in page]
-            verdicts = [self._verdict(task) for task in orphaned]
+        async for page in find_orphans(self.store, KIND, (TaskState.WAITING,), alive):
+            orphaned = [Task.from_record(record) for record in page]
+            verdicts = [self._judge(task) for task in orphaned]
             ends = [
                 self.tasks.end(task.id, verdict[0], message=verdict[1])
                 for task, verdict in zip(orphaned, verdicts, strict=True)
@@ -81,19 +81,19 @@ class Recovery:
             ]
             tasks += sum(await asyncio.gather(*ends))
             left += [task for task, verdict in zip(orphaned, verdicts, strict=True) if not verdict]
-        left += await self._lingering(alive)
-        return Report(
+        left += await self._find_lingering(alive)
+        return RecoveryReport(
             calls=calls, schedules=schedules, approvals=approvals, tasks=tasks, requests=requests, left=tuple(left)
         )
 
-    async def _lingering(self, alive: IsAlive) -> list[Task]:
-        """Tasks that have ended while their processes have not, and whose host is gone."""
+    async def _find_lingering(self, alive: IsAlive) -> list[Task]:
+        """Return ended tasks whose process still runs and whose host is dead."""
         since = self.clock.now().timestamp() - _LINGER_S
-        ended = await self.store.find(KIND, Query(states=_ENDED, since=since), limit=_LINGERING)
-        return [task for task in map(from_record, ended) if _runs_here(task) and not alive(task.owner)]
+        ended = await self.store.find(KIND, Query(states=_ENDED, since=since), limit=_MAX_LINGERING)
+        return [task for task in map(Task.from_record, ended) if _runs_here(task) and not alive(task.owner)]
 
-    def _verdict(self, task: Task) -> tuple[TaskState, str] | None:
-        """How a task without a host has ended; None while it may go on."""
+    def _judge(self, task: Task) -> tuple[TaskState, str] | None:
+        """Return the end state and message of a task without a host; None while it may go on."""
         now, process = self.clock.now().timestamp(), task.process
         here = process is None or process.host == socket.gethostname()
         if _runs_here(task):
@@ -108,4 +108,6 @@ class Recovery:
 
 def _runs_here(task: Task) -> bool:
     process = task.process
-    return process is not None and process.host == socket.gethostname() and lives(process.pid, process.started)
+    return (
+        process is not None and process.host == socket.gethostname() and is_process_alive(process.pid, process.started)
+    )

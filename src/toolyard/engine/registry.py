@@ -19,7 +19,7 @@ class Source(Protocol):
     def all(self) -> Iterable[Tool]: ...
 
     def version(self) -> Hashable:
-        """Return what changes whenever ``all`` does; cheap."""
+        """Return a value that changes whenever ``all`` does; cheap."""
         ...
 
 
@@ -33,7 +33,7 @@ class ExplainingSource(Protocol):
 
 
 class Registry:
-    """A name is matched letter by letter: a look-alike finds nothing but a suggestion (S-27).
+    """Finds tools by their exact names: a look-alike only gets a suggestion (S-27).
 
     Built-in tools come first; a source is only asked for a name that none of them has, so that it costs nothing else.
     """
@@ -56,35 +56,35 @@ class Registry:
     def sources(self) -> tuple[Source, ...]:
         return self._sources
 
-    def ask_first(self, source: Source) -> None:
-        """One more source, asked before those that are there."""
+    def prepend_source(self, source: Source) -> None:
+        """Add a source before the existing ones."""
         self._sources = (source, *self._sources)
 
     def __iter__(self) -> Iterator[Tool]:
-        found = dict(self._tools)
+        tools = dict(self._tools)
         for source in self._sources:
             for tool in source.all():
-                found.setdefault(tool.spec.name, tool)
-        return iter(sorted(found.values(), key=lambda tool: tool.spec.name))
+                tools.setdefault(tool.spec.name, tool)
+        return iter(sorted(tools.values(), key=lambda tool: tool.spec.name))
 
     def version(self) -> Hashable:
-        """Return what changes whenever the tools do; cheap, so that what is made from all of them can be kept."""
+        """Return a value that changes whenever the tools do; cheap, so that it can be the key of a cache."""
         return (len(self._tools), *(source.version() for source in self._sources))
 
     def list_built_in_first(self) -> list[Tool]:
         """Return the built-in tools and then the others, each in the order of their names."""
         return sorted(self, key=lambda tool: tool.spec.name not in self._tools)
 
-    def built_in(self, name: str) -> Tool | None:
-        """One that no source was asked for."""
+    def get_built_in(self, name: str) -> Tool | None:
+        """Return a built-in tool without asking the sources."""
         return self._names.get(name)
 
     def get(self, name: str) -> Tool:
         tool = self._names.get(name)
         if tool is None:
-            tool = next((found for source in self._sources if (found := source.find(name))), None)
+            tool = next((match for source in self._sources if (match := source.find(name))), None)
         if tool is None:
-            raise self._unknown(name)
+            raise self._unknown_failure(name)
         return tool
 
     def resolve_name(self, name: str) -> str:
@@ -94,16 +94,16 @@ class Registry:
         names = [tool.spec.name for tool in self]
         return name if name in names else next((own for own in names if plain_name(own) == name), name)
 
-    def _unknown(self, name: str) -> Failure:
-        said = name.encode(errors="replace").decode()[:100]
+    def _unknown_failure(self, name: str) -> Failure:
+        shown = name.encode(errors="replace").decode()[:100]
         explaining = (source for source in self._sources if isinstance(source, ExplainingSource))
         if why := next((why for source in explaining if (why := source.explain_missing(name))), ""):
-            return Failure(ErrorCode.NOT_FOUND, f"There is no tool called '{said}': {why}")
+            return Failure(ErrorCode.NOT_FOUND, f"There is no tool called '{shown}': {why}")
         names = [tool.spec.name for tool in self]
-        guess = find_nearest(said, [*names, *self._names])
-        meant = f" Did you mean '{guess}'?" if guess else ""
+        guess = find_nearest(shown, [*names, *self._names])
+        suggestion = f" Did you mean '{guess}'?" if guess else ""
         return Failure(
             ErrorCode.NOT_FOUND,
-            f"There is no tool called '{said}'.{meant}",
+            f"There is no tool called '{shown}'.{suggestion}",
             hint=f"The tools are {', '.join(names)}.",
         )

@@ -1,9 +1,9 @@
-"""What is forgotten, and when: ended things after ``kept_s``, events after ``EVENTS_S``, and earlier when the state
-has grown beyond ``max_bytes``: then the oldest go first. Of what is younger than an hour the whole results of calls go
-before the calls themselves, because they take most of the room. The keys of idempotent requests stay for their day
-however large the state is; the answers that are kept for them go with the rest.
+"""Retention: deletes ended records after ``kept_s``, events after ``EVENTS_S``, and both earlier when the state has
+grown beyond ``max_bytes``: then the oldest go first. Of what is younger than an hour the full results of calls go
+before the calls themselves, because they take most of the space. The keys of idempotent requests stay for their day
+however large the state is; the responses that are stored for them go with the rest.
 
-What has not ended is never forgotten. A sweep takes small steps with a pause after each, so that it shares the store
+What has not ended is never deleted. A sweep takes small steps with a pause after each, so that it shares the store
 with heavy writers of this and of other processes; one sweep forgets at most ``MAX_STEPS`` pages and leaves the rest to
 the next. Space that is freed is used again by what comes.
 """
@@ -33,30 +33,30 @@ _PAGE = 200
 _EVENTS_PAGE = 2000
 _PAUSE_S = 0.005  # another process gets the lock of the file in between
 
-_AWAITED = (schedules.State.SCHEDULED, schedules.State.PAUSED, schedules.State.RUNNING)
+_AWAITED = (schedules.ScheduleState.SCHEDULED, schedules.ScheduleState.PAUSED, schedules.ScheduleState.RUNNING)
 ENDED: Final[Mapping[str, Sequence[str]]] = {
     journal.RESULT: (journal.KEPT,),
     backend.KIND: (backend.KEPT,),
     journal.CALL: journal.ENDED,
     task.KIND: tuple(state for state in task.TaskState if state is not task.TaskState.WAITING),
-    approvals.KIND: tuple(state for state in approval.State if state is not approval.State.PENDING),
+    approvals.KIND: tuple(state for state in approval.ApprovalState if state is not approval.ApprovalState.PENDING),
     approvals.RULE: ("revoked",),
-    conversations.MESSAGES: (conversations.State.DELETED,),
-    conversations.KIND: (conversations.State.DELETED,),
-    schedules.KIND: tuple(state for state in schedules.State if state not in _AWAITED),
+    conversations.MESSAGES: (conversations.ConversationState.DELETED,),
+    conversations.KIND: (conversations.ConversationState.DELETED,),
+    schedules.KIND: tuple(state for state in schedules.ScheduleState if state not in _AWAITED),
 }
 
 _BULKY = (journal.RESULT, backend.KIND)
 
-Used = Callable[[], Awaitable[int]]
+MeasureSize = Callable[[], Awaitable[int]]
 """The bytes that the records and events of a store take now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Swept:
+class SweepResult:
     records: int
     events: int
-    whole: bool  # False: there was more than one sweep takes
+    is_complete: bool  # False: there was more than one sweep takes
     fits: bool = True  # False: the rest is still larger than it may be
 
 
@@ -66,35 +66,35 @@ class Retention:
         store: Store,
         clock: Clock,
         *,
-        used: Used | None = None,
+        used: MeasureSize | None = None,
         kept_s: float = KEPT_S,
         max_bytes: int = MAX_BYTES,
     ) -> None:
         self._store, self._clock, self._used = store, clock, used
         self._kept_s, self._max_bytes = kept_s, max_bytes
 
-    async def sweep(self) -> Swept:
-        """Forget what is too old, then what is oldest until the rest fits."""
-        steps = _Steps(MAX_STEPS)
+    async def sweep(self) -> SweepResult:
+        """Delete what is too old, then the oldest until the rest fits."""
+        steps = _StepBudget(MAX_STEPS)
         records, events = await self._forget(steps, _Limit(tuple(ENDED), self._kept_s, EVENTS_S))
         fits = not await self.is_too_large()
         for limit in self._stricter_limits():
             if fits or not steps.left:
                 break
-            more, told = await self._forget(steps, limit)
-            records, events = records + more, events + told
+            more_records, more_events = await self._forget(steps, limit)
+            records, events = records + more_records, events + more_events
             fits = not await self.is_too_large()
         if steps.left and not fits:
             _log.warning(
                 "the state is larger than it may be, though all that has ended is forgotten: raise history_mib"
             )
-        return Swept(records=records, events=events, whole=bool(steps.left), fits=fits)
+        return SweepResult(records=records, events=events, is_complete=bool(steps.left), fits=fits)
 
     async def is_too_large(self) -> bool:
         return self._used is not None and await self._used() > self._max_bytes
 
     def _stricter_limits(self) -> "Iterator[_Limit]":
-        """What to forget while the state is too large, in turn."""
+        """Yield stricter and stricter limits while the state is too large."""
         kept_s = self._kept_s
         while kept_s > _FRESH_S:
             kept_s = max(_FRESH_S, kept_s * _SHORTER)
@@ -105,7 +105,7 @@ class Retention:
                 fresh_s = fresh_s * _MUCH_SHORTER if fresh_s > _NO_TIME_S else 0.0
                 yield _Limit(kinds, fresh_s, EVENTS_S if kinds is _BULKY else fresh_s)
 
-    async def _forget(self, steps: "_Steps", limit: "_Limit") -> tuple[int, int]:
+    async def _forget(self, steps: "_StepBudget", limit: "_Limit") -> tuple[int, int]:
         now = self._clock.now().timestamp()
         records = 0
         for kind in limit.kinds:
@@ -116,13 +116,13 @@ class Retention:
         forget = partial(self._store.forget_events, now - limit.events_s, limit=_EVENTS_PAGE)
         return records, await steps.take(forget, _EVENTS_PAGE)
 
-    async def _remove(self, steps: "_Steps", kind: str, before: float, states: Sequence[str]) -> int:
+    async def _remove(self, steps: "_StepBudget", kind: str, before: float, states: Sequence[str]) -> int:
         return await steps.take(partial(self._store.remove, kind, before, states=states, limit=_PAGE), _PAGE)
 
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """How long ended things of some kinds are kept, and events."""
+    """The age at which records of some kinds and events are deleted."""
 
     kinds: tuple[str, ...]
     kept_s: float
@@ -130,17 +130,17 @@ class _Limit:
 
 
 @dataclass
-class _Steps:
+class _StepBudget:
     left: int
 
     async def take(self, step: Callable[[], Awaitable[int]], page: int) -> int:
-        """Repeat a step until it finds less than a page; how much it was in all."""
-        gone = 0
+        """Repeat a step until it removes less than a page; return how much was removed."""
+        total = 0
         while self.left:
             self.left -= 1
             removed = await step()
-            gone += removed
+            total += removed
             if removed < page:
                 break
             await asyncio.sleep(_PAUSE_S)
-        return gone
+        return total

@@ -1,4 +1,4 @@
-"""How often rules decided, and when last: counted here at once, and kept with the rules a moment later.
+"""Rule uses: how often rules decided and when last, counted in memory and saved with the rules a moment later.
 
 Calls only count in memory; all that was counted within ``SAVE_S`` is one write for each rule, so a crash loses the
 counts of that moment. Rules of chats are in no store: their counts end with the process.
@@ -31,8 +31,8 @@ class RuleUses:
         self._counted: dict[str, _Count] = {}  # what the store does not have yet
         self._of_chats: OrderedDict[str, _Count] = OrderedDict()
         self._saving: asyncio.Task[None] | None = None
-        self._hurry = asyncio.Event()
-        self.settled = asyncio.Lock()  # whoever reads rules to show them holds it, so that nothing counts twice
+        self._closing = asyncio.Event()
+        self.lock = asyncio.Lock()  # held while rules are read for clients, so that nothing counts twice
 
     def count(self, rule: Record, at: float) -> None:
         if rule.body.get("chat"):
@@ -42,16 +42,16 @@ class RuleUses:
             return
         self._counted[rule.id] = _Count(self._counted.get(rule.id, _Count()).hits + 1, at)
         if self._saving is None or self._saving.done():
-            self._saving = asyncio.create_task(self._later())
+            self._saving = asyncio.create_task(self._save_later())
 
-    def of(self, rule: Record) -> JsonObject:
+    def to_json(self, rule: Record) -> JsonObject:
         counted = self._of_chats.get(rule.id) or self._counted.get(rule.id) or _Count()
-        kept = _kept(rule)
-        return {"hits": kept.hits + counted.hits, "last_used": counted.last or kept.last}
+        stored = _stored_count(rule)
+        return {"hits": stored.hits + counted.hits, "last_used": counted.last or stored.last}
 
     async def save(self) -> None:
-        """Keep what was counted. What the store refuses stays counted here."""
-        async with self.settled:
+        """Save the counts. Those that the store refuses stay in memory."""
+        async with self.lock:
             for id_ in list(self._counted):
                 try:
                     await self._save(id_)
@@ -60,16 +60,16 @@ class RuleUses:
                     return
 
     async def close(self) -> None:
-        self._hurry.set()
+        self._closing.set()
         if self._saving is not None:
             await asyncio.wait({self._saving})  # never cut off: what is written twice would count twice
             await self.save()
 
-    async def _later(self) -> None:
-        while self._counted and not self._hurry.is_set():  # more may be counted while this is saved
+    async def _save_later(self) -> None:
+        while self._counted and not self._closing.is_set():  # more may be counted while this is saved
             try:
                 async with asyncio.timeout(self._save_s):
-                    await self._hurry.wait()
+                    await self._closing.wait()
             except TimeoutError:
                 pass
             await self.save()
@@ -80,8 +80,8 @@ class RuleUses:
             if rule is None:
                 del self._counted[id_]
                 return
-            new, kept = self._counted[id_], _kept(rule)
-            body: JsonObject = {**rule.body, "hits": kept.hits + new.hits, "last_used": new.last}
+            new, stored = self._counted[id_], _stored_count(rule)
+            body: JsonObject = {**rule.body, "hits": stored.hits + new.hits, "last_used": new.last}
             if await self._store.commit([replace(rule, body=body)], [], lasting=False):
                 now = self._counted.pop(id_)
                 if now.hits > new.hits:
@@ -89,6 +89,6 @@ class RuleUses:
                 return
 
 
-def _kept(rule: Record) -> _Count:
+def _stored_count(rule: Record) -> _Count:
     hits, last = rule.body.get("hits"), rule.body.get("last_used")
     return _Count(hits if isinstance(hits, int) else 0, last if isinstance(last, int | float) else None)

@@ -1,4 +1,4 @@
-"""Schedules: calls that run later, once or again and again.
+"""Schedules: calls that run later, once or repeatedly.
 
 A schedule is claimed by compare and set, so it runs once even when several hosts see it due, and never while it still
 runs. One that is overdue by at most the grace runs once and is marked late; an older one expires and can be run by
@@ -17,33 +17,33 @@ from zoneinfo import ZoneInfo
 
 from toolyard.crashpoint import crashpoint
 from toolyard.engine.clock import Clock
-from toolyard.engine.journal import excerpt
+from toolyard.engine.journal import searchable_text
 from toolyard.engine.masking import Mask
-from toolyard.engine.ownership import IsAlive, is_alive, orphans
-from toolyard.engine.schedule_conditions import LATE_S, Late, conditions
-from toolyard.engine.schedule_runs import KIND, Runs, Settle, State, event, shown_in
-from toolyard.engine.when import first_of
-from toolyard.engine.whole import whole
+from toolyard.engine.ownership import IsAlive, find_orphans, is_owner_alive
+from toolyard.engine.schedule_conditions import LATE_S, LateReason, find_conditions
+from toolyard.engine.schedule_runs import KIND, ScheduleRuns, ScheduleState, SettleCall, format_time, schedule_event
+from toolyard.engine.schedule_time import find_first_time
+from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import Envelope, ErrorCode, Fault, Status
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, Json, JsonObject, json_problem
-from toolyard.protocol.store import Place, Query, Record, Store
+from toolyard.protocol.store import PageCursor, Query, Record, Store
 
-__all__ = ["GRACE_S", "KIND", "Schedules", "State"]
+__all__ = ["GRACE_S", "KIND", "ScheduleState", "Schedules"]
 
 _log = logging.getLogger(__name__)
 GRACE_S: Final = 3600.0
-_LOOK_S = 1.0  # the wall clock may jump, so no wait is longer
-_LOOKS_PER_SCAN = 60  # looks at what is due, after which every schedule is looked at
+_POLL_S = 1.0  # the wall clock may jump, so no wait is longer
+_POLLS_PER_SCAN = 60  # looks at what is due, after which every schedule is looked at
 _PAGE = 200
 
-Approve = Callable[[ToolCall], Awaitable[str]]
+ApproveCall = Callable[[ToolCall], Awaitable[str]]
 
 
 class Schedules:
-    """``settle`` runs a call, ``approve`` asks whether it may and gives the digest that was approved."""
+    """The schedules of a host; ``settle`` runs a call, ``approve`` gets permission and returns its digest."""
 
     def __init__(
         self,
@@ -52,54 +52,54 @@ class Schedules:
         *,
         zone: ZoneInfo,
         owner: str,
-        settle: Settle,
-        approve: Approve,
+        settle: SettleCall,
+        approve: ApproveCall,
         mask: Mask | None = None,
     ) -> None:
         self._store, self._clock, self._zone, self.owner = store, clock, zone, owner
         self._approve, self._mask = approve, mask or Mask()
-        self._runs = Runs(store, clock, zone=zone, settle=settle)
+        self._runs = ScheduleRuns(store, clock, zone=zone, settle=settle)
         self._serving_since: float | None = None
         self._refused = False  # whether the store refused to be written the last time
 
     async def submit(self, call: ToolCall, *, at: str = "", cron: str = "") -> Record:
-        """Keep a call for later. Raises Failure when the time makes no sense or the call is not allowed."""
-        return await self._add(await self._approved(self._planned(call, at, cron), call))
+        """Schedule a call. Raises Failure when the time makes no sense or the call is not allowed."""
+        return await self._add(await self._add_approval(self._plan(call, at, cron), call))
 
     async def propose(self, call: ToolCall, *, at: str) -> Record:
-        """Keep a call for later that nobody has approved: it asks when it runs, unless it is allowed before."""
-        return await self._add(self._planned(call, at, ""))
+        """Schedule a call that nobody has approved: it asks when it runs, unless it is allowed before."""
+        return await self._add(self._plan(call, at, ""))
 
     async def allow(self, id_: str) -> bool:
-        """Approve one that waits, for its owner, so that it does not ask. False when it runs, has ended, or is none.
+        """Approve a waiting schedule, so that it does not ask. False when it runs, has ended or is unknown.
 
         Raises Failure when its call could not begin.
         """
         while True:
             record = await self._store.get(KIND, id_)
-            if record is None or record.state not in (State.SCHEDULED, State.PAUSED):
+            if record is None or record.state not in (ScheduleState.SCHEDULED, ScheduleState.PAUSED):
                 return False
-            allowed = await self._approved(record, _owners_call(record))
-            if await self._store.commit([allowed], [event("schedule.changed", allowed.updated, allowed)]):
+            allowed = await self._add_approval(record, _build_owner_call(record))
+            if await self._store.commit([allowed], [schedule_event("schedule.changed", allowed.updated, allowed)]):
                 return True
 
-    async def _approved(self, record: Record, call: ToolCall) -> Record:
+    async def _add_approval(self, record: Record, call: ToolCall) -> Record:
         digest = await self._approve(call)
         return replace(record, updated=self._clock.now().timestamp(), body={**record.body, "approved": digest})
 
     async def _add(self, record: Record) -> Record:
-        await self._store.commit([record], [event("schedule.added", record.created, record)])
+        await self._store.commit([record], [schedule_event("schedule.added", record.created, record)])
         crashpoint("schedule.added")
         return record
 
     async def change(self, id_: str, call: ToolCall, *, at: str = "", cron: str = "") -> Record | None:
-        """Another call or another time for one that waits or is paused; None when it runs or has ended."""
-        planned = await self._approved(replace(self._planned(call, at, cron), id=id_), call)
+        """Change the call or time of a waiting or paused schedule; None when it runs or has ended."""
+        planned = await self._add_approval(replace(self._plan(call, at, cron), id=id_), call)
         while True:
             old = await self._store.get(KIND, id_)
-            if old is None or old.state not in (State.SCHEDULED, State.PAUSED):
+            if old is None or old.state not in (ScheduleState.SCHEDULED, ScheduleState.PAUSED):
                 return None
-            due = planned.due if old.state == State.SCHEDULED else None
+            due = planned.due if old.state == ScheduleState.SCHEDULED else None
             body: JsonObject = {**planned.body, "runs": old.body["runs"], "chat": old.body.get("chat")}
             new = replace(
                 planned,
@@ -110,28 +110,28 @@ class Schedules:
                 due=due,
                 body=body,
             )
-            if await self._store.commit([new], [event("schedule.changed", new.updated, new)]):
+            if await self._store.commit([new], [schedule_event("schedule.changed", new.updated, new)]):
                 return replace(new, version=new.version + 1)
 
-    def _planned(self, call: ToolCall, at: str, cron: str) -> Record:
-        """A new schedule that nobody has approved. Raises Failure when the arguments or the time make no sense."""
+    def _plan(self, call: ToolCall, at: str, cron: str) -> Record:
+        """Build an unapproved schedule. Raises Failure when the arguments or the time make no sense."""
         now = self._clock.now()
         if problem := json_problem(call.arguments, "arguments", most=MAX_VALUES):
             raise Failure(ErrorCode.INVALID_PARAM, f"{problem}.", hint="Send arguments that are JSON.")
-        due = first_of(at, cron, self._zone, now).timestamp()
+        due = find_first_time(at, cron, self._zone, now).timestamp()
         return Record(
-            kind=KIND, id=f"schedule_{uuid4().hex}", state=State.SCHEDULED, created=now.timestamp(),
+            kind=KIND, id=f"schedule_{uuid4().hex}", state=ScheduleState.SCHEDULED, created=now.timestamp(),
             updated=now.timestamp(), caller=call.caller, tool=call.tool, due=due,
-            text=f"{call.tool} {call.maid or ''} {excerpt(self._mask.json(call.arguments))}",
+            text=f"{call.tool} {call.maid or ''} {searchable_text(self._mask.json(call.arguments))}",
             body={
                 "arguments": call.arguments, "maid": call.maid, "at": at, "cron": cron, "zone": self._zone.key,
-                "for": self.shown(due), "approved": "", "origin": call.origin.value, "runs": [],
+                "for": self.format_time(due), "approved": "", "origin": call.origin.value, "runs": [],
                 "chat": call.chat or None,
             },
         )  # fmt: skip
 
-    async def receipt(self, call: ToolCall, *, at: str = "", cron: str = "") -> Envelope:
-        """Keep a call for later; what whoever asked gets for it: when it will run, or why it will not."""
+    async def submit_for_receipt(self, call: ToolCall, *, at: str = "", cron: str = "") -> Envelope:
+        """Schedule a call and return an envelope that says when it will run, or why it will not."""
         began = self._clock.monotonic()
         data: JsonObject = {}
         problem = json_problem(call.arguments, "arguments")
@@ -150,39 +150,39 @@ class Schedules:
         return Envelope(status=status, data=data, text=text, error=fault, stats=stats, context=context)
 
     async def cancel(self, id_: str) -> bool:
-        """False when it has run, or runs, or there is none."""
-        waiting = (State.SCHEDULED, State.PAUSED, State.EXPIRED)
-        return await self._move(id_, waiting, State.CANCELLED)
+        """Cancel a schedule; False when it runs, has run or is unknown."""
+        waiting = (ScheduleState.SCHEDULED, ScheduleState.PAUSED, ScheduleState.EXPIRED)
+        return await self._move(id_, waiting, ScheduleState.CANCELLED)
 
     async def pause(self, id_: str) -> bool:
-        """Let one wait until it is resumed; False when it does not wait for its time."""
-        return await self._move(id_, (State.SCHEDULED,), State.PAUSED)
+        """Pause a schedule until it is resumed; False when it does not wait for its time."""
+        return await self._move(id_, (ScheduleState.SCHEDULED,), ScheduleState.PAUSED)
 
     async def resume(self, id_: str) -> bool:
-        """Let a paused one go on, at its own time or the next one; False when it is not paused.
+        """Resume a paused schedule, at its own time or the next one; False when it is not paused.
 
         Raises Failure when its time has passed meanwhile.
         """
         while True:
             record = await self._store.get(KIND, id_)
-            if record is None or record.state != State.PAUSED:
+            if record is None or record.state != ScheduleState.PAUSED:
                 return False
             at, cron = str(record.body["at"]), str(record.body["cron"])
-            due = first_of(at, cron, self._zone, self._clock.now()).timestamp()
-            if await self._moved(record, State.SCHEDULED, due=due) is not None:
+            due = find_first_time(at, cron, self._zone, self._clock.now()).timestamp()
+            if await self._try_move(record, ScheduleState.SCHEDULED, due=due) is not None:
                 return True
 
     async def run_by_hand(self, id_: str) -> bool:
-        """Run one now that is scheduled or expired."""
-        return await whole(self._claim_by_hand(id_))
+        """Run a scheduled or expired schedule now."""
+        return await uncancellable(self._claim_by_hand(id_))
 
     async def _claim_by_hand(self, id_: str) -> bool:
         record = await self._store.get(KIND, id_)
         last = record.body.get("call_id") if record else None
-        while record is not None and record.state in (State.SCHEDULED, State.EXPIRED):
+        while record is not None and record.state in (ScheduleState.SCHEDULED, ScheduleState.EXPIRED):
             if record.body.get("call_id") != last:
                 break  # another was faster, and its run has ended
-            claimed = await self._moved(record, State.RUNNING, begins=_begins())
+            claimed = await self._try_move(record, ScheduleState.RUNNING, begins=_start_run())
             if claimed is not None:
                 crashpoint("schedule.claimed-by-hand")
                 self._runs.start(claimed, late=False)
@@ -193,88 +193,92 @@ class Schedules:
     async def get(self, id_: str) -> Record | None:
         return await self._store.get(KIND, id_)
 
-    async def page(self, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+    async def page(self, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         return await self._store.find(KIND, query, limit=limit, after=after)
 
     async def tick(self) -> int:
-        """Claim everything that is due, in the order of its times; how many were claimed."""
+        """Claim everything that is due, in the order of its times; return how many."""
         return len(await self.run_due())
 
     async def run_due(self) -> list[str]:
-        """As ``tick``; which they were."""
+        """Claim everything that is due; return the ids."""
         claimed: list[str] = []
         now = self._clock.now().timestamp()
-        while due := await self._store.find(KIND, Query(states=(State.SCHEDULED,), due_until=now), limit=_PAGE):
-            claimed += [record.id for record in due if await whole(self._claim(record, now))]
+        while due := await self._store.find(KIND, Query(states=(ScheduleState.SCHEDULED,), due_until=now), limit=_PAGE):
+            claimed += [record.id for record in due if await uncancellable(self._claim(record, now))]
         return claimed
 
     async def run_missed(self) -> list[str]:
-        """As ``tick``; then claim what is due but was not found so, because the store's index of due times is damaged.
+        """Claim what is due, then what a damaged index of due times did not show; return the ids of the latter.
 
-        Those are looked for by their state, which is another index. Which they were.
+        Those are found by their state, which is another index.
         """
         missed: list[str] = []
         now, after = self._clock.now().timestamp(), None
         await self.tick()
-        while page := await self._store.find(KIND, Query(states=(State.SCHEDULED,)), limit=_PAGE, after=after):
-            after = Place(created=page[-1].created, id=page[-1].id)
+        while page := await self._store.find(KIND, Query(states=(ScheduleState.SCHEDULED,)), limit=_PAGE, after=after):
+            after = PageCursor(created=page[-1].created, id=page[-1].id)
             for record in page:
-                if record.due is not None and record.due <= now and await whole(self._claim(record, now)):
+                if record.due is not None and record.due <= now and await uncancellable(self._claim(record, now)):
                     _log.error("%s was due, but not found so: the state is damaged; see 'toolyard doctor'", record.id)
                     missed.append(record.id)
         return missed
 
     async def serve(self) -> None:
-        """Until it is cancelled. Runs that have begun go on: ``drain`` waits for them, ``close`` stops them."""
+        """Claim due schedules until cancelled. Runs go on: ``drain`` waits for them, ``close`` stops them."""
         self._serving_since = self._clock.now().timestamp()
         for look in itertools.count():
             try:
-                await (self.tick() if look % _LOOKS_PER_SCAN else self.run_missed())
+                await (self.tick() if look % _POLLS_PER_SCAN else self.run_missed())
                 self._refused = False
             except StorageError as error:  # a full disk passes; what is due stays due
                 self._refused = True
                 _log.error("schedules wait: %s", error)
-            await asyncio.sleep(_LOOK_S)
+            await asyncio.sleep(_POLL_S)
 
     async def drain(self) -> None:
-        """Until the runs that have begun have ended."""
+        """Wait until the runs that have begun have ended."""
         await self._runs.drain()
 
     async def close(self) -> None:
         """Stop the runs that have begun; they end as interrupted."""
         await self._runs.close()
 
-    async def settle_orphans(self, alive: IsAlive = is_alive) -> int:
-        """End what a host that is gone left running, as interrupted; how many there were."""
+    async def settle_orphans(self, alive: IsAlive = is_owner_alive) -> int:
+        """Interrupt the runs of dead hosts; return how many there were."""
         settled = 0
-        async for page in orphans(self._store, KIND, (State.RUNNING,), alive):
+        async for page in find_orphans(self._store, KIND, (ScheduleState.RUNNING,), alive):
             why = "its host went down while it ran: what it had done by then is not known"
             ends = (
-                self._runs.finish(record.id, State.INTERRUPTED, why, str(record.body.get("call_id") or ""))
+                self._runs.finish(record.id, ScheduleState.INTERRUPTED, why, str(record.body.get("call_id") or ""))
                 for record in page
             )
             settled += sum(await asyncio.gather(*ends))
         return settled
 
-    async def told(self, records: Sequence[Record], *, is_served: bool = False) -> list[JsonObject]:
-        """Schedules as they are at this moment, each with its condition; ``is_served``: another process runs them."""
+    async def list_json(self, records: Sequence[Record], *, is_served: bool = False) -> list[JsonObject]:
+        """Return schedules as client JSON with their conditions; ``is_served``: another process runs them."""
         now = self._clock.now().timestamp()
-        found = await conditions(
-            self._store, records, now=now, queued=self._runs.queued, why=self._lateness(None, is_served=is_served)
+        conditions = await find_conditions(
+            self._store,
+            records,
+            now=now,
+            queued=self._runs.queued,
+            why=self._find_late_reason(None, is_served=is_served),
         )
-        return [self.to_dict(record) | one.to_dict() for record, one in zip(records, found, strict=True)]
+        return [self.to_json(record) | one.to_json() for record, one in zip(records, conditions, strict=True)]
 
-    def _lateness(self, due: float | None, *, is_served: bool = False) -> Late:
-        """Why what was ``due`` has not run."""
+    def _find_late_reason(self, due: float | None, *, is_served: bool = False) -> LateReason:
+        """Return the reason for which something that was ``due`` has not run."""
         since = self._serving_since
         if self._refused:
-            return Late.STORAGE
+            return LateReason.STORAGE
         if since is None:
-            return Late.BUSY if is_served else Late.NO_HOST
-        return Late.NO_HOST if due is not None and due < since else Late.BUSY
+            return LateReason.BUSY if is_served else LateReason.NO_HOST
+        return LateReason.NO_HOST if due is not None and due < since else LateReason.BUSY
 
-    def to_dict(self, record: Record) -> JsonObject:
-        """A schedule as it is stored, without the secrets among its arguments."""
+    def to_json(self, record: Record) -> JsonObject:
+        """Return a stored schedule as client JSON, with masked arguments."""
         body = record.body
         return {
             "id": record.id, "tool": record.tool, "state": record.state, "caller": record.caller,
@@ -284,54 +288,54 @@ class Schedules:
             "runs": body["runs"], "chat": body.get("chat"),
         }  # fmt: skip
 
-    def shown(self, stamp: float) -> str:
-        """A moment as people of this zone read it, with its offset."""
-        return shown_in(self._zone, stamp)
+    def format_time(self, stamp: float) -> str:
+        """Return a timestamp as ISO time in the zone of the settings."""
+        return format_time(self._zone, stamp)
 
     async def _claim(self, record: Record, now: float) -> bool:
-        """As it was found: one that has been changed or run since is looked for again."""
+        """Claim a due schedule as it was read; one that has changed since is left to the next query."""
         overdue = now - (record.due or now)
         if overdue > GRACE_S and not record.body.get("cron"):
-            await self._moved(record, State.EXPIRED)
+            await self._try_move(record, ScheduleState.EXPIRED)
             return False
         is_late = overdue > LATE_S
-        begins = _begins(record.due)
+        begins = _start_run(record.due)
         if is_late:
-            begins |= {"late_s": round(overdue, 1), "late_because": self._lateness(record.due).value}
-        claimed = await self._moved(record, State.RUNNING, begins=begins)
+            begins |= {"late_s": round(overdue, 1), "late_because": self._find_late_reason(record.due).value}
+        claimed = await self._try_move(record, ScheduleState.RUNNING, begins=begins)
         if claimed is not None:
             crashpoint("schedule.claimed")
             self._runs.start(claimed, late=is_late)
         return claimed is not None
 
-    async def _move(self, id_: str, from_states: tuple[State, ...], to: State) -> bool:
-        """Compare and set until won; False when it is in another state."""
+    async def _move(self, id_: str, from_states: tuple[ScheduleState, ...], to: ScheduleState) -> bool:
+        """Move a schedule to a state by compare-and-set until won; False when it is in another state."""
         while True:
             record = await self._store.get(KIND, id_)
             if record is None or record.state not in from_states:
                 return False
-            if await self._moved(record, to) is not None:
+            if await self._try_move(record, to) is not None:
                 return True
 
-    async def _moved(
-        self, record: Record, to: State, *, due: float | None = None, begins: JsonObject | None = None
+    async def _try_move(
+        self, record: Record, to: ScheduleState, *, due: float | None = None, begins: JsonObject | None = None
     ) -> Record | None:
-        """Compare and set; the record as it is now stored, or None when another was faster."""
+        """Move a schedule by compare-and-set; return the stored record, or None when another writer was faster."""
         now = self._clock.now().timestamp()
-        owner = self.owner if to is State.RUNNING else ""
-        body = {**record.body, **(begins or {})} if due is None else {**record.body, "for": self.shown(due)}
+        owner = self.owner if to is ScheduleState.RUNNING else ""
+        body = {**record.body, **(begins or {})} if due is None else {**record.body, "for": self.format_time(due)}
         moved = replace(record, state=to, updated=now, owner=owner, due=due, body=body)
-        won = await self._store.commit([moved], [event(f"schedule.{to.value}", now, moved)])
+        won = await self._store.commit([moved], [schedule_event(f"schedule.{to.value}", now, moved)])
         return replace(moved, version=moved.version + 1) if won else None
 
 
-def _begins(due: float | None = None) -> JsonObject:
-    """What a run that begins changes in its schedule: the id of its call, and nothing of the run before."""
+def _start_run(due: float | None = None) -> JsonObject:
+    """Return the fields that a new run sets in its schedule: its call id, and no rest of the run before."""
     return {"call_id": f"call_{uuid4().hex}", "was_due": due, "late_s": None, "late_because": None}
 
 
-def _owners_call(record: Record) -> ToolCall:
-    """The call of a schedule as its owner would make it: nobody else is asked."""
+def _build_owner_call(record: Record) -> ToolCall:
+    """Build the call of a schedule as its owner would make it, which needs no approval."""
     arguments, maid = record.body["arguments"], record.body.get("maid")
     return ToolCall(
         id=record.id, tool=record.tool, arguments=arguments if isinstance(arguments, dict) else {},

@@ -1,4 +1,4 @@
-"""What the calls of a time came to: how many, how they ended, how long they ran, per tool. At most ``MAX_CALLS``.
+"""Statistics of calls: their number, ends, errors and durations, per tool. At most ``MAX_CALLS``.
 
 A call that was stopped, or that nobody allowed, is no error of its tool: it counts as cancelled.
 """
@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from heapq import nlargest
 from typing import Final
 
-from toolyard.engine.journal import CALL, CANCELLED, STOPPED, shown
+from toolyard.engine.journal import CALL, CANCELLED, STOPPED, to_json
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.store import Place, Query, Record, Store
+from toolyard.protocol.store import PageCursor, Query, Record, Store
 
 MAX_CALLS: Final = 10_000
 _PAGE = 500
@@ -25,37 +25,37 @@ class _Tool:
     cancelled: int = 0
 
 
-async def statistics(store: Store, *, since: float, caller: str | None) -> JsonObject:
-    """Of the calls since then, the newest ``MAX_CALLS``; ``caller``: of this one only."""
+async def compute_statistics(store: Store, *, since: float, caller: str | None) -> JsonObject:
+    """Compute statistics of the newest ``MAX_CALLS`` calls since then, of one ``caller`` or of all."""
     states, codes = Counter[str](), Counter[str]()
     tools: dict[str, _Tool] = {}
     slow: list[Record] = []
-    after: Place | None = None
+    after: PageCursor | None = None
     while sum(states.values()) < MAX_CALLS:
-        found = await store.find(CALL, Query(since=since, caller=caller), limit=_PAGE, after=after)
-        for call in found:
+        calls = await store.find(CALL, Query(since=since, caller=caller), limit=_PAGE, after=after)
+        for call in calls:
             stopped = call.body.get("reason") in STOPPED
             states[CANCELLED if stopped else call.state] += 1
-            code = "" if stopped else _code(call)
+            code = "" if stopped else _error_code(call)
             codes.update([code] if code else [])
             tool = tools.setdefault(call.tool, _Tool())
             tool.calls += 1
             tool.errors += bool(code)
             tool.cancelled += stopped
             tool.times += [_time_ms(call)] if "time_ms" in call.body else []
-        slow = nlargest(_SLOW, (call for call in (*slow, *found) if "time_ms" in call.body), key=_time_ms)
-        if len(found) < _PAGE:
+        slow = nlargest(_SLOW, (call for call in (*slow, *calls) if "time_ms" in call.body), key=_time_ms)
+        if len(calls) < _PAGE:
             break
-        after = Place(created=found[-1].created, id=found[-1].id)
+        after = PageCursor(created=calls[-1].created, id=calls[-1].id)
     by_tool = sorted(tools.items(), key=lambda item: (-item[1].calls, item[0]))
     errors: list[Json] = [{"code": code, "count": count} for code, count in codes.most_common()]
     return {
         "since": since, "total": sum(states.values()), "by_state": dict(states), "errors": errors,
-        "by_tool": [_told(name, tool) for name, tool in by_tool], "slow": [shown(call) for call in slow],
+        "by_tool": [_tool_to_json(name, tool) for name, tool in by_tool], "slow": [to_json(call) for call in slow],
     }  # fmt: skip
 
 
-def _told(name: str, tool: _Tool) -> JsonObject:
+def _tool_to_json(name: str, tool: _Tool) -> JsonObject:
     times = sorted(tool.times)
     middle, longest = (times[len(times) // 2], times[-1]) if times else (None, None)
     return {
@@ -69,6 +69,6 @@ def _time_ms(call: Record) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _code(call: Record) -> str:
+def _error_code(call: Record) -> str:
     error = call.body.get("error")
     return str(error.get("code", "")) if isinstance(error, dict) else ""

@@ -22,7 +22,7 @@ from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
 from toolyard.gateway.tour import Tour
 from toolyard.gateway.upstream import HttpUpstream
 from toolyard.gateway.upstreams import Provider, Upstreams
-from toolyard.protocol.approval import State
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.content import Media
 from toolyard.protocol.failure import Failure
@@ -74,7 +74,7 @@ def make_chat(
         specs=lambda: (tool.spec for tool in yard.tools.list_built_in_first()),
         version=yard.tools.version,
         static=static,
-        task=yard.tasks.of_caller,
+        task=yard.tasks.find_for_caller,
         now=lambda: clock.now().astimezone(zone),
     )
     return Chat(
@@ -135,7 +135,7 @@ async def _publish_nothing(_: Media) -> str:
 
 
 async def _waiting(approvals: Approvals, calls: Collection[str], address: str) -> list[PendingApproval]:
-    found = await approvals.page((State.PENDING,), limit=_MOST_WAITING)
+    found = await approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
     asked = ((one, str(one.body["call_id"])) for one in reversed(found))
     return [
         PendingApproval(

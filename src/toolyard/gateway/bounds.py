@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from http import HTTPStatus
 
-from toolyard.engine.ask import Ask
+from toolyard.engine.permission_request import PermissionRequest
 from toolyard.gateway.faults import bad_request
 from toolyard.gateway.jobs import Job
 from toolyard.protocol.json import Json, JsonObject
@@ -38,7 +38,7 @@ class Bounds:
             return replace(job, call=None, problem=f"This chat may not use {job.tool}. The tools it may use: {may}.")
         if self.mode is Mode.READ_ONLY:
             spec = spec_of(job.call.tool)
-            if spec is None or not Ask(call=job.call, spec=spec).reads:
+            if spec is None or not PermissionRequest(call=job.call, spec=spec).is_read_only:
                 problem = (
                     f"{job.tool} would change something, and this chat may only look. Say what you would do instead."
                 )

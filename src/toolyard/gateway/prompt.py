@@ -22,7 +22,7 @@ from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.placeholders import Kind, Placeholder, fill_placeholders, find_placeholders
 from toolyard.protocol.request_text import neutralise
 from toolyard.protocol.requests.marks import START
-from toolyard.protocol.task import result_text
+from toolyard.protocol.task import write_result
 from toolyard.protocol.tool_text import write_tool
 
 MAX_GROWTH: Final = 4 * 2**20
@@ -129,7 +129,7 @@ class _Expansion:
     async def _value(self, placeholder: Placeholder) -> "_Value | None":
         if placeholder.kind is Kind.ASYNC_RESULT:
             task = await self._texts.task(placeholder.parts[0], placeholder.parts[1], self._caller)
-            return None if task is None else _Value(neutralise(result_text(task)))
+            return None if task is None else _Value(neutralise(write_result(task)))
         if self._static is None:
             self._static = self._texts.static()
         if placeholder.name in self._static:

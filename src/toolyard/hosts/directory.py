@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from toolyard.engine.clock import Clock
-from toolyard.engine.ownership import Boot, is_alive
+from toolyard.engine.ownership import ProcessIdentity, is_owner_alive
 from toolyard.hosts import lease as leasing
 from toolyard.hosts.lease import HostLease, split_owner
 from toolyard.protocol.json import Json, JsonObject
@@ -39,7 +39,7 @@ class State(StrEnum):
 class Announcement:
     """What one host says about itself."""
 
-    def __init__(self, store: SharedStore, clock: Clock, boot: Boot) -> None:
+    def __init__(self, store: SharedStore, clock: Clock, boot: ProcessIdentity) -> None:
         self._store, self._clock, self._boot = store, clock, boot
         self._said: tuple[list[str], bool, int] | None = None
         self._host: Record | None = None
@@ -117,7 +117,7 @@ _Sign = tuple[int, int]
 
 
 class Directory:
-    def __init__(self, store: SharedStore, leases: Leases, clock: Clock, me: Boot, own: HostLease) -> None:
+    def __init__(self, store: SharedStore, leases: Leases, clock: Clock, me: ProcessIdentity, own: HostLease) -> None:
         self._store, self._leases, self._clock, self._me, self._own = store, leases, clock, me, own
         self._hosts: dict[str, Sighting] = {}
         self._gone: dict[str, tuple[_Sign, int]] = {}  # the latest ones in order: the last sign of each, and its term
@@ -167,7 +167,7 @@ class Directory:
             return term >= self._hosts[host].term
         if host in self._gone or not owner:
             return host in self._gone and term > self._gone[host][1]  # it is back, and was not seen yet
-        if owner.partition("/")[0] == socket.gethostname() and is_alive(owner):
+        if owner.partition("/")[0] == socket.gethostname() and is_owner_alive(owner):
             return True
         if len(self._unknown) >= _MAX_REMEMBERED:
             self._unknown.clear()

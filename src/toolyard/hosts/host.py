@@ -68,7 +68,7 @@ class Host:
             yard.runs.put,
             self._lease.earliest_store_time,
         )
-        yard.tools.ask_first(remote)
+        yard.tools.prepend_source(remote)
         yard.journal.confirm_owner = self._lease.confirm
 
     async def open(self) -> None:
@@ -129,7 +129,7 @@ class Host:
         while True:
             self._missed.clear()
             await self._try(self.yard.journal.catch_up())
-            await self._try(self.yard.tasks.keep_own())
+            await self._try(self.yard.tasks.reclaim())
             await self._try(self._worker.cancel_stopped())
             try:
                 async with asyncio.timeout(_CATCH_UP_S):

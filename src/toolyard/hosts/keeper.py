@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator
 
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
-from toolyard.engine.recovery import GRACE_S, Report
+from toolyard.engine.recovery import GRACE_S, RecoveryReport
 from toolyard.hosts.directory import Directory
 from toolyard.hosts.queue import Queue
 from toolyard.hosts.remote_call import KIND, RemoteCalls, State, may_run_again
-from toolyard.protocol.store import Place, Query, Record
+from toolyard.protocol.store import PageCursor, Query, Record
 from toolyard.protocol.task import Task, TaskState
 
 SWEEP_S = 15.0
@@ -56,7 +56,7 @@ class Keeper:
         else:
             await self._calls.interrupt(record)
 
-    async def _tasks(self, report: Report) -> None:
+    async def _tasks(self, report: RecoveryReport) -> None:
         machines, now = self._directory.machines(), self._clock.now().timestamp()
         for task in report.left:
             if self._is_out_of_sight(task, machines) and now > task.updated + GRACE_S:
@@ -67,9 +67,9 @@ class Keeper:
         return task.process is not None and task.process.host not in machines and not self._is_detached(task.plugin)
 
     async def _open(self) -> AsyncIterator[Record]:
-        after: Place | None = None
+        after: PageCursor | None = None
         while page := await self._yard.store.find(KIND, Query(states=_OPEN), limit=_PAGE, after=after):
-            after = Place(created=page[-1].created, id=page[-1].id)
+            after = PageCursor(created=page[-1].created, id=page[-1].id)
             for record in page:
                 yield record
 

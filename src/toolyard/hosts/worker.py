@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from toolyard.engine.clock import read_boot_time
-from toolyard.engine.journal import Unrecorded
+from toolyard.engine.journal import NullRecorder
 from toolyard.engine.runner import Runner
 from toolyard.errors import StorageError
 from toolyard.hosts.remote_call import RemoteCalls, State, call_of, may_run_again
@@ -56,7 +56,7 @@ class _Claim:
     asked: float  # when the newest confirmation was asked for
 
 
-class Claims(Unrecorded):
+class Claims(NullRecorder):
     """The claims of this host, as its runner asks about them."""
 
     def __init__(self, calls: RemoteCalls, own: Ownership, now: Callable[[], float] = read_boot_time) -> None:

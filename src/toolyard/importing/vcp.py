@@ -31,7 +31,7 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.manifests.safe_text import escape_hidden
 from toolyard.protocol.store import Query, Record
-from toolyard.protocol.task import KIND, Task, key_of, state_of, valid_id
+from toolyard.protocol.task import KIND, Task, is_valid_id, state_from_callback, task_key
 from toolyard.workspace.home_folder import make_private_folder
 
 CALLER = "import:vcp"
@@ -203,19 +203,19 @@ class VcpImport:
     async def _results(self, report: Report, plugins: set[str]) -> None:
         for name, body in self.source.results():
             named = read_result_name(name, body, plugins)
-            if body is None or named is None or not valid_id(named[1]) or not valid_id(named[0]):
+            if body is None or named is None or not is_valid_id(named[1]) or not is_valid_id(named[0]):
                 report.leave(What.TASK, name, "it is not a result with the name of its plugin and its task")
-            elif await self.yard.store.find(KIND, Query(key=key_of(*named)), limit=1):
+            elif await self.yard.store.find(KIND, Query(key=task_key(*named)), limit=1):
                 report.leave(What.TASK, name, "there is a task of this name already")
             else:
                 if not self.dry:
                     await self._finished(*named, body, self.source.modified(RESULTS, name))
-                report.take(What.TASK, name, state_of(body).value)
+                report.take(What.TASK, name, state_from_callback(body).value)
 
     async def _finished(self, plugin: str, task_id: str, body: Json, at: float) -> None:
         task = Task(
-            id=f"task_{uuid4().hex}", call_id="", plugin=plugin, task_id=task_id, state=state_of(body), created=at,
-            updated=self.clock.now().timestamp(), deadline=at, caller=CALLER, token_hash="", result=body,
+            id=f"task_{uuid4().hex}", call_id="", plugin=plugin, task_id=task_id, state=state_from_callback(body),
+            created=at, updated=self.clock.now().timestamp(), deadline=at, caller=CALLER, token_hash="", result=body,
             message="It was taken over from VCPToolBox.",
         )  # fmt: skip
         await self.yard.store.commit([task.to_record()])

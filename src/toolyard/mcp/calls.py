@@ -22,7 +22,7 @@ from toolyard.app import Yard
 from toolyard.mcp import asking
 from toolyard.mcp.early_answers import ANSWER_S, EarlyAnswered, Run, early_outcome
 from toolyard.mcp.resources import task_links
-from toolyard.protocol.approval import State
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Record
@@ -141,7 +141,7 @@ class Calls:
         """Return the approval that a run waits for now."""
         approval = run.approval
         found = await self._yard.store.get(approval.kind, approval.id) if approval else None
-        return found if found is not None and found.state == State.PENDING else None
+        return found if found is not None and found.state == ApprovalState.PENDING else None
 
     async def _elicit(self, ctx: Context, approval: Record) -> None:
         schema = asking.schema(approval, rules=self._may_rule(ctx.request))

@@ -55,7 +55,7 @@ async def read(yard: Yard, uri: str, caller: str) -> types.ReadResourceResult:
     if uri.startswith(TASK):
         task = await yard.tasks.get(uri.removeprefix(TASK))
         if task is not None and task.caller == caller:
-            text = json.dumps(task.to_dict(), ensure_ascii=False, indent=2)
+            text = json.dumps(task.to_json(), ensure_ascii=False, indent=2)
     if text is None:
         raise MCPError(types.INVALID_PARAMS, "there is no such resource", {"uri": uri})
     content = types.TextResourceContents(uri=uri, mime_type=_mime_type(uri), text=text)

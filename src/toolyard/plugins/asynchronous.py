@@ -33,7 +33,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
-from toolyard.protocol.task import Desk, Expected, Task, TaskState
+from toolyard.protocol.task import PendingCall, Task, TaskIntake, TaskState
 from toolyard.protocol.tool import Checkpoint, confirm_start
 
 RECEIPT_S = 60.0
@@ -49,7 +49,7 @@ class _Watch:
     """A living child and what is expected of it."""
 
     living: LivingChild | AdoptedChild
-    expected: Expected
+    expected: PendingCall
     tasks: tuple[Task, ...]
     timeout_s: float
     detached: bool
@@ -61,7 +61,7 @@ class Submissions:
 
     def __init__(
         self,
-        desk: Desk,
+        desk: TaskIntake,
         children: Children,
         starter: Starter,
         callback_base: Callable[[], Awaitable[str]],
@@ -93,7 +93,7 @@ class Submissions:
                 ended = await living.receipt()
             said = verdict(manifest.name, ended)
             result = read_plugin_result(manifest.name, said, warnings=ended.warnings)
-            tasks = await self._desk.received(expected, json.dumps(said, ensure_ascii=False), living.pid)
+            tasks = await self._desk.store_receipt(expected, json.dumps(said, ensure_ascii=False), living.pid)
             crashpoint("task.receipt-stored")
         except asyncio.CancelledError:
             if living is not None:
@@ -129,7 +129,7 @@ class Submissions:
         )
         return living, process
 
-    def adopt(self, child: AdoptedChild, expected: Expected, tasks: tuple[Task, ...], *, left_s: float) -> None:
+    def adopt(self, child: AdoptedChild, expected: PendingCall, tasks: tuple[Task, ...], *, left_s: float) -> None:
         """Watch over a child of an earlier run again; ``left_s`` is what remains of its total limit."""
         self._watch(_Watch(living=child, expected=expected, tasks=tasks, timeout_s=max(0.0, left_s), detached=False))
 
@@ -137,7 +137,7 @@ class Submissions:
         """Children whose tasks outlive this host are let go; the others are stopped, and their tasks say so."""
         for running, watch in list(self._watches.items()):
             running.cancel()
-            ended = asyncio.ensure_future(watch.expected.ended())
+            ended = asyncio.ensure_future(watch.expected.wait_ended())
             await asyncio.wait({running})
             await asyncio.wait({ended}, timeout=0)
             outlives = self._outlives and not ended.done()
@@ -145,7 +145,9 @@ class Submissions:
             if outlives:
                 await watch.living.leave()
             else:
-                await self._desk.lost(watch.expected, TaskState.INTERRUPTED, "the host that took its callback ended")
+                await self._desk.end_open_tasks(
+                    watch.expected, TaskState.INTERRUPTED, "the host that took its callback ended"
+                )
                 await watch.living.terminate()
 
     def _watch(self, watch: _Watch) -> None:
@@ -161,17 +163,21 @@ class Submissions:
 
     async def _supervise(self, watch: _Watch) -> None:
         expected = watch.expected
-        ended = asyncio.ensure_future(expected.ended())
+        ended = asyncio.ensure_future(expected.wait_ended())
         try:
             try:
                 async with asyncio.timeout(watch.timeout_s):
                     await self._follow(watch, ended)
             except TimeoutError:
-                await until_stored(self._desk.lost, expected, TaskState.TIMED_OUT, "it ran past its total limit")
+                await until_stored(
+                    self._desk.end_open_tasks, expected, TaskState.TIMED_OUT, "it ran past its total limit"
+                )
             if not ended.done():
-                await until_stored(self._desk.lost, expected, TaskState.FAILED, "the process ended without callback")
-            await expected.ended()
-            if expected.answered:
+                await until_stored(
+                    self._desk.end_open_tasks, expected, TaskState.FAILED, "the process ended without callback"
+                )
+            await expected.wait_ended()
+            if expected.is_answered:
                 await self._leave_in_peace(watch.living)
             else:
                 await watch.living.terminate()
@@ -187,12 +193,12 @@ class Submissions:
         try:
             while not ended.done() and not exited.done():
                 await asyncio.wait(either, timeout=_LOOK_S, return_when=asyncio.FIRST_COMPLETED)
-                await until_stored(self._desk.look, watch.expected)
+                await until_stored(self._desk.refresh, watch.expected)
                 told = await self._tell_progress(watch, told)
             left = None if watch.detached else CALLBACK_GRACE_S
             while not ended.done() and (left is None or left > 0):
                 await asyncio.wait({ended}, timeout=_LOOK_S)
-                await until_stored(self._desk.look, watch.expected)
+                await until_stored(self._desk.refresh, watch.expected)
                 left = None if left is None else left - _LOOK_S
         finally:
             exited.cancel()
@@ -205,7 +211,7 @@ class Submissions:
         now: JsonObject = {"done": _fraction(done), "text": text.strip()[:200]}
         if now != told:
             for task in watch.tasks:
-                await until_stored(self._desk.progressed, task.id, now)
+                await until_stored(self._desk.report_progress, task.id, now)
         return now
 
     async def _leave_in_peace(self, living: LivingChild | AdoptedChild) -> None:

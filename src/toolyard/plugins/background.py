@@ -13,7 +13,7 @@ from toolyard.plugins.tree import Children
 from toolyard.plugins.until_stored import until_stored
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.failure import Failure
-from toolyard.protocol.task import Desk, Expected, Task, TaskState
+from toolyard.protocol.task import PendingCall, Task, TaskIntake, TaskState
 
 MAX_WORKS = 256
 _LOOK_S = 0.5  # between two looks at the processes and the task
@@ -24,14 +24,14 @@ class _Work:
     """One remainder and the task that stands for it."""
 
     remainder: Remainder
-    expected: Expected
+    expected: PendingCall
     timeout_s: float
 
 
 class BackgroundWork:
     """The works of one host. Belongs to one event loop."""
 
-    def __init__(self, desk: Desk, children: Children) -> None:
+    def __init__(self, desk: TaskIntake, children: Children) -> None:
         self._desk, self._children = desk, children
         self._running: dict[asyncio.Task[None], _Work] = {}
 
@@ -43,7 +43,7 @@ class BackgroundWork:
         try:
             expected = self._desk.expect(call, timeout_s=timeout_s)
             try:
-                task = await self._desk.begin(expected, call.id.replace("#", "-"))
+                task = await self._desk.begin_task(expected, call.id.replace("#", "-"))
             except BaseException:
                 self._desk.close(expected)
                 raise
@@ -69,22 +69,26 @@ class BackgroundWork:
         for running, work in list(self._running.items()):
             running.cancel()
             await asyncio.wait({running})
-            await self._desk.lost(work.expected, TaskState.INTERRUPTED, "the host that watched over it ended")
+            await self._desk.end_open_tasks(work.expected, TaskState.INTERRUPTED, "the host that watched over it ended")
             self.drop(work.remainder)
 
     async def _supervise(self, work: _Work) -> None:
-        ended = asyncio.ensure_future(work.expected.ended())
+        ended = asyncio.ensure_future(work.expected.wait_ended())
         pid = work.remainder.pid
         try:
             try:
                 async with asyncio.timeout(work.timeout_s):
                     while not ended.done() and self._children.has_survivors(pid):
                         await asyncio.wait({ended}, timeout=_LOOK_S)
-                        await until_stored(self._desk.look, work.expected)
+                        await until_stored(self._desk.refresh, work.expected)
             except TimeoutError:
-                await until_stored(self._desk.lost, work.expected, TaskState.TIMED_OUT, "it ran past its limit")
+                await until_stored(
+                    self._desk.end_open_tasks, work.expected, TaskState.TIMED_OUT, "it ran past its limit"
+                )
             if not ended.done():
-                await until_stored(self._desk.lost, work.expected, TaskState.SUCCEEDED, "its processes have ended")
+                await until_stored(
+                    self._desk.end_open_tasks, work.expected, TaskState.SUCCEEDED, "its processes have ended"
+                )
             await self._children.stop_survivors(pid)
             work.remainder.close()
         finally:

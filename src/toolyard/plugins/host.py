@@ -29,7 +29,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType, command_spec, tool_spec
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
-from toolyard.protocol.task import Desk
+from toolyard.protocol.task import TaskIntake
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec, confirm_start
 
 QUEUE_S = 300.0  # how long a call may wait for its turn
@@ -44,7 +44,7 @@ class PluginHost:
         self,
         plugins: Plugins,
         around: Surroundings,
-        desk: Desk,
+        desk: TaskIntake,
         *,
         children: Children,
         starter: Starter,

@@ -1,10 +1,10 @@
-"""The words of approvals: modes, states, effects of rules."""
+"""Approvals: modes, states and effects of rules."""
 
 from enum import StrEnum
 
 
 class Mode(StrEnum):
-    """What a chat, an MCP client or a schedule may do."""
+    """The permission of chats, MCP clients and schedules."""
 
     ASK = "ask"  # reading runs, anything else asks
     AUTO = "auto"  # everything runs, but what touches a protected path asks
@@ -12,8 +12,8 @@ class Mode(StrEnum):
     DENY = "deny"  # nothing runs
 
 
-class State(StrEnum):
-    """Where an approval stands."""
+class ApprovalState(StrEnum):
+    """The state of an approval."""
 
     PENDING = "pending"
     ALLOWED = "allowed"
@@ -23,7 +23,7 @@ class State(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a rule says."""
+    """The effect of a rule."""
 
     ALLOW = "allow"
     DENY = "deny"

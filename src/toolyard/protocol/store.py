@@ -1,4 +1,4 @@
-"""Durable state as everyone sees it: records that change by compare-and-set, and events that are never lost.
+"""The store contract: records that change by compare-and-set, and events that are never lost.
 
 The contract of every store (memory, SQLite, PostgreSQL):
 
@@ -22,7 +22,7 @@ MAX_LEASES: Final = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One durable thing. What stands beside ``body`` can be asked for; times are seconds since 1970, UTC."""
+    """A durable record. All fields but ``body`` can be queried; times are seconds since 1970, UTC."""
 
     kind: str  # "task", "call", "schedule", ...
     id: str
@@ -35,7 +35,7 @@ class Record:
     key: str = ""  # a second name, such as a task's own id; need not be unique
     owner: str = ""  # the host process that looks after it
     due: float | None = None  # when something is to happen to it
-    text: str = ""  # what a search for words looks at
+    text: str = ""  # the text that a word search looks at
     body: JsonObject = field(default_factory=dict)
 
 
@@ -56,7 +56,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A word from one host to the others: it has no number, is kept nowhere, and reaches whoever listens just then."""
+    """A message from one host to the others: unnumbered, not stored, and received only by current listeners."""
 
     type: str
     id: str
@@ -64,7 +64,7 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """A host's right to what it has begun, as the store has it.
+    """A lease: a host's right to what it has begun.
 
     ``version`` grows with every renewal. ``term`` is the fencing token: it grows whenever the host was declared lost
     and came back, so what an earlier term began is no longer its own.
@@ -78,7 +78,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """Which records: every condition that is given must hold."""
+    """Conditions on records; all that are given must hold."""
 
     states: tuple[str, ...] = ()
     caller: str | None = None
@@ -91,8 +91,8 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a page ended: the next one begins after this record."""
+class PageCursor:
+    """The end of a page: the next one begins after this record."""
 
     created: float
     id: str
@@ -100,8 +100,8 @@ class Place:
 
 class Store(Protocol):
     @property
-    def straight(self) -> bool:
-        """Whether ``commit`` also works where no event loop runs, without waiting for one."""
+    def commits_inline(self) -> bool:
+        """Return whether ``commit`` also works in a thread without an event loop."""
         ...
 
     async def commit(
@@ -110,34 +110,34 @@ class Store(Protocol):
 
     async def get(self, kind: str, id: str) -> Record | None: ...  # noqa: A002 it is the record's own word
 
-    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
-        """Newest first; with ``due_until`` the longest due first."""
+    async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
+        """Return records, newest first; with ``due_until`` the longest due first."""
         ...
 
     async def count(self, kind: str, query: Query) -> int: ...
 
     async def remove(self, kind: str, before: float, *, states: Sequence[str], limit: int) -> int:
-        """Forget at most ``limit`` records that were last changed before then; how many it were."""
+        """Delete at most ``limit`` records that were last changed before then; return how many."""
         ...
 
     async def events(self, after: int, *, limit: int) -> list[Event]:
-        """The events that follow number ``after``, as far as they are kept."""
+        """Return the stored events after number ``after``."""
         ...
 
     async def event_span(self) -> tuple[int, int]:
-        """The numbers of the oldest event that is kept and of the newest; (1, 0) when there was none."""
+        """Return the numbers of the oldest stored event and of the newest; (1, 0) when there is none."""
         ...
 
     async def forget_events(self, before: float, *, limit: int) -> int: ...
 
     async def next_event(self, after: int) -> None:
-        """Until there is an event with a number above ``after``."""
+        """Wait until there is an event with a number above ``after``."""
         ...
 
     async def close(self) -> None: ...
 
 
-Hear = Callable[[Signal | None], None]
+SignalListener = Callable[[Signal | None], None]
 """Takes a signal; None when some may have been missed."""
 
 
@@ -152,23 +152,23 @@ class SharedStore(Store, Protocol):
         lasting: bool = True,
         signals: Sequence[Signal] = (),
     ) -> bool:
-        """As every store does; ``signals`` are sent if the commit is made, and not otherwise."""
+        """Commit as every store does; ``signals`` are sent only if the commit is made."""
         ...
 
-    def subscribe(self, hear: Hear) -> None:
-        """Hear the signals of all hosts from now on, until the store is closed."""
+    def subscribe(self, hear: SignalListener) -> None:
+        """Receive the signals of all hosts from now on, until the store is closed."""
         ...
 
 
 class Leases(Protocol):
-    """The leases of all hosts. What is asked here never waits for the locks of other work, and only for so long."""
+    """The leases of all hosts. Its operations are bounded and never wait for the locks of other work."""
 
     async def acquire(self, holder: str, seconds: float) -> tuple[int, float]:
-        """Hold a lease in a new term, whatever was before; the term, and the time by the clock of the store."""
+        """Acquire a lease in a new term; return the term and the time by the clock of the store."""
         ...
 
     async def renew(self, holder: str, term: int, seconds: float) -> float | None:
-        """Hold it for so long from now; the time by the clock of the store, None when its holder was declared lost."""
+        """Renew a lease; return the time by the clock of the store, None when its holder was declared lost."""
         ...
 
     async def release(self, holder: str) -> None: ...

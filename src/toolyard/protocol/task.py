@@ -58,58 +58,74 @@ class Task:
     arguments: JsonObject = field(default_factory=dict)
     receipt: str = ""
     result: Json = None  # the body of the callback that ended it
-    message: str = ""  # why it ended, when no callback said so
+    message: str = ""  # the reason of its end when there was no callback
     progress: JsonObject = field(default_factory=dict)
     process: Process | None = None
-    audit: tuple[JsonObject, ...] = ()  # callbacks that came too late, or again
-    chat: str = ""  # where its call was made
-    pushes: tuple[JsonObject, ...] = ()  # when its result was pushed, to whom, and how many clients took it
+    audit: tuple[JsonObject, ...] = ()  # late and repeated callbacks
+    chat: str = ""  # the chat of its call
+    pushes: tuple[JsonObject, ...] = ()  # times, targets and client counts of its pushes
 
     @property
-    def ended(self) -> bool:
+    def is_ended(self) -> bool:
         return self.state is not TaskState.WAITING
 
     def finish(self, state: TaskState, at: float, *, result: Json = None, message: str = "") -> "Task":
-        if self.ended:
+        if self.is_ended:
             raise ValueError(f"task {self.id} has already ended")
         return replace(self, state=state, updated=at, result=result, message=message)
 
-    def noted(self, at: float, body: Json) -> "Task":
-        """The same task with one more callback that changed nothing."""
-        return self._audited({"at": at, "body": body})
+    def with_callback(self, at: float, body: Json) -> "Task":
+        """Return the task with one more late callback in its audit."""
+        return self._with_audit({"at": at, "body": body})
 
-    def repeated(self, at: float) -> "Task":
-        """The same task, whose callback came once more."""
-        return self._audited({"at": at, "duplicate": True})
+    def with_duplicate(self, at: float) -> "Task":
+        """Return the task with a repeated callback in its audit."""
+        return self._with_audit({"at": at, "duplicate": True})
 
-    def pushed(self, push: JsonObject) -> "Task":
-        """The same task, told to ``clients`` more; several hosts may have told theirs of one event, its ``seq``."""
+    def with_push(self, push: JsonObject) -> "Task":
+        """Return the task with one more push; several hosts may push one event (``seq``), which are summed."""
         before = next((one for one in self.pushes if one.get("seq") == push["seq"]), None)
         if before is None:
             return replace(self, pushes=(*self.pushes, push)[-_MAX_PUSHES:])
-        sums = {name: _number(before.get(name)) + _number(push[name]) for name in ("clients", "reached")}
-        whole: JsonObject = {**before, **{name: int(sum_) for name, sum_ in sums.items()}}
-        return replace(self, pushes=tuple(whole if one is before else one for one in self.pushes))
+        sums = {name: _read_number(before.get(name)) + _read_number(push[name]) for name in ("clients", "reached")}
+        summed: JsonObject = {**before, **{name: int(sum_) for name, sum_ in sums.items()}}
+        return replace(self, pushes=tuple(summed if one is before else one for one in self.pushes))
 
-    def _audited(self, entry: JsonObject) -> "Task":
+    def _with_audit(self, entry: JsonObject) -> "Task":
         return replace(self, audit=(*self.audit, entry)[-_MAX_AUDIT:])
+
+    @classmethod
+    def from_record(cls, record: Record) -> "Task":
+        body: Mapping[str, Json] = record.body
+        process = body.get("process")
+        return cls(
+            id=record.id, call_id=str(body["call_id"]), plugin=record.tool, task_id=str(body["task_id"]),
+            state=TaskState(record.state), version=record.version, created=record.created, updated=record.updated,
+            deadline=_read_number(body["deadline"]), caller=record.caller, token_hash=str(body["token_hash"]),
+            owner=record.owner, arguments=_read_object(body.get("arguments")), receipt=str(body.get("receipt", "")),
+            result=body.get("result"), message=str(body.get("message", "")),
+            progress=_read_object(body.get("progress")),
+            process=_process_from_json(process) if isinstance(process, dict) else None,
+            audit=_read_objects(body.get("audit")), chat=str(body.get("chat", "")),
+            pushes=_read_objects(body.get("pushes")),
+        )  # fmt: skip
 
     def to_record(self) -> Record:
         return Record(
             kind=KIND, id=self.id, state=self.state, version=self.version, created=self.created, updated=self.updated,
-            caller=self.caller, tool=self.plugin, key=key_of(self.plugin, self.task_id), owner=self.owner,
-            due=None if self.ended else self.deadline,
+            caller=self.caller, tool=self.plugin, key=task_key(self.plugin, self.task_id), owner=self.owner,
+            due=None if self.is_ended else self.deadline,
             body={
                 "call_id": self.call_id, "task_id": self.task_id, "deadline": self.deadline,
                 "token_hash": self.token_hash, "arguments": self.arguments, "receipt": self.receipt,
                 "result": self.result, "message": self.message, "progress": self.progress,
-                "process": _written(self.process),
+                "process": _process_to_json(self.process),
                 "audit": list(self.audit), "chat": self.chat, "pushes": list(self.pushes),
             },
         )  # fmt: skip
 
-    def to_dict(self) -> JsonObject:
-        """What people and programs see of it: everything but the token."""
+    def to_json(self) -> JsonObject:
+        """Return the task as client JSON: everything but the token."""
         return {
             "id": self.id, "plugin": self.plugin, "task_id": self.task_id, "state": self.state.value,
             "call_id": self.call_id, "caller": self.caller, "created": self.created, "updated": self.updated,
@@ -119,98 +135,84 @@ class Task:
         }  # fmt: skip
 
 
-class Expected(Protocol):
+class PendingCall(Protocol):
     """A call to an asynchronous plugin whose receipt or callback may come any moment."""
 
     @property
     def token(self) -> str:
-        """What the callback address of this one call carries; told to the child and to nobody else."""
+        """The secret in the callback address of this call; only its child process gets it."""
         ...
 
     @property
-    def answered(self) -> bool:
-        """Whether callbacks have ended all of its tasks, so that its process may end in its own time."""
+    def is_answered(self) -> bool:
+        """Return whether callbacks have ended all of its tasks, so that its process may end in its own time."""
         ...
 
-    async def ended(self) -> TaskState:
-        """Until every task of the call has ended; how the last one did."""
+    async def wait_ended(self) -> TaskState:
+        """Wait until every task of the call has ended; return the state of the last one."""
         ...
 
 
-class Desk(Protocol):
-    """Where the calls of asynchronous plugins become tasks."""
+class TaskIntake(Protocol):
+    """Turns the calls of asynchronous plugins into tasks."""
 
-    def expect(self, call: ToolCall, *, timeout_s: float) -> Expected:
-        """Open the door for the callback of a call that is about to start."""
+    def expect(self, call: ToolCall, *, timeout_s: float) -> PendingCall:
+        """Accept callbacks for a call that is about to start."""
         ...
 
-    async def received(self, expected: Expected, receipt: str, pid: int) -> tuple[Task, ...]:
-        """The tasks that a receipt names, stored; none when it names none, and then the call is all there was.
+    async def store_receipt(self, pending: PendingCall, receipt: str, pid: int) -> tuple[Task, ...]:
+        """Store the tasks that a receipt names and return them; none when it names none.
 
-        Stopped meanwhile, it ends those that it has stored.
+        When it is cancelled meanwhile, the stored tasks are ended.
         """
         ...
 
-    async def begin(self, expected: Expected, task_id: str) -> Task:
-        """The one task of a call, stored: work that goes on without a callback. Stopped meanwhile, it ends it."""
+    async def begin_task(self, pending: PendingCall, task_id: str) -> Task:
+        """Store the only task of a call, which ends without a callback. Cancelled meanwhile, the task is ended."""
         ...
 
-    async def look(self, expected: Expected) -> None:
-        """See what others did to the tasks of a call."""
+    async def refresh(self, pending: PendingCall) -> None:
+        """Read the tasks of a call again, which other hosts may have changed."""
         ...
 
-    async def progressed(self, task_id: str, progress: JsonObject) -> None:
-        """How far a task is."""
+    async def report_progress(self, task_id: str, progress: JsonObject) -> None:
+        """Store the progress of a task."""
         ...
 
-    async def lost(self, expected: Expected, state: TaskState, message: str) -> None:
-        """End what is still open of a call whose process can no longer call back."""
+    async def end_open_tasks(self, pending: PendingCall, state: TaskState, message: str) -> None:
+        """End the open tasks of a call whose process can no longer call back."""
         ...
 
-    def close(self, expected: Expected) -> None:
-        """Shut the door: no callback with this token is taken any more, unless a stored task has it."""
+    def close(self, pending: PendingCall) -> None:
+        """Refuse further callbacks with this token, unless a stored task has it."""
         ...
 
 
-def from_record(record: Record) -> Task:
-    body: Mapping[str, Json] = record.body
-    process = body.get("process")
-    return Task(
-        id=record.id, call_id=str(body["call_id"]), plugin=record.tool, task_id=str(body["task_id"]),
-        state=TaskState(record.state), version=record.version, created=record.created, updated=record.updated,
-        deadline=_number(body["deadline"]), caller=record.caller, token_hash=str(body["token_hash"]),
-        owner=record.owner, arguments=_object(body.get("arguments")), receipt=str(body.get("receipt", "")),
-        result=body.get("result"), message=str(body.get("message", "")), progress=_object(body.get("progress")),
-        process=_process(process) if isinstance(process, dict) else None,
-        audit=_objects(body.get("audit")), chat=str(body.get("chat", "")), pushes=_objects(body.get("pushes")),
-    )  # fmt: skip
-
-
-def key_of(plugin: str, task_id: str) -> str:
+def task_key(plugin: str, task_id: str) -> str:
     return f"{plugin}::{task_id}"
 
 
-def valid_id(text: str) -> bool:
-    """Ids are keys, never file names; ``.`` and ``..`` are nobody's id."""
+def is_valid_id(text: str) -> bool:
+    """Return whether a plugin may use this id; ``.`` and ``..`` are refused."""
     return bool(_ID.fullmatch(text)) and text.strip(".") != ""
 
 
-def named_tasks(text: str, plugin: str) -> tuple[str, ...]:
-    """The ids of the tasks of ``plugin`` that a receipt's text names, in order."""
-    found = (p.parts for p in find_placeholders(text) if p.kind is Kind.ASYNC_RESULT)
-    return tuple(dict.fromkeys(task_id for name, task_id in found if name == plugin and valid_id(task_id)))
+def find_task_ids(text: str, plugin: str) -> tuple[str, ...]:
+    """Return the ids of the tasks of ``plugin`` that a receipt's text names, in order."""
+    named = (p.parts for p in find_placeholders(text) if p.kind is Kind.ASYNC_RESULT)
+    return tuple(dict.fromkeys(task_id for name, task_id in named if name == plugin and is_valid_id(task_id)))
 
 
-def state_of(body: Json) -> TaskState:
-    """How a task ends by what its callback says."""
+def state_from_callback(body: Json) -> TaskState:
+    """Return the end state that a callback's ``status`` means."""
     status = body.get("status") if isinstance(body, dict) else None
     failed = isinstance(status, str) and status.replace("_", "").lower() in _FAILED
     return TaskState.FAILED if failed else TaskState.SUCCEEDED
 
 
-def result_text(task: Task) -> str:
-    """What ``{{VCP_ASYNC_RESULT::plugin::id}}`` becomes."""
-    if not task.ended:
+def write_result(task: Task) -> str:
+    """Return the text that replaces ``{{VCP_ASYNC_RESULT::plugin::id}}``."""
+    if not task.is_ended:
         return f"[Task {task.plugin} (ID: {task.task_id}) is still running; its result will be here when it is done]"
     message = task.result.get("message") if isinstance(task.result, dict) else None
     if isinstance(message, str) and message:
@@ -220,21 +222,23 @@ def result_text(task: Task) -> str:
     return f"[Task {task.plugin} (ID: {task.task_id}) {task.state.value.replace('_', ' ')}: {task.message}]"
 
 
-def _written(process: Process | None) -> Json:
+def _process_to_json(process: Process | None) -> Json:
     return None if process is None else {"pid": process.pid, "started": process.started, "host": process.host}
 
 
-def _object(value: Json) -> JsonObject:
+def _read_object(value: Json) -> JsonObject:
     return value if isinstance(value, dict) else {}
 
 
-def _objects(value: Json) -> tuple[JsonObject, ...]:
+def _read_objects(value: Json) -> tuple[JsonObject, ...]:
     return tuple(entry for entry in value if isinstance(entry, dict)) if isinstance(value, list) else ()
 
 
-def _number(value: Json) -> float:
+def _read_number(value: Json) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _process(value: JsonObject) -> Process:
-    return Process(pid=int(_number(value["pid"])), started=int(_number(value["started"])), host=str(value["host"]))
+def _process_from_json(value: JsonObject) -> Process:
+    return Process(
+        pid=int(_read_number(value["pid"])), started=int(_read_number(value["started"])), host=str(value["host"])
+    )

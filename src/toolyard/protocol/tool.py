@@ -83,7 +83,7 @@ class ToolSpec:
     splits_batches: bool = False  # built-in tools split numbered batches; plugins get them unchanged
     verbatim: bool = False  # a plugin gets the arguments as they were written; the schema only checks them
     idempotent: bool = False  # a call that was cut off may be run again
-    straight: bool = False  # its run waits for nothing but its own work: see engine/straight
+    runs_inline: bool = False  # its run waits for nothing but its own work: see engine/inline
     at_once: int = 0  # how many of its calls may run at a time, on all hosts together; 0: no limit of its own
 
     @property

@@ -10,20 +10,32 @@ from dataclasses import replace
 from itertools import islice
 
 from toolyard.protocol.search_words import list_prefixes, matches_words
-from toolyard.protocol.store import HELD, LEASE, MAX_LEASES, Event, Hear, Lease, NewEvent, Place, Query, Record, Signal
+from toolyard.protocol.store import (
+    HELD,
+    LEASE,
+    MAX_LEASES,
+    Event,
+    Lease,
+    NewEvent,
+    PageCursor,
+    Query,
+    Record,
+    Signal,
+    SignalListener,
+)
 
 
 class MemoryStore:
     """For one event loop."""
 
-    straight = False
+    commits_inline = False
 
     def __init__(self) -> None:
         self._records: dict[str, dict[str, Record]] = {}
         self._events: list[Event] = []
         self._forgotten = 0  # events with numbers up to this one are gone
         self._grown = asyncio.Condition()
-        self._hearers: list[Hear] = []
+        self._hearers: list[SignalListener] = []
 
     async def commit(
         self,
@@ -53,13 +65,13 @@ class MemoryStore:
                 hear(signal)
         return True
 
-    def subscribe(self, hear: Hear) -> None:
+    def subscribe(self, hear: SignalListener) -> None:
         self._hearers.append(hear)
 
     async def get(self, kind: str, id: str) -> Record | None:  # noqa: A002
         return self._records.get(kind, {}).get(id)
 
-    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+    async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         by_due = query.due_until is not None
         found = sorted(
             self._matching(kind, query),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolyard.protocol.json import json_bytes, json_value
 from toolyard.protocol.search_words import list_prefixes, list_words
-from toolyard.protocol.store import Event, Hear, NewEvent, Place, Query, Record, Signal
+from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record, Signal, SignalListener
 from toolyard.storage.postgres_bell import POLL_S, Bell
 from toolyard.storage.postgres_leases import PostgresLeases
 from toolyard.storage.postgres_schema import check_server, latest_format, migrate
@@ -32,7 +32,7 @@ _WORD = 500  # the server allows 2046 bytes
 class PostgresStore:
     """For one event loop. Made by ``open``."""
 
-    straight = False
+    commits_inline = False
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -73,7 +73,7 @@ class PostgresStore:
         rows = await self._fetch(sql, _stored(kind), _stored(id))
         return _record(rows[0]) if rows else None
 
-    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+    async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         where, values = _where(kind, query)
         if after is not None:
             values += [after.created, _stored(after.id)]
@@ -125,7 +125,7 @@ class PostgresStore:
             except TimeoutError:
                 pass
 
-    def subscribe(self, hear: Hear) -> None:
+    def subscribe(self, hear: SignalListener) -> None:
         self._bell.subscribe(hear)
 
     async def close(self) -> None:

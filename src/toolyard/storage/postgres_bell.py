@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
-from toolyard.protocol.store import Hear, Signal
+from toolyard.protocol.store import Signal, SignalListener
 from toolyard.storage.postgres_server import PASSING, Server
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Bell:
         self.newest = 0
         self._server = server
         self._channel, self._signals = channel, signals
-        self._hearers: list[Hear] = []
+        self._hearers: list[SignalListener] = []
         self._rung = asyncio.Event()
         self._listening: asyncio.Task[None] | None = None
 
@@ -41,7 +41,7 @@ class Bell:
         self._begin()
         return self._rung
 
-    def subscribe(self, hear: Hear) -> None:
+    def subscribe(self, hear: SignalListener) -> None:
         self._hearers.append(hear)
         self._begin()
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from toolyard.crashpoint import crashpoint
 from toolyard.errors import StorageError
 from toolyard.protocol.json import json_bytes, json_value
-from toolyard.protocol.store import Event, NewEvent, Place, Query, Record
+from toolyard.protocol.store import Event, NewEvent, PageCursor, Query, Record
 from toolyard.storage.sqlite_fault import to_storage_error
 from toolyard.storage.sqlite_migration import ensure_latest_format
 from toolyard.storage.sqlite_rows import COLUMNS, Change, commit, know_words, record_of, remove, where_is
@@ -55,7 +55,7 @@ class SqliteStore:
     The file is opened at the first use, which raises StorageError when that cannot be done.
     """
 
-    straight = True
+    commits_inline = True
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -104,7 +104,7 @@ class SqliteStore:
         rows = await self._read(lambda db: db.execute(sql, (kind, id)).fetchall())
         return record_of(kind, rows[0]) if rows else None
 
-    async def find(self, kind: str, query: Query, *, limit: int, after: Place | None = None) -> list[Record]:
+    async def find(self, kind: str, query: Query, *, limit: int, after: PageCursor | None = None) -> list[Record]:
         where, values = where_is(kind, query)
         if after is not None:
             where += " AND (created, id) < (?, ?)"

@@ -43,7 +43,7 @@ SPEC = ToolSpec(
             "*** Add File: notes.txt\n+first line\n*** End Patch"
         },
     ),
-    straight=True,
+    runs_inline=True,
 )
 
 

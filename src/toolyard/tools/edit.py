@@ -39,7 +39,7 @@ SPEC = ToolSpec(
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
     examples=({"path": "README.md", "old_string": "Hello world", "new_string": "Hello, world!"},),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
 )
 

@@ -82,7 +82,7 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     examples=({"pattern": "**/*.md", "sort": "modified"},),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
 )
 

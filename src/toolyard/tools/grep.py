@@ -96,7 +96,7 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     examples=({"pattern": "TODO|FIXME", "after": 2},),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
 )
 

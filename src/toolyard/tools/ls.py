@@ -71,7 +71,7 @@ SPEC = ToolSpec(
         "additionalProperties": False,
     },
     examples=({"path": ".", "depth": 2},),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
 )
 

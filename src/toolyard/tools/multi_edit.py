@@ -53,7 +53,7 @@ SPEC = ToolSpec(
             ],
         },
     ),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
 )
 

@@ -42,7 +42,7 @@ SPEC = ToolSpec(
     synonyms={"notebook_path": "path", "filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
     examples=({"path": "analysis.ipynb", "cell_number": 0, "new_source": "print(1 + 1)"},),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
     aliases=("NotebookEditCell",),
 )

@@ -45,7 +45,7 @@ SPEC = ToolSpec(
     },
     synonyms={"filePath": "path", "file_path": "path", "offset": "start_line"},
     examples=({"path": "README.md"},),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
 )
 

@@ -12,7 +12,7 @@ no item before may touch it: so it is known what it is. A call may weigh half of
 undo holds now may come to half of what it holds at most: so no change that runs unseen makes it let go of another, and
 there is room again when old records go, after ``KEPT`` at the latest. The home's disk must have space for several such
 calls. The other halves are for calls that a person allowed meanwhile; those that run unseen take turns
-(``engine.unseen``).
+(``engine.unattended_queue``).
 """
 
 import json

@@ -33,7 +33,7 @@ SPEC = ToolSpec(
     synonyms={"filePath": "path", "file_path": "path"},
     risk=Risk.WRITE,
     examples=({"path": "notes/plan.md", "content": "# Plan\n\n1. Read the code.\n2. Write the test."},),
-    straight=True,
+    runs_inline=True,
     splits_batches=True,
     aliases=("Replace",),
 )

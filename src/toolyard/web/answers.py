@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Depends, Query, Request, Response
 
 from toolyard.protocol.json import JsonObject, json_bytes
-from toolyard.protocol.store import Place
+from toolyard.protocol.store import PageCursor
 from toolyard.web.access import Visitor
 from toolyard.web.edge import VISITOR
 from toolyard.web.refusal import Refusal, bad_request
@@ -25,12 +25,12 @@ async def _visitor(request: Request) -> Visitor:
 
 async def _place(
     after: Annotated[str, Query(max_length=200, description="`next` of the page before.")] = "",
-) -> Place | None:
+) -> PageCursor | None:
     if not after:
         return None
     created, _, id_ = after.partition("~")
     try:
-        place = Place(created=float(created), id=id_)
+        place = PageCursor(created=float(created), id=id_)
     except ValueError:
         place = None
     if place is None or not isfinite(place.created) or not id_:
@@ -39,7 +39,7 @@ async def _place(
 
 
 Who = Annotated[Visitor, Depends(_visitor)]
-After = Annotated[Place | None, Depends(_place)]
+After = Annotated[PageCursor | None, Depends(_place)]
 Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
 
 
@@ -47,7 +47,7 @@ def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = No
     return Response(json_bytes(value), status, dict(headers) if headers else None, "application/json")
 
 
-def page(found: Sequence[T], limit: int, show: Callable[[T], JsonObject], place: Callable[[T], Place]) -> Response:
+def page(found: Sequence[T], limit: int, show: Callable[[T], JsonObject], place: Callable[[T], PageCursor]) -> Response:
     """One page; ``next`` is where the following one begins, or null when this is the last."""
     more = place(found[-1]) if len(found) == limit else None
     return answer({"data": [show(one) for one in found], "next": f"{more.created!r}~{more.id}" if more else None})

@@ -1,10 +1,10 @@
 """One approval with all that a person needs to decide: what would run, what it would change, and who asked for it."""
 
 from toolyard.app import Yard
-from toolyard.engine.approvals import shown
+from toolyard.engine.approvals import to_json
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.approval import State
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Record
@@ -15,10 +15,10 @@ _MAX_EXCERPT = 500
 
 
 async def whole(yard: Yard, clock: Clock, chat: Chat | None, record: Record) -> JsonObject:
-    told = shown(record)
+    told = to_json(record)
     plugin = yard.plugins.plugins.get(record.tool)
     argv: Json = list(plugin.command.argv) if plugin and plugin.command else None
-    rehearsed = await _rehearsed(yard, clock, record) if record.state == State.PENDING else Rehearsed()
+    rehearsed = await _rehearsed(yard, clock, record) if record.state == ApprovalState.PENDING else Rehearsed()
     patch = None if rehearsed.patch is None else yard.mask.json([*rehearsed.patch])
     beside: JsonObject = {
         "command_line": argv, "patch": patch, "patch_problem": rehearsed.problem,

@@ -2,10 +2,10 @@
 
 from toolyard.app import Yard
 from toolyard.engine import approvals
-from toolyard.engine.ask import commands_in
-from toolyard.engine.journal import RUNNING, shown
-from toolyard.engine.rules import Because
-from toolyard.protocol.approval import State
+from toolyard.engine.journal import RUNNING, to_json
+from toolyard.engine.permission_request import find_commands
+from toolyard.engine.rules import DecisionReason
+from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import Task
@@ -19,7 +19,7 @@ _LATER: JsonObject = {
 
 
 def row(record: Record) -> JsonObject:
-    return {**_LATER, **shown(record), "command": _command(record.body.get("arguments"))}
+    return {**_LATER, **to_json(record), "command": _command(record.body.get("arguments"))}
 
 
 async def whole(yard: Yard, found: JsonObject, *, only: str | None) -> JsonObject:
@@ -27,7 +27,7 @@ async def whole(yard: Yard, found: JsonObject, *, only: str | None) -> JsonObjec
     id_ = str(found["id"])
     asked = await yard.store.find(approvals.KIND, Query(text=id_, caller=str(found["caller"])), limit=1)
     approval = asked[0] if asked and asked[0].body.get("call_id") == id_ else None
-    retries = [one for one in await yard.journal.retries(id_, limit=_RETRIES) if only in (None, one.caller)]
+    retries = [one for one in await yard.journal.find_retries(id_, limit=_RETRIES) if only in (None, one.caller)]
     return {
         **_LATER, **found, "process": found.get("process"), "command": _command(found.get("arguments")),
         "retries": [{"id": one.id, "state": one.state, "started": one.created} for one in retries],
@@ -53,7 +53,7 @@ def _side(yard: Yard, side: Side) -> JsonObject:
 
 def _command(arguments: Json) -> str | None:
     """What a tool of several commands was asked to do."""
-    named = commands_in(arguments) if isinstance(arguments, dict) else ()
+    named = find_commands(arguments) if isinstance(arguments, dict) else ()
     return ", ".join(named) or None
 
 
@@ -90,10 +90,10 @@ def _step(at: Json, what: str, *, by: Json = None, task: str | None = None, resu
 
 
 def _asked(approval: Record) -> list[JsonObject]:
-    if approval.body.get("because") == Because.AUTO_SAFE:
+    if approval.body.get("because") == DecisionReason.AUTO_SAFE:
         return [_step(approval.created, "unasked")]
     asked = _step(approval.created, "asked")
-    if approval.state == State.PENDING:
+    if approval.state == ApprovalState.PENDING:
         return [asked]
     return [asked, _step(approval.updated, approval.state, by=approval.body.get("by"))]
 
@@ -106,4 +106,4 @@ def _callbacks(task: Task) -> list[JsonObject]:
     ]
     if task.result is not None:
         return [_step(task.updated, "callback", task=task.id, result="accepted"), *came]
-    return [_step(task.updated, "task_ended", task=task.id, result=task.state.value), *came] if task.ended else came
+    return [_step(task.updated, "task_ended", task=task.id, result=task.state.value), *came] if task.is_ended else came

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Final
 
 from toolyard.engine.clock import Clock
-from toolyard.engine.feed import GAP, feed
+from toolyard.engine.feed import GAP, read_feed
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.protocol.store import Event, Store
 
@@ -107,7 +107,7 @@ class Feed:
     async def _catch_up(self, follower: Follower) -> AsyncGenerator[Told, None]:
         """From the store, up to what is at hand."""
         if follower.cursor < self._before or follower.cursor > self._last:
-            async for event in feed(self._store, self._clock, follower.cursor, follow=False):
+            async for event in read_feed(self._store, self._clock, follower.cursor, follow=False):
                 yield told(event)
                 if follower.cursor >= self._before:
                     return

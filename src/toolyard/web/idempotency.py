@@ -11,7 +11,7 @@ from typing import Final
 
 from starlette.requests import Request
 
-from toolyard.engine.idempotency import MAX_RESPONSE, fingerprint_of
+from toolyard.engine.idempotency import MAX_RESPONSE, hash_request
 from toolyard.protocol.store import Record
 from toolyard.web.refusal import Refusal
 
@@ -39,8 +39,8 @@ async def fingerprint_request(request: Request) -> str:
     url, body = request.url, await request.body()
     route = f"{request.method} {url.path}?{url.query}"
     if len(body) < _BESIDE:
-        return fingerprint_of(route, body)
-    return await asyncio.to_thread(fingerprint_of, route, body)
+        return hash_request(route, body)
+    return await asyncio.to_thread(hash_request, route, body)
 
 
 def list_calls(calls: list[Record]) -> str:

@@ -29,7 +29,7 @@ from toolyard.engine.idempotency import (
     Started,
     StoredResponse,
 )
-from toolyard.engine.whole import whole
+from toolyard.engine.uncancellable import uncancellable
 from toolyard.errors import StorageError
 from toolyard.gateway.chat import ChatRun
 from toolyard.gateway.options import CHAT_HEADER
@@ -138,7 +138,7 @@ class IdempotentRuns:
     async def _answer(self, asked: IdempotentRequest, work: IdempotentWork) -> ChatRun:
         loop = asyncio.get_running_loop()
         deadline, look_s = loop.time() + WAIT_S, _FIRST_LOOK_S
-        while (found := await whole(self._enter(asked, work))) is None:
+        while (found := await uncancellable(self._enter(asked, work))) is None:
             if loop.time() >= deadline or self._drain.ending:
                 raise in_progress()
             await asyncio.sleep(look_s)
@@ -194,7 +194,7 @@ class IdempotentRuns:
         try:
             await self._make(run, await run.work.run())
         except asyncio.CancelledError:
-            await whole(self._cut_off(run))
+            await uncancellable(self._cut_off(run))
         except Exception as error:  # noqa: BLE001 each client gets it, as if it had asked alone
             await self._give_up(run, error)
         finally:
@@ -204,7 +204,7 @@ class IdempotentRuns:
     async def _make(self, run: _Run, made: ChatRun) -> None:
         """Bring an answer to everybody who waits for it; it is stored before its end is seen."""
         if made.pieces is None:
-            await whole(self._deliver(run, made))
+            await uncancellable(self._deliver(run, made))
             return
         recording, end = run.recording, b""
         run.is_stream = True
@@ -215,7 +215,7 @@ class IdempotentRuns:
                     end = piece
                 else:
                     await recording.put(piece)
-        await whole(self._deliver_end(run, made, end))
+        await uncancellable(self._deliver_end(run, made, end))
 
     async def _deliver(self, run: _Run, made: ChatRun) -> None:
         await self._keep(run, made, made.body)

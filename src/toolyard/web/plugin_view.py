@@ -102,7 +102,7 @@ def settings(yard: Yard, plugin: Plugin) -> list[dict[str, Any]]:
 
 def without_secrets(yard: Yard, told: dict[str, Any]) -> dict[str, Any]:
     """What people wrote and plugins said, masked; names and places stay, because they are asked for by them."""
-    return told | {key: yard.mask.known(told[key]) for key in _FREE_TEXTS if key in told}
+    return told | {key: yard.mask.mask_known(told[key]) for key in _FREE_TEXTS if key in told}
 
 
 def documents(folder: Path, language: Language) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from toolyard.crashpoint import crashpoint
-from toolyard.engine.ownership import lives, started
+from toolyard.engine.ownership import is_process_alive, process_start_time
 
 FILE: Final = "server.json"
 
@@ -22,13 +22,13 @@ class Presence:
 
     @property
     def is_alive(self) -> bool:
-        return lives(self.pid, self.started)
+        return is_process_alive(self.pid, self.started)
 
 
 def announce(home: Path, url: str, project: Path) -> Presence:
     """Write where this process serves; whole or not at all, for its owner only."""
     pid = os.getpid()
-    here = Presence(url=url, pid=pid, started=started(pid), project=str(project.resolve()))
+    here = Presence(url=url, pid=pid, started=process_start_time(pid), project=str(project.resolve()))
     told = {"url": here.url, "pid": here.pid, "started": here.started, "project": here.project}
     draft = home / f".{FILE}.{pid}"
     with suppress(FileNotFoundError):

@@ -97,4 +97,4 @@ class Pushes:
             "seq": told.seq, "at": told.at, "target": target, "type": push.message_type, "clients": len(heard),
             "reached": sum(one.cursor >= told.seq for one in heard), "again": told.type == PUSH_AGAIN,
         }  # fmt: skip
-        await self._yard.tasks.pushed(str(told.data["id"]), note)
+        await self._yard.tasks.record_push(str(told.data["id"]), note)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
 
+from toolyard.engine.cancel_scope import CancelScope
 from toolyard.engine.clock import Clock
-from toolyard.engine.stop import Stop
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import ToolCall, fold_name, split_batch
 from toolyard.protocol.failure import Failure
@@ -42,7 +42,7 @@ async def rehearse(
             return Rehearsed(problem="It has several steps: what they change together is not known before they run.")
         wanted = accept_arguments(spec, {**own, _DRY: True})
         call = ToolCall(id=f"rehearsal_{uuid4().hex}", tool=spec.name, arguments=wanted, caller=caller)
-        stop = Stop(spec.name, clock, SECONDS)
+        stop = CancelScope(spec.name, clock, SECONDS)
         patch = _patch(await in_thread(lambda: tool.change(call, stop)))
     except Failure as failure:
         return Rehearsed(problem=failure.message)

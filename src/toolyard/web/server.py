@@ -70,7 +70,7 @@ class Server:
     def __init__(self, config: Config, options: Options = Options()) -> None:  # noqa: B008 it is frozen
         self.config, self.options = config, options
         require_safe(options.host, stored_key(config.home), allow_remote=options.allow_remote)
-        self._lock = OwnerLock.take(config.home)
+        self._lock = OwnerLock.acquire(config.home)
         try:
             self.config = config = brought_back(config, options.clock)
             stored = stored_key(config.home)  # only the owner of a home makes its key, and a backup may bring another

@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.approvals import KIND, listed
+from toolyard.engine.approvals import KIND, to_list_json
 from toolyard.engine.clock import Clock
 from toolyard.gateway.chat import Chat
-from toolyard.protocol.approval import State
-from toolyard.protocol.store import Place, Record
+from toolyard.protocol.approval import ApprovalState
+from toolyard.protocol.store import PageCursor, Record
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, page
 from toolyard.web.approval_view import whole
@@ -26,11 +26,11 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
     async def list_approvals(
         after: After,
         limit: Limit = 50,
-        state: Annotated[list[State], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        state: Annotated[list[ApprovalState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
     ) -> Response:
         """The approvals, newest first; of the arguments only the beginning."""
         found = await yard.approvals.page(tuple(state), limit=limit, after=after)
-        return page(found, limit, listed, lambda one: Place(created=one.created, id=one.id))
+        return page(found, limit, to_list_json, lambda one: PageCursor(created=one.created, id=one.id))
 
     @routes.post("/bulk", responses={200: {"model": BulkDone}})
     async def answer_several(bulk: Bulk, who: Who) -> Response:
@@ -39,7 +39,7 @@ def router(yard: Yard, clock: Clock, chat: Chat | None) -> APIRouter:
         allowed = bulk.effect == "allow"
         if allowed and len({record.key for record in records}) > 1:
             raise Refusal(HTTPStatus.CONFLICT, "they ask for different things: look at each, then allow it")
-        wanted, done = State.ALLOWED if allowed else State.DENIED, []
+        wanted, done = ApprovalState.ALLOWED if allowed else ApprovalState.DENIED, []
         for record in records:
             state = await yard.approvals.answer(record.id, allowed=allowed, by=who.caller, reason=bulk.reason)
             done.append({"id": record.id, "state": state, "ok": state is wanted})
@@ -82,7 +82,7 @@ async def _approval(yard: Yard, id_: str) -> Record:
 
 
 def _not_here(record: Record) -> str:
-    if record.state == State.PENDING:
+    if record.state == ApprovalState.PENDING:
         return f"{record.id} waits at another host, which alone knows what is masked: ask there"
     return f"{record.id} is {record.state} already: what was masked is not kept"
 
@@ -97,7 +97,7 @@ async def _answer(yard: Yard, id_: str, who: Visitor, decision: Decision, *, all
     state = await yard.approvals.answer(
         id_, allowed=allowed, by=who.caller, always=always, for_chat=for_chat, reason=decision.reason
     )
-    if state is not (State.ALLOWED if allowed else State.DENIED):
+    if state is not (ApprovalState.ALLOWED if allowed else ApprovalState.DENIED):
         told = state.value if state else "gone"
         raise Refusal(HTTPStatus.CONFLICT, f"{id_} is {told} already", code=told)
     return answer({"id": id_, "state": state.value})

@@ -18,7 +18,7 @@ from fastapi.responses import StreamingResponse
 from starlette.websockets import WebSocketDisconnect
 
 from toolyard.app import Yard
-from toolyard.engine.backend import BackendStream, Message
+from toolyard.engine.backend import BackendMessage, BackendStream
 from toolyard.engine.clock import Clock
 from toolyard.protocol.json import JsonObject, json_bytes
 from toolyard.web.access import Access, Visitor
@@ -44,7 +44,7 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Asked) -> APIRouter
     routes = APIRouter(prefix="/v1/backend", tags=["backend"])
     stream = BackendStream(yard.store, clock)
 
-    def told(after: int, who: Visitor) -> AsyncIterator[Message | None]:
+    def told(after: int, who: Visitor) -> AsyncIterator[BackendMessage | None]:
         return _told(stream, after, own_only(who), lambda: not ending() and access.still_in(who))
 
     @routes.get("/stream", openapi_extra=_EVENTS)
@@ -72,14 +72,16 @@ def router(yard: Yard, clock: Clock, access: Access, ending: Asked) -> APIRouter
 
 async def _after(stream: BackendStream, text: str) -> int | None:
     if not text:
-        return await stream.newest()
+        return await stream.newest_cursor()
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
-async def _told(stream: BackendStream, after: int, caller: str | None, goes_on: Asked) -> AsyncIterator[Message | None]:
+async def _told(
+    stream: BackendStream, after: int, caller: str | None, goes_on: Asked
+) -> AsyncIterator[BackendMessage | None]:
     """The messages, and None whenever there was none for a while; as long as it goes on."""
     async with contextlib.aclosing(stream.messages(after, caller=caller)) as messages:
-        waiting: asyncio.Task[Message] | None = None
+        waiting: asyncio.Task[BackendMessage] | None = None
         try:
             while goes_on():
                 waiting = waiting or asyncio.ensure_future(anext(messages))
@@ -96,7 +98,7 @@ async def _told(stream: BackendStream, after: int, caller: str | None, goes_on: 
                 await asyncio.gather(waiting, return_exceptions=True)
 
 
-async def _events(told: AsyncIterator[Message | None]) -> AsyncIterator[bytes]:
+async def _events(told: AsyncIterator[BackendMessage | None]) -> AsyncIterator[bytes]:
     silent_s = 0.0
     yield b": the stream begins\n\n"
     async for message in told:
@@ -111,7 +113,7 @@ async def _events(told: AsyncIterator[Message | None]) -> AsyncIterator[bytes]:
             yield b"id: %d\ndata: %s\n\n" % (message.seq, json_bytes(message.body))
 
 
-async def _serve(socket: WebSocket, told: AsyncIterator[Message | None]) -> None:
+async def _serve(socket: WebSocket, told: AsyncIterator[BackendMessage | None]) -> None:
     hearing = asyncio.ensure_future(_hear(socket))
     sending = asyncio.ensure_future(_send(socket, told))
     try:
@@ -124,7 +126,7 @@ async def _serve(socket: WebSocket, told: AsyncIterator[Message | None]) -> None
         await socket.close()
 
 
-async def _send(socket: WebSocket, told: AsyncIterator[Message | None]) -> None:
+async def _send(socket: WebSocket, told: AsyncIterator[BackendMessage | None]) -> None:
     async for message in told:
         if message is not None:
             await socket.send_text(json_bytes(GAP if message.body is None else message.body).decode())

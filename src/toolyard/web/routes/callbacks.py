@@ -58,7 +58,7 @@ async def _taken(yard: Yard, request: Request) -> Answered:
     address = address_of(raw.decode("ascii", "replace"))
     if address is None:
         return _refused(HTTPStatus.UNAUTHORIZED, "this address has no token: use CALLBACK_BASE_URL as it was given")
-    refused = await yard.tasks.admits(address.token, address.plugin, address.task_id)
+    refused = await yard.tasks.check_callback(address.token, address.plugin, address.task_id)
     if refused is not None:
         return answered(refused)
     try:
@@ -73,7 +73,7 @@ async def _stored(yard: Yard, address: Address, body: bytes) -> Answered:
     value, problem = await asyncio.to_thread(read_body, body) if len(body) > _LARGE else read_body(body)
     if problem:
         return _refused(HTTPStatus.BAD_REQUEST, problem)
-    taking = yard.tasks.callback(address.token, address.plugin, address.task_id, value)
+    taking = yard.tasks.take_callback(address.token, address.plugin, address.task_id, value)
     return answered(await asyncio.shield(taking))
 
 

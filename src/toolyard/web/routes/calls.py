@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
 from toolyard.engine.clock import Clock
-from toolyard.engine.statistics import statistics
+from toolyard.engine.statistics import compute_statistics
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Place
+from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
@@ -39,7 +39,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """The calls, newest first."""
         wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who) or caller, text=search, since=since)
         found = await yard.journal.page(wanted, limit=limit, after=after)
-        return page(found, limit, row, lambda one: Place(created=one.created, id=one.id))
+        return page(found, limit, row, lambda one: PageCursor(created=one.created, id=one.id))
 
     @routes.get("/stats", responses={200: {"model": CallStatistics}})
     async def count_calls(
@@ -48,7 +48,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     ) -> Response:
         """What the calls came to: how they ended, how long they ran. At most 10,000, the newest."""
         begin = clock.now().timestamp() - _DAY_S if since is None else since
-        return answer(await statistics(yard.store, since=begin, caller=own_only(who)))
+        return answer(await compute_statistics(yard.store, since=begin, caller=own_only(who)))
 
     @routes.get("/{id}", responses={200: {"model": CallShown}})
     async def show_call(id: str, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
-from toolyard.engine.conversations import Conversations, Draft, shown
+from toolyard.engine.conversations import Conversations, ConversationUpdate, to_json
 from toolyard.protocol.json import MAX_VALUES, JsonObject, json_problem
-from toolyard.protocol.store import Place
+from toolyard.protocol.store import PageCursor
 from toolyard.web.answers import After, Limit, Who, answer, page
 from toolyard.web.refusal import Refusal, bad_request, not_found
 from toolyard.web.shapes import Done
@@ -28,7 +28,7 @@ def router(conversations: Conversations) -> APIRouter:
     ) -> Response:
         """The conversations of this key, newest first."""
         found = await conversations.page(who.caller, search, limit=limit, after=after)
-        return page(found, limit, shown, lambda one: Place(created=one.created, id=one.id))
+        return page(found, limit, to_json, lambda one: PageCursor(created=one.created, id=one.id))
 
     @routes.get("/{id}", responses={200: {"model": ConversationShown}})
     async def show_conversation(id: Id, who: Who) -> Response:  # noqa: A002 it is the word of the OpenAPI
@@ -41,7 +41,7 @@ def router(conversations: Conversations) -> APIRouter:
     @routes.put("/{id}", responses={200: {"model": ConversationRow}})
     async def put_conversation(id: Id, new: ConversationDraft, who: Who) -> Response:  # noqa: A002
         """Keep a conversation as it is now; 409 when another window has changed it since `version`."""
-        draft = Draft(
+        draft = ConversationUpdate(
             title=new.title, model=new.model, messages=new.messages, settings=new.settings, version=new.version
         )
         kept: JsonObject = {"messages": list(draft.messages), "settings": draft.settings}
@@ -52,7 +52,7 @@ def router(conversations: Conversations) -> APIRouter:
         if record is None:
             message = f"conversation '{id}' is not at version {draft.version}: read it again, then change it"
             raise Refusal(HTTPStatus.CONFLICT, message)
-        return answer(shown(record))
+        return answer(to_json(record))
 
     @routes.delete("/{id}", responses={200: {"model": Done}})
     async def delete_conversation(id: Id, who: Who) -> Response:  # noqa: A002

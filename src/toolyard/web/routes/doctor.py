@@ -31,7 +31,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """Every check of `toolyard doctor`, each with how to mend it."""
         tools = [tool.spec for tool in yard.tools.list_built_in_first()]
         found = await asyncio.to_thread(_checks, yard, tools)
-        return answer(yard.mask.known({"data": found}))
+        return answer(yard.mask.mask_known({"data": found}))
 
     @routes.post("/backup", responses={200: {"description": "A .tar.gz.", "content": _ARCHIVE}})
     async def make_backup() -> Response:

@@ -6,13 +6,13 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.engine.ask import commands_in
 from toolyard.engine.journal import CALL
+from toolyard.engine.permission_request import find_commands
 from toolyard.protocol.approval import Effect
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import MAX_VALUES, json_problem
-from toolyard.protocol.store import Place, Record
+from toolyard.protocol.store import PageCursor, Record
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.answers import Who, answer
 from toolyard.web.refusal import bad_request, not_found
@@ -29,14 +29,14 @@ def router(yard: Yard) -> APIRouter:
     @routes.get("/rules", responses={200: {"model": RuleList}})
     async def list_rules() -> Response:
         """The rules that hold; one that denies beats one that allows."""
-        return answer({"data": [yard.approvals.shown_rule(rule) for rule in await yard.approvals.rules()]})
+        return answer({"data": [yard.approvals.rule_to_json(rule) for rule in await yard.approvals.rules()]})
 
     @routes.post("/rules", status_code=201, responses={201: {"model": RuleShown}})
     async def add_rule(new: NewRule, who: Who) -> Response:
         """Keep a rule for a tool, or for one command of it."""
         plugin = _plugin_id(yard, new.tool)
         rule = await yard.approvals.add_rule(new.tool, new.command, Effect(new.effect), by=who.caller, plugin=plugin)
-        return answer(yard.approvals.shown_rule(rule), HTTPStatus.CREATED)
+        return answer(yard.approvals.rule_to_json(rule), HTTPStatus.CREATED)
 
     @routes.get("/rules/preview", responses={200: {"model": RulePreview}})
     async def preview_rule(
@@ -66,8 +66,8 @@ def router(yard: Yard) -> APIRouter:
         call = yard.request(trial.tool, trial.arguments, caller=who.caller, origin=Origin.CHAT)
         verdict = await yard.approvals.judge(await yard.build_ask(call, spec))
         said = {Effect.ALLOW: "run", Effect.DENY: "deny", None: "ask"}[verdict.effect]
-        rule = yard.approvals.shown_rule(verdict.rules[0]) if verdict.rules else None
-        reason = verdict.reason(trial.tool, yard.approvals.mode)
+        rule = yard.approvals.rule_to_json(verdict.rules[0]) if verdict.rules else None
+        reason = verdict.describe(trial.tool, yard.approvals.mode)
         told = {"asks": said == "ask", "effect": said, "because": verdict.because, "reason": reason, "rule": rule}
         return answer(told)
 
@@ -85,7 +85,7 @@ def _plugin_id(yard: Yard, tool: str) -> str:
 async def _last_calls(yard: Yard) -> list[Record]:
     calls: list[Record] = []
     while len(calls) < LOOKED_AT:
-        after = Place(created=calls[-1].created, id=calls[-1].id) if calls else None
+        after = PageCursor(created=calls[-1].created, id=calls[-1].id) if calls else None
         found = await yard.store.find(CALL, Wanted(), limit=_PAGE, after=after)
         calls += found
         if len(found) < _PAGE:
@@ -95,4 +95,4 @@ async def _last_calls(yard: Yard) -> list[Record]:
 
 def _commands(call: Record) -> tuple[str, ...]:
     arguments = call.body.get("arguments")
-    return commands_in(arguments) if isinstance(arguments, dict) else ()
+    return find_commands(arguments) if isinstance(arguments, dict) else ()

@@ -14,13 +14,13 @@ from toolyard.app import Yard
 from toolyard.dialects.vcp_server import schedule_answer, schedule_refusal
 from toolyard.engine.clock import Clock
 from toolyard.engine.conversations import Conversations
-from toolyard.engine.schedule_runs import State
-from toolyard.engine.typed_when import typed
-from toolyard.engine.when import foresee
+from toolyard.engine.schedule_runs import ScheduleState
+from toolyard.engine.schedule_time import preview_times
+from toolyard.engine.typed_time import normalize_time
 from toolyard.protocol.call import Origin
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Place, Record
+from toolyard.protocol.store import PageCursor, Record
 from toolyard.protocol.store import Query as Wanted
 from toolyard.web.access import Visitor
 from toolyard.web.answers import After, Limit, Who, answer, own_only, page, require_own
@@ -35,7 +35,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     routes = APIRouter(prefix="/v1", tags=["schedules"])
 
     async def told(record: Record, who: Visitor) -> JsonObject:
-        (shown,) = await yard.schedules.told([record])
+        (shown,) = await yard.schedules.list_json([record])
         return shown | {"chat_kept": await chats.has(who.caller, str(record.body.get("chat") or ""))}
 
     @routes.get("/schedules", responses={200: {"model": RecordPage}})
@@ -43,14 +43,14 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
         who: Who,
         after: After,
         limit: Limit = 50,
-        state: Annotated[list[State], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
+        state: Annotated[list[ScheduleState], Query(max_length=10)] = [],  # noqa: B006 FastAPI copies it
         tool: str | None = None,
     ) -> Response:
         """The schedules, newest first."""
         wanted = Wanted(states=tuple(state), tool=tool, caller=own_only(who))
         found = await yard.schedules.page(wanted, limit=limit, after=after)
-        shown = dict(zip((one.id for one in found), await yard.schedules.told(found), strict=True))
-        return page(found, limit, lambda one: shown[one.id], lambda one: Place(created=one.created, id=one.id))
+        shown = dict(zip((one.id for one in found), await yard.schedules.list_json(found), strict=True))
+        return page(found, limit, lambda one: shown[one.id], lambda one: PageCursor(created=one.created, id=one.id))
 
     @routes.post("/schedules", status_code=201, responses={201: {"model": ScheduleShown}})
     async def add_schedule(new: NewSchedule, who: Who) -> Response:
@@ -63,8 +63,8 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     async def preview_schedule(when: When) -> Response:
         """The moments that a time or a cron expression means, as far as it means any."""
         now, zone = clock.now(), yard.config.zone
-        at = typed(when.at, zone, now)
-        seen = await asyncio.to_thread(foresee, at, when.cron, zone, now, days=when.days)
+        at = normalize_time(when.at, zone, now)
+        seen = await asyncio.to_thread(preview_times, at, when.cron, zone, now, days=when.days)
         return answer(
             {
                 "at": at if at and seen.times else None,
@@ -86,7 +86,7 @@ def router(yard: Yard, clock: Clock, chats: Conversations) -> APIRouter:
     async def change_schedule(id: str, new: NewSchedule, who: Who) -> Response:  # noqa: A002
         """Another call or another time for one that is scheduled or paused."""
         record = await _schedule(yard, id, who)
-        arguments = cast("JsonObject", yard.mask.restored(new.arguments, record.body["arguments"]))
+        arguments = cast("JsonObject", yard.mask.restore(new.arguments, record.body["arguments"]))
         call = yard.request(new.tool, arguments, caller=record.caller, origin=Origin.HTTP)
         changed = await yard.schedules.change(id, replace(call, maid=new.maid), at=new.at, cron=new.cron)
         if changed is None:

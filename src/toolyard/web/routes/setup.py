@@ -46,7 +46,7 @@ def router(yard: Yard, reloading: Reloading, clock: Clock) -> APIRouter:
             "error": found.error.replace(said.key, MASK) if said.key else found.error,
             "ms": round((clock.monotonic() - started) * 1000, 1),
         }
-        return answer(yard.mask.known(told))
+        return answer(yard.mask.mask_known(told))
 
     @routes.post("/setup/done", responses={200: {"model": Done}})
     async def setup_done() -> Response:

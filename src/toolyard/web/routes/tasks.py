@@ -10,10 +10,10 @@ from fastapi import APIRouter, Query, Request, Response
 
 from toolyard.app import Yard
 from toolyard.engine.conversations import Conversations
-from toolyard.engine.tasks import again
+from toolyard.engine.tasks import repeat_arguments
 from toolyard.protocol.call import Origin
 from toolyard.protocol.json import JsonObject
-from toolyard.protocol.store import Place
+from toolyard.protocol.store import PageCursor
 from toolyard.protocol.store import Query as Wanted
 from toolyard.protocol.task import Task, TaskState
 from toolyard.web.access import Visitor
@@ -41,7 +41,7 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
         """The tasks, newest first."""
         wanted = Wanted(states=tuple(state), tool=plugin, caller=own_only(who))
         found = await yard.tasks.page(wanted, limit=limit, after=after)
-        return page(found, limit, Task.to_dict, lambda task: Place(created=task.created, id=task.id))
+        return page(found, limit, Task.to_json, lambda task: PageCursor(created=task.created, id=task.id))
 
     @routes.get("/count", responses={200: {"model": TaskCount}})
     async def count_tasks(who: Who) -> Response:
@@ -56,12 +56,12 @@ def router(yard: Yard, pushes: Pushes, chats: Conversations) -> APIRouter:
     ) -> Response:
         """One task, by its id or by `plugin::id`; with `wait` when it has changed, or after that time."""
         task = await _task(yard, id, who)
-        if wait and not task.ended:
+        if wait and not task.is_ended:
             task = await _changed(yard, task, wait)
         return answer(
             {
-                **task.to_dict(),
-                "callbacks": _callbacks(task, yard.tasks.refusals(task)),
+                **task.to_json(),
+                "callbacks": _callbacks(task, yard.tasks.refusal_times(task)),
                 "push": _push(pushes, task),
                 "chat_kept": await chats.has(who.caller, task.chat),
             }
@@ -105,14 +105,14 @@ def _again(routes: APIRouter, yard: Yard, pushes: Pushes) -> None:
             raise Refusal(HTTPStatus.CONFLICT, f"the manifest of {task.plugin} wants nothing pushed")
         if not pushes.is_open:
             raise Refusal(HTTPStatus.CONFLICT, "nobody can listen: the setting vcp_channels is off")
-        await yard.tasks.push(task)
+        await yard.tasks.request_push(task)
         return answer({"ok": True, "id": task.id})
 
     @routes.post("/{id}/retry", responses={200: {"model": EnvelopeShown}})
     async def retry_task(id: str, who: Who, request: Request) -> Response:  # noqa: A002
         """Call the plugin of a task again with the same arguments; the answer is the envelope of the new call."""
         task = await _task(yard, id, who)
-        call = yard.request(task.plugin, again(task), caller=who.caller, origin=Origin.HTTP)
+        call = yard.request(task.plugin, repeat_arguments(task), caller=who.caller, origin=Origin.HTTP)
         call = replace(call, retry_of=task.call_id)
         return answer(yard.express(call, await until_gone(yard, call, request), "envelope"))
 

@@ -1,4 +1,4 @@
-"""A store whose commits can be held, as those of a real one are when its thread is slow to tell what it has kept."""
+"""A store whose commits can be held before or after they are durable."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What moment a written time means."""
+"""Schedule times: the moment that a written time means."""
 
 from datetime import UTC, datetime
 from itertools import islice
@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from toolyard.engine.typed_when import typed
-from toolyard.engine.when import moment, repeats
+from toolyard.engine.schedule_time import iterate_cron, parse_time
+from toolyard.engine.typed_time import normalize_time
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
@@ -31,7 +31,7 @@ NOW = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
     ],
 )
 def test_a_time_means_one_moment_with_its_offset(text: str, zone: ZoneInfo, expected: str) -> None:
-    assert moment(text, zone, NOW).isoformat() == expected
+    assert parse_time(text, zone, NOW).isoformat() == expected
 
 
 @pytest.mark.requirement("schedule:invalid", "r:R42")
@@ -42,10 +42,10 @@ def test_a_time_means_one_moment_with_its_offset(text: str, zone: ZoneInfo, expe
 )  # fmt: skip
 def test_a_past_or_malformed_time_is_refused_with_how_to_write_it(text: str) -> None:
     if text == "2027-07-05T14:00:00":  # without an offset it is a local time, and one in the future
-        assert moment(text, SHANGHAI, NOW).isoformat() == "2027-07-05T14:00:00+08:00"
+        assert parse_time(text, SHANGHAI, NOW).isoformat() == "2027-07-05T14:00:00+08:00"
         return
     with pytest.raises(Failure) as refused:
-        moment(text, ZoneInfo("UTC"), NOW)
+        parse_time(text, ZoneInfo("UTC"), NOW)
     assert refused.value.code is ErrorCode.INVALID_PARAM
     assert refused.value.hint
 
@@ -53,14 +53,14 @@ def test_a_past_or_malformed_time_is_refused_with_how_to_write_it(text: str) -> 
 @pytest.mark.requirement("schedule:run", "r:R42")
 def test_a_cron_expression_keeps_its_local_hour_across_daylight_saving() -> None:
     before = datetime(2027, 3, 26, 12, 0, tzinfo=UTC)
-    days = [day.isoformat() for day in islice(repeats("30 8 * * *", BERLIN, before), 3)]
+    days = [day.isoformat() for day in islice(iterate_cron("30 8 * * *", BERLIN, before), 3)]
     assert days == ["2027-03-27T08:30:00+01:00", "2027-03-28T08:30:00+02:00", "2027-03-29T08:30:00+02:00"]
 
 
 @pytest.mark.requirement("schedule:invalid")
 def test_a_malformed_cron_expression_is_refused_with_an_example() -> None:
     with pytest.raises(Failure) as refused:
-        repeats("61 * * * *", BERLIN, NOW)
+        iterate_cron("61 * * * *", BERLIN, NOW)
     assert refused.value.code is ErrorCode.INVALID_PARAM
     assert "30 8 * * 1-5" in refused.value.hint
 
@@ -80,10 +80,10 @@ def test_a_malformed_cron_expression_is_refused_with_an_example() -> None:
     ],
 )  # fmt: skip
 def test_what_people_type_becomes_the_time_that_a_schedule_takes(text: str, meant: str) -> None:
-    assert typed(text, SHANGHAI, NOW) == meant
+    assert normalize_time(text, SHANGHAI, NOW) == meant
 
 
 @pytest.mark.requirement("console:schedule", "r:R42")
 def test_an_hour_from_now_is_an_hour_from_now_also_when_the_clocks_go_back() -> None:
     now = datetime(2027, 10, 31, 0, 30, tzinfo=UTC)  # 02:30 in Berlin, for the first time
-    assert moment(typed("in 1 hour", BERLIN, now), BERLIN, now).astimezone(UTC).hour == 1
+    assert parse_time(normalize_time("in 1 hour", BERLIN, now), BERLIN, now).astimezone(UTC).hour == 1

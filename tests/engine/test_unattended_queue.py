@@ -1,4 +1,4 @@
-"""Calls that nobody was asked about run one at a time; those that wait for a person hold up nobody."""
+"""The queue of unattended calls: they run one at a time; those that wait for a person delay nobody."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ import pytest
 
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.engine.unseen import Unseen
+from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.protocol.call import Origin
 from toolyard.tools.unattended import Unattended
 
@@ -25,19 +25,19 @@ async def no() -> bool:
 
 
 async def test_a_call_is_judged_only_when_the_one_before_it_has_ended() -> None:
-    unseen, judged = Unseen(), list[str]()
+    unseen, judged = UnattendedQueue(), list[str]()
 
     async def judge() -> bool:
         judged.append("second")
         return True
 
-    assert await unseen.admits("first", yes)
-    second = asyncio.create_task(unseen.admits("second", judge))
+    assert await unseen.admit("first", yes)
+    second = asyncio.create_task(unseen.admit("second", judge))
     await asyncio.sleep(0)
-    unseen.over("another")  # was never admitted
+    unseen.release("another")  # was never admitted
     await asyncio.sleep(0)
     assert judged == []
-    unseen.over("first")
+    unseen.release("first")
     assert await asyncio.wait_for(second, 60)
     assert judged == ["second"]
 
@@ -46,18 +46,18 @@ async def test_who_is_not_admitted_fails_or_leaves_holds_up_nobody() -> None:
     async def fails() -> bool:
         raise RuntimeError("it is a bug")
 
-    unseen = Unseen()
-    assert not await unseen.admits("first", no)
+    unseen = UnattendedQueue()
+    assert not await unseen.admit("first", no)
     with pytest.raises(RuntimeError):
-        await unseen.admits("second", fails)
-    assert await asyncio.wait_for(unseen.admits("third", yes), 60)
-    waiting = asyncio.create_task(unseen.admits("fourth", yes))
+        await unseen.admit("second", fails)
+    assert await asyncio.wait_for(unseen.admit("third", yes), 60)
+    waiting = asyncio.create_task(unseen.admit("fourth", yes))
     await asyncio.sleep(0)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-    unseen.over("third")
-    assert await asyncio.wait_for(unseen.admits("fifth", yes), 60)
+    unseen.release("third")
+    assert await asyncio.wait_for(unseen.admit("fifth", yes), 60)
 
 
 async def test_a_call_that_is_cancelled_while_it_is_judged_asks_nobody(

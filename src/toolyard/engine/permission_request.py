@@ -1,4 +1,4 @@
-"""One call as those see it who decide whether it may run."""
+"""A permission request: one call with all that decides whether it may run."""
 
 import hashlib
 import json
@@ -13,41 +13,41 @@ _COMMAND = re.compile(r"command[0-9]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
+class PermissionRequest:
     call: ToolCall
     spec: ToolSpec
     fingerprint: str = ""  # of the plugin as it was reviewed
-    touches_protected: bool = False  # it names a place where only a person may let it write
-    unattended: bool = False  # a person lets such calls of this chat run: all that it does can be undone
+    touches_protected: bool = False  # it names a place that always needs a person's approval to write
+    is_unattended: bool = False  # a person lets undoable calls of this chat run without asking
 
     @property
     def commands(self) -> tuple[str, ...]:
-        return commands_in(self.call.arguments)
+        return find_commands(self.call.arguments)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name of the tool: a rule for one of them holds for all."""
+        """Return every name of the tool: a rule for one of them holds for all."""
         return tuple(dict.fromkeys((self.call.tool, self.spec.name, *self.spec.aliases)))
 
     @property
-    def protected(self) -> bool:
-        """Whether it writes where only a person may say so."""
-        return self.touches_protected and not self.reads
+    def writes_protected(self) -> bool:
+        """Return whether it writes to a place that always needs a person's approval."""
+        return self.touches_protected and not self.is_read_only
 
     @property
-    def reads(self) -> bool:
-        """Whether it only looks."""
+    def is_read_only(self) -> bool:
+        """Return whether it only reads."""
         looks = self.spec.reading_commands
         return self.spec.risk is Risk.READ or (bool(self.commands) and all(name in looks for name in self.commands))
 
     @property
     def fits_one_rule(self) -> bool:
-        """Whether one rule can say what is asked: for one command, and never for a protected place.
+        """Return whether one rule can express this request: for one command, and never for a protected place.
 
         A rule without a command is for all of them: it is never made from a call that names none, or an empty one, of
         a tool that has some.
         """
-        if self.protected:
+        if self.writes_protected:
             return False
         if self.commands:
             return len(self.commands) == 1 and self.commands[0] != ""
@@ -56,12 +56,12 @@ class Ask:
     @property
     def digest(self) -> str:
         parts = [self.call.tool, self.call.arguments, self.fingerprint, self.call.caller]
-        if self.protected:  # a yes from before a path led there is no yes for it now
+        if self.writes_protected:  # a yes from before a path led there is no yes for it now
             parts.append("protected")
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
-def commands_in(arguments: JsonObject) -> tuple[str, ...]:
-    """What a tool of several commands is asked to do: one of them, or each of a numbered batch."""
+def find_commands(arguments: JsonObject) -> tuple[str, ...]:
+    """Return the commands that the arguments name: one, or several of a numbered batch."""
     named = (value for key, value in arguments.items() if _COMMAND.fullmatch(fold_name(key)))
     return tuple(dict.fromkeys(str(value) for value in named))

@@ -1,11 +1,11 @@
-"""What has begun is done whole, whoever waits for it."""
+"""Uncancellable work ends before a cancel of its waiter takes effect."""
 
 import asyncio
 import logging
 
 import pytest
 
-from toolyard.engine.whole import whole
+from toolyard.engine.uncancellable import uncancellable
 
 pytestmark = pytest.mark.requirement("p:P3")
 
@@ -18,9 +18,9 @@ async def test_work_that_is_waited_for_gives_what_it_came_to() -> None:
     async def fail() -> None:
         raise ValueError("it is a bug")
 
-    assert await whole(work()) == 3
+    assert await uncancellable(work()) == 3
     with pytest.raises(ValueError, match="it is a bug"):
-        await whole(fail())
+        await uncancellable(fail())
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -35,7 +35,7 @@ async def test_a_cancel_comes_after_the_work_however_often_it_is_asked_for(
         if fails:
             raise ValueError("the disk is full")
 
-    waiting = asyncio.create_task(whole(work()))
+    waiting = asyncio.create_task(uncancellable(work()))
     for _ in range(3):
         await asyncio.sleep(0)
         waiting.cancel()

@@ -1,4 +1,4 @@
-"""What ends a run before its tool does: a deadline or a cancel."""
+"""The cancel scope of a run: its deadline and its cancellation."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,46 +11,46 @@ from toolyard.protocol.failure import Failure, Reason
 Confirm = Callable[[], Awaitable[None]]
 
 
-async def _always() -> None:
+async def _confirm_always() -> None:
     """Confirm a call that no other host can end."""
 
 
-class Stop:
-    """The checkpoint of one run. ``cancel`` belongs to the event loop; the checkpoint may be called from any thread."""
+class CancelScope:
+    """A deadline and a cancel for one run; calling it is the checkpoint, from any thread. ``cancel`` needs the loop."""
 
     def __init__(
         self,
         tool: str,
         clock: Clock,
         timeout_s: float = inf,
-        asked: "asyncio.Future[None] | None" = None,
-        confirm: Confirm = _always,
+        cancelled: "asyncio.Future[None] | None" = None,
+        confirm: Confirm = _confirm_always,
     ) -> None:
         self.confirm = confirm
         self._tool, self._clock, self._timeout_s = tool, clock, timeout_s
         self._deadline = clock.monotonic() + timeout_s
-        self.asked = asked or asyncio.get_running_loop().create_future()  # done when it is cancelled
+        self.cancelled = cancelled or asyncio.get_running_loop().create_future()  # done when it is cancelled
 
-    def within(self, seconds: float) -> "Stop":
-        """The same with a deadline: whoever cancels the one cancels the other."""
-        return Stop(self._tool, self._clock, seconds, self.asked, self.confirm)
+    def with_timeout(self, seconds: float) -> "CancelScope":
+        """Return a scope with a deadline that shares this one's cancellation."""
+        return CancelScope(self._tool, self._clock, seconds, self.cancelled, self.confirm)
 
     def __call__(self) -> None:
-        if self.asked.done() or self._clock.monotonic() >= self._deadline:
-            raise self.failure()
+        if self.cancelled.done() or self._clock.monotonic() >= self._deadline:
+            raise self.to_failure()
 
     def cancel(self) -> None:
-        if not self.asked.done():
-            self.asked.set_result(None)
+        if not self.cancelled.done():
+            self.cancelled.set_result(None)
 
     def expire(self) -> Failure:
-        """Let the deadline be over; what becomes of the run."""
+        """Move the deadline to now and return the failure."""
         self._deadline = self._clock.monotonic()
-        return self.failure()
+        return self.to_failure()
 
-    def failure(self) -> Failure:
-        """What becomes of a run that was stopped."""
-        if self.asked.done():
+    def to_failure(self) -> Failure:
+        """Return the failure of a run that was stopped by this scope."""
+        if self.cancelled.done():
             return Failure(
                 Reason.CANCELLED,
                 f"{self._tool} was cancelled before it finished.",
@@ -62,9 +62,9 @@ class Stop:
             hint="Narrow the call so that there is less to do.",
         )
 
-    def failure_unstopped(self) -> Failure:
-        """What becomes of a run that was to be stopped and went on: how it ends is not known."""
+    def to_unstopped_failure(self) -> Failure:
+        """Return the failure of a run that did not stop when told to: its end is unknown."""
         hint = "It may still finish: look at what it did before you call it again."
-        if self.asked.done():
+        if self.cancelled.done():
             return Failure(Reason.CANCELLED, f"{self._tool} was cancelled and did not stop at once.", hint=hint)
         return Failure(ErrorCode.TIMEOUT, f"{self._tool} did not finish within {self._timeout_s:g} s.", hint=hint)

@@ -1,4 +1,4 @@
-"""Times as people type them, in English and Chinese, written the one way that schedules take.
+"""Typed times: what people type in English and Chinese, normalized to the form that schedules take.
 
 ``in 2 hours``, ``+90m``, ``14:30``, ``tomorrow 9:00``, ``sat 2pm``, ``11-20 8:00``, ``明天 9点半``, ``3 小时后``. A
 time of day without a day is the next one; a weekday is the next of its name whose time has not passed. What is none of
@@ -34,23 +34,23 @@ _MONTH_DAY = re.compile(r"(\d{1,2})(?:[-/.]|月)(\d{1,2})日?")
 _LATER = ("下午", "晚上", "pm")
 
 
-def typed(text: str, zone: ZoneInfo, now: datetime) -> str:
-    """The time that ``text`` means in ``zone``, else the text itself.
+def normalize_time(text: str, zone: ZoneInfo, now: datetime) -> str:
+    """Return the time that ``text`` means in ``zone``, else the text itself.
 
     It is written as ``YYYY-MM-DD-HH:mm``; one that was counted from now as ISO 8601 with an offset.
     """
-    said = " ".join(text.replace("：", ":").replace("，", " ").lower().split())
+    words = " ".join(text.replace("：", ":").replace("，", " ").lower().split())
     here = now.astimezone(zone)
-    span = _span(said)
+    span = _parse_duration(words)
     if span is not None:
         return (now + span).astimezone(zone).isoformat(timespec="seconds")
-    found = _at_a_clock(said, here)
-    return text if found is None else found.strftime("%Y-%m-%d-%H:%M")
+    time = _parse_clock_time(words, here)
+    return text if time is None else time.strftime("%Y-%m-%d-%H:%M")
 
 
-def _span(said: str) -> timedelta | None:
-    match = _SPAN.fullmatch(said)
-    if match is None or not (said.startswith(("in ", "+")) or match[3]):
+def _parse_duration(words: str) -> timedelta | None:
+    match = _SPAN.fullmatch(words)
+    if match is None or not (words.startswith(("in ", "+")) or match[3]):
         return None
     count, unit = match[1], _UNITS.get(match[2])
     if unit is None:
@@ -59,21 +59,21 @@ def _span(said: str) -> timedelta | None:
     return timedelta(seconds=min(number * unit, 100 * 366 * 86_400))
 
 
-def _at_a_clock(said: str, here: datetime) -> datetime | None:
-    """A time of day, with the day before it or not; ``here`` is now in its zone."""
-    for end in range(len(said) + 1):
-        clock = _CLOCK.fullmatch(said, end)
-        if clock is None or (end and said[end - 1].isdigit()):
+def _parse_clock_time(words: str, here: datetime) -> datetime | None:
+    """Parse a time of day with an optional day before it; ``here`` is now in its zone."""
+    for end in range(len(words) + 1):
+        clock = _CLOCK.fullmatch(words, end)
+        if clock is None or (end and words[end - 1].isdigit()):
             continue
-        day = said[:end].strip().removesuffix(" at").strip()
-        time = _time(clock, evening=day in ("今晚", "明晚", "tonight"))
-        if time is None or (not day and clock["minute"] is None and not clock["half"] and "点" not in said):
+        day = words[:end].strip().removesuffix(" at").strip()
+        time = _read_clock(clock, evening=day in ("今晚", "明晚", "tonight"))
+        if time is None or (not day and clock["minute"] is None and not clock["half"] and "点" not in words):
             return None
-        return _next(day, time, here)
+        return _find_next(day, time, here)
     return None
 
 
-def _time(clock: re.Match[str], *, evening: bool) -> tuple[int, int] | None:
+def _read_clock(clock: re.Match[str], *, evening: bool) -> tuple[int, int] | None:
     hour = int(clock["hour"])
     minute = 30 if clock["minute"] == "半" else int(clock["minute"] or 0)
     half = clock["half"] or clock["early"] or ""
@@ -84,7 +84,7 @@ def _time(clock: re.Match[str], *, evening: bool) -> tuple[int, int] | None:
     return (hour, minute) if hour < 24 and minute < 60 else None
 
 
-def _next(day: str, time: tuple[int, int], here: datetime) -> datetime | None:
+def _find_next(day: str, time: tuple[int, int], here: datetime) -> datetime | None:
     def at(when: date) -> datetime:
         return datetime(when.year, when.month, when.day, *time)
 
@@ -93,7 +93,7 @@ def _next(day: str, time: tuple[int, int], here: datetime) -> datetime | None:
         return at(today + timedelta(days=_DAYS[day]))
     if not day:
         return at(today) if at(today) > now else at(today + timedelta(days=1))
-    weekday = _weekday(day)
+    weekday = _parse_weekday(day)
     if weekday is not None:
         coming = at(today + timedelta(days=(weekday - today.weekday()) % 7))
         return coming if coming > now else coming + timedelta(days=7)
@@ -105,7 +105,7 @@ def _next(day: str, time: tuple[int, int], here: datetime) -> datetime | None:
         return None
 
 
-def _weekday(day: str) -> int | None:
+def _parse_weekday(day: str) -> int | None:
     chinese = re.fullmatch(r"(?:周|星期|礼拜)([一二三四五六日天])", day)
     if chinese:
         return 6 if chinese[1] == "天" else _CHINESE_WEEKDAYS.index(chinese[1])

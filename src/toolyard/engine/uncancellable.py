@@ -1,7 +1,7 @@
-"""Work that is done whole: a cancel of whoever waits for it comes after it, never in the middle.
+"""Uncancellable work: a cancel of the waiting task takes effect after it, never in the middle.
 
-A commit is a promise from the moment it is asked for, because the store may keep it before anybody hears so. What has
-to follow a commit in this process belongs into one piece of work with it.
+A commit may be durable before its caller gets the result, so a caller must not abandon it. What has to follow a
+commit in this process belongs into the same piece of work.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-async def whole(work: Coroutine[Any, Any, T]) -> T:
-    """Await ``work`` to its end, however often this is cancelled; then the cancel goes on, and a fault is logged."""
+async def uncancellable(work: Coroutine[Any, Any, T]) -> T:
+    """Await ``work`` to its end, however often this is cancelled; then raise the cancel and log a fault."""
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
@@ -26,5 +26,5 @@ async def whole(work: Coroutine[Any, Any, T]) -> T:
     if cancelled is None:
         return task.result()
     if not task.cancelled() and (fault := task.exception()):
-        _log.error("what nobody waits for any more has failed: %s", fault)
+        _log.error("work whose waiter was cancelled has failed: %s", fault)
     raise cancelled

@@ -1,4 +1,4 @@
-"""What a model gets to see of an outcome: no secrets, and not more than fits; the whole is stored first."""
+"""The model's view of an outcome: without secrets, cut to size, with the full envelope stored first."""
 
 import json
 from dataclasses import replace
@@ -22,12 +22,12 @@ from toolyard.protocol.truncation import (
 from toolyard.workspace.outputs import Outputs
 
 
-class Showing:
+class ModelView:
     def __init__(self, outputs: Outputs, clock: Clock, *, mask: Mask, direction: Direction = Direction.HEAD) -> None:
         self._outputs, self._clock, self._mask, self._direction = outputs, clock, mask, direction
 
-    def shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
-        """The outcome as a model sees it: no secrets, and long ones cut, with the whole stored first."""
+    def to_shown(self, call: ToolCall, outcome: Outcome) -> Outcome:
+        """Return the shown outcome: masked, and cut when long, with the full one stored first."""
         full = self.mask(outcome)
         outcome = to_shown(full)
         envelope = shorten_params(outcome.envelope)
@@ -38,8 +38,8 @@ class Showing:
         pages = paginate(text, piece.preview, self._direction)
         stored, problem = None, ""
         try:
-            whole = json.dumps(full.envelope.to_dict(), ensure_ascii=False, indent=2)
-            stored = self._outputs.save(call.tool, whole, pages.text, self._clock.now())
+            full_text = json.dumps(full.envelope.to_dict(), ensure_ascii=False, indent=2)
+            stored = self._outputs.save(call.tool, full_text, pages.text, self._clock.now())
         except OSError as error:
             problem = error.strerror or str(error)
         short = truncate_envelope(envelope, piece, self._direction, stored=stored, pages=pages, problem=problem)
@@ -50,15 +50,15 @@ class Showing:
         return replace(outcome, envelope=short, extras=extras, batch=())
 
     def mask(self, outcome: Outcome) -> Outcome:
-        """The outcome without the exact secrets of the host and its plugins, in every part of it."""
-        data = self._mask.known(outcome.envelope.data)
+        """Mask the exact secrets of the host and its plugins in every part of an outcome."""
+        data = self._mask.mask_known(outcome.envelope.data)
         if data is outcome.envelope.data:  # no secret is known
             return outcome
-        context = self._known(outcome.envelope.context) or {}
+        context = self._mask_object(outcome.envelope.context) or {}
         return replace(
             outcome,
             envelope=replace(outcome.envelope, data=data if isinstance(data, dict) else {}, context=context),
-            arguments=self._known(outcome.arguments) or {},
+            arguments=self._mask_object(outcome.arguments) or {},
             extras=self._mask_extras(outcome.extras),
             batch=tuple(replace(item, outcome=self.mask(item.outcome)) for item in outcome.batch),
         )
@@ -67,16 +67,16 @@ class Showing:
         before, after = (text if text is None else self._mask.text(text) for text in (extras.before, extras.after))
         parts = tuple(self._mask_part(part) for part in extras.parts)
         note = self._mask.text(extras.note)
-        payload, details = self._mask.known(extras.payload), self._known(extras.details)
+        payload, details = self._mask.mask_known(extras.payload), self._mask_object(extras.details)
         return replace(extras, parts=parts, note=note, before=before, after=after, payload=payload, details=details)
 
     def _mask_part(self, part: Part) -> Part:
-        """A part of the same kind, so that a dialect can still write it as its plugin did."""
-        original = self._mask.known(part.original)
+        """Mask a part and keep its kind, so that a dialect can still write it as its plugin did."""
+        original = self._mask.mask_known(part.original)
         if isinstance(part, Text):
             return replace(part, text=self._mask.text(part.text), original=original)
         return replace(part, original=original)
 
-    def _known(self, value: JsonObject | None) -> JsonObject | None:
-        masked = self._mask.known(value)
+    def _mask_object(self, value: JsonObject | None) -> JsonObject | None:
+        masked = self._mask.mask_known(value)
         return masked if isinstance(masked, dict) else None

@@ -1,4 +1,4 @@
-"""Times that people and models write: what moment they mean.
+"""Schedule times: parsing of local times, ISO times and cron expressions.
 
 A local time stands in the zone of the settings. One that the clocks skip in spring means the next minute that exists;
 one that happens twice in autumn means the first. A time with an offset means exactly that moment.
@@ -17,75 +17,75 @@ from cronsim import CronSim, CronSimError
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
-FORESEEN: Final = 5  # moments of a cron expression, or all of so many days, but no more than
-MOST_FORESEEN: Final = 200
+PREVIEWED: Final = 5  # moments of a cron expression, or all of so many days, but no more than
+MAX_PREVIEWED: Final = 200
 _LOCAL = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})[-T ](\d{1,2}):(\d{1,2})(?::(\d{1,2}))?")
 _HINT = "Write it as YYYY-MM-DD-HH:mm, such as 2027-03-05-14:00, or as ISO 8601 with an offset."
 
 
-def moment(text: str, zone: ZoneInfo, now: datetime) -> datetime:
-    """The future moment that ``text`` means, in ``zone``; Failure(INVALID_PARAM) when it is malformed or past."""
-    found = _local(text.strip(), zone) or _absolute(text.strip(), zone)
-    if found is None:
+def parse_time(text: str, zone: ZoneInfo, now: datetime) -> datetime:
+    """Parse a future time in ``zone``; raise Failure(INVALID_PARAM) when it is malformed or past."""
+    time = _parse_local(text.strip(), zone) or _parse_absolute(text.strip(), zone)
+    if time is None:
         raise Failure(ErrorCode.INVALID_PARAM, f"'{text[:100]}' is not a time.", hint=_HINT)
-    if found <= now:
-        said = now.astimezone(zone).isoformat(timespec="minutes")
+    if time <= now:
+        current = now.astimezone(zone).isoformat(timespec="minutes")
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"'{text[:100]}' is not in the future: it is {said} now.",
+            f"'{text[:100]}' is not in the future: it is {current} now.",
             hint="Name a later time.",
         )
-    return found
+    return time
 
 
-def first_of(at: str, cron: str, zone: ZoneInfo, now: datetime) -> datetime:
-    """The first moment of a schedule, which has either a time or a cron expression; else Failure(INVALID_PARAM)."""
+def find_first_time(at: str, cron: str, zone: ZoneInfo, now: datetime) -> datetime:
+    """Return the first time of a schedule, which has a time or a cron expression; else Failure(INVALID_PARAM)."""
     if bool(at) == bool(cron):
         raise Failure(ErrorCode.INVALID_PARAM, "A schedule needs either a time or a cron expression.", hint="Give one.")
-    due = moment(at, zone, now) if at else next(repeats(cron, zone, now), None)
+    due = parse_time(at, zone, now) if at else next(iterate_cron(cron, zone, now), None)
     if due is None:
         raise Failure(ErrorCode.INVALID_PARAM, f"'{cron}' never comes.", hint="Write a date that exists.")
     return due
 
 
 @dataclass(frozen=True, slots=True)
-class Foreseen:
-    """The next moments of a schedule, or the ``problem`` for which there are none."""
+class TimePreview:
+    """The next times of a schedule, or the ``problem`` for which there are none."""
 
     times: tuple[datetime, ...] = ()
     note: str = ""
     problem: str = ""
 
 
-def foresee(at: str, cron: str, zone: ZoneInfo, now: datetime, *, days: int = 0) -> Foreseen:
+def preview_times(at: str, cron: str, zone: ZoneInfo, now: datetime, *, days: int = 0) -> TimePreview:
     try:
-        first = first_of(at, cron, zone, now)
+        first = find_first_time(at, cron, zone, now)
     except Failure as failure:
-        return Foreseen(problem=f"{failure.message} {failure.hint}".strip())
+        return TimePreview(problem=f"{failure.message} {failure.hint}".strip())
     if at:
-        return Foreseen((first,), _clock_note(at, first))
-    moments = repeats(cron, zone, now)
+        return TimePreview((first,), _describe_clock_change(at, first))
+    moments = iterate_cron(cron, zone, now)
     if days:
         last = now + timedelta(days=days)
-        return Foreseen(tuple(islice(takewhile(lambda moment: moment <= last, moments), MOST_FORESEEN)))
-    return Foreseen(tuple(islice(moments, FORESEEN)))
+        return TimePreview(tuple(islice(takewhile(lambda moment: moment <= last, moments), MAX_PREVIEWED)))
+    return TimePreview(tuple(islice(moments, PREVIEWED)))
 
 
-def _clock_note(at: str, due: datetime) -> str:
-    """What the clocks do to a local time: empty, or that it is skipped or comes twice."""
+def _describe_clock_change(at: str, due: datetime) -> str:
+    """Return a note when a clock change skips or repeats a local time; else an empty text."""
     match = _LOCAL.fullmatch(at.strip())
     if match is None:
         return ""
     written = [int(part or 0) for part in match.groups()]
-    said = due.isoformat(timespec="minutes")
+    shown = due.isoformat(timespec="minutes")
     if [due.hour, due.minute] != written[3:5]:
-        return f"The clocks skip this time: it means {said}."
+        return f"The clocks skip this time: it means {shown}."
     twice = due.replace(fold=0).utcoffset() != due.replace(fold=1).utcoffset()
-    return f"The clocks show this time twice: it means the first, {said}." if twice else ""
+    return f"The clocks show this time twice: it means the first, {shown}." if twice else ""
 
 
-def repeats(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
-    """The moments of a cron expression that follow ``after``; Failure(INVALID_PARAM) when it is malformed."""
+def iterate_cron(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[datetime]:
+    """Return the times of a cron expression after ``after``; raise Failure(INVALID_PARAM) when it is malformed."""
     try:
         return iter(CronSim(expression, after.astimezone(zone)))
     except CronSimError as error:
@@ -96,7 +96,7 @@ def repeats(expression: str, zone: ZoneInfo, after: datetime) -> Iterator[dateti
         ) from error
 
 
-def _local(text: str, zone: ZoneInfo) -> datetime | None:
+def _parse_local(text: str, zone: ZoneInfo) -> datetime | None:
     match = _LOCAL.fullmatch(text)
     if match is None:
         return None
@@ -107,11 +107,11 @@ def _local(text: str, zone: ZoneInfo) -> datetime | None:
     real = written.astimezone(UTC).astimezone(zone)
     if real.replace(tzinfo=None) == written.replace(tzinfo=None):
         return written
-    return _after_gap(written, zone)
+    return _skip_gap(written, zone)
 
 
-def _after_gap(written: datetime, zone: ZoneInfo) -> datetime:
-    """The first minute after ``written`` that the clocks show."""
+def _skip_gap(written: datetime, zone: ZoneInfo) -> datetime:
+    """Return the first minute after ``written`` that exists in its zone."""
     moved = written.replace(second=0)
     while True:
         moved = (moved.replace(tzinfo=None) + timedelta(minutes=1)).replace(tzinfo=zone)
@@ -119,9 +119,9 @@ def _after_gap(written: datetime, zone: ZoneInfo) -> datetime:
             return moved
 
 
-def _absolute(text: str, zone: ZoneInfo) -> datetime | None:
+def _parse_absolute(text: str, zone: ZoneInfo) -> datetime | None:
     try:
-        found = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found.astimezone(zone) if found.tzinfo else None
+    return time.astimezone(zone) if time.tzinfo else None

@@ -1,4 +1,4 @@
-"""Calls with nothing to wait for: settled from start to end in one thread, by the same rules as all others."""
+"""Inline runs: calls that wait for nothing are settled in one thread, by the same rules as all others."""
 
 import asyncio
 import threading
@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import FakeClock, FakeTool, ListJournal, says
+from toolyard.engine.inline import run_inline
 from toolyard.engine.journal import Journal
 from toolyard.engine.masking import Mask
 from toolyard.engine.registry import Registry
 from toolyard.engine.runner import Runner
-from toolyard.engine.straight import straight
 from toolyard.errors import StorageError
 from toolyard.protocol.call import Origin, ToolCall
 from toolyard.protocol.envelope import ErrorCode, Status
@@ -30,17 +30,17 @@ DONE = Result(data={}, text="Done.")
 
 @dataclass
 class Threads(ListJournal):
-    """Notes the threads in which it is told."""
+    """Notes the threads in which it is recorded."""
 
     threads: set[int] = field(default_factory=set)
 
-    async def started(self, call: ToolCall) -> None:
+    async def record_start(self, call: ToolCall) -> None:
         self.threads.add(threading.get_ident())
-        await super().started(call)
+        await super().record_start(call)
 
-    async def finished(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
+    async def record_end(self, call: ToolCall, outcome: Outcome) -> Outcome | None:
         self.threads.add(threading.get_ident())
-        return await super().finished(call, outcome)
+        return await super().record_end(call, outcome)
 
 
 def runner_of(
@@ -50,7 +50,7 @@ def runner_of(
         return await in_thread(lambda: work(checkpoint))
 
     return Runner(
-        Registry([FakeTool(run, straight=True, timeout_s=timeout_s)]), root=str(project),
+        Registry([FakeTool(run, runs_inline=True, timeout_s=timeout_s)]), root=str(project),
         clock=FakeClock(), journal=journal, mask=Mask(),
     )  # fmt: skip
 
@@ -74,7 +74,7 @@ async def test_a_call_that_nobody_is_asked_about_is_settled_in_one_thread(
 @pytest.mark.requirement("runner:catch")
 async def test_a_batch_that_is_wrongly_numbered_ends_in_an_envelope(project: Path) -> None:
     runner = Runner(
-        Registry([FakeTool(says, straight=True, splits_batches=True)]), root=str(project),
+        Registry([FakeTool(says, runs_inline=True, splits_batches=True)]), root=str(project),
         clock=FakeClock(), journal=ListJournal(), mask=Mask(),
     )  # fmt: skip
     outcome = await runner.settle(ToolCall(id="c1", tool="Fake", arguments={"text1": "a", "text3": "b"}))
@@ -102,7 +102,7 @@ async def test_a_straight_call_stops_at_its_checkpoint_when_its_time_is_over_or_
     outcome = await asyncio.wait_for(settling, WAIT_S)
     assert outcome.envelope.error is not None
     assert (outcome.envelope.error.code is ErrorCode.TIMEOUT) == (ends == "deadline")
-    assert [told for _, told in journal.finished_calls] == [outcome]
+    assert [recorded for _, recorded in journal.finished_calls] == [outcome]
     assert not runner.cancel("c1")
 
 
@@ -151,7 +151,7 @@ async def test_a_straight_call_that_is_cancelled_before_a_thread_is_free_ends_at
     await asyncio.gather(*busy)
     await loop.shutdown_default_executor()
     assert not ran.is_set()
-    assert [told for _, told in journal.finished_calls] == [outcome]
+    assert [recorded for _, recorded in journal.finished_calls] == [outcome]
 
 
 @pytest.mark.requirement("runner:cancel", "runner:journal")
@@ -169,12 +169,12 @@ async def test_what_a_straight_call_has_done_is_journalled_when_nobody_waits_for
     release.set()
     with pytest.raises(asyncio.CancelledError):
         await settling
-    assert [told.envelope.status for _, told in journal.finished_calls] == [Status.SUCCESS]
+    assert [recorded.envelope.status for _, recorded in journal.finished_calls] == [Status.SUCCESS]
 
 
 async def test_a_coroutine_that_waits_cannot_go_straight_through() -> None:
     def run() -> None:
-        straight(waits())
+        run_inline(waits())
 
     async def waits() -> None:
         await asyncio.sleep(0)
@@ -191,7 +191,7 @@ async def test_threads_and_the_event_loop_commit_side_by_side_and_nothing_is_los
 
     def many(thread: int) -> None:
         for n in range(20):
-            assert straight(store.commit([one(f"{thread}-{n}")], [NewEvent(type="made", at=1.0, data={})]))
+            assert run_inline(store.commit([one(f"{thread}-{n}")], [NewEvent(type="made", at=1.0, data={})]))
 
     seen = asyncio.ensure_future(store.next_event(0))
     threads = [asyncio.to_thread(many, thread) for thread in range(4)]
@@ -200,7 +200,7 @@ async def test_threads_and_the_event_loop_commit_side_by_side_and_nothing_is_los
     await asyncio.wait_for(seen, WAIT_S)
     assert await store.count("thing", Query()) == 100
     assert (await store.event_span())[1] == 80
-    assert not await asyncio.to_thread(straight, store.commit([one("here-1")]))  # it is there already
+    assert not await asyncio.to_thread(run_inline, store.commit([one("here-1")]))  # it is there already
     await store.close()
     with pytest.raises(StorageError):
-        await asyncio.to_thread(straight, store.commit([one("late")]))
+        await asyncio.to_thread(run_inline, store.commit([one("late")]))
