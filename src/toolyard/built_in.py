@@ -6,8 +6,8 @@ from datetime import datetime
 from toolyard.config import Config
 from toolyard.protocol.tool import Tool
 from toolyard.tools.apply_patch import ApplyPatch
-from toolyard.tools.change import FileChanger
 from toolyard.tools.edit import Edit
+from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.file_operator import FileOperator
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep

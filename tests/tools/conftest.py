@@ -11,7 +11,7 @@ from tests.tools.operating import Operator, operating
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A checker that is a program of its own may start slowly on a busy machine."""
-    monkeypatch.setattr("toolyard.tools.validation.child.MAX_SECONDS", 30.0)
+    monkeypatch.setattr("toolyard.tools.validation.program.MAX_SECONDS", 30.0)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
-from toolyard.tools.change import FileChanger
+from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.file_operator import FileOperator
 from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.reads import Reads

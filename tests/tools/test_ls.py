@@ -16,7 +16,7 @@ from tests.workspace.vectors import put
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINES
-from toolyard.tools import ls, searching
+from toolyard.tools import ls, search_report
 
 WHEN = 1_700_000_000  # 2023-11-14T22:13:20Z
 
@@ -315,7 +315,7 @@ def test_a_folder_swapped_for_a_link_before_it_is_entered_is_not_entered(
     yard: BlockingYard, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path, {"outside/secret": "", "project/d/x": ""})
-    describe = ls._entry
+    describe = ls._describe_entry
 
     def describe_and_swap(entry: "os.DirEntry[str]", path: str, kind: str) -> Any:
         found = describe(entry, path, kind)
@@ -374,7 +374,7 @@ def test_a_page_has_at_most_two_thousand_entries(yard: BlockingYard, project: Pa
     for number in range(MAX_LINES + 1):
         (project / f"{number:x}").symlink_to("x")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(searching, "MAX_BYTES", 10_000_000)
+        patch.setattr(search_report, "MAX_BYTES", 10_000_000)
         page = yard.call("LS", {"limit": MAX_LINES})
     assert (len(entries(page)), page.data["truncated"]) == (MAX_LINES, True)
 

@@ -15,8 +15,8 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import Patch, build_patch
 from toolyard.protocol.patching.text import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, ChangingTool, patch_context, remark, require_no_new_mask
-from toolyard.tools.text import load_words
+from toolyard.tools.file_changer import DRY_RUN, ChangingTool, describe_findings, patch_context, require_no_new_mask
+from toolyard.tools.tool_text import load_text
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
 from toolyard.workspace.locks import locked_targets
@@ -26,7 +26,7 @@ from toolyard.workspace.undo import Content
 
 SPEC = ToolSpec(
     name="ApplyPatch",
-    **load_words("ApplyPatch", __file__),
+    **load_text("ApplyPatch", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -51,7 +51,7 @@ _NAMED = 8  # files that the text names; the others are in the data
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _CurrentFile:
     """A file that the patch names, as it is on disk."""
 
     target: Target
@@ -65,25 +65,25 @@ class ApplyPatch(ChangingTool):
         wanted: Mapping[str, Any] = call.arguments
         changes = parse(wanted["patch"])
         with ExitStack() as stack:
-            targets = {path: stack.enter_context(self._files.target(call, path)) for path in _paths(changes)}
+            targets = {path: stack.enter_context(self._files.open_target(call, path)) for path in _list_paths(changes)}
             self._files.require_no_links([c.path for c in changes if c.operation in (Operation.DELETE, Operation.MOVE)])
             _require_distinct(targets, {(change.new_path, change.path) for change in changes})
             stack.enter_context(locked_targets(list(targets.values()), checkpoint))
-            found = {path: _Found(target, self._files.document(target)) for path, target in targets.items()}
-            planned = self._planned(call, changes, found)
+            found = {path: _CurrentFile(target, self._files.read_document(target)) for path, target in targets.items()}
+            planned = self._plan_files(call, changes, found)
             for file in planned:
                 require_no_new_mask(call, file.new_path or file.path, file.before or "", file.after or "")
-            writes = [write for file in planned for write in _contents(file, found)]
-            patches = {file.path: _patch(file, checkpoint) for file in planned}
+            writes = [write for file in planned for write in _build_contents(file, found)]
+            patches = {file.path: _build_patch(file, checkpoint) for file in planned}
             checkpoint()
             if not wanted["dry_run"]:
                 for path, hash_ in self._files.commit(call, writes).items():
                     self._files.remember(call, path, hash_)
-        findings = {file.path: _findings(file, found, checkpoint) for file in planned}
-        return _result(planned, found, patches, findings, applied=not wanted["dry_run"])
+        findings = {file.path: _validate_file(file, found, checkpoint) for file in planned}
+        return _build_result(planned, found, patches, findings, applied=not wanted["dry_run"])
 
-    def _planned(
-        self, call: ToolCall, changes: Sequence[FileChange], found: Mapping[str, _Found]
+    def _plan_files(
+        self, call: ToolCall, changes: Sequence[FileChange], found: Mapping[str, _CurrentFile]
     ) -> tuple[PlannedFile, ...]:
         def read(path: str) -> str | None:
             document = found[path].document
@@ -94,10 +94,10 @@ class ApplyPatch(ChangingTool):
         except Failure as failure:
             misfits = [file for path, file in found.items() if path == failure.data.get("path")]
             known = {file.target.path: file.document.raw if file.document else None for file in misfits}
-            raise self._files.explained(failure, call, known) from failure
+            raise self._files.explain_failure(failure, call, known) from failure
 
 
-def _paths(changes: Sequence[FileChange]) -> list[str]:
+def _list_paths(changes: Sequence[FileChange]) -> list[str]:
     named = [path for change in changes for path in (change.path, change.new_path) if path]
     return list(dict.fromkeys(named))
 
@@ -122,7 +122,7 @@ def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None
             )
 
 
-def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[Content]:
+def _build_contents(file: PlannedFile, found: Mapping[str, _CurrentFile]) -> list[Content]:
     """The bytes each file is to have: a move writes the new one, like the old one, and removes that."""
     here = found[file.path]
     old = here.document.raw if here.document else None
@@ -137,21 +137,21 @@ def _contents(file: PlannedFile, found: Mapping[str, _Found]) -> list[Content]:
     return [moved, Content(here.target, old, None)]
 
 
-def _patch(file: PlannedFile, checkpoint: Checkpoint) -> Patch:
+def _build_patch(file: PlannedFile, checkpoint: Checkpoint) -> Patch:
     checkpoint()
     return build_patch(printable(file.before or ""), printable(file.after or ""))
 
 
-def _result(
+def _build_result(
     planned: Sequence[PlannedFile],
-    found: Mapping[str, _Found],
+    found: Mapping[str, _CurrentFile],
     patches: Mapping[str, Patch],
     findings: Mapping[str, Sequence[Finding]],
     *,
     applied: bool,
 ) -> Result:
-    files: list[Json] = [_report(file, found, patches[file.path], findings[file.path]) for file in planned]
-    what = ", ".join(_said(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
+    files: list[Json] = [_build_report(file, found, patches[file.path], findings[file.path]) for file in planned]
+    what = ", ".join(_describe_change(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
     text = (
         f"Applied the patch: {what}."
         if applied
@@ -159,7 +159,7 @@ def _result(
     )
     text += "".join(f" '{file.path}': {file.note}" for file in planned if file.note)
     first_checked = next((file for file in planned if findings[file.path]), planned[0])
-    text += remark(
+    text += describe_findings(
         [finding for each in findings.values() for finding in each],
         _written_path(first_checked, found) if len(planned) > 1 else "",
     )
@@ -172,23 +172,23 @@ def _result(
     )
 
 
-def _said(file: PlannedFile) -> str:
+def _describe_change(file: PlannedFile) -> str:
     done = {"create": "created", "update": "updated", "delete": "deleted", "move": "moved"}[file.operation.value]
     return f"{done} '{file.path}'" + (f" to '{file.new_path}'" if file.new_path else "")
 
 
-def _findings(file: PlannedFile, found: Mapping[str, _Found], checkpoint: Checkpoint) -> tuple[Finding, ...]:
+def _validate_file(file: PlannedFile, found: Mapping[str, _CurrentFile], checkpoint: Checkpoint) -> tuple[Finding, ...]:
     if file.after is None:
         return ()
     return validate(_written_path(file, found), printable(file.after), checkpoint).findings
 
 
-def _written_path(file: PlannedFile, found: Mapping[str, _Found]) -> str:
+def _written_path(file: PlannedFile, found: Mapping[str, _CurrentFile]) -> str:
     return found[file.new_path or file.path].target.path
 
 
-def _report(
-    file: PlannedFile, found: Mapping[str, _Found], patch: Patch, findings: Sequence[Finding]
+def _build_report(
+    file: PlannedFile, found: Mapping[str, _CurrentFile], patch: Patch, findings: Sequence[Finding]
 ) -> dict[str, Json]:
     report: JsonObject = {
         "path": _written_path(file, found),

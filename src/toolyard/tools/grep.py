@@ -16,10 +16,10 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS, MAX_LINES
-from toolyard.tools.grep_answer import Search, Stopped, answer
-from toolyard.tools.searching import TIME_CAP_S, segments
-from toolyard.tools.text import load_words
+from toolyard.tools.grep_result import FinishedSearch, StopReason, build_result
+from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
 from toolyard.workspace.search.batches import batches
 from toolyard.workspace.search.confine import confined
@@ -38,17 +38,17 @@ MAX_PATTERN = 10_000  # characters
 _MOST_ROWS = MAX_BYTES // 50  # no match takes less of an answer
 
 
-def _switch(what: str, *, default: bool = False) -> Json:
+def _boolean_parameter(what: str, *, default: bool = False) -> Json:
     return {"type": "boolean", "default": default, "description": what}
 
 
-def _lines(what: str) -> Json:
+def _line_count_parameter(what: str) -> Json:
     return {"type": "integer", "minimum": 0, "maximum": MAX_CONTEXT, "default": 0, "description": what}
 
 
 SPEC = ToolSpec(
     name="Grep",
-    **load_words(
+    **load_text(
         "Grep",
         __file__,
         default_limit=DEFAULT_LIMIT,
@@ -71,11 +71,11 @@ SPEC = ToolSpec(
                 "minLength": 1,
                 "description": "Search only files that match this, such as *.py; the patterns are those of Glob.",
             },
-            "case_sensitive": _switch("Whether capital and small letters differ.", default=True),
-            "literal": _switch("Take the pattern as plain text."),
-            "multiline": _switch("Let the pattern match over several lines; . then also matches a newline."),
-            "before": _lines("How many lines to show before each match."),
-            "after": _lines("How many lines to show after each match."),
+            "case_sensitive": _boolean_parameter("Whether capital and small letters differ.", default=True),
+            "literal": _boolean_parameter("Take the pattern as plain text."),
+            "multiline": _boolean_parameter("Let the pattern match over several lines; . then also matches a newline."),
+            "before": _line_count_parameter("How many lines to show before each match."),
+            "after": _line_count_parameter("How many lines to show after each match."),
             "output": {
                 "type": "string",
                 "enum": ["content", "files", "count"],
@@ -89,8 +89,8 @@ SPEC = ToolSpec(
                 "default": DEFAULT_LIMIT,
                 "description": "How many matches, files or counts to return.",
             },
-            "include_hidden": _switch("Also search names that begin with a dot."),
-            "include_ignored": _switch("Also search what .gitignore leaves out."),
+            "include_hidden": _boolean_parameter("Also search names that begin with a dot."),
+            "include_ignored": _boolean_parameter("Also search what .gitignore leaves out."),
         },
         "required": ["pattern"],
         "additionalProperties": False,
@@ -119,7 +119,7 @@ class Grep:
         return await in_thread(lambda: self._grep(call.arguments, checkpoint))
 
     def _grep(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        query = _query(wanted)
+        query = _build_query(wanted)
         program = self._find_ripgrep()
         engine: Engine = Ripgrep(program) if program else StandIn()
         with ExitStack() as stack:
@@ -129,11 +129,11 @@ class Grep:
             while True:
                 try:
                     search = self._search(wanted, query, engine, patience, single, folder)
-                    return answer(wanted, search, self._workspace, self._fallbacks)
+                    return build_result(wanted, search, self._workspace, self._fallbacks)
                 except Refused as refused:
                     said = said or refused.said
                     if query.pcre2 or isinstance(engine, StandIn) or not said.startswith("regex parse error"):
-                        raise _not_a_pattern(said) from None
+                        raise _invalid_pattern(said) from None
                     query = replace(query, pcre2=True)  # which knows more than the linear engine
                 except NotStarted as error:
                     if isinstance(engine, StandIn):
@@ -162,47 +162,52 @@ class Grep:
         patience: Patience,
         single: Opened | None,
         folder: Opened,
-    ) -> Search:
+    ) -> FinishedSearch:
         rows = min(wanted["limit"], _MOST_ROWS) if wanted["output"] == "content" else 1
         limit = rows if wanted["output"] == "content" else wanted["limit"]
         found = Found(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
         searching = Searching(engine, query, folder.fd, patience.check, found)
-        search = Search(found, searching.progress, single, folder, fallback=isinstance(engine, StandIn))
+        search = FinishedSearch(found, searching.progress, single, folder, fallback=isinstance(engine, StandIn))
         try:
             if single is not None:
                 searching.file(single.fd)
             else:
                 self._search_folder(wanted, searching, engine, patience, search)
         except TimeUp:
-            search.stopped = Stopped.TIME
+            search.stop_reason = StopReason.TIME
             found.broken_off()
         except Enough:
-            search.stopped = Stopped.COUNT
+            search.stop_reason = StopReason.COUNT
             found.broken_off()
         search.seconds = patience.seconds
         return search
 
     def _search_folder(
-        self, wanted: Mapping[str, Any], searching: Searching, engine: Engine, patience: Patience, search: Search
+        self,
+        wanted: Mapping[str, Any],
+        searching: Searching,
+        engine: Engine,
+        patience: Patience,
+        search: FinishedSearch,
     ) -> None:
         folder, hidden = search.folder, wanted["include_hidden"]
-        path = segments(folder.path)
+        path = split_path(folder.path)
         walk = Walk(
             folder.fd,
             path,
-            self._glob(wanted.get("glob"), path, folder, hidden=hidden),
+            self._parse_glob(wanted.get("glob"), path, folder, hidden=hidden),
             rules=None if wanted["include_ignored"] else rules_above(self._workspace, path),
             hidden=hidden,
             pause=patience.check,
         )
         search.left_out = walk.left_out
-        chosen = _without_links(walk, search)
+        chosen = _count_links(walk, search)
         whole = "glob" not in wanted
         searching.batches(batches(chosen, whole=whole, hidden=hidden, first=engine.first, most=engine.most))
         if not searching.progress.files:
             searching.nothing()
 
-    def _glob(self, pattern: str | None, path: tuple[str, ...], folder: Opened, *, hidden: bool) -> FileGlob:
+    def _parse_glob(self, pattern: str | None, path: tuple[str, ...], folder: Opened, *, hidden: bool) -> FileGlob:
         if pattern is None:
             return FileGlob(hidden=hidden)
         pattern = confined(
@@ -215,7 +220,7 @@ class Grep:
         return FileGlob.parse(pattern, "glob", hidden=hidden)
 
 
-def _query(wanted: Mapping[str, Any]) -> Query:
+def _build_query(wanted: Mapping[str, Any]) -> Query:
     pattern = wanted["pattern"]
     if len(pattern) > MAX_PATTERN:
         message = f"The pattern has {len(pattern)} characters, and at most {MAX_PATTERN} are searched for."
@@ -233,13 +238,13 @@ def _query(wanted: Mapping[str, Any]) -> Query:
     )
 
 
-def _without_links(walk: Walk, search: Search) -> Iterator[Folder]:
+def _count_links(walk: Walk, search: FinishedSearch) -> Iterator[Folder]:
     """Links are not followed: what they lead to is searched where it is."""
     for folder in walk:
         search.links += len(folder.links)
         yield folder
 
 
-def _not_a_pattern(said: str) -> Failure:
+def _invalid_pattern(said: str) -> Failure:
     hint = "Set multiline=true to match a newline." if "multiline" in said else "Correct it, or set literal=true."
     return Failure(ErrorCode.INVALID_PARAM, f"The pattern is not valid: {said[:2000]}", hint=hint)

@@ -13,9 +13,9 @@ from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, ToolSpec
 from toolyard.protocol.truncation import MAX_LINES
-from toolyard.tools.searching import fitting, segments
-from toolyard.tools.text import load_words
+from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.ignore import Ignores, read_rules
 from toolyard.workspace.names import to_text
 from toolyard.workspace.private import is_private
@@ -29,7 +29,7 @@ _CHECK_EVERY = 256
 
 SPEC = ToolSpec(
     name="LS",
-    **load_words("LS", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
+    **load_text("LS", __file__, default_limit=DEFAULT_LIMIT, max_limit=MAX_LINES, max_depth=MAX_DEPTH),
     parameters={
         "type": "object",
         "properties": {
@@ -88,12 +88,12 @@ class LS:
     def _list(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         offset, limit = wanted["offset"], wanted["limit"]
         with self._workspace.folder(wanted["path"]) as folder:
-            base = segments(folder.path)
-            survey = _Survey(wanted, checkpoint, Ignores().with_lines(wanted["ignore"], len(base)))
-            survey.look(folder.fd, base, rules_above(self._workspace, base), wanted["depth"])
+            base = split_path(folder.path)
+            survey = _FolderScan(wanted, checkpoint, Ignores().with_lines(wanted["ignore"], len(base)))
+            survey.scan_folder(folder.fd, base, rules_above(self._workspace, base), wanted["depth"])
             where = folder.path
         entries = sorted(survey.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
-        page = fitting(entries[offset : offset + limit])
+        page = cut_to_page(entries[offset : offset + limit])
         more = offset + len(page) < len(entries)
         stats: dict[str, int | float | str] = {
             "total_entries": len(entries),
@@ -106,7 +106,7 @@ class LS:
             stats["skipped_unreadable"] = survey.unreadable
         return Result(
             data={"entries": list(page), "truncated": more or survey.stopped},
-            text=_text(where, offset, len(page), len(entries), survey),
+            text=_write_text(where, offset, len(page), len(entries), survey),
             partial=bool(survey.unreadable),
             stats=stats,
             context={"path_resolved": where, "truncation_skip": True},
@@ -114,12 +114,12 @@ class LS:
 
 
 @dataclass(slots=True)
-class _Survey:
+class _FolderScan:
     """What was found on the way through a folder, and what was left out."""
 
-    wanted: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     checkpoint: Checkpoint
-    unwanted: Ignores  # what the caller asked to leave out
+    excluded: Ignores  # what the caller asked to leave out
     entries: list[dict[str, Json]] = field(default_factory=list)
     seen: int = 0
     hidden: int = 0
@@ -128,29 +128,31 @@ class _Survey:
     unreadable: int = 0
     stopped: bool = False
 
-    def look(self, fd: int, base: tuple[str, ...], rules: Ignores, depth: int) -> None:
+    def scan_folder(self, fd: int, base: tuple[str, ...], rules: Ignores, depth: int) -> None:
         rules = rules.with_lines(read_rules(fd), len(base))
         folders = []
-        for entry in self._scan(fd):
+        for entry in self._scan_entries(fd):
             path = (*base, os.fsencode(entry.name).decode(errors="surrogateescape"))
-            kind = _kind(entry)
+            kind = _entry_type(entry)
             is_folder = kind == "dir"
-            if entry.name.startswith(".") and not self.wanted["include_hidden"]:
+            if entry.name.startswith(".") and not self.arguments["include_hidden"]:
                 self.hidden += 1
-            elif self.unwanted.match(path, is_folder=is_folder) or (
-                not self.wanted["include_ignored"] and rules.leave_out(path, is_folder=is_folder)
+            elif self.excluded.match(path, is_folder=is_folder) or (
+                not self.arguments["include_ignored"] and rules.leave_out(path, is_folder=is_folder)
             ):
                 self.ignored += 1
             elif kind is None:
                 self.special += 1
             else:
-                self.entries.append(_entry(entry, to_text("/".join(path).encode(errors="surrogateescape")), kind))
+                self.entries.append(
+                    _describe_entry(entry, to_text("/".join(path).encode(errors="surrogateescape")), kind)
+                )
                 if is_folder and depth > 1:
                     folders.append((entry.name, path))
         for name, path in folders:
-            self._enter(fd, name, path, rules, depth - 1)
+            self._enter_folder(fd, name, path, rules, depth - 1)
 
-    def _scan(self, fd: int) -> Iterator["os.DirEntry[str]"]:
+    def _scan_entries(self, fd: int) -> Iterator["os.DirEntry[str]"]:
         with os.scandir(fd) as entries:
             for entry in entries:
                 if self.seen >= MAX_SEEN:
@@ -161,7 +163,7 @@ class _Survey:
                 self.seen += 1
                 yield entry
 
-    def _enter(self, fd: int, name: str, path: tuple[str, ...], rules: Ignores, depth: int) -> None:
+    def _enter_folder(self, fd: int, name: str, path: tuple[str, ...], rules: Ignores, depth: int) -> None:
         try:
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
         except OSError:  # gone, changed or not ours to read since we saw it
@@ -170,12 +172,12 @@ class _Survey:
         try:
             if is_private(inner):
                 return
-            self.look(inner, path, rules, depth)
+            self.scan_folder(inner, path, rules, depth)
         finally:
             os.close(inner)
 
 
-def _kind(entry: "os.DirEntry[str]") -> str | None:
+def _entry_type(entry: "os.DirEntry[str]") -> str | None:
     if entry.is_symlink():
         return "link"
     if entry.is_dir(follow_symlinks=False):
@@ -183,7 +185,7 @@ def _kind(entry: "os.DirEntry[str]") -> str | None:
     return "file" if entry.is_file(follow_symlinks=False) else None
 
 
-def _entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
+def _describe_entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
     found: dict[str, Json] = {"path": f"{path}/" if kind == "dir" else path, "type": kind}
     try:
         info = entry.stat(follow_symlinks=False)
@@ -196,16 +198,18 @@ def _entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
     return found
 
 
-def _text(where: str, offset: int, shown: int, total: int, survey: _Survey) -> str:
+def _write_text(where: str, offset: int, shown: int, total: int, survey: _FolderScan) -> str:
     after = offset + shown
     if offset and not shown:
-        words = f"'{where}' has only {_count(total)}: none from offset {offset} on. Use a smaller offset."
+        words = f"'{where}' has only {_count_entries(total)}: none from offset {offset} on. Use a smaller offset."
     elif after < total:
-        words = f"Listed {_count(shown)} in '{where}' (truncated: {offset + 1}-{after} of {total})."
+        words = f"Listed {_count_entries(shown)} in '{where}' (truncated: {offset + 1}-{after} of {total})."
         words += f" Use offset={after} for the next ones, or narrow the listing with path or ignore."
     else:
-        words = f"Listed {_count(shown)} in '{where}'" + (f" ({offset + 1}-{after} of {total})." if offset else ".")
-    words += _left_out(survey)
+        words = f"Listed {_count_entries(shown)} in '{where}'" + (
+            f" ({offset + 1}-{after} of {total})." if offset else "."
+        )
+    words += _describe_left_out(survey)
     if survey.unreadable:
         words += f" Not readable: {survey.unreadable} of the folders. Check their permissions."
     if survey.stopped:
@@ -213,14 +217,14 @@ def _text(where: str, offset: int, shown: int, total: int, survey: _Survey) -> s
     return words
 
 
-def _left_out(survey: _Survey) -> str:
+def _describe_left_out(survey: _FolderScan) -> str:
     kinds = {kind: count for kind, count in (("hidden", survey.hidden), ("ignored", survey.ignored)) if count}
     if not kinds:
         return ""
-    switches = ", ".join(f"include_{kind}" for kind in kinds if not survey.wanted[f"include_{kind}"])
+    switches = ", ".join(f"include_{kind}" for kind in kinds if not survey.arguments[f"include_{kind}"])
     counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
     return f" Not listed: {counts} ({switches or 'by your own patterns'})."
 
 
-def _count(entries: int) -> str:
+def _count_entries(entries: int) -> str:
     return "1 entry" if entries == 1 else f"{entries} entries"

@@ -9,14 +9,14 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.notebook import CellEdit, CellType, EditedNotebook, EditMode, edit_cell
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
-from toolyard.tools.change import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.edit import require_existing
-from toolyard.tools.text import load_words
+from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
+from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import Document
 
 SPEC = ToolSpec(
     name="NotebookEdit",
-    **load_words("NotebookEdit", __file__),
+    **load_text("NotebookEdit", __file__),
     parameters={
         "type": "object",
         "properties": {
@@ -77,4 +77,4 @@ class NotebookEdit(ChangingTool):
             "edit_mode": edit.mode.value,
             "total_cells": notebook.total_cells,
         }
-        return changed.result(f"{_DONE[edit.mode]} cell {notebook.cell_number} of '{changed.path}'.", data)
+        return changed.build_result(f"{_DONE[edit.mode]} cell {notebook.cell_number} of '{changed.path}'.", data)

@@ -82,23 +82,23 @@ class Unattended:
             items = [accept_arguments(spec, item) for item in batch or [dict(arguments)]]
             changing = [item for item in items if item.get("command") not in spec.reading_commands]
             places, touched = tuple(guarded), set[str]()
-            weights = [self._weighed(item, places, touched) for item in changing]
+            weights = [self._weigh(item, places, touched) for item in changing]
             return self._has_room(sum(one.replaced for one in weights), sum(one.deleted for one in weights))
         except (Failure, OSError):
             return False
 
-    def _weighed(self, wanted: JsonObject, guarded: tuple[Path, ...], touched: set[str]) -> _Weight:
+    def _weigh(self, wanted: JsonObject, guarded: tuple[Path, ...], touched: set[str]) -> _Weight:
         """Raises Failure when it is none of ours. ``touched`` by items before; what this one touches is added."""
         command = str(wanted.get("command") or "")
         if command and command not in _WRITES | _TAKES:
-            raise _unfit(command)
-        real = {path: self._real(path) for path in _places(wanted)}
+            raise _refusal(command)
+        real = {path: self._resolve(path) for path in _list_paths(wanted)}
         needed = wanted.get(_NEEDS.get(command, ""))
         if needed is not None:
             self._require_known(str(needed), touched, plain=command in _TAKES)
-        for place in (*(where for where, _ in real.values()), *_landings(wanted, real)):
+        for place in (*(where for where, _ in real.values()), *_list_destinations(wanted, real)):
             if is_protected({"path": place}) or find_reason(place) or self._is_guarded(place, guarded):
-                raise _unfit(place)
+                raise _refusal(place)
         touched |= {where for path, (where, _) in real.items() if command != "CopyFile" or path != needed}
         size = sum(size for _, size in real.values())
         noted = _STEP + sum(_NOTED * len(where.encode(errors="surrogatepass")) for where, _ in real.values())
@@ -108,13 +108,13 @@ class Unattended:
     def _has_room(self, replaced: int, deleted: int) -> bool:
         if replaced > MAX_BYTES // 2:
             return False
-        held = self._held()
+        held = self._list_record_sizes()
         if sum(held) + replaced > MAX_TOTAL // 2 or len(held) >= MAX_FILES // 2:
             return False
         disk = next(place for place in (self._home, *self._home.parents) if place.exists())  # the home comes later
         return _AT_ONCE * (_COPIES * replaced + deleted) + _SPARE <= shutil.disk_usage(disk).free
 
-    def _held(self) -> list[int]:
+    def _list_record_sizes(self) -> list[int]:
         """The sizes of the files of records that undo holds and will not let go of for their age."""
         folder, oldest = self._home / "undo", (self._now() - KEPT).timestamp()
         if not folder.exists():
@@ -127,12 +127,12 @@ class Unattended:
         place = self._workspace.root / real
         return real.partition("/")[0].casefold() in _ROOTS or any(place.is_relative_to(folder) for folder in guarded)
 
-    def _real(self, path: str) -> tuple[str, int]:
+    def _resolve(self, path: str) -> tuple[str, int]:
         """Where a path leads, and how much stands there. Raises Failure when that is a program."""
         try:
             with self._workspace.file(path) as file:
                 if file.stat.st_mode & _EXECUTABLE:
-                    raise _unfit(path)
+                    raise _refusal(path)
                 return file.path, file.stat.st_size
         except Failure as failure:
             if failure.code not in (ErrorCode.NOT_FOUND, ErrorCode.IS_DIRECTORY):
@@ -148,22 +148,22 @@ class Unattended:
         """A file that stands there now: what an item before makes or changes is not known yet."""
         with self._workspace.file(path) as file, self._workspace.entry(path, follow=not plain) as entry:
             if file.path in touched or not stat.S_ISREG(entry.stat.st_mode):
-                raise _unfit(path)
+                raise _refusal(path)
 
 
-def _places(wanted: JsonObject) -> Iterator[str]:
+def _list_paths(wanted: JsonObject) -> Iterator[str]:
     yield from (str(wanted[name]) for name in _PLACES if wanted.get(name) is not None)
     if patch := wanted.get("patch"):
         for change in parse(str(patch)):
             yield from (path for path in (change.path, change.new_path) if path)
 
 
-def _landings(wanted: JsonObject, real: Mapping[str, tuple[str, int]]) -> Iterator[str]:
+def _list_destinations(wanted: JsonObject, real: Mapping[str, tuple[str, int]]) -> Iterator[str]:
     """Where it comes to stand if the destination is a folder, or is one by then."""
     source, destination = wanted.get("source"), wanted.get("destination")
     if source is not None and destination is not None:
         yield f"{real[str(destination)][0]}/{real[str(source)][0].rpartition('/')[2]}".removeprefix("./")
 
 
-def _unfit(what: str) -> Failure:
+def _refusal(what: str) -> Failure:
     return Failure(ErrorCode.ACCESS_DENIED, f"'{what}' is for a person to look at first.")

@@ -15,17 +15,17 @@ class Arranging:
     def copy_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.copy(source, destination, request.checkpoint, access=request.access)
-        return self._placed(request, placed, f"Copied '{source}' to '{placed.path}'.")
+        return self._build_result(request, placed, f"Copied '{source}' to '{placed.path}'.")
 
     def move_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, access=request.access)
-        return self._placed(request, placed, f"Moved '{source}' to '{placed.path}'.")
+        return self._build_result(request, placed, f"Moved '{source}' to '{placed.path}'.")
 
     def rename_file(self, request: Request) -> Result:
         source, destination = request["source"], request["destination"]
         placed = self._arranger.move(source, destination, request.checkpoint, exactly=True, access=request.access)
-        return self._placed(request, placed, f"Renamed '{source}' to '{placed.path}'.")
+        return self._build_result(request, placed, f"Renamed '{source}' to '{placed.path}'.")
 
     def delete_file(self, request: Request) -> Result:
         trashed = self._trash.put(request["path"], request.checkpoint, access=request.access)
@@ -47,7 +47,7 @@ class Arranging:
             context={"path_resolved": path},
         )
 
-    def _placed(self, request: Request, placed: Placed, done: str) -> Result:
+    def _build_result(self, request: Request, placed: Placed, done: str) -> Result:
         self._undo.keep(request.call.id, [placed.change])
         if placed.renamed:
             done += f" The name '{placed.wanted}' was taken."

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from toolyard.protocol.content import Media, Part, Text
 from toolyard.protocol.outcome import Result
-from toolyard.tools.operations.facts import size_in_words
+from toolyard.tools.operations.file_facts import format_size
 from toolyard.tools.operations.reading import Reading
-from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, plain_name
+from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, require_plain_name
 from toolyard.tools.thread import in_thread
 from toolyard.workspace.arrange import Arranger
 from toolyard.workspace.reads import Reads
@@ -33,23 +33,23 @@ class Fetching:
             request.require("url")
         url: str = request.get("url") or request["path"]
         fetched = await in_thread(lambda: self._fetch.get(url, request.checkpoint))
-        name = name_of(fetched)
+        name = choose_file_name(fetched)
         with TemporaryDirectory(prefix="toolyard-") as folder:
-            workspace = await in_thread(lambda: _set_down(fetched.content, Path(folder), name))
+            workspace = await in_thread(lambda: _store_temporarily(fetched.content, Path(folder), name))
             try:
                 result = await Reading(workspace, Reads(Path(folder)), self._fallbacks).read(request, name)
             finally:
                 workspace.close()
-        return _from_the_web(result, fetched)
+        return _rewrite_result(result, fetched)
 
     def download_file(self, request: Request) -> Result:
         wanted = request.get("fileName")
-        name = plain_name(wanted, "fileName") if wanted else None
+        name = require_plain_name(wanted, "fileName") if wanted else None
         fetched = self._fetch.get(request["url"], request.checkpoint)
-        path = f"{request.get('downloadDir') or DOWNLOADS}/{name or name_of(fetched)}"
+        path = f"{request.get('downloadDir') or DOWNLOADS}/{name or choose_file_name(fetched)}"
         placed = self._arranger.create(path, fetched.content, request.checkpoint, access=request.access)
         self._undo.keep(request.call.id, [placed.change])
-        text = f"Downloaded '{placed.path}' ({size_in_words(len(fetched.content))}) from '{fetched.place.host}'."
+        text = f"Downloaded '{placed.path}' ({format_size(len(fetched.content))}) from '{fetched.place.host}'."
         if placed.renamed:
             text += f" The name '{placed.wanted}' was taken."
         return Result(
@@ -67,7 +67,7 @@ class Fetching:
         )
 
 
-def name_of(fetched: Fetched) -> str:
+def choose_file_name(fetched: Fetched) -> str:
     """A file name out of the URL: whatever it says, one name of harmless characters."""
     name = "".join(
         "_" if unicodedata.category(char)[0] in "CZ" or char in '/\\:*?"<>|' else char for char in fetched.place.name
@@ -79,23 +79,23 @@ def name_of(fetched: Fetched) -> str:
     return name.encode()[:MAX_NAME_BYTES].decode(errors="ignore").lstrip(".") or _NO_NAME
 
 
-def _set_down(content: bytes, folder: Path, name: str) -> Workspace:
+def _store_temporarily(content: bytes, folder: Path, name: str) -> Workspace:
     """A place of its own for a file that is only passing through."""
     (folder / name).write_bytes(content)
     return Workspace(folder)
 
 
-def _fetched_part(part: Part, summary: str, text: str, url: str) -> Part:
+def _rewrite_part(part: Part, summary: str, text: str, url: str) -> Part:
     """A part with the new summary, or whose bytes can be had at ``url``."""
     if isinstance(part, Media):
         return replace(part, source=url)
     return Text(text) if part == Text(summary) else part
 
 
-def _from_the_web(result: Result, fetched: Fetched) -> Result:
+def _rewrite_result(result: Result, fetched: Fetched) -> Result:
     """The result of a read whose file was only passing through."""
     text = f"Fetched from '{fetched.place.host}'. {result.text}"
-    parts = tuple(_fetched_part(part, result.text, text, fetched.place.url) for part in result.extras.parts)
+    parts = tuple(_rewrite_part(part, result.text, text, fetched.place.url) for part in result.extras.parts)
     data = {key: value for key, value in result.data.items() if key not in ("path", "lastModified")}
     return replace(
         result,

@@ -9,7 +9,7 @@ from toolyard.protocol.content import Text
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint
-from toolyard.tools.operations.facts import facts, moment
+from toolyard.tools.operations.file_facts import build_facts, format_time
 from toolyard.tools.operations.request import Request
 from toolyard.workspace.ignore import Ignores
 from toolyard.workspace.names import to_text
@@ -25,10 +25,10 @@ class Listing:
 
     def list_allowed_directories(self, request: Request) -> Result:
         with self._workspace.folder(".") as root:
-            items = list(_items(root, request.checkpoint))
-        shown = _sorted(item for item in items if not item["isHidden"])[:MAX_ITEMS]
+            items = list(_scan_items(root, request.checkpoint))
+        shown = _sort_items(item for item in items if not item["isHidden"])[:MAX_ITEMS]
         inside: list[Json] = [{"name": item["name"], "type": item["type"]} for item in shown]
-        text = f"The project is the only folder that may be used: {_count(len(shown))} in it, and all below them."
+        text = f"The project is the only folder that may be used: {_count_items(len(shown))} in it, and all below them."
         text += " Paths are relative to it, or absolute inside it."
         return Result(
             data={"allowedRoots": {".": inside}},
@@ -39,11 +39,11 @@ class Listing:
 
     def list_directory(self, request: Request) -> Result:
         with self._workspace.folder(request["path"]) as folder:
-            items = list(_items(folder, request.checkpoint))
+            items = list(_scan_items(folder, request.checkpoint))
             where = folder.path
-        wanted = _sorted(item for item in items if request["showHidden"] or not item["isHidden"])
+        wanted = _sort_items(item for item in items if request["showHidden"] or not item["isHidden"])
         shown = wanted[:MAX_ITEMS]
-        text = f"Directory listing of '{where}' ({_count(len(shown))})."
+        text = f"Directory listing of '{where}' ({_count_items(len(shown))})."
         if len(shown) < len(wanted):
             text += f" Truncated: {len(wanted)} in all. LS lists the rest page by page."
         if len(wanted) < len(items):
@@ -66,11 +66,11 @@ class Listing:
         with self._workspace.entry(request["path"], follow=True) as entry:
             info, path = entry.stat, entry.path
         about: JsonObject = {
-            **facts(path, info),
+            **build_facts(path, info),
             "directory": path.rpartition("/")[0] or ".",
             "extension": os.path.splitext(path)[1],
-            "lastAccessed": moment(info.st_atime),
-            "created": moment(getattr(info, "st_birthtime", None)),
+            "lastAccessed": format_time(info.st_atime),
+            "created": format_time(getattr(info, "st_birthtime", None)),
             "permissions": info.st_mode,
             "mode": stat.filemode(info.st_mode),
             "isDirectory": stat.S_ISDIR(info.st_mode),
@@ -82,7 +82,7 @@ class Listing:
         return Result(data={"info": about}, text=text, context={"path_resolved": path})
 
 
-def _items(folder: Opened, checkpoint: Checkpoint) -> Iterator[JsonObject]:
+def _scan_items(folder: Opened, checkpoint: Checkpoint) -> Iterator[JsonObject]:
     base = "" if folder.path == "." else f"{folder.path}/"
     with os.scandir(folder.fd) as entries:
         for number, entry in enumerate(entries):
@@ -95,12 +95,12 @@ def _items(folder: Opened, checkpoint: Checkpoint) -> Iterator[JsonObject]:
                 info = entry.stat(follow_symlinks=False)
             except OSError:
                 continue  # gone since we saw its name
-            yield {**facts(path, info), "permissions": info.st_mode, "isHidden": entry.name.startswith(".")}
+            yield {**build_facts(path, info), "permissions": info.st_mode, "isHidden": entry.name.startswith(".")}
 
 
-def _sorted(items: Iterator[JsonObject]) -> list[JsonObject]:
+def _sort_items(items: Iterator[JsonObject]) -> list[JsonObject]:
     return sorted(items, key=lambda item: (item["type"] != "directory", str(item["name"])))
 
 
-def _count(items: int) -> str:
+def _count_items(items: int) -> str:
     return "1 item" if items == 1 else f"{items} items"

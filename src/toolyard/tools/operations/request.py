@@ -60,14 +60,14 @@ class Command:
     reads: bool = False  # its content is the answer; the others only have a message
 
 
-def threaded(work: Callable[[Request], Result]) -> Operation:
+def run_in_thread(work: Callable[[Request], Result]) -> Operation:
     async def run(request: Request) -> Result:
         return await in_thread(lambda: work(request))
 
     return run
 
 
-def plain_name(name: str, parameter: str) -> str:
+def require_plain_name(name: str, parameter: str) -> str:
     """A name that is no path."""
     if "/" in name or "\\" in name or name in (".", "..") or not name.strip() or len(name.encode()) > MAX_NAME_BYTES:
         raise Failure(

@@ -13,7 +13,7 @@ class Page:
     start: int
     limit: int
 
-    def beyond(self, path: str, total: int, units: str) -> Failure:
+    def beyond_end_failure(self, path: str, total: int, units: str) -> Failure:
         return Failure(
             ErrorCode.INVALID_PARAM,
             f"'{path}' has {total} {units}: start_line={self.start} is beyond its end.",

@@ -21,16 +21,16 @@ _IN_TEXT = 3
 T = TypeVar("T", bound=Json)
 
 
-def segments(path: str) -> tuple[str, ...]:
+def split_path(path: str) -> tuple[str, ...]:
     return () if path == "." else tuple(path.split("/"))
 
 
-def shown(path: str) -> str:
+def path_text(path: str) -> str:
     """A path whose names are as the system gives them, as text."""
     return path if path.isascii() else to_text(os.fsencode(path))
 
 
-def fitting(items: Sequence[T]) -> Sequence[T]:
+def cut_to_page(items: Sequence[T]) -> Sequence[T]:
     """As many items as an answer can hold, at least one."""
     size = 0
     for count, item in enumerate(items):
@@ -40,19 +40,19 @@ def fitting(items: Sequence[T]) -> Sequence[T]:
     return items
 
 
-def failed_items(faults: Sequence[tuple[str, str, int]]) -> list[Json]:
+def build_failed_items(faults: Sequence[tuple[str, str, int]]) -> list[Json]:
     """The first faults: the path, what happened and the system's number for it, which may be 0."""
-    return [{"item": path, **_fault(path, what, number)} for path, what, number in faults[:_NAMED]]
+    return [{"item": path, **_describe_fault(path, what, number)} for path, what, number in faults[:_NAMED]]
 
 
-def _fault(path: str, what: str, number: int) -> dict[str, Json]:
+def _describe_fault(path: str, what: str, number: int) -> dict[str, Json]:
     if number:
         failure = os_failure(OSError(number, os.strerror(number)), path)
         return {"code": failure.code.value, "message": failure.message}
     return {"code": ErrorCode.EXECUTION_ERROR.value, "message": f"'{path}': {what}."}
 
 
-def skipped(left_out: LeftOut, *, links: int, faults: int, binary: int = 0) -> dict[str, int | float | str]:
+def build_skip_stats(left_out: LeftOut, *, links: int, faults: int, binary: int = 0) -> dict[str, int | float | str]:
     """The stats of what was not looked at. Hidden and ignored entries are always told, the rest when there is any."""
     others = {
         "skipped_binary": binary,
@@ -67,7 +67,7 @@ def skipped(left_out: LeftOut, *, links: int, faults: int, binary: int = 0) -> d
     }
 
 
-def not_looked_at(
+def describe_left_out(
     left_out: LeftOut, wanted: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
 ) -> Iterator[str]:
     """Sentences about it, and what to do."""
@@ -89,7 +89,7 @@ def not_looked_at(
         yield "Stopped, since there is too much to look at: search a subfolder instead."
 
 
-def timed_out(tool: str, seconds: float) -> Failure:
+def timeout_failure(tool: str, seconds: float) -> Failure:
     return Failure(
         ErrorCode.TIMEOUT,
         f"{tool} found nothing within {seconds:g} s and was stopped.",
@@ -97,9 +97,9 @@ def timed_out(tool: str, seconds: float) -> Failure:
     )
 
 
-def unreadable(left_out: LeftOut, base: str) -> list[tuple[str, str, int]]:
+def list_unreadable(left_out: LeftOut, base: str) -> list[tuple[str, str, int]]:
     """The folders that could not be entered, as faults."""
     return [
-        (shown(base + below), os.strerror(number or errno.EIO), number or errno.EIO)
+        (path_text(base + below), os.strerror(number or errno.EIO), number or errno.EIO)
         for below, number in left_out.unreadable
     ]

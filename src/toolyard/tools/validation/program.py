@@ -12,12 +12,12 @@ _POLL_S = 0.05  # how often a waiting check looks at its checkpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ProgramOutput:
     out: str
     err: str
 
 
-def ask(command: Sequence[str], given: str, checkpoint: Checkpoint) -> Answer:
+def run_program(command: Sequence[str], given: str, checkpoint: Checkpoint) -> ProgramOutput:
     """Run ``command`` with ``given`` on its stdin. It is killed when its time is over or the checkpoint raises."""
     with tempfile.TemporaryFile() as stdin:  # not a pipe: of one, a shell reads a byte at a time
         stdin.write(given.encode())
@@ -31,7 +31,7 @@ def ask(command: Sequence[str], given: str, checkpoint: Checkpoint) -> Answer:
                 process.kill()
     if process.returncode < 0:
         raise Unchecked("its checker crashed")
-    return Answer(out.decode(errors="replace"), err.decode(errors="replace"))
+    return ProgramOutput(out.decode(errors="replace"), err.decode(errors="replace"))
 
 
 def _wait(process: subprocess.Popen[bytes], checkpoint: Checkpoint) -> tuple[bytes, bytes]:

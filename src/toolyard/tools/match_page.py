@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.truncation import MAX_LINE_CHARS
-from toolyard.tools.searching import shown
+from toolyard.tools.search_report import path_text
 from toolyard.workspace.encoding import Encoding, decodes
 from toolyard.workspace.search.found import FileRows, Row
 from toolyard.workspace.workspace import Opened, Workspace
@@ -25,7 +25,7 @@ _UTF8 = Encoding("utf-8", certain=False)
 
 
 @dataclass(slots=True)
-class Page:
+class MatchPage:
     """Files on their way into an answer."""
 
     workspace: Workspace
@@ -35,37 +35,39 @@ class Page:
     changed: list[str] = field(default_factory=list)  # files that no longer hold what was found in them
     cut: int = 0  # lines that are not shown whole
 
-    def proved(self, files: Sequence[FileRows]) -> Iterator[tuple[str, FileRows, Encoding]]:
+    def verify_files(self, files: Sequence[FileRows]) -> Iterator[tuple[str, FileRows, Encoding]]:
         """Each file with its path and encoding. Files that do not pass the proof are left out."""
         for file in files:
-            path = self.single.path if self.single else shown(self.base + os.fsdecode(file.path))
+            path = self.single.path if self.single else path_text(self.base + os.fsdecode(file.path))
             try:
                 with nullcontext(self.single) if self.single else self.workspace.file(path) as opened:
-                    if self.single or (opened.path == path and all(_holds(opened, row) for row in file.rows)):
-                        yield path, file, self._encoding(opened, file)
+                    if self.single or (opened.path == path and all(_still_has_row(opened, row) for row in file.rows)):
+                        yield path, file, self._choose_encoding(opened, file)
                         continue
             except Failure:
                 pass  # gone, or not ours to read
             self.changed.append(path)
 
-    def matches(self, path: str, file: FileRows, encoding: Encoding, before: int, after: int) -> Iterator[JsonObject]:
+    def list_matches(
+        self, path: str, file: FileRows, encoding: Encoding, before: int, after: int
+    ) -> Iterator[JsonObject]:
         """The rows of a file, each with up to so many lines ``before`` and ``after`` it."""
         around: dict[int, Json] = {}
         if before or after:
             for row in (*file.rows, *file.around):
-                lines = self._text(row, encoding).split("\n")
+                lines = self._cut_text(row, encoding).split("\n")
                 around |= {row.number + at: {"line": row.number + at, "text": line} for at, line in enumerate(lines)}
         for row in file.rows:
-            match: JsonObject = {"file": path, "line": row.number, "text": self._text(row, encoding, count=True)}
+            match: JsonObject = {"file": path, "line": row.number, "text": self._cut_text(row, encoding, count=True)}
             if row.column is not None:
-                match["column"] = row.column if row.utf8 else _column(row, encoding)
+                match["column"] = row.column if row.utf8 else _count_column(row, encoding)
             if before:
                 match["before"] = [around[n] for n in range(row.number - before, row.number) if n in around]
             if after:
                 match["after"] = [around[n] for n in range(row.last + 1, row.last + after + 1) if n in around]
             yield match
 
-    def _encoding(self, opened: Opened, file: FileRows) -> Encoding:
+    def _choose_encoding(self, opened: Opened, file: FileRows) -> Encoding:
         """How lines that are not UTF-8 are read: in the first of the owner's encodings that fits; never by a guess."""
         if all(row.utf8 for row in (*file.rows, *file.around)):
             return _UTF8
@@ -74,7 +76,7 @@ class Page:
         fits = (name for name in self.fallbacks if decodes(sample, name, whole=whole))
         return Encoding(next(fits, _UTF8.name))
 
-    def _text(self, row: Row, encoding: Encoding, *, count: bool = False) -> str:
+    def _cut_text(self, row: Row, encoding: Encoding, *, count: bool = False) -> str:
         text = (_UTF8 if row.utf8 else encoding).utf8(row.raw).decode()
         if row.size == len(row.raw) and len(text) <= MAX_LINE_CHARS:
             return text
@@ -86,14 +88,14 @@ class Page:
         return f"{before}{text[start : start + MAX_LINE_CHARS]}… [line cut{size}]"
 
 
-def _column(row: Row, encoding: Encoding) -> int | None:
+def _count_column(row: Row, encoding: Encoding) -> int | None:
     """The column of a line that is not UTF-8, as its encoding counts."""
     if row.lead or row.at is None:
         return row.column
     return len(encoding.utf8(row.raw[: row.at]).decode()) + 1
 
 
-def _holds(opened: Opened, row: Row) -> bool:
+def _still_has_row(opened: Opened, row: Row) -> bool:
     wanted = row.raw[:_PROOF]
     if os.pread(opened.fd, len(wanted), row.offset) == wanted:
         return True

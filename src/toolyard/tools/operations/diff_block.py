@@ -30,19 +30,19 @@ _DASHED = re.compile(r"-{7}[ \t]*(?:\n|\Z)")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DiffBlock:
     old: str
     new: str
     number: int = 1
     dashes: str = ""  # the line above the old text, which may belong to it
 
-    def edit(self, text: str) -> Edit:
+    def to_edit(self, text: str) -> Edit:
         """What is meant in a file with this text; raises Failure when nobody can say."""
         whole = f"{self.dashes}\n{self.old}"
-        if not self.dashes or _bare(whole) not in _bare(text):
+        if not self.dashes or _strip_lines(whole) not in _strip_lines(text):
             return Edit(self.old, self.new)
         if not _DASHED.match(self.new):
-            raise _broken(
+            raise _broken_block(
                 self.number,
                 "begins with '-------', which also stands above the old text in the file",
                 "If it is no text, write ':start_line:1' above it; if it is, give the line before it as well.",
@@ -50,46 +50,46 @@ class Block:
         return Edit(whole, self.new)
 
 
-def parse_blocks(text: str) -> list[Block]:
+def parse_blocks(text: str) -> list[DiffBlock]:
     """The blocks, in order; raises Failure when there is none or one is not whole."""
-    blocks: list[Block] = []
+    blocks: list[DiffBlock] = []
     lines: list[str] | None = None
     for line in text.replace("\r\n", "\n").split("\n"):
         if _START.fullmatch(line):
             if lines is not None:
-                raise _broken(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
+                raise _broken_block(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
             lines = []
         elif lines is None:
             if line.strip():
-                raise _broken(len(blocks) + 1, f"has {line.strip()[:60]!r} before its '<<<<<<< SEARCH'")
+                raise _broken_block(len(blocks) + 1, f"has {line.strip()[:60]!r} before its '<<<<<<< SEARCH'")
         elif _END.fullmatch(line):
-            blocks.append(_block(lines, len(blocks) + 1))
+            blocks.append(_parse_block(lines, len(blocks) + 1))
             lines = None
         else:
             lines.append(line)
     if lines is not None:
-        raise _broken(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
+        raise _broken_block(len(blocks) + 1, "has no '>>>>>>> REPLACE' at its end")
     if not blocks:
-        raise _broken(1, "is missing: diffContent has no '<<<<<<< SEARCH'")
+        raise _broken_block(1, "is missing: diffContent has no '<<<<<<< SEARCH'")
     return blocks
 
 
-def _block(lines: Sequence[str], number: int) -> Block:
+def _parse_block(lines: Sequence[str], number: int) -> DiffBlock:
     middles = [at for at, line in enumerate(lines) if _MIDDLE.fullmatch(line)]
     dashes = [at for at, line in enumerate(lines) if _DASHES.fullmatch(line)]
     if len(middles) > 1:
-        raise _broken(number, "has more than one line '=======', so nobody can say which one parts it")
+        raise _broken_block(number, "has more than one line '=======', so nobody can say which one parts it")
     if not middles and not dashes:
-        raise _broken(number, "has no line '=======' between the old text and the new")
+        raise _broken_block(number, "has no line '=======' between the old text and the new")
     middle = middles[0] if middles else dashes[-1]
     begin = next((at + 1 for at in dashes[:1] if at < middle and all(map(_HINT.fullmatch, lines[:at]))), 0)
     old, new = "\n".join(lines[begin:middle]), "\n".join(lines[middle + 1 :])
     if not old.strip():
-        raise _broken(number, "has no old text to search for")
-    return Block(old, new, number, lines[0] if begin == 1 else "")
+        raise _broken_block(number, "has no old text to search for")
+    return DiffBlock(old, new, number, lines[0] if begin == 1 else "")
 
 
-def _bare(text: str) -> str:
+def _strip_lines(text: str) -> str:
     """Lines without blanks at their ends: how a text may be found all the same."""
     return "\n".join(map(str.strip, text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
 
@@ -100,5 +100,5 @@ _FORM = (
 )
 
 
-def _broken(number: int, why: str, hint: str = _FORM) -> Failure:
+def _broken_block(number: int, why: str, hint: str = _FORM) -> Failure:
     return Failure(ErrorCode.INVALID_PARAM, f"Block {number} of diffContent {why}: nothing was changed.", hint=hint)

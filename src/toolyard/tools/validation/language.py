@@ -23,7 +23,7 @@ class Language(StrEnum):
     MARKDOWN = "markdown"
 
 
-def language_of(path: str, text: str) -> Language | None:
+def detect_language(path: str, text: str) -> Language | None:
     """None for a language that has no checker."""
     file = PurePosixPath(path.lower())
     if file.suffix == ".json" and (_COMMENTED.fullmatch(file.name) or set(file.parts[:-1]) & _COMMENTED_FOLDERS):
@@ -32,11 +32,11 @@ def language_of(path: str, text: str) -> Language | None:
     if known is Language.TYPESCRIPT and text.lstrip().startswith("<?xml"):
         return Language.XML  # Qt's translations
     if known in (None, Language.SHELL) and text.startswith("#!") and (known or not file.suffix):
-        return _of_first_line(text)
+        return _detect_by_first_line(text)
     return known
 
 
-def _of_first_line(text: str) -> Language | None:
+def _detect_by_first_line(text: str) -> Language | None:
     program = _PROGRAM.match(text)
     return _BY_PROGRAM.get(program[1]) if program else None
 

@@ -10,7 +10,7 @@ _FORM = re.compile(r"(?:(head|tail)\s*:\s*)?(\d{1,12})(?:\s*[-:]\s*(\d{1,12}))?"
 
 
 @dataclass(frozen=True, slots=True)
-class Lines:
+class LineRange:
     """From ``first`` to ``last``, or the ``tail`` last ones. Without a ``last``, as many as an answer holds."""
 
     first: int = 1
@@ -18,17 +18,17 @@ class Lines:
     tail: int | None = None
 
     @classmethod
-    def of(cls, wanted: str | int | None) -> "Lines":
+    def parse(cls, wanted: str | int | None) -> "LineRange":
         if wanted is None or wanted == "":
             return cls()
         form = _FORM.fullmatch(str(wanted).strip())
         if form is None or (form[1] and form[3]):
-            raise _wrong("is none of head:N, tail:N, M-N, M:N and N")
+            raise _invalid_range("is none of head:N, tail:N, M-N, M:N and N")
         number, last = int(form[2]), int(form[3] or form[2])
         if number < 1:
-            raise _wrong("counts lines from 1")
+            raise _invalid_range("counts lines from 1")
         if last < number:
-            raise _wrong("ends before it begins")
+            raise _invalid_range("ends before it begins")
         match (form[1] or "").lower():
             case "head":
                 return cls(last=number)
@@ -38,13 +38,13 @@ class Lines:
                 return cls(number, last)
 
     @property
-    def all(self) -> bool:
-        return self == Lines()
+    def is_everything(self) -> bool:
+        return self == LineRange()
 
-    def within(self, total: int) -> "Lines":
+    def resolve(self, total: int) -> "LineRange":
         """The same by numbers, in a text of ``total`` lines."""
-        return self if self.tail is None else Lines(max(1, total - self.tail + 1), max(1, total))
+        return self if self.tail is None else LineRange(max(1, total - self.tail + 1), max(1, total))
 
 
-def _wrong(why: str) -> Failure:
+def _invalid_range(why: str) -> Failure:
     return Failure(ErrorCode.INVALID_PARAM, f"'lines' {why}.", hint="Use a form such as head:50, tail:80 or 120-180.")

@@ -13,22 +13,22 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
-from toolyard.tools.change import FileChanger
-from toolyard.tools.operations.request import Request, plain_name
-from toolyard.tools.operations.writing import Writing, located
+from toolyard.tools.file_changer import FileChanger
+from toolyard.tools.operations.request import Request, require_plain_name
+from toolyard.tools.operations.writing import Writing, locate_vcp_edit
 from toolyard.workspace.document import Document
 
 CANVAS = "canvas"
 _ACTION = "create_canvas"
 
 
-class Special:
+class VcpFiles:
     def __init__(self, root: Path, files: FileChanger, writing: Writing) -> None:
         self._root, self._files, self._writing = root, files, writing
 
     def create_canvas(self, request: Request) -> Result:
         """A new file, and the front end is asked to open it: by its absolute path, since it has no root of its own."""
-        name = plain_name(request["fileName"], "fileName")
+        name = require_plain_name(request["fileName"], "fileName")
         result = self._writing.create(request, f"{CANVAS}/{name}", request["content"])
         payload: JsonObject = {"filePath": str(self._root / str(result.data["path"]))}
         return replace(result, extras=replace(result.extras, action=_ACTION, payload=payload))
@@ -41,37 +41,39 @@ class Special:
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
                 raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Check the path.")
-            number, splices = _changed_message(before.text, edit, path)
+            number, splices = _change_message(before.text, edit, path)
             changed_message[:] = [number]
             return before.spliced(splices, path)
 
         arguments: JsonObject = {"path": request["path"], "dry_run": False}
         changed = self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)
         done = f"Changed message {changed_message[0]} of the history '{changed.path}'."
-        return changed.result(done, {"operation": "update", "path": changed.path, "message_index": changed_message[0]})
+        return changed.build_result(
+            done, {"operation": "update", "path": changed.path, "message_index": changed_message[0]}
+        )
 
 
-def _changed_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice, ...]]:
+def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice, ...]]:
     """Which message changes, counted from 0, and what to put into the file."""
     if not edit.old:
         raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
-    history = _parsed(text, path)
+    history = _parse_history(text, path)
     missed: Failure | None = None
-    for number, content in _assistant(history):
+    for number, content in _list_assistant_messages(history):
         try:
-            match = located(content, edit)
+            match = locate_vcp_edit(content, edit)
         except Failure as failure:
             if failure.reason is not Reason.NOT_FOUND_IN_FILE:
                 raise
             missed = missed or failure
             continue
-        return number, _in_file(text, number, match.splices)
+        return number, _to_file_splices(text, number, match.splices)
     raise missed or Failure(
         Reason.NOT_FOUND_IN_FILE, f"'{path}' has no message of the assistant.", hint="Check the file."
     )
 
 
-def _parsed(text: str, path: str) -> list[Any]:
+def _parse_history(text: str, path: str) -> list[Any]:
     try:
         history = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -83,7 +85,7 @@ def _parsed(text: str, path: str) -> list[Any]:
     return history
 
 
-def _assistant(history: list[Any]) -> Iterator[tuple[int, str]]:
+def _list_assistant_messages(history: list[Any]) -> Iterator[tuple[int, str]]:
     for number, message in enumerate(history):
         if isinstance(message, Mapping) and message.get("role") == "assistant":
             content = message.get("content")
@@ -91,17 +93,19 @@ def _assistant(history: list[Any]) -> Iterator[tuple[int, str]]:
                 yield number, content
 
 
-def _in_file(text: str, number: int, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
+def _to_file_splices(text: str, number: int, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
     """Splices of the content of one message as splices of the file, escaped as the content is."""
     message = json_text.read_container(text, json_text.read_container(text).parts[number].value)
     part = message.parts[message.numbers["content"]]
     begin, end = part.value + 1, part.end - 1  # inside the quotes
     at = [*(char.start() for char in _CHARACTER.finditer(text, begin, end)), end]
     escaped = text.find("\\u", begin, end) >= 0 and text[begin:end].isascii()
-    return tuple(Splice(at[splice.start], at[splice.end], _as_json(splice.text, escaped=escaped)) for splice in splices)
+    return tuple(
+        Splice(at[splice.start], at[splice.end], _escape_json(splice.text, escaped=escaped)) for splice in splices
+    )
 
 
-def _as_json(text: str, *, escaped: bool) -> str:
+def _escape_json(text: str, *, escaped: bool) -> str:
     lone = any("\ud800" <= char <= "\udfff" for char in text)
     return json.dumps(text, ensure_ascii=escaped or lone)[1:-1]
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from toolyard.protocol.json import JsonObject
 
 
-def size_in_words(size: int) -> str:
+def format_size(size: int) -> str:
     """``12 Bytes``, ``1.2 KB``."""
     number, unit = float(size), "Bytes"
     for larger in ("KB", "MB", "GB", "TB"):
@@ -18,7 +18,7 @@ def size_in_words(size: int) -> str:
     return f"{round(number, 2):g} {unit}"
 
 
-def moment(seconds: float | None) -> str | None:
+def format_time(seconds: float | None) -> str | None:
     """A time as ISO 8601 with its offset."""
     if seconds is not None:
         with suppress(ValueError, OverflowError, OSError):  # some file systems keep times that no calendar has
@@ -26,7 +26,7 @@ def moment(seconds: float | None) -> str | None:
     return None
 
 
-def kind(mode: int) -> str:
+def file_type(mode: int) -> str:
     if stat.S_ISDIR(mode):
         return "directory"
     if stat.S_ISLNK(mode):
@@ -34,14 +34,14 @@ def kind(mode: int) -> str:
     return "file" if stat.S_ISREG(mode) else "special"
 
 
-def facts(path: str, info: os.stat_result) -> JsonObject:
+def build_facts(path: str, info: os.stat_result) -> JsonObject:
     """What every command says of a file; ``path`` is relative to the root."""
     size = info.st_size if stat.S_ISREG(info.st_mode) else None
     return {
         "name": path.rpartition("/")[2],
         "path": path,
-        "type": kind(info.st_mode),
+        "type": file_type(info.st_mode),
         "size": size,
-        "sizeFormatted": None if size is None else size_in_words(size),
-        "lastModified": moment(info.st_mtime),
+        "sizeFormatted": None if size is None else format_size(size),
+        "lastModified": format_time(info.st_mtime),
     }

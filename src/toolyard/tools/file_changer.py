@@ -44,7 +44,7 @@ Compute = Callable[[Document | None, str], bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class ChangedFile:
     path: str
     before: Document | None
     after: Document
@@ -53,14 +53,14 @@ class Changed:
     patch: Patch | None  # None: not worth sending back
     checkpoint: Checkpoint  # ends what looks at the new file
 
-    def result(self, done: str, data: JsonObject) -> Result:
+    def build_result(self, done: str, data: JsonObject) -> Result:
         """The result of a tool that changed this file: its own data, the hash, the hunks, what the checkers say."""
         before = printable(self.before.text) if self.before else None
         after = printable(self.after.text)
         validation = validate(self.path, after, self.checkpoint)
         findings: list[Json] = [finding.to_json(self.path) for finding in validation.findings]
         text = done if self.applied else f"Dry run: nothing was written. Without dry_run: {done}"
-        text += remark(validation.findings)
+        text += describe_findings(validation.findings)
         return Result(
             data={
                 "applied": self.applied,
@@ -81,7 +81,7 @@ def patch_context(*patches: Patch | None) -> JsonObject:
     return {} if all(patch is None or patch.exact for patch in patches) else {"patch": "coarse"}
 
 
-def remark(findings: Sequence[Finding], file: str = "") -> str:
+def describe_findings(findings: Sequence[Finding], file: str = "") -> str:
     """What the checkers found, as the end of a text: how much, and the first of it, with its ``file`` if given."""
     if not findings:
         return ""
@@ -97,17 +97,19 @@ class FileChanger:
         self._workspace, self._undo, self._reads = workspace, undo, reads
         self._fallbacks = tuple(fallback_encodings)
 
-    def change(self, call: ToolCall, checkpoint: Checkpoint, compute: Compute, *, overwrites: bool = False) -> Changed:
+    def change(
+        self, call: ToolCall, checkpoint: Checkpoint, compute: Compute, *, overwrites: bool = False
+    ) -> ChangedFile:
         """Change the file that ``call`` names; ``overwrites``: all of it, so the caller must know what it was."""
         wanted: Mapping[str, Any] = call.arguments
-        with self.target(call, wanted["path"]) as target, locked_targets([target], checkpoint):
-            before = self.document(target)
+        with self.open_target(call, wanted["path"]) as target, locked_targets([target], checkpoint):
+            before = self.read_document(target)
             raw = before.raw if before else None
             self._require_fresh(call, target.path, raw, overwrites=overwrites)
             try:
                 content = compute(before, target.path)
             except Failure as failure:
-                raise self.explained(failure, call, {target.path: raw}) from failure
+                raise self.explain_failure(failure, call, {target.path: raw}) from failure
             after = Document.known(content, before.encoding if before else UTF8)
             require_no_new_mask(call, target.path, before.text if before else "", after.text)
             patch = build_patch(printable(before.text) if before else "", printable(after.text))
@@ -119,10 +121,10 @@ class FileChanger:
                 hash_ = checksum(content)
             if applied:
                 self.remember(call, target.path, hash_)
-            return Changed(target.path, before, after, hash_, applied, patch, checkpoint)
+            return ChangedFile(target.path, before, after, hash_, applied, patch, checkpoint)
 
     @contextmanager
-    def target(self, call: ToolCall, path: str) -> Iterator[Target]:
+    def open_target(self, call: ToolCall, path: str) -> Iterator[Target]:
         require_file_name(path)
         with self._workspace.target(path) as target:
             require_open(target.path, WriteAccess.from_call(call))
@@ -134,7 +136,7 @@ class FileChanger:
             if self._workspace.is_link(path):
                 raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is a link.", hint="Name the file that it leads to.")
 
-    def document(self, target: Target) -> Document | None:
+    def read_document(self, target: Target) -> Document | None:
         raw = target.read(MAX_BYTES)
         return Document.of(raw, target.path, self._fallbacks) if raw is not None else None
 
@@ -150,7 +152,7 @@ class FileChanger:
         expected = call.arguments.get("expected_hash")
         if expected is not None:
             if raw is None or checksum(raw) != str(expected).lower():
-                raise _stale(
+                raise _stale_failure(
                     path, "is not the file with expected_hash any more" if raw is not None else "does not exist", raw
                 )
             return
@@ -158,11 +160,11 @@ class FileChanger:
             return
         known = self._reads.recall(call.caller, path)
         if known is None:
-            raise _stale(path, "exists, and you have not read it", raw)
+            raise _stale_failure(path, "exists, and you have not read it", raw)
         if known != checksum(raw):
-            raise _stale(path, "was changed since you read it", raw)
+            raise _stale_failure(path, "was changed since you read it", raw)
 
-    def explained(self, failure: Failure, call: ToolCall, files: Mapping[str, bytes | None]) -> Failure:
+    def explain_failure(self, failure: Failure, call: ToolCall, files: Mapping[str, bytes | None]) -> Failure:
         """A text that is not there because a file changed since the caller read it is a conflict, not a mistake."""
         if len(files) == 1:
             failure.context.setdefault("path_resolved", next(iter(files)))
@@ -218,7 +220,7 @@ class ChangingTool(ABC):
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result: ...
 
 
-def _stale(path: str, why: str, raw: bytes | None) -> Failure:
+def _stale_failure(path: str, why: str, raw: bytes | None) -> Failure:
     context: JsonObject = {"path_resolved": path}
     if raw is not None:
         context["hash"] = checksum(raw)

@@ -13,17 +13,17 @@ from typing import Any, TypedDict
 from toolyard.protocol.tool import ToolCommand, Translation
 
 
-class Words(TypedDict):
+class ToolText(TypedDict):
     description: str
     translations: Mapping[str, Translation]
 
 
-class Commands(TypedDict):
+class CommandTexts(TypedDict):
     commands: tuple[ToolCommand, ...]
     batch_example: str
 
 
-def load_commands(module_file: str, **limits: int) -> Commands:
+def load_commands(module_file: str, **limits: int) -> CommandTexts:
     """The commands of a ToolSpec, and a call with several of them."""
     path = Path(module_file)
     data = json.loads(path.with_name(f"{path.stem}_commands.json").read_text(encoding="utf-8"))
@@ -41,14 +41,14 @@ def load_commands(module_file: str, **limits: int) -> Commands:
         )
         for one in data["commands"]
     )
-    return Commands(commands=commands, batch_example=data["batch_example"])
+    return CommandTexts(commands=commands, batch_example=data["batch_example"])
 
 
-def load_words(name: str, module_file: str, **limits: int) -> Words:
+def load_text(name: str, module_file: str, **limits: int) -> ToolText:
     """What a ToolSpec says about itself."""
     english = Path(module_file).with_suffix(".md").read_text(encoding="utf-8").strip()
-    chinese = _chinese()[name]
-    return Words(
+    chinese = _load_chinese()[name]
+    return ToolText(
         description=english.format(**limits),
         translations={
             "zh": Translation(
@@ -60,6 +60,6 @@ def load_words(name: str, module_file: str, **limits: int) -> Words:
 
 
 @cache
-def _chinese() -> dict[str, Any]:
+def _load_chinese() -> dict[str, Any]:
     found: dict[str, Any] = json.loads(Path(__file__).with_name("chinese.json").read_text(encoding="utf-8"))
     return found
