@@ -27,7 +27,7 @@ NO_POINT = {
     "storage/state_file.py": "a copy of the state is made by storage/backup.py",
     "tools/validation/program.py": "it looks at a file that is written already",
     "web/readiness.py": "its record says nothing: only whether it can be written",
-    "workspace/search/child.py": "it reads only",
+    "workspace/search/process.py": "it reads only",
 }
 _RENAMES = {"os.replace", "os.rename", "os.link"}
 _SPAWNS = {"Popen", "create_subprocess_exec", "posix_spawn", "fork"}

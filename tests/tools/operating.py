@@ -17,8 +17,8 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Outcome
 from toolyard.tools.file_changer import FileChanger
 from toolyard.tools.file_operator import FileOperator
-from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.reads import Reads
+from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import SafeFetch
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.trash import Trash
@@ -31,7 +31,7 @@ class Operator:
 
     def __init__(self, workspace: Workspace, home: Path, max_s: float) -> None:
         clock = FakeClock()
-        transactions, reads = Transactions(home / "transactions", workspace.root), Reads(home / "reads")
+        transactions, reads = Transactions(home / "transactions", workspace.root), ReadHistory(home / "reads")
         self.close = transactions.close
         self.trash = Trash(home / "trash", workspace, transactions, clock.now)
         arranger = Arranger(workspace, transactions)

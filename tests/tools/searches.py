@@ -19,7 +19,7 @@ from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import Envelope
 from toolyard.tools.glob import Glob
 from toolyard.tools.grep import Grep
-from toolyard.workspace.search.ripgrep import find
+from toolyard.workspace.search.ripgrep import find_ripgrep
 from toolyard.workspace.workspace import Workspace
 
 VECTORS = json.loads((Path(__file__).with_name("search_vectors.json")).read_text("utf-8"))
@@ -31,7 +31,9 @@ def nowhere() -> None:
 
 
 class Searches:
-    def __init__(self, root: Path, *, find_ripgrep: Callable[[], str | None] = find, time_cap_s: float = 60.0) -> None:
+    def __init__(
+        self, root: Path, *, find_ripgrep: Callable[[], str | None] = find_ripgrep, time_cap_s: float = 60.0
+    ) -> None:
         self.workspace = Workspace(root)
         grep = Grep(
             self.workspace, fallback_encodings=["gb18030"], find_ripgrep=find_ripgrep, time_cap_s=time_cap_s

@@ -48,7 +48,7 @@ async def test_a_log_that_grows_with_every_look_at_it_is_read_all_the_same(
             log.write("more\n")
         return found
 
-    monkeypatch.setattr("toolyard.workspace.text.read_exactly", read_and_grow)
+    monkeypatch.setattr("toolyard.workspace.text_reader.read_exactly", read_and_grow)
     envelope = await op("ReadFile", filePath="a.log", lines=lines)
     assert (envelope.status, data(envelope)["truncated"]) == (Status.SUCCESS, False)
 

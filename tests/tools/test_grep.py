@@ -30,10 +30,10 @@ from tests.workspace.nobody import NOBODY, shared_project
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import Envelope, ErrorCode, Status
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS
-from toolyard.workspace.search import batches, child
-from toolyard.workspace.search import found as found_module
-from toolyard.workspace.search.patience import Patience
-from toolyard.workspace.search.ripgrep import find
+from toolyard.workspace.search import batch, process
+from toolyard.workspace.search import match_collector as found_module
+from toolyard.workspace.search.ripgrep import find_ripgrep
+from toolyard.workspace.search.time_limit import TimeLimit
 
 ENGINES = pytest.mark.parametrize("engine", ["ripgrep", "python"])
 SCOPES: dict[str, dict[str, bool]] = {
@@ -574,9 +574,9 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
     put(project, {"a.txt": "TODO\n"})
     ready = tmp_path / "ready"
     program = fake_ripgrep(tmp_path, f"{_ONE if found_before else ''}\necho yes > {ready}\nsleep 600 & sleep 600")
-    enters = Patience.__enter__
+    enters = TimeLimit.__enter__
 
-    def when_it_runs(self: Patience) -> Patience:
+    def when_it_runs(self: TimeLimit) -> TimeLimit:
         """Its time begins when the program is at work, however long that takes to start."""
 
         def begin() -> None:
@@ -586,7 +586,7 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
         threading.Thread(target=begin, daemon=True).start()
         return self
 
-    monkeypatch.setattr(Patience, "__enter__", when_it_runs)
+    monkeypatch.setattr(TimeLimit, "__enter__", when_it_runs)
     found = Searches(project, find_ripgrep=lambda: program, time_cap_s=0.5).grep("TODO")
     if found_before:
         assert (found.status, places(found), found.data["truncated"]) == (Status.PARTIAL, [("a.txt", 1)], True)
@@ -598,7 +598,7 @@ def test_at_the_time_cap_the_search_ends_with_what_it_found(
 
 def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str | None]:
     """ripgrep that begins when it has its limit, however long the host takes to give it."""
-    if (ripgrep := find()) is None:
+    if (ripgrep := find_ripgrep()) is None:
         return nowhere
     real = resource.prlimit
 
@@ -606,7 +606,7 @@ def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
         real(pid, *more)
         (folder / f"limited-{pid}").touch()
 
-    monkeypatch.setattr(child, "prlimit", limit)
+    monkeypatch.setattr(process, "prlimit", limit)
     program = folder / "rg"
     program.write_text(f'#!/bin/sh\nuntil [ -e {folder}/limited-$$ ]; do sleep 0.01; done\nexec {ripgrep} "$@"\n')
     program.chmod(0o755)
@@ -620,8 +620,8 @@ def limited_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[],
 def test_a_file_too_large_for_memory_is_named_and_the_others_are_searched(
     project: Path, tmp_path: Path, engine: str, glob: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "MAX_MEMORY", 64 * 1024 * 1024)
-    monkeypatch.setattr(batches, "_LARGE", 10 * 1024 * 1024)
+    monkeypatch.setattr(process, "MAX_MEMORY", 64 * 1024 * 1024)
+    monkeypatch.setattr(batch, "_LARGE", 10 * 1024 * 1024)
     put(project, {"a.txt": "TODO\n", "sub/c.txt": "TODO\n"})
     with (project / "b.txt").open("wb") as file:
         for _ in range(60):

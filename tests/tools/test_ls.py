@@ -324,7 +324,7 @@ def test_a_folder_swapped_for_a_link_before_it_is_entered_is_not_entered(
             (project / "d").symlink_to(tmp_path / "outside")
         return found
 
-    monkeypatch.setattr(ls, "_entry", describe_and_swap)
+    monkeypatch.setattr(ls, "_describe_entry", describe_and_swap)
     envelope = yard.call("LS", {"depth": 2})
     assert (paths(envelope), envelope.stats["skipped_unreadable"]) == (["d/"], 1)
 

@@ -15,7 +15,7 @@ from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.truncation import MAX_BYTES, MAX_LINE_CHARS
 from toolyard.tools.readers.pdf import _extract_lines
-from toolyard.workspace.text import SMALL_FILE
+from toolyard.workspace.text_reader import SMALL_FILE
 
 PASSWORDS = {
     "rc4": b"/Encrypt << /Filter /Standard /V 1 /R 2 /O ("

@@ -15,7 +15,7 @@ from toolyard.protocol.tool import Risk, ToolSpec
 from toolyard.tools import apply_patch, edit, file_operator, glob, multi_edit, unattended, write
 from toolyard.tools.obeyed_files import find_reason, load_table
 from toolyard.tools.unattended import Unattended
-from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
+from toolyard.workspace.undo_records import MAX_BYTES, MAX_FILES, MAX_TOTAL, RETENTION
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("approval:auto-safe", "s:S-15")
@@ -303,7 +303,7 @@ def test_a_change_that_could_make_the_undo_let_go_of_another_is_not(project: Pat
         sized(record, held)
         dated(record, NOW)
         assert covers(project, "Write", path="a.txt", content="x") is expected
-    dated(record, NOW - KEPT - timedelta(hours=1))  # it goes with the next sweep, whatever else is there
+    dated(record, NOW - RETENTION - timedelta(hours=1))  # it goes with the next sweep, whatever else is there
     assert covers(project, "Write", path="a.txt", content="x")
 
 

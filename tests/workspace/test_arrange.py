@@ -15,7 +15,7 @@ import pytest
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.arrange import MAX_COPY_BYTES, Arranger, free_names
+from toolyard.workspace.arranger import MAX_COPY_BYTES, Arranger, list_free_names
 from toolyard.workspace.changes import Folder
 from toolyard.workspace.transaction import Transactions
 from toolyard.workspace.workspace import Workspace
@@ -67,7 +67,7 @@ def refused(work: Any, *words: Any, **more: Any) -> Failure:
     ],
 )
 def test_a_taken_name_gets_its_number_before_its_ending(name: bytes, is_folder: bool, second: bytes) -> None:
-    names = free_names(name, is_folder=is_folder)
+    names = list_free_names(name, is_folder=is_folder)
     assert [next(names), next(names)] == [name, second]
 
 
@@ -85,7 +85,7 @@ def test_a_copy_has_the_content_and_the_mode_of_its_source(project: Path, arrang
     (project / "run.sh").chmod(0o755)
     placed = arranger.copy("run.sh", "new/folder/copy.sh", never)
     copied = project / "new/folder/copy.sh"
-    assert (placed.path, placed.renamed, copied.read_text()) == ("new/folder/copy.sh", False, "echo")
+    assert (placed.path, placed.is_renamed, copied.read_text()) == ("new/folder/copy.sh", False, "echo")
     assert stat.S_IMODE(copied.stat().st_mode) == 0o755
 
 

@@ -9,7 +9,12 @@ import pytest
 
 from toolyard.protocol.call import number_batch
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.workspace.protected import WriteAccess, is_protected, require_open, touches_protected
+from toolyard.workspace.protected_paths import (
+    WriteAccess,
+    leads_to_protected_path,
+    names_protected_path,
+    require_writable,
+)
 from toolyard.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("s:S-15")
@@ -49,7 +54,7 @@ UNIFIED = "--- {}\n+++ {}\n@@ -1 +1 @@\n-a\n+b\n"
 )
 @pytest.mark.parametrize("name", ["path", "filePath", "file_path", "directoryPath", "destinationPath", "whatever"])
 def test_a_protected_path_is_recognised_under_any_name(path: str, name: str) -> None:
-    assert is_protected({name: path})
+    assert names_protected_path({name: path})
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,7 @@ def test_a_protected_path_is_recognised_under_any_name(path: str, name: str) -> 
     ],
 )
 def test_a_protected_path_is_recognised_wherever_it_stands(arguments: dict[str, Any]) -> None:
-    assert is_protected(arguments)
+    assert names_protected_path(arguments)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +92,8 @@ def test_a_protected_path_is_recognised_wherever_it_stands(arguments: dict[str, 
     ],
 )
 def test_a_patch_that_names_a_protected_path_is_recognised(patch: str) -> None:
-    assert is_protected({"patch": patch})
-    assert is_protected({"diff": [{"text": patch}]})
+    assert names_protected_path({"patch": patch})
+    assert names_protected_path({"diff": [{"text": patch}]})
 
 
 @pytest.mark.parametrize(
@@ -111,14 +116,14 @@ def test_a_patch_that_names_a_protected_path_is_recognised(patch: str) -> None:
     ],
 )
 def test_an_ordinary_file_that_only_speaks_of_such_places_is_not_protected(arguments: dict[str, Any]) -> None:
-    assert not is_protected(arguments)
+    assert not names_protected_path(arguments)
 
 
 def test_a_call_of_any_size_is_looked_through_in_one_go() -> None:
     deep: Any = "x"
     for _ in range(20_000):
         deep = [deep]
-    assert not is_protected({"deep": deep})
+    assert not names_protected_path({"deep": deep})
     for text in (
         "--- " * 250_000,
         "---\n" * 250_000,
@@ -127,24 +132,24 @@ def test_a_call_of_any_size_is_looked_through_in_one_go() -> None:
         "\\" * 1_000_000,
         "+++ \t" * 200_000,
     ):
-        assert not is_protected({"patch": text, "list": [text]}), json.dumps(text[:10])
+        assert not names_protected_path({"patch": text, "list": [text]}), json.dumps(text[:10])
 
 
 @pytest.mark.parametrize("path", [".git/hooks/x", "sub/.GIT/config"])
 def test_a_write_below_git_is_refused_unless_a_person_said_so(path: str) -> None:
     with pytest.raises(Failure) as caught:
-        require_open(path, WriteAccess.USUAL)
+        require_writable(path, WriteAccess.USUAL)
     assert caught.value.reason is Reason.DENIED
-    require_open(path, WriteAccess.FORCED)
-    require_open("a/.gitignore", WriteAccess.USUAL)
+    require_writable(path, WriteAccess.FORCED)
+    require_writable("a/.gitignore", WriteAccess.USUAL)
 
 
 def test_a_call_that_nobody_was_asked_about_writes_no_protected_place() -> None:
     with pytest.raises(Failure) as caught:
-        require_open(".github/workflows/ci.yml", WriteAccess.PLAIN)
+        require_writable(".github/workflows/ci.yml", WriteAccess.PLAIN)
     assert caught.value.reason is Reason.DENIED
-    require_open(".github/workflows/ci.yml", WriteAccess.USUAL)
-    require_open("docs/ci.yml", WriteAccess.PLAIN)
+    require_writable(".github/workflows/ci.yml", WriteAccess.USUAL)
+    require_writable("docs/ci.yml", WriteAccess.PLAIN)
 
 
 @pytest.fixture
@@ -184,8 +189,8 @@ def test_a_path_counts_by_where_it_leads(workspace: Workspace, arguments: dict[s
         name: value.replace("{project}", project) if isinstance(value, str) else value
         for name, value in arguments.items()
     }
-    assert not is_protected(resolved)
-    assert touches_protected(resolved, workspace.leads_to)
+    assert not names_protected_path(resolved)
+    assert leads_to_protected_path(resolved, workspace.list_destinations)
 
 
 @pytest.mark.parametrize(
@@ -197,9 +202,9 @@ def test_a_path_counts_by_where_it_leads(workspace: Workspace, arguments: dict[s
     ],
 )
 def test_what_leads_to_a_plain_place_is_none(workspace: Workspace, arguments: dict[str, Any]) -> None:
-    assert not touches_protected(arguments, workspace.leads_to)
+    assert not leads_to_protected_path(arguments, workspace.list_destinations)
 
 
 def test_more_paths_than_can_be_followed_are_for_a_person_to_look_at(workspace: Workspace) -> None:
-    assert not touches_protected({"paths": [f"a{number}" for number in range(500)]}, workspace.leads_to)
-    assert touches_protected({"paths": [f"a{number}" for number in range(1500)]}, workspace.leads_to)
+    assert not leads_to_protected_path({"paths": [f"a{number}" for number in range(500)]}, workspace.list_destinations)
+    assert leads_to_protected_path({"paths": [f"a{number}" for number in range(1500)]}, workspace.list_destinations)

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from toolyard.blocking import BlockingYard
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.workspace import text
+from toolyard.workspace import text_reader
 from toolyard.workspace.encoding import Encoding
-from toolyard.workspace.line_scan import Limits, Line
-from toolyard.workspace.snapshot import settled
-from toolyard.workspace.text import TextReader, Window
+from toolyard.workspace.line_scan import Line, WindowLimits
+from toolyard.workspace.snapshot import read_consistently
+from toolyard.workspace.text_reader import TextReader, TextWindow
 from toolyard.workspace.workspace import Workspace
 
 HUGE = 2 * 1024**3 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 256 * 1024**2
-MANY = Limits(start_line=1, max_lines=10_000, max_bytes=10_000_000, max_line_chars=10_000)
+MANY = WindowLimits(start_line=1, max_lines=10_000, max_bytes=10_000_000, max_line_chars=10_000)
 PIECES = st.sampled_from(["a", "bc", "é", "中文", "😀", "\t", "\x0c", "\x85", "\u2028", "\ufeff", " "])
 LINES = st.lists(st.lists(PIECES, max_size=4).map("".join), max_size=12)
 
@@ -35,29 +35,29 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     opened.close()
 
 
-def look(folder: Workspace, raw: bytes, limits: Limits = MANY, encoding: str | None = None) -> Window:
+def look(folder: Workspace, raw: bytes, limits: WindowLimits = MANY, encoding: str | None = None) -> TextWindow:
     (folder.root / "file").write_bytes(raw)
-    with folder.file("file") as file:
-        return TextReader(encoding, ("gb18030",), lambda: None).window(file, limits)
+    with folder.open_file("file") as file:
+        return TextReader(encoding, ("gb18030",), lambda: None).read_window(file, limits)
 
 
 def look_large(
     folder: Workspace,
     raw: bytes,
-    limits: Limits = MANY,
+    limits: WindowLimits = MANY,
     encoding: str | None = None,
     block: int = 3,
     sample: int = 1000,
-) -> Window:
+) -> TextWindow:
     """The same as ``look``, by the way that large files go."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(text, "SMALL_FILE", 0)
-        patch.setattr(text, "_BLOCK", block)
-        patch.setattr(text, "_SAMPLE", sample)
+        patch.setattr(text_reader, "SMALL_FILE", 0)
+        patch.setattr(text_reader, "_BLOCK", block)
+        patch.setattr(text_reader, "_SAMPLE", sample)
         return look(folder, raw, limits, encoding)
 
 
-def texts(window: Window) -> list[str]:
+def texts(window: TextWindow) -> list[str]:
     return [line.text for line in window.lines]
 
 
@@ -110,12 +110,12 @@ def test_reading_on_gives_every_line_exactly_once(
     large: bool,
 ) -> None:
     raw = encode(whole)
-    pages: list[Window] = []
+    pages: list[TextWindow] = []
     start: int | None = 1
     while start is not None:
-        limits = Limits(start, max_lines, max_bytes, max_line_chars=1000)
+        limits = WindowLimits(start, max_lines, max_bytes, max_line_chars=1000)
         page = look_large(folder, raw, limits, encoding, block) if large else look(folder, raw, limits, encoding)
-        shown = "\n".join(f"{number}\t{line.shown}" for number, line in enumerate(page.lines, start))
+        shown = "\n".join(f"{number}\t{line.display_text}" for number, line in enumerate(page.lines, start))
         assert len(page.lines) <= max_lines
         assert len(shown.encode()) <= max_bytes or len(page.lines) == 1
         pages.append(page)
@@ -128,11 +128,11 @@ def test_reading_on_gives_every_line_exactly_once(
 @given(
     whole=wholes(),
     name=st.sampled_from(["utf-8", "gb18030", "utf-16-le", "utf-16-be", "utf-32-le", "utf-7"]),
-    limits=st.builds(Limits, st.integers(1, 14), st.integers(1, 14), st.integers(1, 80), st.integers(1, 6)),
+    limits=st.builds(WindowLimits, st.integers(1, 14), st.integers(1, 14), st.integers(1, 80), st.integers(1, 6)),
     block=st.integers(1, 9),
 )
 def test_a_large_file_reads_like_a_small_one_wherever_its_blocks_end(
-    folder: Workspace, whole: str, name: str, limits: Limits, block: int
+    folder: Workspace, whole: str, name: str, limits: WindowLimits, block: int
 ) -> None:
     raw = whole.encode(name)
     small, large = look(folder, raw, limits, name), look_large(folder, raw, limits, name, block)
@@ -179,7 +179,7 @@ def test_the_encoding_of_a_large_file_is_found_wherever_its_sample_ends(
     ],
 )
 def test_lines_end_where_editors_end_them(
-    folder: Workspace, read: Callable[..., Window], raw: bytes, lines: list[str], eol: str | None
+    folder: Workspace, read: Callable[..., TextWindow], raw: bytes, lines: list[str], eol: str | None
 ) -> None:
     window = read(folder, raw)
     assert (texts(window), window.eol, window.total_lines) == (lines, eol, len(lines))
@@ -217,7 +217,7 @@ def test_an_encoding_that_shows_only_in_the_window_is_found_there(folder: Worksp
 
 @pytest.mark.requirement("read:encoding")
 @pytest.mark.parametrize("read", [look, look_large])
-def test_damage_is_shown_and_makes_the_encoding_uncertain(folder: Workspace, read: Callable[..., Window]) -> None:
+def test_damage_is_shown_and_makes_the_encoding_uncertain(folder: Workspace, read: Callable[..., TextWindow]) -> None:
     raw = ("中文" * 20 + "\n").encode() + b"bad \xff\n"
     window = read(folder, raw)
     assert (window.encoding, texts(window)[1]) == (Encoding("utf-8", certain=False), r"bad \xff")
@@ -235,10 +235,10 @@ def test_damage_behind_the_sample_makes_the_encoding_uncertain_too(folder: Works
     ("line", "encoding"), [("中" * 30, "gb18030"), ("é" * 30, "latin-1"), ("é" * 30, "ascii"), ("x" * 30, "utf-8")]
 )
 def test_the_bytes_that_count_are_the_bytes_that_are_shown(
-    folder: Workspace, read: Callable[..., Window], line: str, encoding: str
+    folder: Workspace, read: Callable[..., TextWindow], line: str, encoding: str
 ) -> None:
     raw = f"{line}\n".encode("latin-1" if encoding == "ascii" else encoding) * 20
-    one = len(read(folder, raw, encoding=encoding).lines[0].shown.encode()) + len("1\t")
+    one = len(read(folder, raw, encoding=encoding).lines[0].display_text.encode()) + len("1\t")
     exact = read(folder, raw, replace(MANY, max_bytes=3 * one + 2), encoding)
     short = read(folder, raw, replace(MANY, max_bytes=3 * one + 1), encoding)
     assert [(len(window.lines), window.next_line) for window in (exact, short)] == [(3, 4), (2, 3)]
@@ -246,7 +246,7 @@ def test_the_bytes_that_count_are_the_bytes_that_are_shown(
 
 @pytest.mark.requirement("read:bytes", "read:exact-end")
 @pytest.mark.parametrize("read", [look, look_large])
-def test_a_file_that_fits_exactly_is_not_cut(folder: Workspace, read: Callable[..., Window]) -> None:
+def test_a_file_that_fits_exactly_is_not_cut(folder: Workspace, read: Callable[..., TextWindow]) -> None:
     raw = b"".join(b"%04d\n" % number for number in range(8))
     exact = read(folder, raw, replace(MANY, max_lines=8, max_bytes=8 * len("1\t0000\n") - 1))
     assert (len(exact.lines), exact.next_line, exact.total_lines) == (8, None, 8)
@@ -258,14 +258,14 @@ def test_a_file_that_fits_exactly_is_not_cut(folder: Workspace, read: Callable[.
 @pytest.mark.parametrize("read", [look, look_large])
 @pytest.mark.parametrize("chars", [1, 5, 40])
 def test_a_long_line_is_cut_between_characters_and_says_so(
-    folder: Workspace, read: Callable[..., Window], chars: int
+    folder: Workspace, read: Callable[..., TextWindow], chars: int
 ) -> None:
     line = "a😀中é" * 10
     [cut] = read(folder, f"{line}\n".encode(), replace(MANY, max_line_chars=chars)).lines
     size = len(line.encode())
     whole = chars == len(line)
     assert cut == Line(line[:chars], size, cut=not whole)
-    assert cut.shown == (line if whole else f"{line[:chars]}… [line cut: {size} bytes in all]")
+    assert cut.display_text == (line if whole else f"{line[:chars]}… [line cut: {size} bytes in all]")
 
 
 @pytest.mark.requirement("read:bytes")
@@ -339,11 +339,11 @@ class Changing:
             self._change(self.path)
             self.versions.append(self.path.read_bytes() if self.path.exists() else b"")
 
-    def read(self) -> Window:
-        with pytest.MonkeyPatch.context() as patch, self._folder.file("changing") as file:
-            patch.setattr(text, "SMALL_FILE", 0)
-            patch.setattr(text, "_BLOCK", 6)
-            return TextReader(None, (), self._checkpoint).window(file, MANY)
+    def read(self) -> TextWindow:
+        with pytest.MonkeyPatch.context() as patch, self._folder.open_file("changing") as file:
+            patch.setattr(text_reader, "SMALL_FILE", 0)
+            patch.setattr(text_reader, "_BLOCK", 6)
+            return TextReader(None, (), self._checkpoint).read_window(file, MANY)
 
     def read_version(self) -> bytes:
         """The version that was read: it must be a whole one."""
@@ -404,27 +404,29 @@ def test_a_file_that_is_rewritten_all_the_time_is_a_conflict(folder: Workspace) 
 def test_what_was_written_back_unchanged_is_no_conflict(folder: Workspace) -> None:
     path = folder.root / "same"
     path.write_bytes(OLD)
-    with folder.file("same") as file:
-        first = settled(file, lambda now: (os.pread(now.fd, 99, 0), path.write_bytes(OLD))[0])
+    with folder.open_file("same") as file:
+        first = read_consistently(file, lambda now: (os.pread(now.fd, 99, 0), path.write_bytes(OLD))[0])
     assert first == OLD
 
 
 @pytest.mark.requirement("s:S-16", "read:bytes")
 @pytest.mark.parametrize("limits", [replace(MANY, max_lines=2), replace(MANY, max_bytes=20)])
-def test_a_full_window_reads_no_further(folder: Workspace, monkeypatch: pytest.MonkeyPatch, limits: Limits) -> None:
-    monkeypatch.setattr(text, "SMALL_FILE", 0)
-    monkeypatch.setattr(text, "_BLOCK", 6)
+def test_a_full_window_reads_no_further(
+    folder: Workspace, monkeypatch: pytest.MonkeyPatch, limits: WindowLimits
+) -> None:
+    monkeypatch.setattr(text_reader, "SMALL_FILE", 0)
+    monkeypatch.setattr(text_reader, "_BLOCK", 6)
     (folder.root / "long").write_bytes(OLD * 100)
     blocks: list[int] = []
-    with folder.file("long") as file:
-        window = TextReader(None, (), lambda: blocks.append(1)).window(file, limits)
+    with folder.open_file("long") as file:
+        window = TextReader(None, (), lambda: blocks.append(1)).read_window(file, limits)
     assert (window.next_line, len(blocks)) == (3, 3)
 
 
 @pytest.mark.requirement("r:R96")
 def test_a_reader_is_stopped_between_two_blocks(folder: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "SMALL_FILE", 0)
-    monkeypatch.setattr(text, "_BLOCK", 6)
+    monkeypatch.setattr(text_reader, "SMALL_FILE", 0)
+    monkeypatch.setattr(text_reader, "_BLOCK", 6)
     (folder.root / "long").write_bytes(OLD)
     seen: list[int] = []
 
@@ -433,8 +435,8 @@ def test_a_reader_is_stopped_between_two_blocks(folder: Workspace, monkeypatch: 
         if len(seen) == 3:
             raise Failure(ErrorCode.TIMEOUT, "too late")
 
-    with pytest.raises(Failure, match="too late"), folder.file("long") as file:
-        TextReader(None, (), checkpoint).window(file, MANY)
+    with pytest.raises(Failure, match="too late"), folder.open_file("long") as file:
+        TextReader(None, (), checkpoint).read_window(file, MANY)
     assert seen == [0, 1, 2]
 
 

@@ -9,11 +9,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.workspace.vectors import put
-from toolyard.workspace.ignore import Ignores, bytewise
-from toolyard.workspace.search.fileglob import FileGlob
-from toolyard.workspace.search.sieve import Sieve
-from toolyard.workspace.search.walk import Folder, Walk
-from toolyard.workspace.wildcard import compile_path, matches
+from toolyard.workspace.ignore import IgnoreRules, to_byte_text
+from toolyard.workspace.search.file_glob import FileGlob
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches
+from toolyard.workspace.search.ignore_sieve import IgnoreSieve
+from toolyard.workspace.wildcard import compile_path, matches_path
 
 NAMES = st.text("ab.~é", min_size=1, max_size=4).filter(lambda name: name.strip(".") != "")
 PATHS = st.lists(NAMES, min_size=1, max_size=4).map(tuple)
@@ -24,11 +24,11 @@ LINES = st.lists(st.text("ab.~é*?/[]!\\", min_size=1, max_size=8), max_size=8)
 def found_by(glob: FileGlob, path: Sequence[str]) -> bool:
     state = glob.start
     for name in path[:-1]:
-        inner = glob.enter(state, name)
+        inner = glob.enter_folder(state, name)
         if inner is None:
             return False
         state = inner
-    test = glob.names(state)
+    test = glob.build_name_test(state)
     name = path[-1]
     return name.endswith(test.suffixes) or (test.regex is not None and bool(test.regex(name)))
 
@@ -38,7 +38,7 @@ def plainly(pattern: str, path: Sequence[str]) -> bool:
     if pattern.endswith("/"):
         return False
     steps = [step for step in pattern.split("/") if step not in ("", ".")]
-    return matches(compile_path("/".join(steps) if "/" in pattern else f"**/{pattern}"), path)
+    return matches_path(compile_path("/".join(steps) if "/" in pattern else f"**/{pattern}"), path)
 
 
 @pytest.mark.requirement("glob:pattern")
@@ -67,12 +67,12 @@ def test_following_a_pattern_folder_by_folder_gives_what_the_whole_path_gives(
 def test_the_sieve_decides_as_the_rules_do(
     rules: list[tuple[int, list[str]]], path: tuple[str, ...], is_folder: bool
 ) -> None:
-    ignores = Ignores()
+    ignores = IgnoreRules()
     for depth, lines in sorted(rules, key=lambda layer: layer[0]):
         if depth < len(path):
             ignores = ignores.with_lines(lines, depth)
-    sieve = Sieve.of(ignores).for_folder(path[:-1])
-    name = bytewise(path[-1])
+    sieve = IgnoreSieve.from_rules(ignores).for_folder(path[:-1])
+    name = to_byte_text(path[-1])
     let_through = not (
         name[0] == "."
         or name in sieve.exact
@@ -80,7 +80,9 @@ def test_the_sieve_decides_as_the_rules_do(
         or name.rpartition(".")[2] in sieve.endings
         or (sieve.other is not None and sieve.other(name))
     )
-    assert (not let_through and sieve.leaves_out(path, is_folder=is_folder)) == ignores.match(path, is_folder=is_folder)
+    assert (not let_through and sieve.is_left_out(path, is_folder=is_folder)) == ignores.is_ignored(
+        path, is_folder=is_folder
+    )
 
 
 @pytest.mark.requirement("glob:pattern", "s:S-13")
@@ -88,9 +90,9 @@ def test_only_folders_in_which_something_can_match_are_entered(project: Path) ->
     put(project, dict.fromkeys(("src/a.py", "src/deep/b.py", "lib/c.py", ".hidden/d.py"), ""))
     fd = os.open(project, os.O_RDONLY)
 
-    def entered(pattern: str) -> list[Folder]:
+    def entered(pattern: str) -> list[FolderMatches]:
         glob = FileGlob(pattern, hidden=False)
-        return list(Walk(fd, (), glob, rules=Ignores(), hidden=False, pause=lambda: None))
+        return list(FileWalk(fd, (), glob, rules=IgnoreRules(), hidden=False, pause=lambda: None))
 
     try:
         assert [folder.below for folder in entered("src/*.py")] == ["", "src/"]
@@ -106,7 +108,7 @@ def test_a_walk_that_is_left_in_the_middle_closes_what_it_opened(project: Path) 
     put(project, {"a/b/c/d/e.txt": ""})
     fd = os.open(project, os.O_RDONLY)
     before = set(os.listdir("/dev/fd"))
-    walk = iter(Walk(fd, (), FileGlob(hidden=False), rules=None, hidden=False, pause=lambda: None))
+    walk = iter(FileWalk(fd, (), FileGlob(hidden=False), rules=None, hidden=False, pause=lambda: None))
     for _ in range(4):
         next(walk)
     assert set(os.listdir("/dev/fd")) - before

@@ -19,10 +19,10 @@ from toolyard.tools.file_changer import DRY_RUN, ChangingTool, describe_findings
 from toolyard.tools.tool_text import load_text
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.document import Document
-from toolyard.workspace.locks import locked_targets
-from toolyard.workspace.names import printable
-from toolyard.workspace.target import Target
-from toolyard.workspace.undo import Content
+from toolyard.workspace.locks import lock_targets
+from toolyard.workspace.names import to_printable
+from toolyard.workspace.undo import FileContent
+from toolyard.workspace.write_target import WriteTarget
 
 SPEC = ToolSpec(
     name="ApplyPatch",
@@ -54,7 +54,7 @@ _NAMED = 8  # files that the text names; the others are in the data
 class _CurrentFile:
     """A file that the patch names, as it is on disk."""
 
-    target: Target
+    target: WriteTarget
     document: Document | None
 
 
@@ -68,7 +68,7 @@ class ApplyPatch(ChangingTool):
             targets = {path: stack.enter_context(self._files.open_target(call, path)) for path in _list_paths(changes)}
             self._files.require_no_links([c.path for c in changes if c.operation in (Operation.DELETE, Operation.MOVE)])
             _require_distinct(targets, {(change.new_path, change.path) for change in changes})
-            stack.enter_context(locked_targets(list(targets.values()), checkpoint))
+            stack.enter_context(lock_targets(list(targets.values()), checkpoint))
             found = {path: _CurrentFile(target, self._files.read_document(target)) for path, target in targets.items()}
             planned = self._plan_files(call, changes, found)
             for file in planned:
@@ -102,7 +102,7 @@ def _list_paths(changes: Sequence[FileChange]) -> list[str]:
     return list(dict.fromkeys(named))
 
 
-def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None, str]]) -> None:
+def _require_distinct(targets: Mapping[str, WriteTarget], moves: Set[tuple[str | None, str]]) -> None:
     """Two names of one file (a link, ``./a`` and ``a``) would make two changes that do not see each other."""
     seen: dict[str, str] = {}
     for written, target in targets.items():
@@ -122,24 +122,24 @@ def _require_distinct(targets: Mapping[str, Target], moves: Set[tuple[str | None
             )
 
 
-def _build_contents(file: PlannedFile, found: Mapping[str, _CurrentFile]) -> list[Content]:
+def _build_contents(file: PlannedFile, found: Mapping[str, _CurrentFile]) -> list[FileContent]:
     """The bytes each file is to have: a move writes the new one, like the old one, and removes that."""
     here = found[file.path]
     old = here.document.raw if here.document else None
     if file.after is None:
-        return [Content(here.target, old, None)]
+        return [FileContent(here.target, old, None)]
     if here.document is None:
-        return [Content(here.target, None, file.text.encode())]
-    content = here.document.spliced(file.splices, here.target.path)
+        return [FileContent(here.target, None, file.text.encode())]
+    content = here.document.splice(file.splices, here.target.path)
     if file.new_path is None or found[file.new_path].target.path == here.target.path:
-        return [Content(here.target, old, content)]
-    moved = Content(found[file.new_path].target, None, content, like=here.target)
-    return [moved, Content(here.target, old, None)]
+        return [FileContent(here.target, old, content)]
+    moved = FileContent(found[file.new_path].target, None, content, like=here.target)
+    return [moved, FileContent(here.target, old, None)]
 
 
 def _build_patch(file: PlannedFile, checkpoint: Checkpoint) -> Patch:
     checkpoint()
-    return build_patch(printable(file.before or ""), printable(file.after or ""))
+    return build_patch(to_printable(file.before or ""), to_printable(file.after or ""))
 
 
 def _build_result(
@@ -180,7 +180,7 @@ def _describe_change(file: PlannedFile) -> str:
 def _validate_file(file: PlannedFile, found: Mapping[str, _CurrentFile], checkpoint: Checkpoint) -> tuple[Finding, ...]:
     if file.after is None:
         return ()
-    return validate(_written_path(file, found), printable(file.after), checkpoint).findings
+    return validate(_written_path(file, found), to_printable(file.after), checkpoint).findings
 
 
 def _written_path(file: PlannedFile, found: Mapping[str, _CurrentFile]) -> str:

@@ -58,7 +58,7 @@ class Edit(ChangingTool):
                 return encode_new_file(before, edit.new, path)
             document = require_existing(before, path)
             match = locate(document.text, edit)
-            return document.spliced(match.splices, path)
+            return document.splice(match.splices, path)
 
         changed = self._files.change(call, checkpoint, compute)
         if match is None:
@@ -83,7 +83,7 @@ def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
             f"old_string is empty, which makes a new file, but '{path}' has content.",
             hint="Give the text to replace, or use Write to replace the whole file.",
         )
-    return before.encoding.bom + before.encoded(text, path) if before else text.encode()
+    return before.encoding.bom + before.encode_text(text, path) if before else text.encode()
 
 
 def require_existing(before: Document | None, path: str, hint: str = _MISSING_FILE_HINT) -> Document:

@@ -24,13 +24,13 @@ from toolyard.tools.thread import in_thread
 from toolyard.tools.validation import Finding, validate
 from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import MAX_BYTES, UTF8, Document
-from toolyard.workspace.locks import locked_targets
-from toolyard.workspace.names import printable
-from toolyard.workspace.protected import WriteAccess, require_open
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.target import Target
-from toolyard.workspace.undo import Content, Undo
+from toolyard.workspace.locks import lock_targets
+from toolyard.workspace.names import to_printable
+from toolyard.workspace.protected_paths import WriteAccess, require_writable
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.undo import FileContent, Undo
 from toolyard.workspace.workspace import Workspace
+from toolyard.workspace.write_target import WriteTarget
 
 DRY_RUN: JsonObject = {"type": "boolean", "default": False, "description": "Show what would change; write nothing."}
 EXPECTED_HASH: JsonObject = {
@@ -55,8 +55,8 @@ class ChangedFile:
 
     def build_result(self, done: str, data: JsonObject) -> Result:
         """The result of a tool that changed this file: its own data, the hash, the hunks, what the checkers say."""
-        before = printable(self.before.text) if self.before else None
-        after = printable(self.after.text)
+        before = to_printable(self.before.text) if self.before else None
+        after = to_printable(self.after.text)
         validation = validate(self.path, after, self.checkpoint)
         findings: list[Json] = [finding.to_json(self.path) for finding in validation.findings]
         text = done if self.applied else f"Dry run: nothing was written. Without dry_run: {done}"
@@ -93,7 +93,7 @@ def describe_findings(findings: Sequence[Finding], file: str = "") -> str:
 class FileChanger:
     """One for all writing tools of a Yard."""
 
-    def __init__(self, workspace: Workspace, undo: Undo, reads: Reads, fallback_encodings: Sequence[str]) -> None:
+    def __init__(self, workspace: Workspace, undo: Undo, reads: ReadHistory, fallback_encodings: Sequence[str]) -> None:
         self._workspace, self._undo, self._reads = workspace, undo, reads
         self._fallbacks = tuple(fallback_encodings)
 
@@ -102,7 +102,7 @@ class FileChanger:
     ) -> ChangedFile:
         """Change the file that ``call`` names; ``overwrites``: all of it, so the caller must know what it was."""
         wanted: Mapping[str, Any] = call.arguments
-        with self.open_target(call, wanted["path"]) as target, locked_targets([target], checkpoint):
+        with self.open_target(call, wanted["path"]) as target, lock_targets([target], checkpoint):
             before = self.read_document(target)
             raw = before.raw if before else None
             self._require_fresh(call, target.path, raw, overwrites=overwrites)
@@ -110,13 +110,13 @@ class FileChanger:
                 content = compute(before, target.path)
             except Failure as failure:
                 raise self.explain_failure(failure, call, {target.path: raw}) from failure
-            after = Document.known(content, before.encoding if before else UTF8)
+            after = Document.from_known(content, before.encoding if before else UTF8)
             require_no_new_mask(call, target.path, before.text if before else "", after.text)
-            patch = build_patch(printable(before.text) if before else "", printable(after.text))
+            patch = build_patch(to_printable(before.text) if before else "", to_printable(after.text))
             applied = not wanted["dry_run"]
             checkpoint()
             if applied and content != raw:
-                hash_ = self.commit(call, [Content(target, raw, content)])[target.path]
+                hash_ = self.commit(call, [FileContent(target, raw, content)])[target.path]
             else:
                 hash_ = checksum(content)
             if applied:
@@ -124,10 +124,10 @@ class FileChanger:
             return ChangedFile(target.path, before, after, hash_, applied, patch, checkpoint)
 
     @contextmanager
-    def open_target(self, call: ToolCall, path: str) -> Iterator[Target]:
+    def open_target(self, call: ToolCall, path: str) -> Iterator[WriteTarget]:
         require_file_name(path)
-        with self._workspace.target(path) as target:
-            require_open(target.path, WriteAccess.from_call(call))
+        with self._workspace.open_target(path) as target:
+            require_writable(target.path, WriteAccess.from_call(call))
             yield target
 
     def require_no_links(self, paths: Iterable[str]) -> None:
@@ -136,11 +136,11 @@ class FileChanger:
             if self._workspace.is_link(path):
                 raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is a link.", hint="Name the file that it leads to.")
 
-    def read_document(self, target: Target) -> Document | None:
+    def read_document(self, target: WriteTarget) -> Document | None:
         raw = target.read(MAX_BYTES)
-        return Document.of(raw, target.path, self._fallbacks) if raw is not None else None
+        return Document.from_bytes(raw, target.path, self._fallbacks) if raw is not None else None
 
-    def commit(self, call: ToolCall, contents: Sequence[Content]) -> dict[str, str]:
+    def commit(self, call: ToolCall, contents: Sequence[FileContent]) -> dict[str, str]:
         """All or none, in a way that can be undone; the hashes of the files that were written, by path."""
         return {change.path: change.after for change in self._undo.commit(call.id, contents) if change.after}
 

@@ -21,10 +21,10 @@ from toolyard.tools.operations.searching import MAX_RESULTS, Searching
 from toolyard.tools.operations.vcp_files import VcpFiles
 from toolyard.tools.operations.writing import Writing
 from toolyard.tools.tool_text import load_commands, load_text
-from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.reads import Reads
+from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.read_history import ReadHistory
 from toolyard.workspace.safe_fetch import MAX_FETCH_BYTES, SafeFetch
-from toolyard.workspace.trash import KEPT, Trash
+from toolyard.workspace.trash import RETENTION, Trash
 from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
@@ -40,7 +40,7 @@ _LIMITS = {
     "max_bytes": MAX_BYTES,
     "max_items": MAX_ITEMS,
     "max_results": MAX_RESULTS,
-    "kept_days": KEPT.days,
+    "kept_days": RETENTION.days,
     "max_fetch_mib": MAX_FETCH_BYTES // 1024**2,
 }
 _TEXTS = load_commands(__file__, **_LIMITS)
@@ -96,7 +96,7 @@ class FileOperator:
         arranger: Arranger,
         trash: Trash,
         undo: Undo,
-        reads: Reads,
+        reads: ReadHistory,
         fetch: SafeFetch,
         *,
         fallback_encodings: Sequence[str],

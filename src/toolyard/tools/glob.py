@@ -27,11 +27,11 @@ from toolyard.tools.search_report import (
 )
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
-from toolyard.workspace.search.confine import confined
-from toolyard.workspace.search.fileglob import MAX_GROUPS, FileGlob
-from toolyard.workspace.search.patience import Patience, TimeUp
-from toolyard.workspace.search.walk import Folder, Walk, rules_above
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.search.file_glob import MAX_GROUPS, FileGlob
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.pattern_confinement import confine_pattern
+from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 DEFAULT_LIMIT = 100
 
@@ -97,32 +97,32 @@ class Glob:
         return await in_thread(lambda: self._glob(call.arguments, checkpoint))
 
     def _glob(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        with self._workspace.folder(wanted["path"]) as folder, Patience(self._time_cap_s, checkpoint) as patience:
+        with self._workspace.open_folder(wanted["path"]) as folder, TimeLimit(self._time_cap_s, checkpoint) as patience:
             walk = self._walk(wanted, folder, patience)
             survey = _FoundFiles(self._workspace, "" if folder.path == "." else f"{folder.path}/")
             try:
                 for part in walk:
                     survey.add(part)
-            except TimeUp:
+            except TimeLimitReached:
                 if not survey.paths:
                     raise timeout_failure(SPEC.name, self._time_cap_s) from None
-                walk.left_out.stopped = True
+                walk.skipped.stopped = True
             return _build_result(wanted, folder.path, walk, survey)
 
-    def _walk(self, wanted: Mapping[str, Any], folder: Opened, patience: Patience) -> Walk:
+    def _walk(self, wanted: Mapping[str, Any], folder: OpenHandle, patience: TimeLimit) -> FileWalk:
         path = split_path(folder.path)
-        pattern = confined(
+        pattern = confine_pattern(
             wanted["pattern"],
             "pattern",
             root=str(self._workspace.root),
             path=path,
             has=lambda name: os.access(name, os.F_OK, dir_fd=folder.fd, follow_symlinks=False),
         )
-        return Walk(
+        return FileWalk(
             folder.fd,
             path,
             FileGlob.parse(pattern, "pattern", hidden=wanted["include_hidden"]),
-            rules=None if wanted["include_ignored"] else rules_above(self._workspace, path),
+            rules=None if wanted["include_ignored"] else read_rules_above(self._workspace, path),
             hidden=wanted["include_hidden"],
             times=wanted["sort"] == "modified",
             pause=patience.check,
@@ -138,13 +138,13 @@ class _FoundFiles:
         self.times: list[int] = []
         self.links = 0  # that lead to no file inside the project
 
-    def add(self, part: Folder) -> None:
+    def add(self, part: FolderMatches) -> None:
         place = self.base + part.below
         self.paths += [place + name for name in part.files]
         self.times += part.times
         for name in part.links:
             try:
-                with self._workspace.file(path_text(place + name)) as file:
+                with self._workspace.open_file(path_text(place + name)) as file:
                     self.times.append(file.stat.st_mtime_ns)
                     self.paths.append(place + name)
             except Failure:
@@ -156,20 +156,20 @@ class _FoundFiles:
         return [path for _, path in sorted(zip((-time for time in self.times), self.paths, strict=True))]
 
 
-def _build_result(wanted: Mapping[str, Any], where: str, walk: Walk, survey: _FoundFiles) -> Result:
+def _build_result(wanted: Mapping[str, Any], where: str, walk: FileWalk, survey: _FoundFiles) -> Result:
     offset, total = wanted["offset"], len(survey.paths)
     page = cut_to_page(
         [path_text(path) for path in survey.sort_paths(wanted["sort"])[offset : offset + wanted["limit"]]]
     )
-    faults = list_unreadable(walk.left_out, survey.base)
-    data: JsonObject = {"paths": list(page), "truncated": offset + len(page) < total or walk.left_out.stopped}
+    faults = list_unreadable(walk.skipped, survey.base)
+    data: JsonObject = {"paths": list(page), "truncated": offset + len(page) < total or walk.skipped.stopped}
     if faults:
         data["failed_items"] = build_failed_items(faults)
-    text = " ".join([_write_text(wanted, where, len(page), total), *describe_left_out(walk.left_out, wanted, faults)])
+    text = " ".join([_write_text(wanted, where, len(page), total), *describe_left_out(walk.skipped, wanted, faults)])
     return Result(
         data=data,
         text=text,
-        stats={"total_matches": total, **build_skip_stats(walk.left_out, links=survey.links, faults=len(faults))},
+        stats={"total_matches": total, **build_skip_stats(walk.skipped, links=survey.links, faults=len(faults))},
         context={"path_resolved": where, "truncation_skip": True},
     )
 

@@ -21,16 +21,16 @@ from toolyard.tools.search_report import TIME_CAP_S, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
-from toolyard.workspace.search.batches import batches
-from toolyard.workspace.search.confine import confined
-from toolyard.workspace.search.fileglob import FileGlob
-from toolyard.workspace.search.found import Enough, Found
-from toolyard.workspace.search.patience import Patience, TimeUp
-from toolyard.workspace.search.ripgrep import Engine, Query, Ripgrep, find
-from toolyard.workspace.search.run import NotStarted, Refused, Searching
-from toolyard.workspace.search.stand_in import StandIn
-from toolyard.workspace.search.walk import Folder, Walk, rules_above
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.search.batch import build_batches
+from toolyard.workspace.search.file_glob import FileGlob
+from toolyard.workspace.search.file_walk import FileWalk, FolderMatches, read_rules_above
+from toolyard.workspace.search.match_collector import MatchCollector, TooManyMatches
+from toolyard.workspace.search.pattern_confinement import confine_pattern
+from toolyard.workspace.search.python_engine import PythonEngine
+from toolyard.workspace.search.ripgrep import Engine, Query, Ripgrep, find_ripgrep
+from toolyard.workspace.search.search_run import EngineNotStarted, PatternRefused, SearchRun
+from toolyard.workspace.search.time_limit import TimeLimit, TimeLimitReached
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 DEFAULT_LIMIT = 100
 MAX_CONTEXT = 100
@@ -109,7 +109,7 @@ class Grep:
         workspace: Workspace,
         *,
         fallback_encodings: Sequence[str],
-        find_ripgrep: Callable[[], str | None] = find,
+        find_ripgrep: Callable[[], str | None] = find_ripgrep,
         time_cap_s: float = TIME_CAP_S,
     ) -> None:
         self._workspace, self._fallbacks = workspace, fallback_encodings
@@ -121,96 +121,98 @@ class Grep:
     def _grep(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         query = _build_query(wanted)
         program = self._find_ripgrep()
-        engine: Engine = Ripgrep(program) if program else StandIn()
+        engine: Engine = Ripgrep(program) if program else PythonEngine()
         with ExitStack() as stack:
             single, folder = self._open(stack, wanted["path"])
-            patience = stack.enter_context(Patience(self._time_cap_s, checkpoint))
+            patience = stack.enter_context(TimeLimit(self._time_cap_s, checkpoint))
             said = ""
             while True:
                 try:
                     search = self._search(wanted, query, engine, patience, single, folder)
                     return build_result(wanted, search, self._workspace, self._fallbacks)
-                except Refused as refused:
-                    said = said or refused.said
-                    if query.pcre2 or isinstance(engine, StandIn) or not said.startswith("regex parse error"):
+                except PatternRefused as refused:
+                    said = said or refused.message
+                    if query.pcre2 or isinstance(engine, PythonEngine) or not said.startswith("regex parse error"):
                         raise _invalid_pattern(said) from None
                     query = replace(query, pcre2=True)  # which knows more than the linear engine
-                except NotStarted as error:
-                    if isinstance(engine, StandIn):
+                except EngineNotStarted as error:
+                    if isinstance(engine, PythonEngine):
                         raise Failure(Reason.START_FAILED, f"No search could be started: {error}.") from error
-                    engine = StandIn()
+                    engine = PythonEngine()
 
-    def _open(self, stack: ExitStack, path: str) -> tuple[Opened | None, Opened]:
+    def _open(self, stack: ExitStack, path: str) -> tuple[OpenHandle | None, OpenHandle]:
         """The file that ``path`` names, or None, and the folder that it names, or the root."""
         try:
-            file = stack.enter_context(self._workspace.file(path))
+            file = stack.enter_context(self._workspace.open_file(path))
         except Failure as failure:
             if failure.code is not ErrorCode.IS_DIRECTORY:
                 raise
-            return None, stack.enter_context(self._workspace.folder(path))
+            return None, stack.enter_context(self._workspace.open_folder(path))
         if looks_binary(os.pread(file.fd, BINARY_PROBE, 0)):
             raise Failure(
                 ErrorCode.BINARY_FILE, f"'{file.path}' is a binary file and not searched.", hint="Search text files."
             )
-        return file, stack.enter_context(self._workspace.folder("."))
+        return file, stack.enter_context(self._workspace.open_folder("."))
 
     def _search(
         self,
         wanted: Mapping[str, Any],
         query: Query,
         engine: Engine,
-        patience: Patience,
-        single: Opened | None,
-        folder: Opened,
+        patience: TimeLimit,
+        single: OpenHandle | None,
+        folder: OpenHandle,
     ) -> FinishedSearch:
         rows = min(wanted["limit"], _MOST_ROWS) if wanted["output"] == "content" else 1
         limit = rows if wanted["output"] == "content" else wanted["limit"]
-        found = Found(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
-        searching = Searching(engine, query, folder.fd, patience.check, found)
-        search = FinishedSearch(found, searching.progress, single, folder, fallback=isinstance(engine, StandIn))
+        found = MatchCollector(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
+        searching = SearchRun(engine, query, folder.fd, patience.check, found)
+        search = FinishedSearch(found, searching.progress, single, folder, fallback=isinstance(engine, PythonEngine))
         try:
             if single is not None:
-                searching.file(single.fd)
+                searching.search_file(single.fd)
             else:
                 self._search_folder(wanted, searching, engine, patience, search)
-        except TimeUp:
+        except TimeLimitReached:
             search.stop_reason = StopReason.TIME
-            found.broken_off()
-        except Enough:
+            found.end_early()
+        except TooManyMatches:
             search.stop_reason = StopReason.COUNT
-            found.broken_off()
+            found.end_early()
         search.seconds = patience.seconds
         return search
 
     def _search_folder(
         self,
         wanted: Mapping[str, Any],
-        searching: Searching,
+        searching: SearchRun,
         engine: Engine,
-        patience: Patience,
+        patience: TimeLimit,
         search: FinishedSearch,
     ) -> None:
         folder, hidden = search.folder, wanted["include_hidden"]
         path = split_path(folder.path)
-        walk = Walk(
+        walk = FileWalk(
             folder.fd,
             path,
             self._parse_glob(wanted.get("glob"), path, folder, hidden=hidden),
-            rules=None if wanted["include_ignored"] else rules_above(self._workspace, path),
+            rules=None if wanted["include_ignored"] else read_rules_above(self._workspace, path),
             hidden=hidden,
             pause=patience.check,
         )
-        search.left_out = walk.left_out
+        search.skipped = walk.skipped
         chosen = _count_links(walk, search)
         whole = "glob" not in wanted
-        searching.batches(batches(chosen, whole=whole, hidden=hidden, first=engine.first, most=engine.most))
+        searching.search_batches(
+            build_batches(chosen, whole=whole, hidden=hidden, first=engine.first_batch, most=engine.largest_batch)
+        )
         if not searching.progress.files:
-            searching.nothing()
+            searching.check_pattern()
 
-    def _parse_glob(self, pattern: str | None, path: tuple[str, ...], folder: Opened, *, hidden: bool) -> FileGlob:
+    def _parse_glob(self, pattern: str | None, path: tuple[str, ...], folder: OpenHandle, *, hidden: bool) -> FileGlob:
         if pattern is None:
             return FileGlob(hidden=hidden)
-        pattern = confined(
+        pattern = confine_pattern(
             pattern,
             "glob",
             root=str(self._workspace.root),
@@ -238,7 +240,7 @@ def _build_query(wanted: Mapping[str, Any]) -> Query:
     )
 
 
-def _count_links(walk: Walk, search: FinishedSearch) -> Iterator[Folder]:
+def _count_links(walk: FileWalk, search: FinishedSearch) -> Iterator[FolderMatches]:
     """Links are not followed: what they lead to is searched where it is."""
     for folder in walk:
         search.links += len(folder.links)

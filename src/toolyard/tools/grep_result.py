@@ -19,10 +19,10 @@ from toolyard.tools.search_report import (
     path_text,
     timeout_failure,
 )
-from toolyard.workspace.search.found import MAX_COUNTED, Found
-from toolyard.workspace.search.run import Progress
-from toolyard.workspace.search.walk import LeftOut
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.search.file_walk import SkippedEntries
+from toolyard.workspace.search.match_collector import MAX_COUNTED, MatchCollector
+from toolyard.workspace.search.search_run import Progress
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 _MOST_QUOTED = 100  # characters of a pattern
 
@@ -36,12 +36,12 @@ class StopReason(Enum):
 class FinishedSearch:
     """A search that is over."""
 
-    found: Found
+    found: MatchCollector
     progress: Progress
-    single: Opened | None  # the file that was searched
-    folder: Opened  # or the folder
+    single: OpenHandle | None  # the file that was searched
+    folder: OpenHandle  # or the folder
     fallback: bool
-    left_out: LeftOut = field(default_factory=LeftOut)
+    skipped: SkippedEntries = field(default_factory=SkippedEntries)
     links: int = 0
     stop_reason: StopReason | None = None
     seconds: float = 0.0
@@ -70,9 +70,9 @@ def build_result(
         raise timeout_failure("Grep", search.seconds)
     page = MatchPage(workspace, search.base, search.single, fallbacks)
     name, items = _build_items(wanted, page, search.found)
-    faults = [*list_unreadable(search.left_out, search.base), *_list_faults(search)]
+    faults = [*list_unreadable(search.skipped, search.base), *_list_faults(search)]
     there = search.found.total if wanted["output"] == "content" else search.found.files
-    more = len(items) < there or search.stop_reason is not None or search.progress.broke_down or search.left_out.stopped
+    more = len(items) < there or search.stop_reason is not None or search.progress.broke_down or search.skipped.stopped
     data: JsonObject = {name: items, "truncated": more or page.cut > 0}
     failed = build_failed_items(faults) + [_changed_file_item(path) for path in page.changed]
     if failed:
@@ -83,7 +83,7 @@ def build_result(
         "total_matches": search.found.total,
         "files_searched": search.searched_files,
         "files_matched": search.found.files,
-        **build_skip_stats(search.left_out, links=search.links, faults=len(faults), binary=search.binary_files),
+        **build_skip_stats(search.skipped, links=search.links, faults=len(faults), binary=search.binary_files),
     }
     if page.changed:
         stats["skipped_changed"] = len(page.changed)
@@ -91,7 +91,7 @@ def build_result(
         _write_summary(wanted, search, len(items), there),
         *_warn_of_encodings(wanted),
         *_list_warnings(search, page),
-        *describe_left_out(search.left_out, wanted, faults),
+        *describe_left_out(search.skipped, wanted, faults),
     ]
     return Result(
         data=data,
@@ -108,10 +108,10 @@ def _warn_of_encodings(wanted: Mapping[str, Any]) -> list[str]:
     return ["Only text in UTF-8 or UTF-16 can match characters beyond ASCII."]
 
 
-def _build_items(wanted: Mapping[str, Any], page: MatchPage, found: Found) -> tuple[str, list[Json]]:
+def _build_items(wanted: Mapping[str, Any], page: MatchPage, found: MatchCollector) -> tuple[str, list[Json]]:
     """The name of the list in ``data``, and as much of it as fits."""
     limit = wanted["limit"]
-    proved = page.verify_files(found.first())
+    proved = page.verify_files(found.list_first())
     if wanted["output"] == "files":
         return "files", [*cut_to_page([path for path, _, _ in proved][:limit])]
     if wanted["output"] == "count":

@@ -16,10 +16,10 @@ from toolyard.protocol.truncation import MAX_LINES
 from toolyard.tools.search_report import cut_to_page, split_path
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
-from toolyard.workspace.ignore import Ignores, read_rules
+from toolyard.workspace.ignore import IgnoreRules, read_rules
 from toolyard.workspace.names import to_text
-from toolyard.workspace.private import is_private
-from toolyard.workspace.search.walk import rules_above
+from toolyard.workspace.private_home import is_private
+from toolyard.workspace.search.file_walk import read_rules_above
 from toolyard.workspace.workspace import Workspace
 
 DEFAULT_LIMIT = 100
@@ -87,10 +87,10 @@ class LS:
 
     def _list(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         offset, limit = wanted["offset"], wanted["limit"]
-        with self._workspace.folder(wanted["path"]) as folder:
+        with self._workspace.open_folder(wanted["path"]) as folder:
             base = split_path(folder.path)
-            survey = _FolderScan(wanted, checkpoint, Ignores().with_lines(wanted["ignore"], len(base)))
-            survey.scan_folder(folder.fd, base, rules_above(self._workspace, base), wanted["depth"])
+            survey = _FolderScan(wanted, checkpoint, IgnoreRules().with_lines(wanted["ignore"], len(base)))
+            survey.scan_folder(folder.fd, base, read_rules_above(self._workspace, base), wanted["depth"])
             where = folder.path
         entries = sorted(survey.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
         page = cut_to_page(entries[offset : offset + limit])
@@ -119,7 +119,7 @@ class _FolderScan:
 
     arguments: Mapping[str, Any]
     checkpoint: Checkpoint
-    excluded: Ignores  # what the caller asked to leave out
+    excluded: IgnoreRules  # what the caller asked to leave out
     entries: list[dict[str, Json]] = field(default_factory=list)
     seen: int = 0
     hidden: int = 0
@@ -128,7 +128,7 @@ class _FolderScan:
     unreadable: int = 0
     stopped: bool = False
 
-    def scan_folder(self, fd: int, base: tuple[str, ...], rules: Ignores, depth: int) -> None:
+    def scan_folder(self, fd: int, base: tuple[str, ...], rules: IgnoreRules, depth: int) -> None:
         rules = rules.with_lines(read_rules(fd), len(base))
         folders = []
         for entry in self._scan_entries(fd):
@@ -137,8 +137,8 @@ class _FolderScan:
             is_folder = kind == "dir"
             if entry.name.startswith(".") and not self.arguments["include_hidden"]:
                 self.hidden += 1
-            elif self.excluded.match(path, is_folder=is_folder) or (
-                not self.arguments["include_ignored"] and rules.leave_out(path, is_folder=is_folder)
+            elif self.excluded.is_ignored(path, is_folder=is_folder) or (
+                not self.arguments["include_ignored"] and rules.is_left_out(path, is_folder=is_folder)
             ):
                 self.ignored += 1
             elif kind is None:
@@ -163,7 +163,7 @@ class _FolderScan:
                 self.seen += 1
                 yield entry
 
-    def _enter_folder(self, fd: int, name: str, path: tuple[str, ...], rules: Ignores, depth: int) -> None:
+    def _enter_folder(self, fd: int, name: str, path: tuple[str, ...], rules: IgnoreRules, depth: int) -> None:
         try:
             inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
         except OSError:  # gone, changed or not ours to read since we saw it

@@ -13,9 +13,9 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.truncation import MAX_LINE_CHARS
 from toolyard.tools.search_report import path_text
-from toolyard.workspace.encoding import Encoding, decodes
-from toolyard.workspace.search.found import FileRows, Row
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.encoding import Encoding, can_decode
+from toolyard.workspace.search.match_collector import FileRows, Row
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 _BEFORE_MATCH = 500  # characters shown before the match in a line that is cut
 _PROOF = 4096  # bytes of a line that must still be there
@@ -30,7 +30,7 @@ class MatchPage:
 
     workspace: Workspace
     base: str  # the folder that was searched: empty, or "a/b/"
-    single: Opened | None  # the one file that was searched
+    single: OpenHandle | None  # the one file that was searched
     fallbacks: Sequence[str]
     changed: list[str] = field(default_factory=list)  # files that no longer hold what was found in them
     cut: int = 0  # lines that are not shown whole
@@ -40,7 +40,7 @@ class MatchPage:
         for file in files:
             path = self.single.path if self.single else path_text(self.base + os.fsdecode(file.path))
             try:
-                with nullcontext(self.single) if self.single else self.workspace.file(path) as opened:
+                with nullcontext(self.single) if self.single else self.workspace.open_file(path) as opened:
                     if self.single or (opened.path == path and all(_still_has_row(opened, row) for row in file.rows)):
                         yield path, file, self._choose_encoding(opened, file)
                         continue
@@ -67,17 +67,17 @@ class MatchPage:
                 match["after"] = [around[n] for n in range(row.last + 1, row.last + after + 1) if n in around]
             yield match
 
-    def _choose_encoding(self, opened: Opened, file: FileRows) -> Encoding:
+    def _choose_encoding(self, opened: OpenHandle, file: FileRows) -> Encoding:
         """How lines that are not UTF-8 are read: in the first of the owner's encodings that fits; never by a guess."""
         if all(row.utf8 for row in (*file.rows, *file.around)):
             return _UTF8
         sample = os.pread(opened.fd, _SAMPLE, 0)
         whole = len(sample) == opened.stat.st_size
-        fits = (name for name in self.fallbacks if decodes(sample, name, whole=whole))
+        fits = (name for name in self.fallbacks if can_decode(sample, name, whole=whole))
         return Encoding(next(fits, _UTF8.name))
 
     def _cut_text(self, row: Row, encoding: Encoding, *, count: bool = False) -> str:
-        text = (_UTF8 if row.utf8 else encoding).utf8(row.raw).decode()
+        text = (_UTF8 if row.utf8 else encoding).to_utf8(row.raw).decode()
         if row.size == len(row.raw) and len(text) <= MAX_LINE_CHARS:
             return text
         self.cut += count
@@ -92,10 +92,10 @@ def _count_column(row: Row, encoding: Encoding) -> int | None:
     """The column of a line that is not UTF-8, as its encoding counts."""
     if row.lead or row.at is None:
         return row.column
-    return len(encoding.utf8(row.raw[: row.at]).decode()) + 1
+    return len(encoding.to_utf8(row.raw[: row.at]).decode()) + 1
 
 
-def _still_has_row(opened: Opened, row: Row) -> bool:
+def _still_has_row(opened: OpenHandle, row: Row) -> bool:
     wanted = row.raw[:_PROOF]
     if os.pread(opened.fd, len(wanted), row.offset) == wanted:
         return True

@@ -69,7 +69,7 @@ class MultiEdit(ChangingTool):
         def compute(before: Document | None, path: str) -> bytes:
             applied.clear()
             if not edits[0].old:
-                document = Document.known(
+                document = Document.from_known(
                     encode_new_file(before, edits[0].new, path), before.encoding if before else UTF8
                 )
                 applied.append(_build_report(1, edits[0], 1))
@@ -82,11 +82,13 @@ class MultiEdit(ChangingTool):
                 seen = edited.text if document.encoding.guessed else ""
                 put = _make_edit(edited, edit, number, len(edits))
                 for text in put:
-                    document.encoded(text, path)  # refused here, before anything is written
+                    document.encode_text(text, path)  # refused here, before anything is written
                 if seen:
-                    Document.known(document.whole(seen), document.encoding).spliced(locate(seen, edit).splices, path)
+                    Document.from_known(document.encode_whole(seen), document.encoding).splice(
+                        locate(seen, edit).splices, path
+                    )
                 applied.append(_build_report(number, edit, len(put)))
-            return document.whole(edited.text)
+            return document.encode_whole(edited.text)
 
         changed = self._files.change(call, checkpoint, compute)
         name = changed.path.rpartition("/")[2]

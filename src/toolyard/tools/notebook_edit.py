@@ -66,7 +66,7 @@ class NotebookEdit(ChangingTool):
         def compute(before: Document | None, path: str) -> bytes:
             document = require_existing(before, path, "Check the path, or list its folder with LS.")
             edited[:] = [edit_cell(document.text, edit, uuid4().hex[:8])]
-            return document.spliced(edited[0].splices, path)
+            return document.splice(edited[0].splices, path)
 
         changed = self._files.change(call, checkpoint, compute)
         notebook = edited[0]

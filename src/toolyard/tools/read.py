@@ -17,11 +17,11 @@ from toolyard.tools.readers.page import Page
 from toolyard.tools.thread import in_thread
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.encoding import BINARY_PROBE, looks_binary
-from toolyard.workspace.line_scan import Limits
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.snapshot import read_exactly, settled
-from toolyard.workspace.text import SMALL_FILE, TextReader, Window
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.line_scan import WindowLimits
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.snapshot import read_consistently, read_exactly
+from toolyard.workspace.text_reader import SMALL_FILE, TextReader, TextWindow
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 SPEC = ToolSpec(
     name="Read",
@@ -53,7 +53,7 @@ SPEC = ToolSpec(
 class Read:
     spec = SPEC
 
-    def __init__(self, workspace: Workspace, reads: Reads, *, fallback_encodings: Sequence[str]) -> None:
+    def __init__(self, workspace: Workspace, reads: ReadHistory, *, fallback_encodings: Sequence[str]) -> None:
         self._workspace, self._reads, self._fallbacks = workspace, reads, fallback_encodings
 
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
@@ -65,7 +65,7 @@ class Read:
     def _read(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
         page = Page(wanted["start_line"], wanted["limit"])
         encoding: str | None = wanted.get("encoding")
-        with self._workspace.file(wanted["path"]) as file:
+        with self._workspace.open_file(wanted["path"]) as file:
             size = file.stat.st_size
             head = read_exactly(file.fd, 0, min(size, BINARY_PROBE))
             mime = None if encoding else sniff(head[:SNIFF_BYTES])
@@ -78,20 +78,20 @@ class Read:
                     hint="If it is text after all, name its encoding, such as encoding=utf-16-le.",
                 )
             if file.path.endswith(".ipynb") and size <= SMALL_FILE and not encoding:
-                cells = notebook.read(settled(file, _read_whole), file.path, page)
+                cells = notebook.read(read_consistently(file, _read_whole), file.path, page)
                 if cells is not None:
                     return cells
-            limits = Limits(page.start, page.limit, MAX_BYTES, MAX_LINE_CHARS)
+            limits = WindowLimits(page.start, page.limit, MAX_BYTES, MAX_LINE_CHARS)
             return _build_text_result(
-                file, TextReader(encoding, self._fallbacks, checkpoint).window(file, limits), page
+                file, TextReader(encoding, self._fallbacks, checkpoint).read_window(file, limits), page
             )
 
 
-def _build_text_result(file: Opened, window: Window, page: Page) -> Result:
+def _build_text_result(file: OpenHandle, window: TextWindow, page: Page) -> Result:
     if not window.lines and page.start > 1:
         raise page.beyond_end_failure(file.path, window.total_lines or 0, "lines")
     cuts = len([line for line in window.lines if line.cut])
-    texts = [line.shown if line.cut else line.text for line in window.lines]
+    texts = [line.display_text if line.cut else line.text for line in window.lines]
     content = "\n".join([f"{number}\t{text}" for number, text in enumerate(texts, page.start)])
     data: JsonObject = {
         "content": content,
@@ -118,7 +118,7 @@ def total_lines_stat(count: int | None) -> dict[str, int]:
     return {} if count is None else {"total_lines": count}
 
 
-def _write_summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
+def _write_summary(file: OpenHandle, window: TextWindow, page: Page, cuts: int) -> str:
     if not window.lines:
         return f"Read '{file.path}': the file is empty."
     last = page.start + len(window.lines) - 1
@@ -137,8 +137,8 @@ def _write_summary(file: Opened, window: Window, page: Page, cuts: int) -> str:
     return words
 
 
-def _read_media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
-    raw = settled(file, _read_whole)
+def _read_media(file: OpenHandle, mime: str, page: Page, checkpoint: Checkpoint) -> Result:
+    raw = read_consistently(file, _read_whole)
     size = len(raw)
     media = Media(mime, raw, file.path.rpartition("/")[2], source=file.path)
     if mime == "application/pdf":
@@ -153,7 +153,7 @@ def _read_media(file: Opened, mime: str, page: Page, checkpoint: Checkpoint) -> 
     )
 
 
-def _read_whole(file: Opened) -> bytes:
+def _read_whole(file: OpenHandle) -> bytes:
     size = file.stat.st_size
     if size > SMALL_FILE:
         raise Failure(

@@ -10,9 +10,9 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json
 from toolyard.protocol.truncation import MAX_BYTES
-from toolyard.workspace.faults import os_failure
 from toolyard.workspace.names import to_text
-from toolyard.workspace.search.walk import LeftOut
+from toolyard.workspace.os_failures import to_failure
+from toolyard.workspace.search.file_walk import SkippedEntries
 
 TIME_CAP_S = 10.0
 _NAMED = 20  # faults that are told one by one
@@ -47,31 +47,33 @@ def build_failed_items(faults: Sequence[tuple[str, str, int]]) -> list[Json]:
 
 def _describe_fault(path: str, what: str, number: int) -> dict[str, Json]:
     if number:
-        failure = os_failure(OSError(number, os.strerror(number)), path)
+        failure = to_failure(OSError(number, os.strerror(number)), path)
         return {"code": failure.code.value, "message": failure.message}
     return {"code": ErrorCode.EXECUTION_ERROR.value, "message": f"'{path}': {what}."}
 
 
-def build_skip_stats(left_out: LeftOut, *, links: int, faults: int, binary: int = 0) -> dict[str, int | float | str]:
+def build_skip_stats(
+    skipped: SkippedEntries, *, links: int, faults: int, binary: int = 0
+) -> dict[str, int | float | str]:
     """The stats of what was not looked at. Hidden and ignored entries are always told, the rest when there is any."""
     others = {
         "skipped_binary": binary,
         "skipped_links": links,
-        "skipped_special": left_out.special,
+        "skipped_special": skipped.special,
         "skipped_unreadable": faults,
     }
     return {
-        "hidden": left_out.hidden,
-        "ignored": left_out.ignored,
+        "hidden": skipped.hidden,
+        "ignored": skipped.ignored,
         **{name: count for name, count in others.items() if count},
     }
 
 
 def describe_left_out(
-    left_out: LeftOut, wanted: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
+    skipped: SkippedEntries, wanted: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
 ) -> Iterator[str]:
     """Sentences about it, and what to do."""
-    kinds = {kind: count for kind in ("hidden", "ignored") if (count := getattr(left_out, kind))}
+    kinds = {kind: count for kind in ("hidden", "ignored") if (count := getattr(skipped, kind))}
     if kinds:
         switches = ", ".join(f"include_{kind}" for kind in kinds if not wanted[f"include_{kind}"])
         counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
@@ -85,7 +87,7 @@ def describe_left_out(
         more = f" and {len(faults) - _IN_TEXT} more" if len(faults) > _IN_TEXT else ""
         refused = any(number in (errno.EACCES, errno.EPERM) for *_, number in faults)
         yield f"Not readable: {named}{more}." + (" Check their permissions." if refused else "")
-    if left_out.stopped:
+    if skipped.stopped:
         yield "Stopped, since there is too much to look at: search a subfolder instead."
 
 
@@ -97,9 +99,9 @@ def timeout_failure(tool: str, seconds: float) -> Failure:
     )
 
 
-def list_unreadable(left_out: LeftOut, base: str) -> list[tuple[str, str, int]]:
+def list_unreadable(skipped: SkippedEntries, base: str) -> list[tuple[str, str, int]]:
     """The folders that could not be entered, as faults."""
     return [
         (path_text(base + below), os.strerror(number or errno.EIO), number or errno.EIO)
-        for below, number in left_out.unreadable
+        for below, number in skipped.unreadable
     ]

@@ -10,7 +10,7 @@ are plugins' folders, the programs of MCP servers, files that are executable, an
 That undo will have what it needs is weighed. What a batch replaces, copies, moves or deletes must stand there now, and
 no item before may touch it: so it is known what it is. A call may weigh half of what undo takes of one. With it, what
 undo holds now may come to half of what it holds at most: so no change that runs unseen makes it let go of another, and
-there is room again when old records go, after ``KEPT`` at the latest. The home's disk must have space for several such
+there is room again when old records go, after ``RETENTION`` at the latest. The home's disk must have space for several such
 calls. The other halves are for calls that a person allowed meanwhile; those that run unseen take turns
 (``engine.unattended_queue``).
 """
@@ -32,8 +32,8 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.tool import ToolSpec
 from toolyard.tools.obeyed_files import find_reason
-from toolyard.workspace.protected import is_protected
-from toolyard.workspace.undo_records import KEPT, MAX_BYTES, MAX_FILES, MAX_TOTAL
+from toolyard.workspace.protected_paths import names_protected_path
+from toolyard.workspace.undo_records import MAX_BYTES, MAX_FILES, MAX_TOTAL, RETENTION
 from toolyard.workspace.workspace import Workspace
 
 _TOOLS = frozenset({"Write", "Edit", "MultiEdit", "NotebookEdit", "ApplyPatch", "FileOperator"})
@@ -97,7 +97,7 @@ class Unattended:
         if needed is not None:
             self._require_known(str(needed), touched, plain=command in _TAKES)
         for place in (*(where for where, _ in real.values()), *_list_destinations(wanted, real)):
-            if is_protected({"path": place}) or find_reason(place) or self._is_guarded(place, guarded):
+            if names_protected_path({"path": place}) or find_reason(place) or self._is_guarded(place, guarded):
                 raise _refusal(place)
         touched |= {where for path, (where, _) in real.items() if command != "CopyFile" or path != needed}
         size = sum(size for _, size in real.values())
@@ -116,7 +116,7 @@ class Unattended:
 
     def _list_record_sizes(self) -> list[int]:
         """The sizes of the files of records that undo holds and will not let go of for their age."""
-        folder, oldest = self._home / "undo", (self._now() - KEPT).timestamp()
+        folder, oldest = self._home / "undo", (self._now() - RETENTION).timestamp()
         if not folder.exists():
             return []
         with os.scandir(folder) as entries:
@@ -130,7 +130,7 @@ class Unattended:
     def _resolve(self, path: str) -> tuple[str, int]:
         """Where a path leads, and how much stands there. Raises Failure when that is a program."""
         try:
-            with self._workspace.file(path) as file:
+            with self._workspace.open_file(path) as file:
                 if file.stat.st_mode & _EXECUTABLE:
                     raise _refusal(path)
                 return file.path, file.stat.st_size
@@ -139,14 +139,14 @@ class Unattended:
                 raise
             is_folder = failure.code is ErrorCode.IS_DIRECTORY
         if is_folder:
-            with self._workspace.folder(path) as folder:
+            with self._workspace.open_folder(path) as folder:
                 return folder.path, 0
-        with self._workspace.target(path) as target:
+        with self._workspace.open_target(path) as target:
             return target.path, 0
 
     def _require_known(self, path: str, touched: set[str], *, plain: bool) -> None:
         """A file that stands there now: what an item before makes or changes is not known yet."""
-        with self._workspace.file(path) as file, self._workspace.entry(path, follow=not plain) as entry:
+        with self._workspace.open_file(path) as file, self._workspace.open_entry(path, follow=not plain) as entry:
             if file.path in touched or not stat.S_ISREG(entry.stat.st_mode):
                 raise _refusal(path)
 

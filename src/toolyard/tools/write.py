@@ -9,7 +9,7 @@ from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, EXPECTED_HASH, ChangingTool
 from toolyard.tools.tool_text import load_text
 from toolyard.workspace.document import Document
-from toolyard.workspace.replace import already_exists
+from toolyard.workspace.file_draft import already_exists_failure
 
 SPEC = ToolSpec(
     name="Write",
@@ -50,11 +50,11 @@ class Write(ChangingTool):
             if before is None:
                 return content.encode()
             if wanted["create_only"]:
-                raise already_exists(path)
+                raise already_exists_failure(path)
             text = _adopt_line_endings(content, before.text)
             if before.encoding.bom:
                 text = text.removeprefix("\ufeff")  # the file has its mark already
-            return before.encoding.bom + before.encoded(text, path)
+            return before.encoding.bom + before.encode_text(text, path)
 
         changed = self._files.change(call, checkpoint, compute, overwrites=not wanted["create_only"])
         operation = "create" if changed.before is None else "update"

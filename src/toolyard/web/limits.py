@@ -19,7 +19,7 @@ from toolyard.protocol.replies import values
 from toolyard.storage import media
 from toolyard.tools.search_report import TIME_CAP_S
 from toolyard.web import access, bodies, connection, drain, failures, feed, keys, listening, logs, sessions, sockets
-from toolyard.workspace.text import SMALL_FILE
+from toolyard.workspace.text_reader import SMALL_FILE
 
 
 def limits_of(config: Config) -> JsonObject:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
-from toolyard.workspace.workspace import Opened
+from toolyard.workspace.workspace import OpenHandle
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ def read_exactly(fd: int, offset: int, count: int) -> bytes:
     return b"".join(pieces)
 
 
-def settled(file: Opened, read: Callable[[Opened], T]) -> T:
+def read_consistently(file: OpenHandle, read: Callable[[OpenHandle], T]) -> T:
     """What ``read`` gives, never half of one version and half of another.
 
     A file that was touched meanwhile is read again as it is then. One that is touched even then is still being written:
@@ -40,5 +40,5 @@ def settled(file: Opened, read: Callable[[Opened], T]) -> T:
     return found
 
 
-def _version(file: Opened) -> tuple[int, int, int]:
+def _version(file: OpenHandle) -> tuple[int, int, int]:
     return file.stat.st_size, file.stat.st_mtime_ns, file.stat.st_ctime_ns

@@ -11,9 +11,9 @@ from toolyard.tools.operations.file_facts import format_size
 from toolyard.tools.operations.reading import Reading
 from toolyard.tools.operations.request import MAX_NAME_BYTES, Request, require_plain_name
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.arrange import Arranger
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.safe_fetch import Fetched, SafeFetch
+from toolyard.workspace.arranger import Arranger
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.safe_fetch import FetchedBody, SafeFetch
 from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
@@ -32,12 +32,12 @@ class Fetching:
         if request.get("path") is None:
             request.require("url")
         url: str = request.get("url") or request["path"]
-        fetched = await in_thread(lambda: self._fetch.get(url, request.checkpoint))
+        fetched = await in_thread(lambda: self._fetch.fetch(url, request.checkpoint))
         name = choose_file_name(fetched)
         with TemporaryDirectory(prefix="toolyard-") as folder:
             workspace = await in_thread(lambda: _store_temporarily(fetched.content, Path(folder), name))
             try:
-                result = await Reading(workspace, Reads(Path(folder)), self._fallbacks).read(request, name)
+                result = await Reading(workspace, ReadHistory(Path(folder)), self._fallbacks).read(request, name)
             finally:
                 workspace.close()
         return _rewrite_result(result, fetched)
@@ -45,19 +45,19 @@ class Fetching:
     def download_file(self, request: Request) -> Result:
         wanted = request.get("fileName")
         name = require_plain_name(wanted, "fileName") if wanted else None
-        fetched = self._fetch.get(request["url"], request.checkpoint)
+        fetched = self._fetch.fetch(request["url"], request.checkpoint)
         path = f"{request.get('downloadDir') or DOWNLOADS}/{name or choose_file_name(fetched)}"
         placed = self._arranger.create(path, fetched.content, request.checkpoint, access=request.access)
-        self._undo.keep(request.call.id, [placed.change])
-        text = f"Downloaded '{placed.path}' ({format_size(len(fetched.content))}) from '{fetched.place.host}'."
-        if placed.renamed:
-            text += f" The name '{placed.wanted}' was taken."
+        self._undo.record_changes(request.call.id, [placed.change])
+        text = f"Downloaded '{placed.path}' ({format_size(len(fetched.content))}) from '{fetched.source.host}'."
+        if placed.is_renamed:
+            text += f" The name '{placed.requested}' was taken."
         return Result(
             data={
                 "applied": True,
                 "path": placed.path,
-                "originalPath": placed.wanted,
-                "renamed": placed.renamed,
+                "originalPath": placed.requested,
+                "renamed": placed.is_renamed,
                 "size": len(fetched.content),
                 "sourceUrl": request["url"],
                 "mime": fetched.mime,
@@ -67,10 +67,11 @@ class Fetching:
         )
 
 
-def choose_file_name(fetched: Fetched) -> str:
+def choose_file_name(fetched: FetchedBody) -> str:
     """A file name out of the URL: whatever it says, one name of harmless characters."""
     name = "".join(
-        "_" if unicodedata.category(char)[0] in "CZ" or char in '/\\:*?"<>|' else char for char in fetched.place.name
+        "_" if unicodedata.category(char)[0] in "CZ" or char in '/\\:*?"<>|' else char
+        for char in fetched.source.file_name
     )
     stem, dot, ending = name.rpartition(".")
     room = MAX_NAME_BYTES - len((dot + ending).encode())
@@ -92,14 +93,14 @@ def _rewrite_part(part: Part, summary: str, text: str, url: str) -> Part:
     return Text(text) if part == Text(summary) else part
 
 
-def _rewrite_result(result: Result, fetched: Fetched) -> Result:
+def _rewrite_result(result: Result, fetched: FetchedBody) -> Result:
     """The result of a read whose file was only passing through."""
-    text = f"Fetched from '{fetched.place.host}'. {result.text}"
-    parts = tuple(_rewrite_part(part, result.text, text, fetched.place.url) for part in result.extras.parts)
+    text = f"Fetched from '{fetched.source.host}'. {result.text}"
+    parts = tuple(_rewrite_part(part, result.text, text, fetched.source.url) for part in result.extras.parts)
     data = {key: value for key, value in result.data.items() if key not in ("path", "lastModified")}
     return replace(
         result,
-        data={"originalUrl": fetched.place.url, **data},
+        data={"originalUrl": fetched.source.url, **data},
         text=text,
         context={key: value for key, value in result.context.items() if key != "path_resolved"},
         extras=replace(result.extras, parts=parts),

@@ -11,9 +11,9 @@ from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.operations.file_facts import build_facts, format_time
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import Ignores
+from toolyard.workspace.ignore import IgnoreRules
 from toolyard.workspace.names import to_text
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 MAX_ITEMS = 1000
 _CHECK_EVERY = 256
@@ -24,7 +24,7 @@ class Listing:
         self._workspace = workspace
 
     def list_allowed_directories(self, request: Request) -> Result:
-        with self._workspace.folder(".") as root:
+        with self._workspace.open_folder(".") as root:
             items = list(_scan_items(root, request.checkpoint))
         shown = _sort_items(item for item in items if not item["isHidden"])[:MAX_ITEMS]
         inside: list[Json] = [{"name": item["name"], "type": item["type"]} for item in shown]
@@ -38,7 +38,7 @@ class Listing:
         )
 
     def list_directory(self, request: Request) -> Result:
-        with self._workspace.folder(request["path"]) as folder:
+        with self._workspace.open_folder(request["path"]) as folder:
             items = list(_scan_items(folder, request.checkpoint))
             where = folder.path
         wanted = _sort_items(item for item in items if request["showHidden"] or not item["isHidden"])
@@ -61,9 +61,9 @@ class Listing:
         )
 
     def file_info(self, request: Request) -> Result:
-        with self._workspace.entry(request["path"], follow=False) as entry:
+        with self._workspace.open_entry(request["path"], follow=False) as entry:
             is_link = stat.S_ISLNK(entry.stat.st_mode)
-        with self._workspace.entry(request["path"], follow=True) as entry:
+        with self._workspace.open_entry(request["path"], follow=True) as entry:
             info, path = entry.stat, entry.path
         about: JsonObject = {
             **build_facts(path, info),
@@ -82,14 +82,14 @@ class Listing:
         return Result(data={"info": about}, text=text, context={"path_resolved": path})
 
 
-def _scan_items(folder: Opened, checkpoint: Checkpoint) -> Iterator[JsonObject]:
+def _scan_items(folder: OpenHandle, checkpoint: Checkpoint) -> Iterator[JsonObject]:
     base = "" if folder.path == "." else f"{folder.path}/"
     with os.scandir(folder.fd) as entries:
         for number, entry in enumerate(entries):
             if number % _CHECK_EVERY == 0:
                 checkpoint()
             path = base + to_text(os.fsencode(entry.name))
-            if Ignores().leave_out(tuple(path.split("/")), is_folder=True):
+            if IgnoreRules().is_left_out(tuple(path.split("/")), is_folder=True):
                 continue  # our own stored outputs
             try:
                 info = entry.stat(follow_symlinks=False)

@@ -14,12 +14,12 @@ from toolyard.tools.operations.line_range import LineRange
 from toolyard.tools.operations.request import Request
 from toolyard.tools.read import Read, total_lines_stat
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.encoding import BINARY_PROBE, looks_binary, named
-from toolyard.workspace.line_scan import Limits
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.snapshot import read_exactly, settled
-from toolyard.workspace.text import TextReader, Window
-from toolyard.workspace.workspace import Opened, Workspace
+from toolyard.workspace.encoding import BINARY_PROBE, find_encoding, looks_binary
+from toolyard.workspace.line_scan import WindowLimits
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.snapshot import read_consistently, read_exactly
+from toolyard.workspace.text_reader import TextReader, TextWindow
+from toolyard.workspace.workspace import OpenHandle, Workspace
 
 _ENDINGS = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 _NODE = {"utf16le": "utf-16-le", "ucs2": "utf-16-le", "ucs-2": "utf-16-le", "binary": "latin-1"}
@@ -32,7 +32,7 @@ def to_python_encoding(name: str | None) -> str | None:
 
 
 class Reading:
-    def __init__(self, workspace: Workspace, reads: Reads, fallback_encodings: Sequence[str]) -> None:
+    def __init__(self, workspace: Workspace, reads: ReadHistory, fallback_encodings: Sequence[str]) -> None:
         self._workspace, self._reads, self._fallbacks = workspace, reads, fallback_encodings
         self._read = Read(workspace, reads, fallback_encodings=fallback_encodings)
 
@@ -50,14 +50,14 @@ class Reading:
 
     def _read_text(self, request: Request, path: str, lines: LineRange, encoding: str | None) -> Result | None:
         """The result for a text; None for anything else."""
-        with self._workspace.file(path) as file:
+        with self._workspace.open_file(path) as file:
             head = read_exactly(file.fd, 0, min(file.stat.st_size, BINARY_PROBE))
-            wide = encoding is not None and named(encoding, b"", whole=True).wide
+            wide = encoding is not None and find_encoding(encoding, b"", whole=True).is_wide
             cells = file.path.endswith(".ipynb") and lines.is_everything and encoding is None
             if cells or sniff(head[:SNIFF_BYTES]) or (looks_binary(head) and not wide):
                 return None
             reader = TextReader(encoding, self._fallbacks, request.checkpoint)
-            return settled(file, lambda now: _read_excerpt(now, reader, lines)).to_result(file)
+            return read_consistently(file, lambda now: _read_excerpt(now, reader, lines)).to_result(file)
 
     async def _read_other(self, request: Request, path: str, lines: LineRange) -> Result:
         if lines.tail is not None:
@@ -70,7 +70,7 @@ class Reading:
         return replace(result, data={**about, **result.data, **unnumbered})
 
     def _read_facts(self, path: str) -> JsonObject:
-        with self._workspace.file(path) as file:
+        with self._workspace.open_file(path) as file:
             return _select_facts(build_facts(file.path, file.stat))
 
     async def _read_page(self, request: Request, path: str, lines: LineRange) -> Result:
@@ -84,7 +84,7 @@ class _TextExcerpt:
     """Some lines of a text file, as they stand in it."""
 
     lines: LineRange
-    window: Window
+    window: TextWindow
     content: str
 
     @property
@@ -96,7 +96,7 @@ class _TextExcerpt:
         """Whether lines that were wanted are missing."""
         return self.window.next_line is not None and (self.lines.last is None or self.last < self.lines.last)
 
-    def to_result(self, file: Opened) -> Result:
+    def to_result(self, file: OpenHandle) -> Result:
         window = self.window
         cut = any(line.cut for line in window.lines)
         data: JsonObject = {
@@ -134,11 +134,11 @@ class _TextExcerpt:
         return words
 
 
-def _read_excerpt(file: Opened, reader: TextReader, lines: LineRange) -> _TextExcerpt:
+def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _TextExcerpt:
     if lines.tail is not None:
         lines = lines.resolve(_count_lines(file, reader))
     wanted = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
-    window = reader.of(file, Limits(lines.first, wanted, MAX_BYTES, MAX_BYTES))
+    window = reader.read_window_once(file, WindowLimits(lines.first, wanted, MAX_BYTES, MAX_BYTES))
     if not window.lines and lines.first > 1:
         raise Failure(
             ErrorCode.INVALID_PARAM,
@@ -148,16 +148,16 @@ def _read_excerpt(file: Opened, reader: TextReader, lines: LineRange) -> _TextEx
         )
     if lines.is_everything and window.next_line is None and not any(line.cut for line in window.lines):
         body = read_exactly(file.fd, 0, file.stat.st_size)[len(window.encoding.bom) :]
-        content = window.encoding.utf8(body).decode()  # all of it, to the last line ending
+        content = window.encoding.to_utf8(body).decode()  # all of it, to the last line ending
     else:
-        content = _ENDINGS.get(window.eol or "", "\n").join(line.shown for line in window.lines)
+        content = _ENDINGS.get(window.eol or "", "\n").join(line.display_text for line in window.lines)
     return _TextExcerpt(lines, window, content)
 
 
-def _count_lines(file: Opened, reader: TextReader) -> int:
-    total = reader.of(file, Limits(1, 1, MAX_BYTES, 1)).total_lines
+def _count_lines(file: OpenHandle, reader: TextReader) -> int:
+    total = reader.read_window_once(file, WindowLimits(1, 1, MAX_BYTES, 1)).total_lines
     if total is None:
-        total = reader.of(file, Limits(_BEYOND, 1, MAX_BYTES, 1)).total_lines
+        total = reader.read_window_once(file, WindowLimits(_BEYOND, 1, MAX_BYTES, 1)).total_lines
     return total or 0
 
 

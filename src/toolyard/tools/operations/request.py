@@ -10,7 +10,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.thread import in_thread
-from toolyard.workspace.protected import WriteAccess
+from toolyard.workspace.protected_paths import WriteAccess
 
 MAX_NAME_BYTES = 200  # of a file name that a caller or a server chose; it may still get a number
 

@@ -19,11 +19,11 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.tools.operations.file_facts import build_facts, file_type
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.ignore import Ignores, read_rules
+from toolyard.workspace.ignore import IgnoreRules, read_rules
 from toolyard.workspace.names import to_text
-from toolyard.workspace.private import is_private
-from toolyard.workspace.search.fileglob import INCOMPLETE, is_complete
-from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches
+from toolyard.workspace.private_home import is_private
+from toolyard.workspace.search.file_glob import INCOMPLETE, can_match
+from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches_path
 from toolyard.workspace.workspace import Workspace
 
 MAX_RESULTS = 100
@@ -43,7 +43,7 @@ class Searching:
         pattern: str = request["pattern"]
         wanted = options.fold_case(pattern)
         search = _Search(options, _compile_pattern(wanted), _compile_dotted(wanted), request.checkpoint)
-        with self._workspace.folder(request["path"]) as folder:
+        with self._workspace.open_folder(request["path"]) as folder:
             base = () if folder.path == "." else tuple(folder.path.split("/"))
             search.scan_folder(folder.fd, base, (), self._rules_above(base))
             where = folder.path
@@ -73,11 +73,11 @@ class Searching:
             context={"path_resolved": where},
         )
 
-    def _rules_above(self, path: tuple[str, ...]) -> Ignores:
+    def _rules_above(self, path: tuple[str, ...]) -> IgnoreRules:
         """The ignore rules of the folders from the root down to the one searched, which brings its own."""
-        rules = Ignores()
+        rules = IgnoreRules()
         for depth in range(len(path)):
-            with self._workspace.folder("/".join(path[:depth]) or ".") as above:
+            with self._workspace.open_folder("/".join(path[:depth]) or ".") as above:
                 rules = rules.with_lines(read_rules(above.fd), depth)
         return rules
 
@@ -134,7 +134,7 @@ class _Search:
     unreadable: int = 0
     stopped: bool = False
 
-    def scan_folder(self, fd: int, base: tuple[str, ...], below: tuple[str, ...], rules: Ignores) -> None:
+    def scan_folder(self, fd: int, base: tuple[str, ...], below: tuple[str, ...], rules: IgnoreRules) -> None:
         """``base`` is the folder's way from the root, ``below`` the end of it that the pattern sees."""
         rules = rules.with_lines(read_rules(fd), len(base))
         with os.scandir(fd) as listing:
@@ -157,14 +157,14 @@ class _Search:
             if is_folder:
                 self._enter_folder(fd, entry.name, path, tail, rules)
 
-    def _is_left_out(self, path: tuple[str, ...], rules: Ignores, *, is_folder: bool) -> bool:
+    def _is_left_out(self, path: tuple[str, ...], rules: IgnoreRules, *, is_folder: bool) -> bool:
         hidden = path[-1].startswith(".") and not self.options.include_hidden
         if hidden and not any(asked.fullmatch(self.options.fold_case(path[-1])) for asked in self.dotted):
             return True
-        return (rules if not self.options.include_ignored else Ignores()).leave_out(path, is_folder=is_folder)
+        return (rules if not self.options.include_ignored else IgnoreRules()).is_left_out(path, is_folder=is_folder)
 
     def _matches(self, tail: tuple[str, ...]) -> bool:
-        return matches(self.segments, tuple(map(self.options.fold_case, tail)))
+        return matches_path(self.segments, tuple(map(self.options.fold_case, tail)))
 
     def _add_entry(self, entry: "os.DirEntry[str]", path: tuple[str, ...], tail: tuple[str, ...]) -> None:
         try:
@@ -176,7 +176,9 @@ class _Search:
         about = build_facts(_path_text(path), info)
         self.found.append({**about, "directory": _path_text(path[:-1]) or ".", "relativePath": _path_text(tail)})
 
-    def _enter_folder(self, fd: int, name: str, path: tuple[str, ...], tail: tuple[str, ...], rules: Ignores) -> None:
+    def _enter_folder(
+        self, fd: int, name: str, path: tuple[str, ...], tail: tuple[str, ...], rules: IgnoreRules
+    ) -> None:
         try:
             inner = os.open(name, _FOLDER, dir_fd=fd)
         except OSError:  # gone, changed or not ours to read since we saw it
@@ -201,7 +203,7 @@ def _compile_pattern(pattern: str) -> tuple[Segment, ...]:
             hint="Say where to search with searchPath.",
         )
     compiled = compile_path(f"**/{pattern}")
-    if not is_complete(compiled):
+    if not can_match(compiled):
         raise Failure(ErrorCode.INVALID_PARAM, f"'pattern' {INCOMPLETE}.", hint="Write [[] for the bracket itself.")
     return compiled
 

@@ -43,7 +43,7 @@ class VcpFiles:
                 raise Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint="Check the path.")
             number, splices = _change_message(before.text, edit, path)
             changed_message[:] = [number]
-            return before.spliced(splices, path)
+            return before.splice(splices, path)
 
         arguments: JsonObject = {"path": request["path"], "dry_run": False}
         changed = self._files.change(replace(request.call, arguments=arguments), request.checkpoint, compute)

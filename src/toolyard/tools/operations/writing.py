@@ -15,12 +15,12 @@ from toolyard.tools.operations.diff_block import DiffBlock, parse_blocks
 from toolyard.tools.operations.file_facts import format_size
 from toolyard.tools.operations.reading import to_python_encoding
 from toolyard.tools.operations.request import Request
-from toolyard.workspace.arrange import Arranger
+from toolyard.workspace.arranger import Arranger
 from toolyard.workspace.changes import checksum
 from toolyard.workspace.document import UTF8, Document
-from toolyard.workspace.encoding import Encoding, named
-from toolyard.workspace.reads import Reads
-from toolyard.workspace.trash import KEPT, Trash, Trashed
+from toolyard.workspace.encoding import Encoding, find_encoding
+from toolyard.workspace.read_history import ReadHistory
+from toolyard.workspace.trash import RETENTION, Trash, TrashEntry
 from toolyard.workspace.undo import Undo
 
 _ESCAPED = {
@@ -33,7 +33,7 @@ _MARKED = {"utf-8-sig": ("utf-8", codecs.BOM_UTF8), "utf-16": ("utf-16-le", code
 
 
 class Writing:
-    def __init__(self, files: FileChanger, arranger: Arranger, trash: Trash, reads: Reads, undo: Undo) -> None:
+    def __init__(self, files: FileChanger, arranger: Arranger, trash: Trash, reads: ReadHistory, undo: Undo) -> None:
         self._files, self._arranger, self._trash, self._reads, self._undo = files, arranger, trash, reads, undo
 
     def write_file(self, request: Request) -> Result:
@@ -51,11 +51,11 @@ class Writing:
         require_no_new_mask(request.call, path, "", content)
         document = _new_document(content, request.get("encoding"), path)
         placed = self._arranger.create(path, document.raw, request.checkpoint, access=request.access)
-        self._undo.keep(request.call.id, [placed.change])
+        self._undo.record_changes(request.call.id, [placed.change])
         self._reads.remember(request.call.caller, placed.path, checksum(document.raw))
         done = f"Created '{placed.path}' ({format_size(len(document.raw))})."
-        if placed.renamed:
-            done = f"'{placed.wanted}' exists already and was not changed: {done[0].lower()}{done[1:]}"
+        if placed.is_renamed:
+            done = f"'{placed.requested}' exists already and was not changed: {done[0].lower()}{done[1:]}"
         # The patch of a new file is what the caller just sent: not worth sending back.
         created = ChangedFile(
             placed.path, None, document, checksum(document.raw), applied=True, patch=None, checkpoint=request.checkpoint
@@ -65,8 +65,8 @@ class Writing:
             {
                 "operation": "create",
                 "path": placed.path,
-                "originalPath": placed.wanted,
-                "renamed": placed.renamed,
+                "originalPath": placed.requested,
+                "renamed": placed.is_renamed,
                 "size": len(document.raw),
             },
         )
@@ -77,7 +77,7 @@ class Writing:
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
                 return _new_document(content, request.get("encoding"), path).raw
-            return before.raw + before.encoded(adopt_line_endings(before.text, content), path)
+            return before.raw + before.encode_text(adopt_line_endings(before.text, content), path)
 
         changed = self._change_file(request, compute)
         verb = "Created" if changed.before is None else "Appended to"
@@ -86,20 +86,20 @@ class Writing:
     def edit_file(self, request: Request) -> Result:
         """All of an existing file. Callers of VCP do not read first, so the old content is kept in the trash."""
         content: str = request["content"]
-        kept: list[Trashed] = []
+        kept: list[TrashEntry] = []
 
         def compute(before: Document | None, path: str) -> bytes:
             document = _require_existing(before, path)
-            new = document.encoding.bom + document.encoded(adopt_line_endings(document.text, content), path)
+            new = document.encoding.bom + document.encode_text(adopt_line_endings(document.text, content), path)
             if new != document.raw:
-                kept.append(self._trash.keep(path, document.raw))
+                kept.append(self._trash.keep_version(path, document.raw))
             return new
 
         changed = self._change_file(request, compute)
         if not kept:
             return self._build_result(changed, f"'{changed.path}' already has exactly this content.")
         done = f"Replaced the content of '{changed.path}' ({format_size(len(changed.after.raw))})."
-        done += f" The old content is kept for {KEPT.days} days in the trash as {kept[0].id}."
+        done += f" The old content is kept for {RETENTION.days} days in the trash as {kept[0].id}."
         return self._build_result(changed, done, {"trash_id": kept[0].id})
 
     def apply_diff(self, request: Request) -> Result:
@@ -112,7 +112,7 @@ class Writing:
                 request.checkpoint()
                 where = f"Block {number} of {len(blocks)}: " if len(blocks) > 1 else ""
                 match = locate_vcp_edit(document.text, block.to_edit(document.text), where)
-                document = Document.known(document.spliced(match.splices, path), document.encoding)
+                document = Document.from_known(document.splice(match.splices, path), document.encoding)
                 strategies.append(match.strategy)
             return document.raw
 
@@ -176,8 +176,8 @@ def _read_blocks(request: Request) -> list[DiffBlock]:
 def _new_document(content: str, encoding: str | None, path: str) -> Document:
     """The document of a new file, in the encoding that the caller wants."""
     name, bom = _MARKED.get((encoding or "").lower(), (to_python_encoding(encoding), b""))
-    chosen = Encoding(named(name, b"", whole=True).name, bom) if name else UTF8
-    return Document(bom + Document(b"", chosen, "").encoded(content, path), chosen, content)
+    chosen = Encoding(find_encoding(name, b"", whole=True).name, bom) if name else UTF8
+    return Document(bom + Document(b"", chosen, "").encode_text(content, path), chosen, content)
 
 
 def _require_existing(before: Document | None, path: str) -> Document:

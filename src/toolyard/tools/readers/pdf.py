@@ -31,7 +31,7 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
     if problem:
         text += f" Its text could not be read: {problem}. Look at the attached file instead."
     data: JsonObject = {
-        "content": "\n".join(f"{number}\t{line.shown}" for number, line in enumerate(shown, page.start)),
+        "content": "\n".join(f"{number}\t{line.display_text}" for number, line in enumerate(shown, page.start)),
         "mime": media.mime,
         "pages": pages,
         "truncated": next_line is not None or cuts > 0,
@@ -46,7 +46,7 @@ def read(media: Media, path: str, page: Page, checkpoint: Checkpoint) -> Result:
         partial=bool(problem),
         stats={"lines": len(shown), "bytes": len(media.data), "total_lines": len(lines)},
         context={"path_resolved": path, "truncation_skip": True},
-        extras=Extras(parts=(Text(text), Text("\n".join(line.shown for line in shown)), *whole)),
+        extras=Extras(parts=(Text(text), Text("\n".join(line.display_text for line in shown)), *whole)),
     )
 
 
@@ -96,7 +96,7 @@ def _cut_line(text: str) -> Line:
 def _cut_lines(lines: list[Line]) -> list[Line]:
     size = 0
     for count, line in enumerate(lines):
-        size += len(line.shown.encode()) + 8  # and its number
+        size += len(line.display_text.encode()) + 8  # and its number
         if size > MAX_BYTES:
             return lines[:count]
     return lines

@@ -32,7 +32,7 @@ def is_public(address: Address) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SafeUrl:
     """Where a URL leads: http or https, no credentials, a host in ASCII."""
 
     url: str  # without its fragment
@@ -42,7 +42,7 @@ class Place:
     target: str  # what the request line asks for
 
     @classmethod
-    def of(cls, url: str) -> "Place":
+    def parse(cls, url: str) -> "SafeUrl":
         """Raises Failure when the URL is none that may be fetched; the message never repeats the URL itself."""
         try:
             parts = urlsplit(url)
@@ -50,21 +50,21 @@ class Place:
             host = parts.hostname or ""
             host = host if host.isascii() else host.encode("idna").decode()  # so wide digits are digits from here on
         except ValueError as error:  # a UnicodeError is one as well
-            raise _refused("it is no URL") from error
+            raise _url_failure("it is no URL") from error
         if parts.scheme not in _PORTS:
-            raise _refused("only http and https are fetched")
+            raise _url_failure("only http and https are fetched")
         if parts.username is not None or parts.password is not None:
-            raise _refused("it carries a user name or a password")
-        if not _NAME.fullmatch(host) and literal(host) is None:
-            raise _refused("it names no host")
+            raise _url_failure("it carries a user name or a password")
+        if not _NAME.fullmatch(host) and parse_ip_address(host) is None:
+            raise _url_failure("it names no host")
         whole = parts._replace(fragment="").geturl()
-        return cls(whole, parts.scheme, host, port or _PORTS[parts.scheme], _target(parts))
+        return cls(whole, parts.scheme, host, port or _PORTS[parts.scheme], _build_request_target(parts))
 
-    def redirected(self, location: str) -> "Place":
+    def resolve_redirect(self, location: str) -> "SafeUrl":
         try:
-            return Place.of(urljoin(self.url, location))
+            return SafeUrl.parse(urljoin(self.url, location))
         except ValueError as error:
-            raise _refused("it redirects to what is no URL") from error
+            raise _url_failure("it redirects to what is no URL") from error
 
     @property
     def authority(self) -> str:
@@ -73,12 +73,12 @@ class Place:
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 
     @property
-    def name(self) -> str:
+    def file_name(self) -> str:
         """The last name of the path, or nothing."""
         return unquote(urlsplit(self.url).path.rstrip("/").rpartition("/")[2], errors="replace")
 
 
-def literal(host: str) -> Address | None:
+def parse_ip_address(host: str) -> Address | None:
     """The address that a host without a name is, also in the short and numeric forms that systems accept."""
     try:
         return ipaddress.ip_address(unquote(host))
@@ -90,12 +90,12 @@ def literal(host: str) -> Address | None:
         return None
 
 
-def _target(parts: SplitResult) -> str:
+def _build_request_target(parts: SplitResult) -> str:
     query = quote(parts.query, safe=_QUERY)
     return quote(parts.path or "/", safe=_PATH) + (f"?{query}" if query else "")
 
 
-def _refused(why: str) -> Failure:
+def _url_failure(why: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         f"The URL cannot be fetched: {why}.",

@@ -14,8 +14,8 @@ from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.workspace.changes import Change, Written, checksum
 from toolyard.workspace.document import MAX_BYTES
-from toolyard.workspace.encoding import detect, looks_binary
-from toolyard.workspace.undo_records import UndoRecords, reverse
+from toolyard.workspace.encoding import detect_encoding, looks_binary
+from toolyard.workspace.undo_records import UndoRecords, reverse_id
 from toolyard.workspace.workspace import Workspace
 
 MAX_FILES = 50
@@ -23,7 +23,7 @@ MAX_TEXT = 512 * 1024
 MAX_ALL = 4 * 1024 * 1024
 
 
-class SideState(StrEnum):
+class VersionState(StrEnum):
     TEXT = "text"
     NONE = "none"  # there was no file
     BINARY = "binary"
@@ -32,38 +32,38 @@ class SideState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    state: SideState
+class FileVersion:
+    state: VersionState
     bytes: int | None = None
     text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class WholeFile:
+class FileVersions:
     path: str
-    before: Side
-    after: Side
+    before: FileVersion
+    after: FileVersion
 
 
-_GONE = Side(SideState.GONE)
-_Content: TypeAlias = bytes | Side | None
+_GONE = FileVersion(VersionState.GONE)
+_Content: TypeAlias = bytes | FileVersion | None
 
 
-class WholeFiles:
+class FileVersionsReader:
     def __init__(self, records: UndoRecords, workspace: Workspace, fallbacks: Sequence[str]) -> None:
         self._records, self._workspace, self._fallbacks = records, workspace, fallbacks
 
-    def of(self, call_id: str) -> list[WholeFile]:
+    def read(self, call_id: str) -> list[FileVersions]:
         """In the order in which they were written first; none when nothing is kept of the call."""
-        changes, undone = self._changes(call_id)
-        left, found = MAX_ALL, list[WholeFile]()
-        for path, old, new in self._contents(changes):
-            before, after = self._side(old, left), self._side(new, left)
+        changes, undone = self._read_changes(call_id)
+        left, found = MAX_ALL, list[FileVersions]()
+        for path, old, new in self._list_contents(changes):
+            before, after = self._build_version(old, left), self._build_version(new, left)
             left -= sum(side.bytes or 0 for side in (before, after) if side.text is not None)
-            found.append(WholeFile(path, after, before) if undone else WholeFile(path, before, after))
+            found.append(FileVersions(path, after, before) if undone else FileVersions(path, before, after))
         return found
 
-    def _changes(self, call_id: str) -> tuple[list[Change], bool]:
+    def _read_changes(self, call_id: str) -> tuple[list[Change], bool]:
         """What a call did; or what its undoing did, and True."""
         try:
             return self._records.read(call_id), False
@@ -71,21 +71,21 @@ class WholeFiles:
             if failure.code is not ErrorCode.CONFLICT:
                 return [], False
         try:
-            return self._records.read(reverse(call_id)), True
+            return self._records.read(reverse_id(call_id)), True
         except Failure:
             return [], False
 
-    def _contents(self, changes: Sequence[Change]) -> Iterator[tuple[str, _Content, _Content]]:
+    def _list_contents(self, changes: Sequence[Change]) -> Iterator[tuple[str, _Content, _Content]]:
         writes: dict[str, list[Written]] = {}
         for change in changes:
             if isinstance(change, Written):
                 writes.setdefault(change.path, []).append(change)
         for path, steps in list(writes.items())[:MAX_FILES]:
-            yield path, *self._both(path, steps)
+            yield path, *self._read_both(path, steps)
 
-    def _both(self, path: str, steps: Sequence[Written]) -> tuple[_Content, _Content]:
+    def _read_both(self, path: str, steps: Sequence[Written]) -> tuple[_Content, _Content]:
         try:
-            with self._workspace.target(path) as target:
+            with self._workspace.open_target(path) as target:
                 if target.path != path:
                     return _GONE, _GONE
                 new = old = target.read(MAX_BYTES)
@@ -94,17 +94,17 @@ class WholeFiles:
         for step in reversed(steps):
             if (None if old is None else checksum(old)) != step.after:
                 return _GONE, _GONE
-            old = step.before(old)
+            old = step.restore_old(old)
         return old, new
 
-    def _side(self, content: _Content, left: int) -> Side:
-        if isinstance(content, Side):
+    def _build_version(self, content: _Content, left: int) -> FileVersion:
+        if isinstance(content, FileVersion):
             return content
         if content is None:
-            return Side(SideState.NONE)
+            return FileVersion(VersionState.NONE)
         if looks_binary(content):
-            return Side(SideState.BINARY, len(content))
+            return FileVersion(VersionState.BINARY, len(content))
         if len(content) > min(MAX_TEXT, left):
-            return Side(SideState.TOO_LARGE, len(content))
-        encoding = detect(content, whole=True, fallbacks=self._fallbacks)
-        return Side(SideState.TEXT, len(content), encoding.utf8(content[len(encoding.bom) :]).decode())
+            return FileVersion(VersionState.TOO_LARGE, len(content))
+        encoding = detect_encoding(content, whole=True, fallbacks=self._fallbacks)
+        return FileVersion(VersionState.TEXT, len(content), encoding.to_utf8(content[len(encoding.bom) :]).decode())

@@ -22,11 +22,11 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _PIECE = 64 * 1024  # bytes compared at once
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LARGE = 128 * 1024  # bytes that are worth a thread, to hash them while the disk is at work
-_beside = ThreadPoolExecutor(1, thread_name_prefix="toolyard-hash")
+_hash_thread = ThreadPoolExecutor(1, thread_name_prefix="toolyard-hash")
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class FileDraft:
     """New content waiting under its draft name for the rename that makes it real."""
 
     folder: int
@@ -44,7 +44,7 @@ class Draft:
             try:
                 os.link(self.draft, self.name, src_dir_fd=self.folder, dst_dir_fd=self.folder, follow_symlinks=False)
             except FileExistsError as error:
-                raise already_exists(self.path) from error
+                raise already_exists_failure(self.path) from error
             crashpoint("file.linked")
             os.unlink(self.draft, dir_fd=self.folder)
         else:
@@ -54,14 +54,14 @@ class Draft:
         os.fsync(self.folder)
 
     def require_unchanged(self) -> None:
-        if not holds(self.folder, self.name, self.expected):
-            raise changed_meanwhile(self.path)
+        if not has_content(self.folder, self.name, self.expected):
+            raise changed_meanwhile_failure(self.path)
 
     def discard(self) -> None:
-        _remove(self.folder, self.draft)
+        _remove_draft(self.folder, self.draft)
 
 
-def _remove(folder: int, draft: bytes) -> None:
+def _remove_draft(folder: int, draft: bytes) -> None:
     with suppress(FileNotFoundError):
         os.unlink(draft, dir_fd=folder)
 
@@ -76,7 +76,7 @@ def write_draft(
     *,
     mode: int | None = None,
     like: tuple[int, bytes] | None = None,
-) -> Draft:
+) -> FileDraft:
     """Write and sync ``content`` under ``draft``; nothing is visible under ``name`` yet.
 
     A new file gets ``mode``, or all that the file ``like`` (an open folder, and the name in it) has.
@@ -92,17 +92,17 @@ def write_draft(
             while view:
                 view = view[os.write(fd, view) :]
             if model is not None:
-                _take_after(fd, *model, path)
-            hashing = _beside.submit(hashlib.sha256, content) if len(content) >= _LARGE else None
+                _copy_metadata(fd, *model, path)
+            hashing = _hash_thread.submit(hashlib.sha256, content) if len(content) >= _LARGE else None
             os.fsync(fd)
             hash_ = (hashing.result() if hashing else hashlib.sha256(content)).hexdigest()
         finally:
             os.close(fd)
     except BaseException:
-        _remove(folder, draft)
+        _remove_draft(folder, draft)
         raise
     crashpoint("file.draft-written")
-    return Draft(folder, name, draft, expected, path, hash_)
+    return FileDraft(folder, name, draft, expected, path, hash_)
 
 
 def read_or_none(folder: int, name: bytes) -> bytes | None:
@@ -115,7 +115,7 @@ def read_or_none(folder: int, name: bytes) -> bytes | None:
         return file.read()
 
 
-def holds(folder: int, name: bytes, expected: bytes | None) -> bool:
+def has_content(folder: int, name: bytes, expected: bytes | None) -> bool:
     """Whether just these bytes stand under ``name``; None: nothing does."""
     try:
         fd = os.open(name, _READ, dir_fd=folder)
@@ -135,7 +135,7 @@ def holds(folder: int, name: bytes, expected: bytes | None) -> bool:
         os.close(fd)
 
 
-def already_exists(path: str) -> Failure:
+def already_exists_failure(path: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
         f"'{path}' exists already and was not changed.",
@@ -143,7 +143,7 @@ def already_exists(path: str) -> Failure:
     )
 
 
-def changed_meanwhile(path: str) -> Failure:
+def changed_meanwhile_failure(path: str) -> Failure:
     return Failure(
         Reason.STALE,
         f"'{path}' was changed by somebody else while this call was at work; nothing was written.",
@@ -151,7 +151,7 @@ def changed_meanwhile(path: str) -> Failure:
     )
 
 
-def _take_after(fd: int, folder: int, name: bytes, path: str) -> None:
+def _copy_metadata(fd: int, folder: int, name: bytes, path: str) -> None:
     """Give the draft the owner, mode and extended attributes of a file: the one that it replaces, or was."""
     old = os.open(name, _READ, dir_fd=folder)
     try:

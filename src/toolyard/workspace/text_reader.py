@@ -11,10 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.encoding import Encoding, decodes, detect, named
-from toolyard.workspace.line_scan import Limits, Line, LineScan
-from toolyard.workspace.snapshot import read_exactly, settled
-from toolyard.workspace.workspace import Opened
+from toolyard.workspace.encoding import Encoding, can_decode, detect_encoding, find_encoding
+from toolyard.workspace.line_scan import Line, LineScan, WindowLimits
+from toolyard.workspace.snapshot import read_consistently, read_exactly
+from toolyard.workspace.workspace import OpenHandle
 
 SMALL_FILE = 10 * 1024 * 1024  # up to here the whole file is looked at: hash, number of lines, encoding
 _BLOCK = 1024 * 1024
@@ -23,7 +23,7 @@ _SAMPLE = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TextWindow:
     lines: tuple[Line, ...]
     encoding: Encoding
     eol: str | None  # lf, crlf, cr, mixed; None when there is no line ending
@@ -41,72 +41,72 @@ class TextReader:
     fallbacks: Sequence[str]
     checkpoint: Checkpoint
 
-    def window(self, file: Opened, limits: Limits) -> Window:
-        return settled(file, lambda now: self.of(now, limits))
+    def read_window(self, file: OpenHandle, limits: WindowLimits) -> TextWindow:
+        return read_consistently(file, lambda now: self.read_window_once(now, limits))
 
-    def of(self, file: Opened, limits: Limits) -> Window:
+    def read_window_once(self, file: OpenHandle, limits: WindowLimits) -> TextWindow:
         """The window of the file at the size it is known to have, for who settles more than one of them."""
-        return (self._small if file.stat.st_size <= SMALL_FILE else self._large)(file, limits)
+        return (self._read_small if file.stat.st_size <= SMALL_FILE else self._read_large)(file, limits)
 
-    def _small(self, file: Opened, limits: Limits) -> Window:
+    def _read_small(self, file: OpenHandle, limits: WindowLimits) -> TextWindow:
         raw = read_exactly(file.fd, 0, file.stat.st_size)
-        encoding = self._encoding(raw, whole=True)
+        encoding = self._choose_encoding(raw, whole=True)
         body = raw[len(encoding.bom) :]
-        if encoding.wide:
-            body = encoding.utf8(body)
-        newline = _newline(body)
+        if encoding.is_wide:
+            body = encoding.to_utf8(body)
+        newline = _choose_newline(body)
         scan = LineScan(limits, newline)
         if not scan.feed(body):
             scan.finish()
-        lines, next_line = scan.fitting(encoding)
-        return Window(
+        lines, next_line = scan.decode_lines(encoding)
+        return TextWindow(
             lines=lines,
             encoding=encoding,
-            eol="cr" if newline == b"\r" else _eol(body.count(b"\r\n"), body.count(b"\n")),
+            eol="cr" if newline == b"\r" else _name_line_ending(body.count(b"\r\n"), body.count(b"\n")),
             next_line=next_line,
             total_lines=body.count(newline) + (bool(body) and not body.endswith(newline)),
             hash=hashlib.sha256(raw).hexdigest(),
             size=len(raw),
         )
 
-    def _large(self, file: Opened, limits: Limits) -> Window:
+    def _read_large(self, file: OpenHandle, limits: WindowLimits) -> TextWindow:
         size = file.stat.st_size
         head = read_exactly(file.fd, 0, min(size, _SAMPLE))
-        encoding = self._encoding(head, whole=len(head) == size)
-        seen = encoding.utf8(head) if encoding.wide else head
-        newline = _newline(seen if len(head) == size else seen.removesuffix(b"\r"))  # perhaps half of a CRLF
+        encoding = self._choose_encoding(head, whole=len(head) == size)
+        seen = encoding.to_utf8(head) if encoding.is_wide else head
+        newline = _choose_newline(seen if len(head) == size else seen.removesuffix(b"\r"))  # perhaps half of a CRLF
         scan = LineScan(limits, newline)
-        if not any(map(scan.feed, self._blocks(file.fd, size, encoding))):
+        if not any(map(scan.feed, self._read_blocks(file.fd, size, encoding))):
             scan.finish()
-        if not encoding.wide:
-            encoding = self._confirmed(encoding, head, scan)
-        lines, next_line = scan.fitting(encoding)
+        if not encoding.is_wide:
+            encoding = self._confirm_encoding(encoding, head, scan)
+        lines, next_line = scan.decode_lines(encoding)
         ended = next_line is None
-        return Window(
+        return TextWindow(
             lines=lines,
             encoding=encoding,
-            eol="cr" if newline == b"\r" else _eol(scan.crlf, scan.crlf + scan.lf),
+            eol="cr" if newline == b"\r" else _name_line_ending(scan.crlf, scan.crlf + scan.lf),
             next_line=next_line,
             total_lines=scan.seen if ended else None,
-            hash=self._hash(file.fd, size) if ended else None,
+            hash=self._hash_file(file.fd, size) if ended else None,
             size=size,
         )
 
-    def _encoding(self, sample: bytes, *, whole: bool) -> Encoding:
+    def _choose_encoding(self, sample: bytes, *, whole: bool) -> Encoding:
         if self.encoding:
-            return named(self.encoding, sample, whole=whole)
-        return detect(sample, whole=whole, fallbacks=self.fallbacks)
+            return find_encoding(self.encoding, sample, whole=whole)
+        return detect_encoding(sample, whole=whole, fallbacks=self.fallbacks)
 
-    def _confirmed(self, encoding: Encoding, head: bytes, scan: LineScan) -> Encoding:
+    def _confirm_encoding(self, encoding: Encoding, head: bytes, scan: LineScan) -> Encoding:
         """What the head promised, held against the window; behind an ASCII head it is the first to show an encoding."""
-        window, whole = scan.sample()
+        window, whole = scan.build_sample()
         if head.isascii():
-            return self._encoding(head + b"\n" + window, whole=whole)
-        return encoding if decodes(window, encoding.name, whole=whole) else replace(encoding, certain=False)
+            return self._choose_encoding(head + b"\n" + window, whole=whole)
+        return encoding if can_decode(window, encoding.name, whole=whole) else replace(encoding, certain=False)
 
-    def _blocks(self, fd: int, size: int, encoding: Encoding) -> Iterator[bytes]:
+    def _read_blocks(self, fd: int, size: int, encoding: Encoding) -> Iterator[bytes]:
         """The text of the file as bytes in which a newline is one byte."""
-        decoder = getincrementaldecoder(encoding.name)("backslashreplace") if encoding.wide else None
+        decoder = getincrementaldecoder(encoding.name)("backslashreplace") if encoding.is_wide else None
         offset, length = len(encoding.bom), min(_FIRST_BLOCK, _BLOCK)
         while offset < size:
             self.checkpoint()
@@ -117,7 +117,7 @@ class TextReader:
             if block:  # else it was less than a character
                 yield block
 
-    def _hash(self, fd: int, size: int) -> str:
+    def _hash_file(self, fd: int, size: int) -> str:
         checksum = hashlib.sha256()
         for offset in range(0, size, _BLOCK):
             self.checkpoint()
@@ -125,11 +125,11 @@ class TextReader:
         return checksum.hexdigest()
 
 
-def _eol(crlf: int, all_newlines: int) -> str | None:
+def _name_line_ending(crlf: int, all_newlines: int) -> str | None:
     if not all_newlines:
         return None
     return "lf" if not crlf else "crlf" if crlf == all_newlines else "mixed"
 
 
-def _newline(sample: bytes) -> bytes:
+def _choose_newline(sample: bytes) -> bytes:
     return b"\r" if b"\r" in sample and b"\n" not in sample else b"\n"

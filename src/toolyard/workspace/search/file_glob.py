@@ -24,7 +24,7 @@ MAX_CHOICES = 200  # patterns that all braces together may stand for
 
 INCOMPLETE = "is not complete: a [ without its ], or a backslash at the end"
 
-State: TypeAlias = frozenset[tuple[int, int]]  # which segments of which choices may match next
+GlobState: TypeAlias = frozenset[tuple[int, int]]  # which segments of which choices may match next
 
 _TOKEN = re.compile(r"\\.|\[[!^]?\]?(?:\[:\w+:\]|[^\]])*\]|[^\\\[{},]+|.", re.DOTALL)
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
@@ -47,22 +47,24 @@ class FileGlob:
         """``pattern`` must be valid, see ``parse``; with ``hidden`` a dot at the start of a name is like any other."""
         self._negated = pattern.startswith("!")
         self._hidden = hidden
-        self._choices = tuple(map(_compiled, _expand(pattern[self._negated :])))
-        self._tests: dict[State, NameTest] = {}
-        self.start: State = frozenset(step for choice in range(len(self._choices)) for step in self._from(choice, 0))
+        self._choices = tuple(map(_compile_pattern, _expand_braces(pattern[self._negated :])))
+        self._tests: dict[GlobState, NameTest] = {}
+        self.start: GlobState = frozenset(
+            step for choice in range(len(self._choices)) for step in self._list_places(choice, 0)
+        )
 
     @classmethod
     def parse(cls, pattern: str, parameter: str, *, hidden: bool) -> "FileGlob":
         """The pattern a caller wrote for ``parameter``; raises Failure when it is none."""
-        why = _problem(pattern)
+        why = _find_problem(pattern)
         if why is not None:
-            raise _invalid(parameter, why)
+            raise _invalid_glob(parameter, why)
         glob = cls(pattern, hidden=hidden)
-        if not all(map(is_complete, glob._choices)):
-            raise _invalid(parameter, INCOMPLETE)
+        if not all(map(can_match, glob._choices)):
+            raise _invalid_glob(parameter, INCOMPLETE)
         return glob
 
-    def enter(self, state: State, name: str) -> State | None:
+    def enter_folder(self, state: GlobState, name: str) -> GlobState | None:
         """What may match below the folder ``name``; None when nothing can."""
         dotted = name.startswith(".") and not self._hidden
         found: set[tuple[int, int]] = set()
@@ -72,20 +74,20 @@ class FileGlob:
             if segment is None:
                 if not dotted:
                     found.add((choice, at))
-                    found.update(self._from(choice, at + 1))
+                    found.update(self._list_places(choice, at + 1))
             elif at + 1 < len(segments) and not (dotted and not _is_dotted(segment)) and segment.fullmatch(name):
-                found.update(self._from(choice, at + 1))
+                found.update(self._list_places(choice, at + 1))
         return frozenset(found) if found or (self._negated and not dotted) else None
 
-    def names(self, state: State) -> NameTest:
+    def build_name_test(self, state: GlobState) -> NameTest:
         """The test for the files of a folder in this state."""
         test = self._tests.get(state)
         if test is None:
             last = [self._choices[choice][-1] for choice, at in state if at + 1 == len(self._choices[choice])]
-            test = self._tests[state] = _test([segment for segment in last if segment], negated=self._negated)
+            test = self._tests[state] = _compile_test([segment for segment in last if segment], negated=self._negated)
         return test
 
-    def _from(self, choice: int, at: int) -> set[tuple[int, int]]:
+    def _list_places(self, choice: int, at: int) -> set[tuple[int, int]]:
         """Place ``at`` and, since ``**`` may stand for nothing, the places after it."""
         places = {(choice, at)}
         while self._choices[choice][at] is None:
@@ -94,30 +96,30 @@ class FileGlob:
         return places
 
 
-def plain(source: str) -> str | None:
+def literal_text(source: str) -> str | None:
     """The text that a regular expression made by ``compile_segment`` stands for; None when it is not just one text."""
     text = _ESCAPED.sub(r"\1", source)
     return text if re.escape(text) == source else None
 
 
-def suffix(source: str) -> str | None:
+def literal_suffix(source: str) -> str | None:
     """What a name must end in, when that is all such an expression asks; ``*`` asks for nothing."""
-    return plain(source[2:]) if source.startswith(".*") else None
+    return literal_text(source[2:]) if source.startswith(".*") else None
 
 
-def _test(segments: list[re.Pattern[str]], *, negated: bool) -> NameTest:
+def _compile_test(segments: list[re.Pattern[str]], *, negated: bool) -> NameTest:
     sources = [segment.pattern for segment in segments]
     if negated:
         return NameTest(regex=re.compile(rf"(?!(?:{'|'.join(sources)})\Z).*", re.DOTALL).fullmatch if sources else bool)
-    endings = [suffix(source) for source in sources]
+    endings = [literal_suffix(source) for source in sources]
     return NameTest(
         tuple(ending for ending in endings if ending is not None),
-        _any_of([source for source, ending in zip(sources, endings, strict=True) if ending is None]),
-        _any_of([segment.pattern for segment in segments if _is_dotted(segment)]),
+        _compile_any([source for source, ending in zip(sources, endings, strict=True) if ending is None]),
+        _compile_any([segment.pattern for segment in segments if _is_dotted(segment)]),
     )
 
 
-def _any_of(sources: list[str]) -> Callable[[str], object] | None:
+def _compile_any(sources: list[str]) -> Callable[[str], object] | None:
     return re.compile("|".join(sources), re.DOTALL).fullmatch if sources else None
 
 
@@ -125,7 +127,7 @@ def _is_dotted(segment: re.Pattern[str]) -> bool:
     return segment.pattern.startswith(r"\.")
 
 
-def _compiled(pattern: str) -> tuple[Segment, ...]:
+def _compile_pattern(pattern: str) -> tuple[Segment, ...]:
     if pattern.endswith("/"):
         return (_NOTHING,)  # it names folders, and only files are asked for
     steps = [step for step in re.split("/+", pattern) if step != "."]
@@ -133,7 +135,7 @@ def _compiled(pattern: str) -> tuple[Segment, ...]:
     return (*segments, _ANY) if segments[-1] is None else segments
 
 
-def _expand(pattern: str) -> list[str]:
+def _expand_braces(pattern: str) -> list[str]:
     """The pattern once for each choice of its braces, or as many as are allowed and one more."""
     outer: list[tuple[list[str], list[str]]] = []  # what stands before each open brace, and its choices so far
     now = [""]
@@ -152,12 +154,12 @@ def _expand(pattern: str) -> list[str]:
     return now
 
 
-def is_complete(segments: tuple[Segment, ...]) -> bool:
+def can_match(segments: tuple[Segment, ...]) -> bool:
     """Whether a pattern can match anything at all."""
     return not any(segment and segment.pattern == _IMPOSSIBLE for segment in segments)
 
 
-def _problem(pattern: str) -> str | None:
+def _find_problem(pattern: str) -> str | None:
     """What is wrong with its length or its braces."""
     if len(pattern) > MAX_CHARS:
         return f"has {len(pattern)} characters, and at most {MAX_CHARS} are allowed"
@@ -173,10 +175,10 @@ def _problem(pattern: str) -> str | None:
         return "has a { without its }; write \\{ for the character itself"
     if groups > MAX_GROUPS:
         return f"has {groups} groups of braces, and at most {MAX_GROUPS} are allowed"
-    if len(_expand(pattern)) > MAX_CHOICES:
+    if len(_expand_braces(pattern)) > MAX_CHOICES:
         return f"stands for more than {MAX_CHOICES} patterns by its braces"
     return None
 
 
-def _invalid(parameter: str, why: str) -> Failure:
+def _invalid_glob(parameter: str, why: str) -> Failure:
     return Failure(ErrorCode.INVALID_PARAM, f"The {parameter} {why}.", hint="Write a simpler one, such as **/*.py.")

@@ -10,23 +10,23 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ParamSpec
 
-from toolyard.workspace.search.batches import Batch
-from toolyard.workspace.search.child import Child
-from toolyard.workspace.search.found import Found
-from toolyard.workspace.search.ripgrep import Engine, Notes, Query
+from toolyard.workspace.search.batch import Batch
+from toolyard.workspace.search.match_collector import MatchCollector
+from toolyard.workspace.search.process import SearchProcess
+from toolyard.workspace.search.ripgrep import Engine, ErrorOutput, Query
 
 P = ParamSpec("P")
 
 
-class Refused(Exception):
+class PatternRefused(Exception):
     """The engine does not take the pattern; ``said`` is why."""
 
     def __init__(self, said: str) -> None:
         super().__init__(said)
-        self.said = said
+        self.message = said
 
 
-class NotStarted(Exception):
+class EngineNotStarted(Exception):
     """The engine is not there or cannot run."""
 
 
@@ -40,10 +40,10 @@ class Progress:
     broke_down: bool = False  # the engine ended by itself before its work did
 
 
-class _Children(deque[tuple[Child, Batch]]):
+class _RunningProcesses(deque[tuple[SearchProcess, Batch]]):
     """Searches that run, the oldest first."""
 
-    def __enter__(self) -> "_Children":
+    def __enter__(self) -> "_RunningProcesses":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -51,74 +51,76 @@ class _Children(deque[tuple[Child, Batch]]):
             child.stop()
 
 
-class Searching:
-    def __init__(self, engine: Engine, query: Query, folder: int, check: Callable[[], None], found: Found) -> None:
+class SearchRun:
+    def __init__(
+        self, engine: Engine, query: Query, folder: int, check: Callable[[], None], found: MatchCollector
+    ) -> None:
         self._engine, self._query, self._folder, self._check, self._found = engine, query, folder, check, found
         self.progress = Progress()
 
-    def batches(self, batches: Iterable[Batch]) -> None:
+    def search_batches(self, batches: Iterable[Batch]) -> None:
         """Search them all. Raises Refused, TimeUp, Enough, or the Failure of a call that was cancelled."""
-        with _Children() as running:
+        with _RunningProcesses() as running:
             for batch in batches:
-                if len(running) >= self._engine.at_once:
-                    self._finish(running)
-                running.append((self._started(batch), batch))
+                if len(running) >= self._engine.parallel_batches:
+                    self._finish_oldest(running)
+                running.append((self._start_batch(batch), batch))
             while running:
-                self._finish(running)
+                self._finish_oldest(running)
 
-    def file(self, fd: int) -> None:
+    def search_file(self, fd: int) -> None:
         """Search one open file."""
-        with _Children() as running:
-            child = _started(self._engine.search_file, self._query, fd, self._folder)
+        with _RunningProcesses() as running:
+            child = _start_process(self._engine.search_file, self._query, fd, self._folder)
             running.append((child, Batch(hidden=False, files=1)))
-            self._finish(running)
+            self._finish_oldest(running)
 
-    def nothing(self) -> None:
+    def check_pattern(self) -> None:
         """Only ask whether the engine takes the pattern."""
         with open(os.devnull, "rb") as empty:
-            self.file(empty.fileno())
+            self.search_file(empty.fileno())
         self.progress.files -= 1
 
-    def _started(self, batch: Batch) -> Child:
-        return _started(self._engine.search, self._query, batch, self._folder)
+    def _start_batch(self, batch: Batch) -> SearchProcess:
+        return _start_process(self._engine.search, self._query, batch, self._folder)
 
-    def _finish(self, running: _Children, *, again: bool = False) -> None:
+    def _finish_oldest(self, running: _RunningProcesses, *, again: bool = False) -> None:
         """Read the oldest child to its end; it stays in ``running`` until then."""
         child, batch = running[0]
-        notes = Notes()
-        self._found.begin()
+        notes = ErrorOutput()
+        self._found.begin_batch()
         try:
-            for chunk in child.output(self._check, notes.add):
+            for chunk in child.read_output(self._check, notes.feed):
                 self._found.feed(chunk)
-            code = child.end()
+            code = child.wait()
         finally:
             self.progress.binary |= notes.binary
             self.progress.faults |= notes.faults
         if not self._found.complete and code == 2:
-            raise Refused(notes.said.strip())
+            raise PatternRefused(notes.message.strip())
         child.stop()
-        if not self._found.complete and not again and self._smaller(running):
-            self._finish(running, again=True)
+        if not self._found.complete and not again and self._retry_without_large(running):
+            self._finish_oldest(running, again=True)
             return
         if not self._found.complete:
             self.progress.broke_down = True
-            self._found.broken_off()
+            self._found.end_early()
         self.progress.files += batch.files
         running.popleft()
 
-    def _smaller(self, running: _Children) -> bool:
+    def _retry_without_large(self, running: _RunningProcesses) -> bool:
         """Start the oldest batch once more without its largest files, if that is what the engine broke down on."""
-        smaller, large = running[0][1].without_large(self._folder)
+        smaller, large = running[0][1].split_off_large(self._folder)
         if large:
-            self._found.take_back()
+            self._found.undo_batch()
             self.progress.faults |= {path: (os.strerror(errno.EFBIG), errno.EFBIG) for path in large}
             self.progress.files += len(large)  # they count as files, and as not searched
-            running[0] = (self._started(smaller), smaller)
+            running[0] = (self._start_batch(smaller), smaller)
         return bool(large)
 
 
-def _started(start: Callable[P, Child], *arguments: P.args, **options: P.kwargs) -> Child:
+def _start_process(start: Callable[P, SearchProcess], *arguments: P.args, **options: P.kwargs) -> SearchProcess:
     try:
         return start(*arguments, **options)
     except OSError as error:
-        raise NotStarted(error.strerror or str(error)) from error
+        raise EngineNotStarted(error.strerror or str(error)) from error

@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER, Ignores, bytewise, read_rules
-from toolyard.workspace.private import is_private
-from toolyard.workspace.search.fileglob import FileGlob, NameTest, State
-from toolyard.workspace.search.sieve import Sieve
+from toolyard.workspace.ignore import FILE_NAME, OUTPUT_FOLDER, IgnoreRules, read_rules, to_byte_text
+from toolyard.workspace.private_home import is_private
+from toolyard.workspace.search.file_glob import FileGlob, GlobState, NameTest
+from toolyard.workspace.search.ignore_sieve import IgnoreSieve
 from toolyard.workspace.workspace import Workspace
 
 MAX_SEEN = 1_000_000
@@ -24,7 +24,7 @@ _GIT = ".git"
 
 
 @dataclass(slots=True)
-class Folder:
+class FolderMatches:
     """What matches in one folder. Names are as the system gives them."""
 
     below: str  # where it is from the start: empty, or "a/b/"
@@ -35,7 +35,7 @@ class Folder:
 
 
 @dataclass(slots=True)
-class LeftOut:
+class SkippedEntries:
     hidden: int = 0
     ignored: int = 0
     special: int = 0
@@ -44,26 +44,26 @@ class LeftOut:
 
 
 @dataclass(slots=True)
-class _Place:
+class _OpenFolder:
     """A folder on the way: open, with the rules that hold in it and what is left of the pattern."""
 
     fd: int
     below: str
     path: tuple[str, ...]  # from the root
-    rules: Ignores
-    sieve: Sieve
-    state: State
-    inner: list[tuple[str, State]] = field(default_factory=list)  # its folders that are still to be entered
+    rules: IgnoreRules
+    sieve: IgnoreSieve
+    state: GlobState
+    inner: list[tuple[str, GlobState]] = field(default_factory=list)  # its folders that are still to be entered
 
 
-class Walk:
+class FileWalk:
     def __init__(
         self,
         fd: int,
         path: tuple[str, ...],
         glob: FileGlob,
         *,
-        rules: Ignores | None,
+        rules: IgnoreRules | None,
         hidden: bool,
         times: bool = False,
         pause: Callable[[], None],
@@ -71,33 +71,33 @@ class Walk:
         """Below ``fd``, which is at ``path`` in the project. ``rules`` are those from above it; None: none count."""
         self._glob, self._hidden, self._times, self._pause = glob, hidden, times, pause
         self._heeds_rules = rules is not None
-        rules = rules or Ignores()
-        self._start = _Place(fd, "", path, rules, Sieve.of(rules), glob.start)
+        rules = rules or IgnoreRules()
+        self._start = _OpenFolder(fd, "", path, rules, IgnoreSieve.from_rules(rules), glob.start)
         self._seen = 0
-        self.left_out = LeftOut()
+        self.skipped = SkippedEntries()
 
-    def __iter__(self) -> Iterator[Folder]:
+    def __iter__(self) -> Iterator[FolderMatches]:
         way = [self._start]
         try:
-            yield self._look(self._start)
+            yield self._scan_folder(self._start)
             while way:
                 here = way[-1]
-                if not here.inner or self.left_out.stopped:
-                    self._leave(way.pop())
+                if not here.inner or self.skipped.stopped:
+                    self._close_folder(way.pop())
                     continue
-                entered = self._enter(here, *here.inner.pop(), depth=len(way))
+                entered = self._open_inner(here, *here.inner.pop(), depth=len(way))
                 if entered is not None:
                     way.append(entered)
-                    yield self._look(entered)
+                    yield self._scan_folder(entered)
         finally:
             for place in way:
-                self._leave(place)
+                self._close_folder(place)
 
-    def _leave(self, place: _Place) -> None:
+    def _close_folder(self, place: _OpenFolder) -> None:
         if place is not self._start:
             os.close(place.fd)
 
-    def _enter(self, above: _Place, name: str, state: State, *, depth: int) -> _Place | None:
+    def _open_inner(self, above: _OpenFolder, name: str, state: GlobState, *, depth: int) -> _OpenFolder | None:
         below = f"{above.below}{name}/"
         try:
             if depth > MAX_DEPTH:
@@ -105,42 +105,42 @@ class Walk:
             fd = os.open(name, _FOLDER, dir_fd=above.fd)
             if is_private(fd):
                 os.close(fd)
-                self.left_out.ignored += 1
+                self.skipped.ignored += 1
                 return None
         except OSError as error:  # gone, changed or not ours to read since we saw it
-            self.left_out.unreadable.append((below, error.errno or 0))
+            self.skipped.unreadable.append((below, error.errno or 0))
             return None
-        return _Place(fd, below, (*above.path, name), above.rules, above.sieve, state)
+        return _OpenFolder(fd, below, (*above.path, name), above.rules, above.sieve, state)
 
-    def _look(self, place: _Place) -> Folder:
+    def _scan_folder(self, place: _OpenFolder) -> FolderMatches:
         self._pause()
-        found = Folder(place.below)
+        found = FolderMatches(place.below)
         try:
             with os.scandir(place.fd) as listing:
                 entries = list(listing)
         except OSError as error:
-            self.left_out.unreadable.append((place.below, error.errno or 0))
+            self.skipped.unreadable.append((place.below, error.errno or 0))
             return found
         self._seen += len(entries)
-        self.left_out.stopped = self._seen > MAX_SEEN
+        self.skipped.stopped = self._seen > MAX_SEEN
         names = [entry.name for entry in entries]
         if self._heeds_rules and FILE_NAME in names:
             place.rules = place.rules.with_lines(read_rules(place.fd), len(place.path))
-            place.sieve = Sieve.of(place.rules)
+            place.sieve = IgnoreSieve.from_rules(place.rules)
         if not place.path and OUTPUT_FOLDER in names:
             at = names.index(OUTPUT_FOLDER)
             if entries[at].is_dir(follow_symlinks=False):
                 del entries[at]
-                self.left_out.ignored += 1
-        self._sort_out(place, entries, found)
-        place.inner.sort(key=_name, reverse=True)  # the next one last: what comes first is found first
+                self.skipped.ignored += 1
+        self._sort_entries(place, entries, found)
+        place.inner.sort(key=_inner_name, reverse=True)  # the next one last: what comes first is found first
         if self._times:
-            found.times = [_changed(name, place.fd) for name in found.files]
+            found.times = [_read_modified_time(name, place.fd) for name in found.files]
         return found
 
-    def _sort_out(self, place: _Place, entries: "list[os.DirEntry[str]]", found: Folder) -> None:
+    def _sort_entries(self, place: _OpenFolder, entries: "list[os.DirEntry[str]]", found: FolderMatches) -> None:
         """The hot loop: one round for every entry of the project."""
-        test = self._glob.names(place.state)
+        test = self._glob.build_name_test(place.state)
         suffixes, regex = test.suffixes, test.regex
         every, keep = "" in suffixes, found.files.append  # without a pattern every name matches
         sieve = place.sieve.for_folder(place.path)
@@ -148,65 +148,67 @@ class Walk:
         for entry in entries:
             name = entry.name
             if name[0] == ".":
-                if self._hides(place, entry, test) or self._ignores(place, entry, sieve, found):
+                if self._skips_hidden(place, entry, test) or self._skips_ignored(place, entry, sieve, found):
                     continue
             elif (
-                (raw := name if name.isascii() else bytewise(name)) in exact
+                (raw := name if name.isascii() else to_byte_text(name)) in exact
                 or raw.endswith(tails)
                 or (endings and raw.rpartition(".")[2] in endings)
                 or (other is not None and other(raw))
-            ) and self._ignores(place, entry, sieve, found):
+            ) and self._skips_ignored(place, entry, sieve, found):
                 continue
             matches = every or name.endswith(suffixes) or (regex is not None and regex(name))
             if matches and entry.is_file(follow_symlinks=False):
                 keep(name)
             elif entry.is_dir(follow_symlinks=False):
-                state = self._glob.enter(place.state, name)
+                state = self._glob.enter_folder(place.state, name)
                 if state is not None:
                     place.inner.append((name, state))
             elif matches and entry.is_symlink():
                 found.links.append(name)
             elif matches:
-                self.left_out.special += 1
+                self.skipped.special += 1
 
-    def _hides(self, place: _Place, entry: "os.DirEntry[str]", test: NameTest) -> bool:
+    def _skips_hidden(self, place: _OpenFolder, entry: "os.DirEntry[str]", test: NameTest) -> bool:
         """Whether a name with a dot in front is left out: unless such are wanted, the pattern must ask for the dot."""
         if entry.name != _GIT:
             if self._hidden:
                 return False
             if entry.is_dir(follow_symlinks=False):
-                asked = self._glob.enter(place.state, entry.name) is not None
+                asked = self._glob.enter_folder(place.state, entry.name) is not None
             else:
                 asked = test.dotted is not None and bool(test.dotted(entry.name))
             if asked:
                 return False
-        self.left_out.hidden += 1
+        self.skipped.hidden += 1
         return True
 
-    def _ignores(self, place: _Place, entry: "os.DirEntry[str]", sieve: Sieve, found: Folder) -> bool:
+    def _skips_ignored(
+        self, place: _OpenFolder, entry: "os.DirEntry[str]", sieve: IgnoreSieve, found: FolderMatches
+    ) -> bool:
         is_folder = entry.is_dir(follow_symlinks=False)
-        if not sieve.leaves_out((*place.path, entry.name), is_folder=is_folder):
+        if not sieve.is_left_out((*place.path, entry.name), is_folder=is_folder):
             return False
-        self.left_out.ignored += 1
+        self.skipped.ignored += 1
         if not is_folder:
             found.ignored.append(entry.name)
         return True
 
 
-def _name(inner: tuple[str, State]) -> str:
+def _inner_name(inner: tuple[str, GlobState]) -> str:
     return inner[0]
 
 
-def rules_above(workspace: Workspace, path: tuple[str, ...]) -> Ignores:
+def read_rules_above(workspace: Workspace, path: tuple[str, ...]) -> IgnoreRules:
     """The ignore rules of the folders from the root down to the one at ``path``, which brings its own."""
-    rules = Ignores()
+    rules = IgnoreRules()
     for depth in range(len(path)):
-        with workspace.folder("/".join(path[:depth]) or ".") as above:
+        with workspace.open_folder("/".join(path[:depth]) or ".") as above:
             rules = rules.with_lines(read_rules(above.fd), depth)
     return rules
 
 
-def _changed(name: str, folder: int) -> int:
+def _read_modified_time(name: str, folder: int) -> int:
     try:
         return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
     except OSError:

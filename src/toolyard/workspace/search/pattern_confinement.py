@@ -14,7 +14,9 @@ _SYSTEM = {"bin", "boot", "dev", "etc", "home", "lib", "lib64", "media", "mnt", 
            "Applications", "Library", "System", "Users", "Volumes", "private"}  # fmt: skip
 
 
-def confined(pattern: str, parameter: str, *, root: str, path: tuple[str, ...], has: Callable[[str], bool]) -> str:
+def confine_pattern(
+    pattern: str, parameter: str, *, root: str, path: tuple[str, ...], has: Callable[[str], bool]
+) -> str:
     """``pattern`` for a search at ``path`` below ``root``; ``has`` tells whether that folder has an entry."""
     sign, body = ("!", pattern[1:]) if pattern.startswith("!") else ("", pattern)
     here = "/".join((root.rstrip("/"), *path))

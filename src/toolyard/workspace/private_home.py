@@ -21,10 +21,10 @@ def keep_private(home: Path, root: Path) -> None:
 
 def is_private(folder: int) -> bool:
     """Whether an open folder is such a home."""
-    return bool(_homes) and any(_same(home, folder) for home in tuple(_homes))  # another thread may add one
+    return bool(_homes) and any(_is_same_folder(home, folder) for home in tuple(_homes))  # another thread may add one
 
 
-def not_entered(path: str) -> Failure:
+def private_home_failure(path: str) -> Failure:
     return Failure(
         ErrorCode.ACCESS_DENIED,
         f"'{path}' is in Toolyard's own home, which no tool enters.",
@@ -32,7 +32,7 @@ def not_entered(path: str) -> Failure:
     )
 
 
-def _same(home: str, folder: int) -> bool:
+def _is_same_folder(home: str, folder: int) -> bool:
     try:
         return os.path.samestat(os.stat(home), os.fstat(folder))
     except FileNotFoundError:

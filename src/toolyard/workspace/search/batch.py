@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from toolyard.workspace.search.walk import Folder
+from toolyard.workspace.search.file_walk import FolderMatches
 
 _MOST_CHARS = 100 * 1024  # of names: a whole command line may have 1 MB on the meanest system
 _PIECE_CHARS = 32 * 1024
@@ -19,7 +19,7 @@ _AROUND = 24  # that a name costs besides itself
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FolderPart:
     """Files of one folder that are searched together."""
 
     below: str  # the folder, from the start: empty, or "a/b/"
@@ -36,57 +36,59 @@ class Piece:
 @dataclass(slots=True)
 class Batch:
     hidden: bool  # whether a folder also stands for its files with a dot in front
-    pieces: list[Piece] = field(default_factory=list)
+    parts: list[FolderPart] = field(default_factory=list)
     files: int = 0
     size: int = 0
 
-    def without_large(self, folder: int) -> "tuple[Batch, list[str]]":
+    def split_off_large(self, folder: int) -> "tuple[Batch, list[str]]":
         """The batch without its largest files, which are below the open ``folder``, and the paths of those."""
         smaller, large = Batch(self.hidden), []
-        for piece in self.pieces:
-            names = {name for name in piece.files if _size(piece.below + name, folder) > _LARGE}
+        for piece in self.parts:
+            names = {name for name in piece.files if _read_size(piece.below + name, folder) > _LARGE}
             rest = [name for name in piece.files if name not in names]
-            smaller.pieces.append(replace(piece, files=rest, excluded=(*piece.excluded, *names) if piece.whole else ()))
+            smaller.parts.append(replace(piece, files=rest, excluded=(*piece.excluded, *names) if piece.whole else ()))
             smaller.files += len(rest)
             large += [piece.below + name for name in sorted(names)]
         return smaller, large
 
-    def targets(self) -> Iterator[bytes]:
-        for piece in self.pieces:
+    def list_targets(self) -> Iterator[bytes]:
+        for piece in self.parts:
             if piece.whole:
                 yield os.fsencode(piece.below)
             else:
                 yield from (os.fsencode(piece.below + name) for name in piece.files)
 
-    def excluded(self) -> Iterator[bytes]:
-        for piece in self.pieces:
+    def list_excluded(self) -> Iterator[bytes]:
+        for piece in self.parts:
             yield from (os.fsencode(piece.below + name) for name in piece.excluded)
 
 
-def batches(folders: Iterable[Folder], *, whole: bool, hidden: bool, first: int, most: int) -> Iterator[Batch]:
+def build_batches(
+    folders: Iterable[FolderMatches], *, whole: bool, hidden: bool, first: int, most: int
+) -> Iterator[Batch]:
     """``first`` files fill the first batch, each of the others as many times more, up to ``most``."""
     batch = Batch(hidden)
     for folder in folders:
-        for piece in _pieces(folder, whole=whole):
+        for piece in _split_folder(folder, whole=whole):
             size = piece.size
             if batch.files >= first or batch.size + size > _MOST_CHARS:
                 yield batch
                 batch, first = Batch(hidden), min(first * _GROWTH, most)
-            batch.pieces.append(piece)
+            batch.parts.append(piece)
             batch.files += len(piece.files)
             batch.size += size
     if batch.files:
         yield batch
 
 
-def _size(path: str, folder: int) -> int:
+def _read_size(path: str, folder: int) -> int:
     try:
         return os.stat(path, dir_fd=folder, follow_symlinks=False).st_size
     except OSError:
         return 0  # gone, which whoever opens it will say
 
 
-def _are_text(folder: Folder) -> bool:
+def _has_utf8_names(folder: FolderMatches) -> bool:
     """Whether the files left out can be named to ripgrep, which takes only UTF-8 for that."""
     try:
         "".join((folder.below, *folder.ignored)).encode()
@@ -95,15 +97,15 @@ def _are_text(folder: Folder) -> bool:
     return True
 
 
-def _pieces(folder: Folder, *, whole: bool) -> Iterator[Piece]:
+def _split_folder(folder: FolderMatches, *, whole: bool) -> Iterator[FolderPart]:
     if not folder.files:
         return
-    whole = whole and len(folder.links) <= _MOST_LINKS and _are_text(folder)
-    piece = Piece(folder.below, folder.files, whole, folder.ignored if whole else ())
+    whole = whole and len(folder.links) <= _MOST_LINKS and _has_utf8_names(folder)
+    piece = FolderPart(folder.below, folder.files, whole, folder.ignored if whole else ())
     if piece.size <= _PIECE_CHARS:
         yield piece
         return
     each = max(map(len, folder.files)) + len(folder.below) + _AROUND
     step = max(1, _PIECE_CHARS // each)
     for start in range(0, len(folder.files), step):
-        yield Piece(folder.below, folder.files[start : start + step], whole=False)
+        yield FolderPart(folder.below, folder.files[start : start + step], whole=False)

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolyard.workspace.search.records import Records
+from toolyard.workspace.search.ripgrep_records import RipgrepRecords
 
 MAX_COUNTED = 1_000_000
 _MOST_RAW = 16 * 1024  # bytes of a line that are kept, around its first match
@@ -17,7 +17,7 @@ _PLAIN_BEGIN = b'{"type":"begin","data":{"path":{"text":"./'
 _END = b'{"type":"end"'
 
 
-class Enough(Exception):
+class TooManyMatches(Exception):
     """There is more to find than is counted."""
 
 
@@ -45,75 +45,75 @@ class FileRows:
     full: bool = False  # the rest is only counted
 
 
-class Found:
+class MatchCollector:
     def __init__(self, *, limit: int, per_file: int, multiline: bool, after: int) -> None:
         """Keep the first ``limit`` rows, and at most ``per_file`` of one file, with what is around them."""
         self._limit, self._per_file, self._multiline, self._after = limit, per_file, multiline, after
-        self._kept: list[FileRows] = []
+        self._files: list[FileRows] = []
         self._rows = 0
         self._bar: bytes | None = None  # files after this one are not among the first
-        self._now: FileRows | None = None
-        self._records = Records()
+        self._current: FileRows | None = None
+        self._records = RipgrepRecords()
         self.total = 0
         self.files = 0
         self.binary: set[bytes] = set()  # files that matched and then turned out to be binary
         self.complete = False  # whether the last batch came to its end
-        self.begin()
+        self.begin_batch()
 
-    def begin(self) -> None:
+    def begin_batch(self) -> None:
         """Another batch."""
-        self._records, self._now, self.complete = Records(), None, False
-        self._before = (self.total, self.files, [*self._kept], self._rows, self._bar, {*self.binary})
+        self._records, self._current, self.complete = RipgrepRecords(), None, False
+        self._before = (self.total, self.files, [*self._files], self._rows, self._bar, {*self.binary})
 
-    def take_back(self) -> None:
+    def undo_batch(self) -> None:
         """Forget what the last batch gave."""
-        self.total, self.files, self._kept, self._rows, self._bar, self.binary = self._before
+        self.total, self.files, self._files, self._rows, self._bar, self.binary = self._before
 
     def feed(self, chunk: bytes) -> None:
         lines = self._records.feed(chunk)
         at = 0
         while at < len(lines):
-            if self._now is not None and self._now.full and not self._multiline:
+            if self._current is not None and self._current.full and not self._multiline:
                 end = lines.find(_END, at)
                 upto = end if end >= 0 else len(lines)
-                self._now.count += lines.count(_MATCH, at, upto)
+                self._current.count += lines.count(_MATCH, at, upto)
                 at = upto
             if at < len(lines):
                 newline = lines.index(b"\n", at)
-                self._take(lines[at:newline])
+                self._read_record(lines[at:newline])
                 at = newline + 1
-        if self.total + (self._now.count if self._now else 0) > MAX_COUNTED:
-            raise Enough
+        if self.total + (self._current.count if self._current else 0) > MAX_COUNTED:
+            raise TooManyMatches
 
-    def broken_off(self) -> None:
+    def end_early(self) -> None:
         """The search ends in the middle: what the last file gave so far counts."""
-        if self._now is not None and self._now.count:
-            self._close(self._now)
+        if self._current is not None and self._current.count:
+            self._close_file(self._current)
 
-    def first(self) -> list[FileRows]:
+    def list_first(self) -> list[FileRows]:
         self._prune()
-        return self._kept
+        return self._files
 
-    def _take(self, line: bytes) -> None:
+    def _read_record(self, line: bytes) -> None:
         if line.startswith(b'{"type":"begin"'):
-            path = _path(line)
-            self._now = FileRows(path, full=self._bar is not None and path > self._bar)
-        elif line.startswith(_END) and self._now is not None:
+            path = _parse_path(line)
+            self._current = FileRows(path, full=self._bar is not None and path > self._bar)
+        elif line.startswith(_END) and self._current is not None:
             if b'"binary_offset":null' in line:
-                self._close(self._now)
+                self._close_file(self._current)
             else:
-                self.binary.add(self._now.path)
-            self._now = None
-        elif self._now is not None and line != b"{}":
-            self._line(self._now, line, matches=line.startswith(_MATCH))
+                self.binary.add(self._current.path)
+            self._current = None
+        elif self._current is not None and line != b"{}":
+            self._add_line(self._current, line, matches=line.startswith(_MATCH))
         else:
             self.complete = b'"summary"' in line
 
-    def _line(self, file: FileRows, line: bytes, *, matches: bool) -> None:
+    def _add_line(self, file: FileRows, line: bytes, *, matches: bool) -> None:
         if file.full and not matches:
             return
         record = json.loads(line)["data"]
-        rows = _rows(record, split=self._multiline and matches)
+        rows = _parse_rows(record, split=self._multiline and matches)
         file.count += len(rows) if matches else 0
         for row in rows:
             enough = len(file.rows) >= self._per_file
@@ -122,40 +122,42 @@ class Found:
                 return
             (file.rows if matches and not enough else file.around).append(row)
 
-    def _close(self, file: FileRows) -> None:
+    def _close_file(self, file: FileRows) -> None:
         self.total += file.count
         self.files += 1
         if file.rows and (self._bar is None or file.path <= self._bar):
-            self._kept.append(file)
+            self._files.append(file)
             self._rows += len(file.rows)
             if self._rows > self._limit:
                 self._prune()
-                self._bar = self._kept[-1].path
+                self._bar = self._files[-1].path
 
     def _prune(self) -> None:
         """Keep the first files that together have enough rows."""
-        self._kept.sort(key=lambda file: file.path)
+        self._files.sort(key=lambda file: file.path)
         self._rows = 0
-        for number, file in enumerate(self._kept, 1):
+        for number, file in enumerate(self._files, 1):
             self._rows += len(file.rows)
             if self._rows >= self._limit:
-                del self._kept[number:]
+                del self._files[number:]
                 return
 
 
-def _rows(record: dict[str, Any], *, split: bool) -> list[Row]:
-    raw, utf8 = _raw(record["lines"])
+def _parse_rows(record: dict[str, Any], *, split: bool) -> list[Row]:
+    raw, utf8 = _decode_part(record["lines"])
     spans = [(part["start"], part["end"]) for part in record["submatches"]]
     number, offset = record["line_number"], record["absolute_offset"]
     if not split or not spans:
-        return [_row(raw, number, offset, spans[0][0] if spans else None, utf8=utf8, cut="cut" in record)]
+        return [_build_row(raw, number, offset, spans[0][0] if spans else None, utf8=utf8, cut="cut" in record)]
     return [
-        _row(raw[start:end], number + raw.count(b"\n", 0, start), offset + start, at - start, utf8=utf8, cut=False)
-        for start, end, at in _groups(raw, spans)
+        _build_row(
+            raw[start:end], number + raw.count(b"\n", 0, start), offset + start, at - start, utf8=utf8, cut=False
+        )
+        for start, end, at in _group_matches(raw, spans)
     ]
 
 
-def _groups(raw: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
+def _group_matches(raw: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, int, int]]:
     """The lines of each match, and where in them it is. Matches that share a line are one group, neighbours are not."""
     groups: list[tuple[int, int, int]] = []
     for at, end in spans:
@@ -170,7 +172,7 @@ def _groups(raw: bytes, spans: list[tuple[int, int]]) -> list[tuple[int, int, in
     return groups
 
 
-def _row(raw: bytes, number: int, offset: int, at: int | None, *, utf8: bool, cut: bool) -> Row:
+def _build_row(raw: bytes, number: int, offset: int, at: int | None, *, utf8: bool, cut: bool) -> Row:
     text = raw.removesuffix(b"\n").removesuffix(b"\r")
     column = None if at is None or cut else len(text[:at].decode(errors="backslashreplace")) + 1
     lead = 0
@@ -183,13 +185,13 @@ def _row(raw: bytes, number: int, offset: int, at: int | None, *, utf8: bool, cu
     return Row(number, number + text.count(b"\n"), kept, utf8, size, lead, at, column, offset + lead)
 
 
-def _path(begin: bytes) -> bytes:
+def _parse_path(begin: bytes) -> bytes:
     """The file that a record announces. Most need no parser, and there may be very many."""
     if begin.startswith(_PLAIN_BEGIN) and b"\\" not in begin:
         return begin[len(_PLAIN_BEGIN) : -len(b'"}}}')]
-    return _raw(json.loads(begin)["data"]["path"])[0].removeprefix(b"./")
+    return _decode_part(json.loads(begin)["data"]["path"])[0].removeprefix(b"./")
 
 
-def _raw(part: dict[str, str]) -> tuple[bytes, bool]:
+def _decode_part(part: dict[str, str]) -> tuple[bytes, bool]:
     text = part.get("text")
     return (text.encode(), True) if text is not None else (base64.b64decode(part["bytes"]), False)

@@ -18,46 +18,48 @@ from toolyard.crashpoint import crashpoint
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.tool import Checkpoint
-from toolyard.workspace.changes import Change, Folder, Moved, mark_of, written
+from toolyard.workspace.changes import Change, Folder, Moved, build_written, compute_mark
 from toolyard.workspace.document import MAX_BYTES
-from toolyard.workspace.locks import locked
+from toolyard.workspace.file_draft import already_exists_failure
+from toolyard.workspace.locks import lock_folders
 from toolyard.workspace.names import to_text
-from toolyard.workspace.protected import WriteAccess, require_open
-from toolyard.workspace.replace import already_exists
-from toolyard.workspace.snapshot import read_exactly, settled
+from toolyard.workspace.protected_paths import WriteAccess, require_writable
+from toolyard.workspace.snapshot import read_consistently, read_exactly
 from toolyard.workspace.transaction import Transactions, Write
 from toolyard.workspace.tree import copy_tree, remove_tree
-from toolyard.workspace.workspace import Entry, Opened, Workspace
+from toolyard.workspace.workspace import Entry, OpenHandle, Workspace
 
 MAX_COPY_BYTES = MAX_BYTES
 _MAX_NAMES = 1000  # a folder with so many of one name does not want another
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Placement:
     """Where something is now, and where it was wanted: elsewhere when that name was taken."""
 
     path: str
-    wanted: str
+    requested: str
     change: Change
 
     @property
-    def renamed(self) -> bool:
-        return self.path != self.wanted
+    def is_renamed(self) -> bool:
+        return self.path != self.requested
 
 
 @dataclass(frozen=True, slots=True)
-class _Landing:
+class _Destination:
     """A place for something new: ``folder`` is open, and ``make`` gives the final one and the name wanted in it."""
 
     folder: int
     path: str
-    make: Callable[[], tuple[int, bytes]]
-    making: Callable[[], AbstractContextManager[None]]  # in which it is made, and taken back when that fails
-    made: Callable[[], int]  # how many folders were made for it
+    make_folders: Callable[[], tuple[int, bytes]]
+    removing_on_failure: Callable[
+        [], AbstractContextManager[None]
+    ]  # in which it is made, and taken back when that fails
+    count_made: Callable[[], int]  # how many folders were made for it
 
-    def named(self, name: bytes) -> str:
-        return _joined(self.path.rpartition("/")[0], to_text(name))
+    def path_of(self, name: bytes) -> str:
+        return _join_path(self.path.rpartition("/")[0], to_text(name))
 
 
 class Arranger:
@@ -66,22 +68,26 @@ class Arranger:
 
     def create(
         self, path: str, content: bytes, checkpoint: Checkpoint, *, access: WriteAccess = WriteAccess.USUAL
-    ) -> Placed:
+    ) -> Placement:
         """A new file, with the folders on the way to it; complete on disk when this returns."""
-        with self._landing(path, access=access) as landing, locked([landing.folder], checkpoint), landing.making():
+        with (
+            self._open_destination(path, access=access) as landing,
+            lock_folders([landing.folder], checkpoint),
+            landing.removing_on_failure(),
+        ):
             checkpoint()
-            return self._write(landing, content)
+            return self._write_new(landing, content)
 
     def copy(
         self, source: str, destination: str, checkpoint: Checkpoint, *, access: WriteAccess = WriteAccess.USUAL
-    ) -> Placed:
+    ) -> Placement:
         """A copy of a file with its mode; into ``destination`` if that is a folder."""
-        with self._workspace.file(source) as file, self._workspace.entry(source, follow=True) as entry:
-            content = settled(file, _whole)
-            into = self._landing(destination, entry.name, access=access)
-            with into as landing, locked([landing.folder], checkpoint), landing.making():
+        with self._workspace.open_file(source) as file, self._workspace.open_entry(source, follow=True) as entry:
+            content = read_consistently(file, _read_whole)
+            into = self._open_destination(destination, entry.name, access=access)
+            with into as landing, lock_folders([landing.folder], checkpoint), landing.removing_on_failure():
                 checkpoint()
-                return self._write(landing, content, stat.S_IMODE(file.stat.st_mode) & 0o777)
+                return self._write_new(landing, content, stat.S_IMODE(file.stat.st_mode) & 0o777)
 
     def move(
         self,
@@ -91,38 +97,42 @@ class Arranger:
         *,
         exactly: bool = False,
         access: WriteAccess = WriteAccess.USUAL,
-    ) -> Placed:
+    ) -> Placement:
         """A file, folder or link to another place; ``exactly``: to this name and no other, which must be free."""
-        with self._workspace.entry(source, follow=False) as entry:
+        with self._workspace.open_entry(source, follow=False) as entry:
             self.require_movable(entry, source, access=access)
             if exactly and self._is_folder(destination):
-                raise already_exists(destination)
-            into = self._landing(destination, None if exactly else entry.name, access=access)
-            with into as landing, locked([entry.folder, landing.folder], checkpoint), landing.making():
+                raise already_exists_failure(destination)
+            into = self._open_destination(destination, None if exactly else entry.name, access=access)
+            with (
+                into as landing,
+                lock_folders([entry.folder, landing.folder], checkpoint),
+                landing.removing_on_failure(),
+            ):
                 _require_elsewhere(entry, landing.path)
                 checkpoint()
-                folder, name = landing.make()
-                for number, free in enumerate(free_names(name, is_folder=stat.S_ISDIR(entry.stat.st_mode))):
+                folder, name = landing.make_folders()
+                for number, free in enumerate(list_free_names(name, is_folder=stat.S_ISDIR(entry.stat.st_mode))):
                     if exactly and number:
-                        raise already_exists(landing.path)
+                        raise already_exists_failure(landing.path)
                     with suppress(FileExistsError):
-                        transfer(entry.folder, entry.name, folder, free)
-                        where, mark = landing.named(free), mark_of(folder, free)
-                        moved = Moved(entry.path, where, os.fsdecode(entry.name), mark, landing.made())
-                        return Placed(where, landing.path, moved)
-                raise already_exists(landing.path)
+                        transfer_entry(entry.folder, entry.name, folder, free)
+                        where, mark = landing.path_of(free), compute_mark(folder, free)
+                        moved = Moved(entry.path, where, os.fsdecode(entry.name), mark, landing.count_made())
+                        return Placement(where, landing.path, moved)
+                raise already_exists_failure(landing.path)
 
     def make_folder(self, path: str, *, access: WriteAccess = WriteAccess.USUAL) -> Folder:
         """A folder with those on the way to it, as far as they are new."""
         if self._is_folder(path):
-            with self._workspace.folder(path) as there:
+            with self._workspace.open_folder(path) as there:
                 return Folder(there.path, 0)
-        with self._workspace.target(path) as target, target.making():
-            require_open(target.path, access)
+        with self._workspace.open_target(path) as target, target.removing_on_failure():
+            require_writable(target.path, access)
             if target.exists:
-                raise already_exists(target.path)
-            folder, name = target.make()
-            made = target.made
+                raise already_exists_failure(target.path)
+            folder, name = target.make_folders()
+            made = target.made_count
             with suppress(FileExistsError):  # somebody else was as quick
                 os.mkdir(name, 0o777, dir_fd=folder)
                 made += 1
@@ -131,24 +141,24 @@ class Arranger:
 
     def require_movable(self, entry: Entry, path: str, *, access: WriteAccess) -> None:
         """Not the project itself, no protected place, and no link that leads outside (S-12)."""
-        require_open(entry.path, access)
+        require_writable(entry.path, access)
         if entry.path == ".":
             raise Failure(
                 ErrorCode.ACCESS_DENIED, "The project's root cannot be moved or deleted.", hint="Name something in it."
             )
         if stat.S_ISLNK(entry.stat.st_mode):
             try:
-                with self._workspace.entry(path, follow=True):
+                with self._workspace.open_entry(path, follow=True):
                     pass
             except Failure as failure:
                 if failure.code is ErrorCode.ACCESS_DENIED:
                     raise  # a link to nowhere or to itself harms nobody
 
-    def _write(self, landing: _Landing, content: bytes, mode: int | None = None) -> Placed:
-        folder, name = landing.make()
-        for free in free_names(name):
-            path = landing.named(free)
-            if _stands(folder, free):
+    def _write_new(self, landing: _Destination, content: bytes, mode: int | None = None) -> Placement:
+        folder, name = landing.make_folders()
+        for free in list_free_names(name):
+            path = landing.path_of(free)
+            if _exists(folder, free):
                 continue
             try:
                 (hash_,) = self._transactions.commit([Write(folder, free, path, None, content, mode)])
@@ -156,36 +166,42 @@ class Arranger:
                 if failure.code is not ErrorCode.CONFLICT:
                     raise
                 continue  # somebody was quicker
-            change = written(path, os.fsdecode(free), None, content, hash_, None, landing.made())
-            return Placed(path, landing.path, change)
-        raise already_exists(landing.path)
+            change = build_written(path, os.fsdecode(free), None, content, hash_, None, landing.count_made())
+            return Placement(path, landing.path, change)
+        raise already_exists_failure(landing.path)
 
     @contextmanager
-    def _landing(self, path: str, own: bytes | None = None, *, access: WriteAccess) -> Iterator[_Landing]:
+    def _open_destination(self, path: str, own: bytes | None = None, *, access: WriteAccess) -> Iterator[_Destination]:
         """The place that ``path`` means; a folder means the place in it for something with the name ``own``."""
         if own is not None and self._is_folder(path):
-            with self._workspace.folder(path) as folder:
-                inside, where = (folder.fd, own), _joined(folder.path, to_text(own))
-                require_open(where, access)
-                yield _Landing(folder.fd, where, lambda: inside, nullcontext, lambda: 0)
+            with self._workspace.open_folder(path) as folder:
+                inside, where = (folder.fd, own), _join_path(folder.path, to_text(own))
+                require_writable(where, access)
+                yield _Destination(folder.fd, where, lambda: inside, nullcontext, lambda: 0)
         else:
-            with self._workspace.target(path) as target:
+            with self._workspace.open_target(path) as target:
                 if own is not None and path.endswith("/"):
                     if target.exists:
-                        raise already_exists(target.path)
-                    target.enter(own)
-                require_open(target.path, access)
-                yield _Landing(target.folder, target.path, target.make, target.making, lambda: target.made)
+                        raise already_exists_failure(target.path)
+                    target.append_name(own)
+                require_writable(target.path, access)
+                yield _Destination(
+                    target.folder,
+                    target.path,
+                    target.make_folders,
+                    target.removing_on_failure,
+                    lambda: target.made_count,
+                )
 
     def _is_folder(self, path: str) -> bool:
         try:
-            with self._workspace.entry(path, follow=True) as entry:
+            with self._workspace.open_entry(path, follow=True) as entry:
                 return stat.S_ISDIR(entry.stat.st_mode)
         except Failure:
             return False  # whoever uses the path next says what is wrong with it
 
 
-def free_names(name: bytes, *, is_folder: bool = False) -> Iterator[bytes]:
+def list_free_names(name: bytes, *, is_folder: bool = False) -> Iterator[bytes]:
     """The name itself, then ``name(1).ext``, ``name(2).ext``, ...; a folder has no ending to keep."""
     stem, dot, ending = name.rpartition(b".")
     if is_folder or not stem:
@@ -194,17 +210,17 @@ def free_names(name: bytes, *, is_folder: bool = False) -> Iterator[bytes]:
     yield from (b"%s(%d)%s%s" % (stem, number, dot, ending) for number in range(1, _MAX_NAMES))
 
 
-def transfer(source: int, name: bytes, folder: int, new: bytes) -> None:
+def transfer_entry(source: int, name: bytes, folder: int, new: bytes) -> None:
     """Give what stands at ``name`` the place ``new``, which must be free: raises FileExistsError when it is not."""
     try:
-        _rename(source, name, folder, new)
+        _rename_to_free(source, name, folder, new)
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
         draft = f".toolyard-{token_hex(16)}-0".encode()  # complete before it has its name
         try:
             copy_tree(source, name, folder, draft)
-            _rename(folder, draft, folder, new)
+            _rename_to_free(folder, draft, folder, new)
         finally:
             remove_tree(folder, draft)
         remove_tree(source, name)
@@ -212,7 +228,7 @@ def transfer(source: int, name: bytes, folder: int, new: bytes) -> None:
     os.fsync(source)
 
 
-def _rename(source: int, name: bytes, folder: int, new: bytes) -> None:
+def _rename_to_free(source: int, name: bytes, folder: int, new: bytes) -> None:
     """A rename replaces what it finds; so the new name is taken first, in a step that fails when there is one."""
     if not stat.S_ISDIR(os.stat(name, dir_fd=source, follow_symlinks=False).st_mode):
         os.link(name, new, src_dir_fd=source, dst_dir_fd=folder, follow_symlinks=False)
@@ -238,7 +254,7 @@ def _require_elsewhere(entry: Entry, wanted: str) -> None:
         )
 
 
-def _whole(file: Opened) -> bytes:
+def _read_whole(file: OpenHandle) -> bytes:
     size = file.stat.st_size
     if size > MAX_COPY_BYTES:
         raise Failure(
@@ -249,7 +265,7 @@ def _whole(file: Opened) -> bytes:
     return read_exactly(file.fd, 0, size)
 
 
-def _stands(folder: int, name: bytes) -> bool:
+def _exists(folder: int, name: bytes) -> bool:
     try:
         os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -257,5 +273,5 @@ def _stands(folder: int, name: bytes) -> bool:
     return True
 
 
-def _joined(folder: str, name: str) -> str:
+def _join_path(folder: str, name: str) -> str:
     return name if folder in ("", ".") else f"{folder}/{name}"

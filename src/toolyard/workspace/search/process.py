@@ -26,7 +26,7 @@ _GRACE_S = 1.0
 _STEP_INSIDE = "import os, sys; os.fchdir(int(sys.argv[1])); os.execv(sys.argv[2], sys.argv[2:])"
 
 
-class Child:
+class SearchProcess:
     def __init__(self, command: Sequence[str | bytes], folder: int, *, stdin: int | IO[bytes] | None = None) -> None:
         """Start ``command`` in the open ``folder``. Raises OSError when it cannot be started."""
         place = f"/proc/self/fd/{folder}"
@@ -48,7 +48,7 @@ class Child:
             with suppress(OSError):  # it may be over already
                 prlimit(self._process.pid, RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
 
-    def output(self, check: Callable[[], None], note: Callable[[bytes], None]) -> Iterator[bytes]:
+    def read_output(self, check: Callable[[], None], note: Callable[[bytes], None]) -> Iterator[bytes]:
         """What the program writes, as it comes; what it writes to stderr goes to ``note``."""
         out, err = (pipe.fileno() for pipe in self._pipes)
         poll = select.poll()
@@ -67,7 +67,7 @@ class Child:
                 else:
                     yield chunk
 
-    def end(self) -> int:
+    def wait(self) -> int:
         """Its exit code, negative when a signal ended it. The output must have been read to the end."""
         return self._process.wait()
 

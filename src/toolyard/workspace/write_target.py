@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.workspace.names import to_text
-from toolyard.workspace.opening import FILE, FOLDER, require_regular
+from toolyard.workspace.open_flags import FILE, FOLDER, require_regular
 
 _MORE = 64 * 1024  # bytes asked for at the end of a file, where there should be none
 
@@ -14,7 +14,7 @@ RequireOwn = Callable[[os.stat_result, str], None]
 """Raises Failure for the file at a path when it may be somebody else's."""
 
 
-class Target:
+class WriteTarget:
     """A file to be written, known by the open folder that holds it. ``path`` is its real path, relative to the root."""
 
     def __init__(self, folder: int, way: list[bytes], path: str, require_own: RequireOwn) -> None:
@@ -50,40 +50,40 @@ class Target:
                     f"'{self.path}' has {info.st_size} bytes; files are changed up to {max_bytes}.",
                     hint="Change it with a program made for large files.",
                 )
-            return _whole(own, info.st_size)
+            return _read_whole(own, info.st_size)
         finally:
             os.close(own)
 
-    def descend(self) -> None:
+    def enter_existing_folders(self) -> None:
         """Enter the folders on the way that somebody made since we looked."""
         with suppress(FileNotFoundError):
             while len(self._way) > 1:
-                self._go_down(self._way[0])
+                self._enter_folder(self._way[0])
                 del self._way[0]
 
-    def make(self) -> tuple[int, bytes]:
+    def make_folders(self) -> tuple[int, bytes]:
         """The open folder and the name in it, once the folders on the way are made."""
         while len(self._way) > 1:
             name = self._way[0]
             with suppress(FileExistsError):
                 os.mkdir(name, 0o777, dir_fd=self.folder)
                 self._made.append((self.folder, name))
-            self._go_down(name)
+            self._enter_folder(name)
             del self._way[0]
         return self.folder, self._way[0]
 
-    def enter(self, name: bytes) -> None:
+    def append_name(self, name: bytes) -> None:
         """Mean something of this name in a folder that is to be made here, and no longer the file itself."""
         self._way.append(name)
         self.path = f"{self.path}/{to_text(name)}"
 
     @property
-    def made(self) -> int:
+    def made_count(self) -> int:
         """How many folders were made on the way."""
         return len(self._made)
 
     @contextmanager
-    def making(self) -> Iterator[None]:
+    def removing_on_failure(self) -> Iterator[None]:
         """Whatever fails in here takes the folders with it that were made, unless something came to stand in them."""
         try:
             yield
@@ -94,7 +94,7 @@ class Target:
             self._made.clear()
             raise
 
-    def _go_down(self, name: bytes) -> None:
+    def _enter_folder(self, name: bytes) -> None:
         self.folder = os.open(name, FOLDER | os.O_NOFOLLOW, dir_fd=self.folder)
         self._opened.append(self.folder)
 
@@ -103,7 +103,7 @@ class Target:
             os.close(self._opened.pop())
 
 
-def _whole(fd: int, size: int) -> bytes:
+def _read_whole(fd: int, size: int) -> bytes:
     """All that is in an open file, which had ``size`` bytes a moment ago."""
     pieces = []
     while piece := os.read(fd, size + 1):

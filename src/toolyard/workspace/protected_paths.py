@@ -40,9 +40,9 @@ class WriteAccess(Enum):
         return cls.FORCED if call.force else cls.PLAIN if call.avoids_protected else cls.USUAL
 
 
-def require_open(path: str, access: WriteAccess) -> None:
+def require_writable(path: str, access: WriteAccess) -> None:
     """Refuse a write to a real path below ``.git``, and for PLAIN to any protected place; it need not exist yet."""
-    if access is WriteAccess.PLAIN and _is_protected(path):
+    if access is WriteAccess.PLAIN and _is_protected_path(path):
         raise Failure(
             Reason.DENIED,
             f"'{path}' is a protected place, and nobody was asked about it: nothing was written.",
@@ -58,27 +58,27 @@ def require_open(path: str, access: WriteAccess) -> None:
         )
 
 
-def is_protected(arguments: Mapping[str, Json]) -> bool:
+def names_protected_path(arguments: Mapping[str, Json]) -> bool:
     """Whether any argument names such a place, as a path or in a patch; the file need not exist yet.
 
     What is the text of a file and no path is known by the argument's name. When in doubt a person is asked: a name
     counts wherever it stands in a path, however the path is written.
     """
-    return any(map(_is_protected, _paths(arguments)))
+    return any(map(_is_protected_path, _list_paths(arguments)))
 
 
-def touches_protected(arguments: Mapping[str, Json], lead: Callable[[str], Iterable[str]]) -> bool:
+def leads_to_protected_path(arguments: Mapping[str, Json], lead: Callable[[str], Iterable[str]]) -> bool:
     """Whether any argument names such a place, or a path that leads to one; ``lead`` tells where a path leads.
 
     More paths than can be followed in a moment are for a person to look at.
     """
-    if is_protected(arguments):
+    if names_protected_path(arguments):
         return True
-    paths = list(dict.fromkeys(islice(_paths(arguments), _MAX_PATHS + 1)))
-    return len(paths) > _MAX_PATHS or any(_is_protected(place) for path in paths for place in lead(path))
+    paths = list(dict.fromkeys(islice(_list_paths(arguments), _MAX_PATHS + 1)))
+    return len(paths) > _MAX_PATHS or any(_is_protected_path(place) for path in paths for place in lead(path))
 
 
-def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:
+def _list_paths(arguments: Mapping[str, Json]) -> Iterator[str]:
     """Every text that may be a path, and those in patches."""
     waiting: list[Json] = [dict(arguments)]
     while waiting:
@@ -89,10 +89,10 @@ def _paths(arguments: Mapping[str, Json]) -> Iterator[str]:
             waiting += value
         elif isinstance(value, str):
             yield value
-            yield from _patched(value)
+            yield from _list_patched_paths(value)
 
 
-def _patched(text: str) -> Iterator[str]:
+def _list_patched_paths(text: str) -> Iterator[str]:
     """The paths that a patch names: as they are written, and as they are meant."""
     named = [found[1].partition("\t")[0] for found in _PATCHED.finditer(text)]
     yield from named
@@ -102,6 +102,6 @@ def _patched(text: str) -> Iterator[str]:
                 yield from (path for path in (change.path, change.new_path) if path)
 
 
-def _is_protected(path: str) -> bool:
+def _is_protected_path(path: str) -> bool:
     parts = path.casefold().replace("\\", "/").split("/")
     return not _NAMES.isdisjoint(part.strip(' \t\r"') for part in parts)

@@ -18,10 +18,10 @@ _SUBMATCH = re.compile(rb'"start":(\d+),"end":(\d+)')
 _HALF_ESCAPE = re.compile(rb"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?$")
 
 
-class Records:
+class RipgrepRecords:
     def __init__(self) -> None:
         self._rest = b""
-        self._long: _Long | None = None
+        self._long: _LongRecord | None = None
 
     def feed(self, chunk: bytes) -> bytes:
         """The lines that ``chunk`` completes, each with its newline."""
@@ -31,17 +31,17 @@ class Records:
             self._long.add(line)
             if not newline:
                 return b""
-            done, self._long = self._long.short() + b"\n", None
+            done, self._long = self._long.shorten() + b"\n", None
         end = chunk.rfind(b"\n") + 1
         if end:
             done, self._rest = done + self._rest + chunk[:end], b""
         self._rest += chunk[end:]
         if len(self._rest) > _MOST:
-            self._long, self._rest = _Long(self._rest), b""
+            self._long, self._rest = _LongRecord(self._rest), b""
         return done
 
 
-class _Long:
+class _LongRecord:
     """A record of which only the beginning and the place are kept."""
 
     def __init__(self, start: bytes) -> None:
@@ -61,7 +61,7 @@ class _Long:
             self._after += chunk[:_TAIL]
         self._carry = b"" if self._place is not None else text[-_TAIL:]
 
-    def short(self) -> bytes:
+    def shorten(self) -> bytes:
         start = _START.match(self._head)
         if start is None or self._place is None:
             return b"{}"

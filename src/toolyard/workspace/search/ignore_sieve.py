@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from toolyard.workspace.ignore import Ignores, bytewise
-from toolyard.workspace.search.fileglob import plain
-from toolyard.workspace.wildcard import Segment, matches
+from toolyard.workspace.ignore import IgnoreRules, to_byte_text
+from toolyard.workspace.search.file_glob import literal_text
+from toolyard.workspace.wildcard import Segment, matches_path
 
 _MANY = 24  # beyond so many endings a table is faster than trying one after the other
 _SMALL_CLASS = re.compile(r"([^\[\]]*)\[(\w+)\]([^\[\]]*)")
@@ -26,7 +26,7 @@ class Rule(Protocol):
     def folders_only(self) -> bool: ...
 
 
-class _Placed:
+class _OrderedRule:
     """A rule in its place among the others."""
 
     __slots__ = ("_fixed", "_open_end", "_steps", "depth", "order", "rule")
@@ -42,7 +42,7 @@ class _Placed:
             self._open_end = True
             self._steps.pop()
 
-    def may_match_in(self, folder: tuple[str, ...]) -> bool:
+    def can_match_in(self, folder: tuple[str, ...]) -> bool:
         """Whether the rule can match any name in ``folder``."""
         below = folder[self.depth :]
         if self._fixed and len(below) != len(self._steps):
@@ -50,60 +50,64 @@ class _Placed:
         first = self._steps[0] if self._steps else None
         if first is not None and not (below and first.fullmatch(below[0])):
             return False
-        return matches(self._steps, below) or (self._open_end and matches((*self._steps, None), below))
+        return matches_path(self._steps, below) or (self._open_end and matches_path((*self._steps, None), below))
 
 
 @dataclass(slots=True)
-class Sieve:
+class IgnoreSieve:
     """Rules by the names they may match. A name without a dot in front that no table knows is let through.
 
-    The tables know names as ``bytewise`` gives them.
+    The tables know names as ``to_byte_text`` gives them.
     """
 
-    exact: dict[str, list[_Placed]] = field(default_factory=dict)  # one name
+    exact: dict[str, list[_OrderedRule]] = field(default_factory=dict)  # one name
     tails: tuple[str, ...] = ()  # names that end so
-    endings: dict[str, list[_Placed]] = field(default_factory=dict)  # the same by what follows the last dot, when many
+    endings: dict[str, list[_OrderedRule]] = field(
+        default_factory=dict
+    )  # the same by what follows the last dot, when many
     other: Callable[[str], object] | None = None
-    _tailed: list[tuple[str, _Placed]] = field(default_factory=list)
-    _others: list[_Placed] = field(default_factory=list)
-    _dotted: list[_Placed] = field(default_factory=list)  # for names that begin with a dot
-    _anchored: list[_Placed] = field(default_factory=list)  # those that hold in some folders only: not in the tables
+    _tailed: list[tuple[str, _OrderedRule]] = field(default_factory=list)
+    _others: list[_OrderedRule] = field(default_factory=list)
+    _dotted: list[_OrderedRule] = field(default_factory=list)  # for names that begin with a dot
+    _anchored: list[_OrderedRule] = field(
+        default_factory=list
+    )  # those that hold in some folders only: not in the tables
 
     @classmethod
-    def of(cls, rules: Ignores) -> "Sieve":
+    def from_rules(cls, rules: IgnoreRules) -> "IgnoreSieve":
         sieve = cls()
         placed = [(depth, rule) for depth, layer in rules.layers for rule in layer]
         for order, (depth, rule) in enumerate(placed):
             bare = len(rule.segments) == 2 and rule.segments[0] is None and rule.segments[1] is not None
             if bare:
-                sieve._add(_Placed(order, depth, rule))
+                sieve._add(_OrderedRule(order, depth, rule))
             else:
-                sieve._anchored.append(_Placed(order, depth, rule))
-        return sieve._ready()
+                sieve._anchored.append(_OrderedRule(order, depth, rule))
+        return sieve._build_tables()
 
-    def for_folder(self, folder: tuple[str, ...]) -> "Sieve":
-        folder = tuple(map(bytewise, folder)) if self._anchored else folder
-        near = [placed for placed in self._anchored if placed.may_match_in(folder)]
+    def for_folder(self, folder: tuple[str, ...]) -> "IgnoreSieve":
+        folder = tuple(map(to_byte_text, folder)) if self._anchored else folder
+        near = [placed for placed in self._anchored if placed.can_match_in(folder)]
         if not near:
             return self
-        own = Sieve({name: [*placed] for name, placed in self.exact.items()})
+        own = IgnoreSieve({name: [*placed] for name, placed in self.exact.items()})
         own.endings = {ending: [*placed] for ending, placed in self.endings.items()}
         own._tailed, own._others, own._dotted = [*self._tailed], [*self._others], [*self._dotted]
         for placed in near:
             own._add(placed)
-        return own._ready()
+        return own._build_tables()
 
-    def leaves_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
+    def is_left_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
         """Whether the rules leave out ``path``, one of the folder's entries."""
-        path = tuple(map(bytewise, path))
-        best: _Placed | None = None
-        for placed in self._that_may_match(path[-1]):
+        path = tuple(map(to_byte_text, path))
+        best: _OrderedRule | None = None
+        for placed in self._find_candidates(path[-1]):
             counts = (best is None or placed.order > best.order) and (is_folder or not placed.rule.folders_only)
-            if counts and matches(placed.rule.segments, path[placed.depth :]):
+            if counts and matches_path(placed.rule.segments, path[placed.depth :]):
                 best = placed
         return best is not None and not best.rule.negated
 
-    def _that_may_match(self, name: str) -> Iterator[_Placed]:
+    def _find_candidates(self, name: str) -> Iterator[_OrderedRule]:
         yield from self.exact.get(name, ())
         yield from self.endings.get(name.rpartition(".")[2], ())
         yield from (placed for tail, placed in self._tailed if name.endswith(tail))
@@ -112,10 +116,10 @@ class Sieve:
         if name.startswith("."):
             yield from self._dotted
 
-    def _add(self, placed: _Placed) -> None:
+    def _add(self, placed: _OrderedRule) -> None:
         source = _last_step(placed)
-        text = plain(source)
-        tails = _tails(source)
+        text = literal_text(source)
+        tails = _list_tails(source)
         if text is not None:
             self.exact.setdefault(text, []).append(placed)
         elif source.startswith(r"\."):
@@ -125,7 +129,7 @@ class Sieve:
         else:
             self._others.append(placed)
 
-    def _ready(self) -> "Sieve":
+    def _build_tables(self) -> "IgnoreSieve":
         if len(self._tailed) > _MANY:
             for tail, placed in self._tailed:
                 if "." in tail:
@@ -137,15 +141,15 @@ class Sieve:
         return self
 
 
-def _last_step(placed: _Placed) -> str:
+def _last_step(placed: _OrderedRule) -> str:
     last = placed.rule.segments[-1]
     return ".*" if last is None else last.pattern
 
 
-def _tails(source: str) -> tuple[str, ...]:
+def _list_tails(source: str) -> tuple[str, ...]:
     """What the names that match end in; none when that is not known. ``*.py[co]`` gives two."""
     tail = source.rpartition(".*")[2]
     found = _SMALL_CLASS.fullmatch(tail)
     sources = [found[1] + char + found[3] for char in found[2]] if found else [tail]
-    texts = [plain(source) for source in sources]
+    texts = [literal_text(source) for source in sources]
     return tuple(text for text in texts if text) if ".*" in source and all(texts) else ()

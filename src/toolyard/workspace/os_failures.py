@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 
-INSPECT = "Check the path, or list its folder with LS."
+INSPECT_HINT = "Check the path, or list its folder with LS."
 
 
-def os_failure(error: OSError, path: str) -> Failure:
+def to_failure(error: OSError, path: str) -> Failure:
     """The one mapping from errno to error code."""
     match error.errno:
         case errno.ENOENT | errno.ENOTDIR:
-            return Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=INSPECT)
+            return Failure(ErrorCode.NOT_FOUND, f"'{path}' does not exist.", hint=INSPECT_HINT)
         case errno.ELOOP:  # we follow links ourselves: the system sees one only where it was put in the meantime
             return Failure(ErrorCode.CONFLICT, f"'{path}' became a link while it was opened.", hint="Try again.")
         case errno.EACCES | errno.EPERM | errno.EROFS:
@@ -26,7 +26,9 @@ def os_failure(error: OSError, path: str) -> Failure:
             )
         case errno.ENAMETOOLONG:
             return Failure(
-                ErrorCode.INVALID_PARAM, f"The path is longer than this system allows: '{path[:100]}...'.", hint=INSPECT
+                ErrorCode.INVALID_PARAM,
+                f"The path is longer than this system allows: '{path[:100]}...'.",
+                hint=INSPECT_HINT,
             )
         case errno.EISDIR:
             return Failure(ErrorCode.IS_DIRECTORY, f"'{path}' is a folder.", hint="List it with LS.")
@@ -43,12 +45,12 @@ def os_failure(error: OSError, path: str) -> Failure:
 
 
 @contextmanager
-def mapped(path: str) -> Iterator[None]:
+def map_os_errors(path: str) -> Iterator[None]:
     """Errors of the system about ``path`` as Failures."""
     try:
         yield
     except OSError as error:
-        raise os_failure(error, path) from error
+        raise to_failure(error, path) from error
 
 
 @contextmanager

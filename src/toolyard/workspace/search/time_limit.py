@@ -1,6 +1,6 @@
 """How long a search may take before it ends with what it has found.
 
-A search checks in at every step: ``check`` raises ``TimeUp`` when its time is over, and passes on the Failure of a call
+A search checks in at every step: ``check`` raises ``TimeLimitReached`` when its time is over, and passes on the Failure of a call
 that was cancelled. A timer tells the time, so that nobody but the clock asks for it.
 """
 
@@ -10,11 +10,11 @@ from types import TracebackType
 from toolyard.protocol.tool import Checkpoint
 
 
-class TimeUp(Exception):
+class TimeLimitReached(Exception):
     """The search ends here; what it found so far is the result."""
 
 
-class Patience:
+class TimeLimit:
     def __init__(self, seconds: float, checkpoint: Checkpoint) -> None:
         self.seconds = seconds
         self._checkpoint = checkpoint
@@ -25,9 +25,9 @@ class Patience:
     def check(self) -> None:
         self._checkpoint()
         if self._over.is_set():
-            raise TimeUp
+            raise TimeLimitReached
 
-    def __enter__(self) -> "Patience":
+    def __enter__(self) -> "TimeLimit":
         self._timer.start()
         return self
 
