@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from toolyard.protocol.apply_patch import PlannedFile, parse, plan
+from toolyard.protocol.apply_patch import PlannedFile, parse_patch, plan_files
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.patch import Patch, build_patch
-from toolyard.protocol.patching.text import FileChange, Operation
+from toolyard.protocol.patching.file_change import FileChange, Operation
 from toolyard.protocol.tool import Checkpoint, Risk, ToolSpec
 from toolyard.tools.file_changer import DRY_RUN, ChangingTool, describe_findings, patch_context, require_no_new_mask
 from toolyard.tools.tool_text import load_text
@@ -63,7 +63,7 @@ class ApplyPatch(ChangingTool):
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         wanted: Mapping[str, Any] = call.arguments
-        changes = parse(wanted["patch"])
+        changes = parse_patch(wanted["patch"])
         with ExitStack() as stack:
             targets = {path: stack.enter_context(self._files.open_target(call, path)) for path in _list_paths(changes)}
             self._files.require_no_links([c.path for c in changes if c.operation in (Operation.DELETE, Operation.MOVE)])
@@ -90,7 +90,7 @@ class ApplyPatch(ChangingTool):
             return document.text if document else None
 
         try:
-            return plan(changes, read)
+            return plan_files(changes, read)
         except Failure as failure:
             misfits = [file for path, file in found.items() if path == failure.data.get("path")]
             known = {file.target.path: file.document.raw if file.document else None for file in misfits}

@@ -24,7 +24,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from toolyard.protocol.apply_patch import parse
+from toolyard.protocol.apply_patch import parse_patch
 from toolyard.protocol.arguments import accept_arguments
 from toolyard.protocol.call import split_batch
 from toolyard.protocol.envelope import ErrorCode
@@ -154,7 +154,7 @@ class Unattended:
 def _list_paths(wanted: JsonObject) -> Iterator[str]:
     yield from (str(wanted[name]) for name in _PLACES if wanted.get(name) is not None)
     if patch := wanted.get("patch"):
-        for change in parse(str(patch)):
+        for change in parse_patch(str(patch)):
             yield from (path for path in (change.path, change.new_path) if path)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from toolyard.protocol.patch import common_end, common_start
+from toolyard.protocol.patch import count_common_end, count_common_start
 from toolyard.workspace.file_draft import read_or_none
 
 _MAX_HASHED = 32 * 1024 * 1024  # bytes of a file that is read to tell whether it is still the same
@@ -88,8 +88,8 @@ def build_written(
     """A write of ``new``, whose hash is ``after``, in the place of ``old``."""
     head = tail = 0
     if old is not None and new is not None:
-        head = common_start(old, new)
-        tail = common_end(old, new, head)
+        head = count_common_start(old, new)
+        tail = count_common_end(old, new, head)
         old = old[head : len(old) - tail]
     return Written(path, name, after, head, tail, old, mode, made, source)
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from enum import Enum
 from itertools import islice
 
-from toolyard.protocol.apply_patch import parse
+from toolyard.protocol.apply_patch import parse_patch
 from toolyard.protocol.call import ToolCall, fold_name
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import Json
@@ -98,7 +98,7 @@ def _list_patched_paths(text: str) -> Iterator[str]:
     yield from named
     if named:
         with suppress(Failure):  # what cannot be read cannot be applied
-            for change in parse(text):
+            for change in parse_patch(text):
                 yield from (path for path in (change.path, change.new_path) if path)
 
 

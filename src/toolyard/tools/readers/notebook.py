@@ -9,7 +9,7 @@ from typing import Any
 
 from toolyard.protocol.content import SNIFF_BYTES, Media, Part, Text, sniff
 from toolyard.protocol.json import Json, JsonObject
-from toolyard.protocol.notebook_text import language_of
+from toolyard.protocol.notebook_text import read_language
 from toolyard.protocol.outcome import Extras, Result
 from toolyard.protocol.truncation import MAX_BYTES
 from toolyard.tools.readers.page import Page
@@ -42,7 +42,7 @@ def read(raw: bytes, path: str, page: Page) -> Result | None:
         data={
             "cells": list(shown),
             "truncated": next_cell is not None or cut,
-            "language": language_of(notebook),
+            "language": read_language(notebook),
             "encoding": "utf-8",
             "next_line": next_cell,
             "total_cells": len(cells),

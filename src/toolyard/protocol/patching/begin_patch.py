@@ -24,15 +24,15 @@ it stands (see ``place``).
 import re
 from collections.abc import Sequence
 
-from toolyard.protocol.patching.text import (
+from toolyard.protocol.patching.file_change import (
     FileChange,
     Mark,
     Operation,
     PatchHunk,
     PatchLine,
     Row,
-    bare_at_end,
-    malformed,
+    count_bare_rows,
+    malformed_patch,
 )
 
 BEGIN = "*** Begin Patch"
@@ -46,45 +46,47 @@ _HOW_TO_WRITE = "Begin each line of a hunk with a space (stays), '-' (goes) or '
 _HOW_TO_END = "End the patch with a line '*** End Patch', and write nothing after it."
 
 
-def parse_begin(rows: Sequence[Row]) -> tuple[FileChange, ...]:
+def parse_begin_patch(rows: Sequence[Row]) -> tuple[FileChange, ...]:
     """The changes of a patch whose first row is ``*** Begin Patch``."""
-    body, ended = _body(rows)
+    body, ended = _split_body(rows)
     reader = _Reader(body)
     changes = []
     while reader.skip_blank():
-        changes.append(reader.file())
+        changes.append(reader.read_file())
     if not changes:
-        raise malformed(rows[0], "the patch changes no file.", _HOW_TO_BEGIN)
+        raise malformed_patch(rows[0], "the patch changes no file.", _HOW_TO_BEGIN)
     if not ended:
-        _require_whole(changes[-1], rows[-1])
+        _require_complete(changes[-1], rows[-1])
     return tuple(changes)
 
 
-def _body(rows: Sequence[Row]) -> tuple[list[Row], bool]:
+def _split_body(rows: Sequence[Row]) -> tuple[list[Row], bool]:
     """The rows between the first and the last marker, and whether there is a last one."""
-    used = list(rows[1 : len(rows) - _blank_at_end(rows)])
+    used = list(rows[1 : len(rows) - _count_trailing_blanks(rows)])
     ends = [at for at, row in enumerate(used) if row.text.rstrip() == _END]
     if ends and ends[0] < len(used) - 1:
-        raise malformed(used[ends[0] + 1], "it stands after the end of the patch.", _HOW_TO_END)
+        raise malformed_patch(used[ends[0] + 1], "it stands after the end of the patch.", _HOW_TO_END)
     ended = bool(used) and used[-1].text.strip() == _END
     return (used[:-1] if ended else used), ended
 
 
-def _blank_at_end(rows: Sequence[Row]) -> int:
+def _count_trailing_blanks(rows: Sequence[Row]) -> int:
     count = 0
-    while count < len(rows) and rows[-1 - count].blank:
+    while count < len(rows) and rows[-1 - count].is_blank:
         count += 1
     return count
 
 
-def _require_whole(last: FileChange, row: Row) -> None:
+def _require_complete(last: FileChange, row: Row) -> None:
     """Without an end the text may have been cut off: only what then still is one whole change is taken."""
     cut = last.operation is Operation.CREATE
     if last.hunks:
         written = [line for line in last.hunks[-1].lines if line.text or line.mark is not Mark.KEEP]
         cut = not written or written[-1].mark is Mark.DROP
     if cut:
-        raise malformed(row, "the patch stops here without '*** End Patch', so it may be incomplete.", _HOW_TO_END)
+        raise malformed_patch(
+            row, "the patch stops here without '*** End Patch', so it may be incomplete.", _HOW_TO_END
+        )
 
 
 class _Reader:
@@ -98,51 +100,53 @@ class _Reader:
 
     def skip_blank(self) -> bool:
         """True when something is left after blank rows."""
-        while (row := self._row) is not None and row.blank:
+        while (row := self._row) is not None and row.is_blank:
             self._at += 1
         return self._row is not None
 
-    def file(self) -> FileChange:
+    def read_file(self) -> FileChange:
         row = self._rows[self._at]
         header = _FILE.fullmatch(row.text.strip())
         if header is None:
-            raise malformed(row, "here a file must begin.", _HOW_TO_BEGIN)
-        path = _path(row, header[2])
+            raise malformed_patch(row, "here a file must begin.", _HOW_TO_BEGIN)
+        path = _parse_path(row, header[2])
         self._at += 1
         match header[1]:
             case "Add":
-                return FileChange(Operation.CREATE, path, row.number, text=self._added())
+                return FileChange(Operation.CREATE, path, row.number, text=self._read_new_text())
             case "Delete":
                 return FileChange(Operation.DELETE, path, row.number)
             case _:
-                return self._update(row, path)
+                return self._read_update(row, path)
 
-    def _added(self) -> str:
+    def _read_new_text(self) -> str:
         rows: list[Row] = []
-        while self._parts_end(indented=True) is None and (row := self._row) is not None:
+        while self._find_next_part(indented=True) is None and (row := self._row) is not None:
             if not row.text.startswith("+"):
-                raise malformed(row, "every line of a new file must begin with '+'.", "Write '+' before the line.")
+                raise malformed_patch(
+                    row, "every line of a new file must begin with '+'.", "Write '+' before the line."
+                )
             rows.append(row)
             self._at += 1
-        return _new_text(rows)
+        return _join_new_text(rows)
 
-    def _update(self, header: Row, path: str) -> FileChange:
+    def _read_update(self, header: Row, path: str) -> FileChange:
         new_path = None
         if (row := self._row) is not None and (move := _MOVE.fullmatch(row.text.strip())):
-            new_path = _path(row, move[1])
+            new_path = _parse_path(row, move[1])
             self._at += 1
         hunks: list[PatchHunk] = []
-        while self._parts_end() != "file":
-            hunks.append(self._hunk(first=not hunks))
+        while self._find_next_part() != "file":
+            hunks.append(self._read_hunk(first=not hunks))
         if not hunks and new_path is None:
-            raise malformed(header, "the file is neither changed nor moved.", _HOW_TO_WRITE)
+            raise malformed_patch(header, "the file is neither changed nor moved.", _HOW_TO_WRITE)
         operation = Operation.UPDATE if new_path is None else Operation.MOVE
         return FileChange(operation, path, header.number, new_path=new_path, hunks=tuple(hunks))
 
-    def _parts_end(self, *, indented: bool = False) -> str | None:
+    def _find_next_part(self, *, indented: bool = False) -> str | None:
         """What begins here or after blank rows that then are skipped: a file (or the end), a hunk, or neither."""
         at = self._at
-        while at < len(self._rows) and (self._rows[at].blank if indented else not self._rows[at].text):
+        while at < len(self._rows) and (self._rows[at].is_blank if indented else not self._rows[at].text):
             at += 1
         text = self._rows[at].text if at < len(self._rows) else None
         # In an update a marker after a space is a context line: only the end of the whole patch may stand so.
@@ -155,21 +159,23 @@ class _Reader:
         self._at = at
         return begins
 
-    def _hunk(self, *, first: bool) -> PatchHunk:
+    def _read_hunk(self, *, first: bool) -> PatchHunk:
         start = self._rows[self._at]
         anchors: list[str] = []
         headers, at = 0, None
-        while self._parts_end() == "hunk":
-            anchor, number = _header(self._rows[self._at].text)
+        while self._find_next_part() == "hunk":
+            anchor, number = _parse_hunk_header(self._rows[self._at].text)
             anchors += [anchor] if anchor else []
             at = at if number is None else number
             headers += 1
             self._at += 1
         if not headers and not first:
-            raise malformed(start, "after the end of the file a new hunk or a new file must begin.", "Write '@@'.")
-        rows = self._marked()
+            raise malformed_patch(
+                start, "after the end of the file a new hunk or a new file must begin.", "Write '@@'."
+            )
+        rows = self._read_hunk_rows()
         if not rows:
-            raise malformed(start, "the hunk has no lines.", _HOW_TO_WRITE)
+            raise malformed_patch(start, "the hunk has no lines.", _HOW_TO_WRITE)
         bare = any(row.text[:1] not in {"", *Mark} for row in rows)
         at_end = (row := self._row) is not None and row.text.rstrip() == _END_OF_FILE
         if at_end:
@@ -177,37 +183,37 @@ class _Reader:
             self.skip_blank()
         return PatchHunk(
             row=start.number,
-            lines=tuple(_line(row, bare=bare) for row in rows),
+            lines=tuple(_parse_line(row, bare=bare) for row in rows),
             bare=bare,
             anchors=tuple(anchors),
             strict=headers > 1,
             at=at,
             at_end=at_end,
-            slack=bare_at_end(rows),
+            slack=count_bare_rows(rows),
         )
 
-    def _marked(self) -> list[Row]:
+    def _read_hunk_rows(self) -> list[Row]:
         """The rows up to the next part; blank ones before it belong to the hunk, as its slack."""
         start = self._at
         while (row := self._row) is not None and not row.text.startswith("@@"):
             if row.text.rstrip() == _END_OF_FILE or _FILE.fullmatch(row.text.rstrip()):
                 break
             if row.text.startswith("***"):
-                raise malformed(
+                raise malformed_patch(
                     row, "there is no such marker, or not in this place.", f"{_HOW_TO_BEGIN} {_HOW_TO_WRITE}"
                 )
             self._at += 1
         return list(self._rows[start : self._at])
 
 
-def _line(row: Row, *, bare: bool) -> PatchLine:
+def _parse_line(row: Row, *, bare: bool) -> PatchLine:
     """A row of a hunk; in a bare one also a space at the beginning is text of the file."""
     if bare and row.text[:1] not in {Mark.DROP, Mark.ADD}:
         return PatchLine(Mark.KEEP, row.text, row.ending)
     return PatchLine(Mark(row.text[:1] or " "), row.text[1:], row.ending)
 
 
-def _header(text: str) -> tuple[str, int | None]:
+def _parse_hunk_header(text: str) -> tuple[str, int | None]:
     """The anchor and the line number of ``@@ anchor`` or ``@@ -1,2 +1,2 @@``."""
     inner = text[2:].rstrip().removesuffix(" @@")
     if numbers := _NUMBERS.fullmatch(inner.strip()):
@@ -215,13 +221,13 @@ def _header(text: str) -> tuple[str, int | None]:
     return inner.removeprefix(" "), None
 
 
-def _path(row: Row, written: str) -> str:
+def _parse_path(row: Row, written: str) -> str:
     if not written.strip():
-        raise malformed(row, "the path is missing.", _HOW_TO_BEGIN)
+        raise malformed_patch(row, "the path is missing.", _HOW_TO_BEGIN)
     return written.strip()
 
 
-def _new_text(rows: Sequence[Row]) -> str:
+def _join_new_text(rows: Sequence[Row]) -> str:
     """The lines as they are written, ended; a lone ``+`` at the end is the last line's ending and no empty line."""
     lines = [row.text[1:] + row.ending for row in rows]
     if len(rows) > 1:

@@ -13,36 +13,36 @@ from typing import NamedTuple
 
 from toolyard.protocol.edit import Strategy
 from toolyard.protocol.lenient_match import ALIKE, BLANKS, measure_indent, reindent
-from toolyard.protocol.patching.text import Mark, PatchHunk, PatchLine
+from toolyard.protocol.patching.file_change import Mark, PatchHunk, PatchLine
 
 
-class View(Enum):
+class LineView(Enum):
     RAW = re.compile("\n")
     PLAIN = re.compile("\r\n|\n")
     LOOSE = re.compile("\r\n|\n|\r")
 
 
-class Index(NamedTuple):
+class LineIndex(NamedTuple):
     """The lines under a key, and where each one stands."""
 
     keys: list[str]
     positions: dict[str, list[int]]
 
 
-class Lines:
+class TextLines:
     """Lines without their endings, where each one starts (and, last, where the text ends), and the endings."""
 
-    def __init__(self, text: str, view: View) -> None:
-        only_returns = view is View.PLAIN and "\r" in text and "\n" not in text
+    def __init__(self, text: str, view: LineView) -> None:
+        only_returns = view is LineView.PLAIN and "\r" in text and "\n" not in text
         self.view = view
         self.texts: list[str] = []
         self.endings: list[str] = []
         self.starts = [0]
-        for ending in (View.LOOSE if only_returns else view).value.finditer(text):
+        for ending in (LineView.LOOSE if only_returns else view).value.finditer(text):
             self._add(text[self.starts[-1] : ending.start()], ending[0])
         if self.starts[-1] < len(text):
             self._add(text[self.starts[-1] :], "")
-        self._indexes: dict[Callable[[str], str], Index] = {}
+        self._indexes: dict[Callable[[str], str], LineIndex] = {}
 
     def _add(self, text: str, ending: str) -> None:
         self.texts.append(text)
@@ -53,117 +53,117 @@ class Lines:
         return len(self.texts)
 
     @property
-    def ended(self) -> bool:
+    def has_final_ending(self) -> bool:
         """Whether a line added at the end needs no ending put before it."""
         return not self.endings or self.endings[-1] != ""
 
-    def index(self, key: Callable[[str], str]) -> Index:
+    def index_by(self, key: Callable[[str], str]) -> LineIndex:
         if key not in self._indexes:
-            raw = self.view is View.RAW
+            raw = self.view is LineView.RAW
             texts = map(str.__add__, self.texts, self.endings) if raw else self.texts
             keys = list(map(key, texts))
             positions: dict[str, list[int]] = {}
             for at, line in enumerate(keys):
                 positions.setdefault(line, []).append(at)
-            self._indexes[key] = Index(keys, positions)
+            self._indexes[key] = LineIndex(keys, positions)
         return self._indexes[key]
 
 
-class Level(NamedTuple):
+class MatchLevel(NamedTuple):
     """A way to find lines, and what it forgives."""
 
     strategy: Strategy
-    view: View
+    view: LineView
     key: Callable[[str], str]
 
     @property
-    def literal(self) -> bool:
+    def is_literal(self) -> bool:
         """Whether it forgives nothing but the ending of a line."""
-        return self.key is as_it_is and self.view is not View.LOOSE
+        return self.key is identity and self.view is not LineView.LOOSE
 
 
-def as_it_is(line: str) -> str:
+def identity(line: str) -> str:
     return line
 
 
-def _without_trailing_blanks(line: str) -> str:
+def _strip_trailing_blanks(line: str) -> str:
     return line.rstrip(BLANKS)
 
 
-def _without_look(line: str) -> str:
+def _normalize_look(line: str) -> str:
     return line.rstrip(BLANKS).translate(ALIKE)
 
 
-def without_margin(line: str) -> str:
+def strip_margin(line: str) -> str:
     return line.strip(BLANKS).translate(ALIKE)
 
 
-EXACT = Level(Strategy.EXACT, View.PLAIN, as_it_is)
+EXACT = MatchLevel(Strategy.EXACT, LineView.PLAIN, identity)
 _FORGIVING = (
-    Level(Strategy.TRAILING_BLANKS, View.PLAIN, _without_trailing_blanks),
-    Level(Strategy.PUNCTUATION, View.PLAIN, _without_look),
-    Level(Strategy.INDENTATION, View.PLAIN, without_margin),
-    Level(Strategy.LINE_ENDINGS, View.LOOSE, as_it_is),
+    MatchLevel(Strategy.TRAILING_BLANKS, LineView.PLAIN, _strip_trailing_blanks),
+    MatchLevel(Strategy.PUNCTUATION, LineView.PLAIN, _normalize_look),
+    MatchLevel(Strategy.INDENTATION, LineView.PLAIN, strip_margin),
+    MatchLevel(Strategy.LINE_ENDINGS, LineView.LOOSE, identity),
 )
-LEVELS: tuple[Level, ...] = (EXACT, *_FORGIVING)
-UNIFIED_LEVELS: tuple[Level, ...] = (
-    Level(Strategy.EXACT, View.RAW, as_it_is),
-    Level(Strategy.LINE_ENDINGS, View.PLAIN, as_it_is),
+LEVELS: tuple[MatchLevel, ...] = (EXACT, *_FORGIVING)
+UNIFIED_LEVELS: tuple[MatchLevel, ...] = (
+    MatchLevel(Strategy.EXACT, LineView.RAW, identity),
+    MatchLevel(Strategy.LINE_ENDINGS, LineView.PLAIN, identity),
     *_FORGIVING,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class HunkSearch:
     """The old lines of a hunk, looked for in one way."""
 
     hunk: PatchHunk
-    level: Level
-    lines: Lines
+    level: MatchLevel
+    lines: TextLines
     keys: list[str]
 
     @classmethod
-    def of(cls, hunk: PatchHunk, level: Level, lines: Lines) -> "Sought":
-        raw = level.view is View.RAW
+    def build(cls, hunk: PatchHunk, level: MatchLevel, lines: TextLines) -> "HunkSearch":
+        raw = level.view is LineView.RAW
         return cls(hunk, level, lines, [level.key(line.text + line.ending if raw else line.text) for line in hunk.old])
 
     @property
-    def possible(self) -> bool:
+    def is_possible(self) -> bool:
         """Blank lines are alike everywhere, so they are found only as they are, and so is context without marks."""
-        if self.level.literal:
+        if self.level.is_literal:
             return True
         return not self.hunk.bare and any(key.strip() for key in self.keys)
 
-    def fits(self, first: int) -> bool:
-        if not self.possible or not self.resembles(first):
+    def fits_at(self, first: int) -> bool:
+        if not self.is_possible or not self.resembles_at(first):
             return False
-        return self.level.strategy is not Strategy.INDENTATION or self.added(first) is not None
+        return self.level.strategy is not Strategy.INDENTATION or self.build_added_lines(first) is not None
 
-    def resembles(self, first: int) -> bool:
+    def resembles_at(self, first: int) -> bool:
         """Whether the lines there could be meant, be it certain or not."""
-        keys = self.lines.index(self.level.key).keys
+        keys = self.lines.index_by(self.level.key).keys
         last = len(keys) - len(self.keys)
         if not 0 <= first <= last or (self.hunk.at_end and first != last):
             return False
         return keys[first : first + len(self.keys)] == self.keys
 
-    def rarest(self) -> tuple[int, list[int]]:
+    def find_rarest_line(self) -> tuple[int, list[int]]:
         """The old line that stands least often in the text, by its number, and where it stands."""
-        positions = self.lines.index(self.level.key).positions
+        positions = self.lines.index_by(self.level.key).positions
         places = [positions.get(key, []) for key in self.keys]
         offset = min(range(len(places)), key=lambda at: len(places[at]))
         return offset, places[offset]
 
-    def added(self, first: int) -> tuple[str, ...] | None:
+    def build_added_lines(self, first: int) -> tuple[str, ...] | None:
         """The added lines as they read there; None when one indentation cannot explain how the lines differ."""
         if self.level.strategy is not Strategy.INDENTATION:
             return tuple(line.text for line in self.hunk.lines if line.mark is Mark.ADD)
         found = self.lines.texts[first : first + len(self.keys)]
         new = self.hunk.new
         moved = reindent([line.text for line in self.hunk.old], found, "\n".join(line.text for line in new))
-        return None if moved is None or self._by_a_lost_mark(found) else tuple(_added(moved, new))
+        return None if moved is None or self._may_lack_mark(found) else tuple(_select_added(moved, new))
 
-    def _by_a_lost_mark(self, found: list[str]) -> bool:
+    def _may_lack_mark(self, found: list[str]) -> bool:
         """Whether context that lost its mark may be why the lines differ: then it is not certain where to indent.
 
         The mark is one space and indentations are even, so the sum is odd. A dropped line has another mark.
@@ -176,7 +176,7 @@ class Sought:
         return len(shift) % 2 == 1 and not shift.strip(" ")
 
 
-def _added(moved: str, new: tuple[PatchLine, ...]) -> Iterator[str]:
+def _select_added(moved: str, new: tuple[PatchLine, ...]) -> Iterator[str]:
     for text, line in zip(moved.split("\n"), new, strict=True):
         if line.mark is Mark.ADD:
             yield text

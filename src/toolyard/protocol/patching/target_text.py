@@ -12,114 +12,118 @@ from dataclasses import replace
 
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.lenient_match import measure_indent
-from toolyard.protocol.patching.lines import (
+from toolyard.protocol.patching.file_change import Mark, PatchHunk
+from toolyard.protocol.patching.line_match import (
     EXACT,
     LEVELS,
     UNIFIED_LEVELS,
-    Level,
-    Lines,
-    Sought,
-    View,
-    as_it_is,
-    without_margin,
+    HunkSearch,
+    LineView,
+    MatchLevel,
+    TextLines,
+    identity,
+    strip_margin,
 )
-from toolyard.protocol.patching.order import Options, Place, Unplaced, chosen, missed
-from toolyard.protocol.patching.text import Mark, PatchHunk
+from toolyard.protocol.patching.placement import HunkCandidates, HunkPlace, UnplacedHunk, choose_places, not_found
 
 _MAX_WORK = 1_000_000  # lines compared for one file: about half a second
 _MAX_TRIED = 1000  # places looked at just to explain a failure
 
 
-class Site:
+class TargetText:
     """A text in which hunks are to be placed."""
 
     def __init__(self, text: str, *, unified: bool = False) -> None:
         self._text = text
         self._levels = UNIFIED_LEVELS if unified else LEVELS
-        self._views: dict[View, Lines] = {}
+        self._views: dict[LineView, TextLines] = {}
         self._scopes: dict[int, range] = {}
         self._work = 0
         self._number = 0  # of the hunk that is being placed
         if "\r" not in text or "\n" not in text:
-            self._levels = tuple(level for level in self._levels if level.view is not View.LOOSE)
+            self._levels = tuple(level for level in self._levels if level.view is not LineView.LOOSE)
 
-    def lines(self, view: View) -> Lines:
+    def split_lines(self, view: LineView) -> TextLines:
         if view not in self._views:
-            self._views[view] = Lines(self._text, view)
+            self._views[view] = TextLines(self._text, view)
         return self._views[view]
 
-    def place(self, hunks: Sequence[PatchHunk]) -> list[Place]:
+    def place_hunks(self, hunks: Sequence[PatchHunk]) -> list[HunkPlace]:
         """One place for each hunk, in the order of the text; raises Unplaced when one is not certain."""
-        found: list[Options] = []
+        found: list[HunkCandidates] = []
         shift: int | None = 0  # how far the text has moved against the line numbers of the patch; None: not known
         for number, hunk in enumerate(hunks, 1):
             self._number = number
-            options = self._options(number, hunk if shift is not None else replace(hunk, at=None), shift or 0)
+            options = self._find_candidates(number, hunk if shift is not None else replace(hunk, at=None), shift or 0)
             found.append(options)
             if hunk.at is not None:
                 shift = options.firsts[0] - hunk.at if len(options.firsts) == 1 else None
-        return [Place(options.sought, first) for options, first in chosen(found)]
+        return [HunkPlace(options.search, first) for options, first in choose_places(found)]
 
-    def line_of(self, hunk: PatchHunk) -> int | None:
+    def find_exact_line(self, hunk: PatchHunk) -> int | None:
         """The number of the line where the old lines of a hunk stand exactly, if they do."""
         if not hunk.old:
             return None
-        sought = Sought.of(hunk, EXACT, self.lines(EXACT.view))
+        sought = HunkSearch.build(hunk, EXACT, self.split_lines(EXACT.view))
         offset, places = sought.rarest()
         return next((at - offset + 1 for at in places[:_MAX_TRIED] if sought.fits(at - offset)), None)
 
-    def _ways(self, hunk: PatchHunk) -> Iterator[Sought]:
+    def _list_searches(self, hunk: PatchHunk) -> Iterator[HunkSearch]:
         """The ways to look for a hunk, each tried only where those before it find nothing.
 
         Context as it stands, in case it has no marks, goes before all that is forgiven to context with marks.
         """
-        literal = [level for level in self._levels if level.literal and not self._mute(hunk, level)]
-        yield from (Sought.of(hunk, level, self.lines(level.view)) for level in literal)
-        if (unmarked := hunk.unmarked) is not None:
-            yield from (Sought.of(unmarked, level, self.lines(level.view)) for level in literal)
-        yield from (Sought.of(hunk, level, self.lines(level.view)) for level in self._levels if not level.literal)
+        literal = [level for level in self._levels if level.is_literal and not self._has_unproven_endings(hunk, level)]
+        yield from (HunkSearch.build(hunk, level, self.split_lines(level.view)) for level in literal)
+        if (unmarked := hunk.without_marks) is not None:
+            yield from (HunkSearch.build(unmarked, level, self.split_lines(level.view)) for level in literal)
+        yield from (
+            HunkSearch.build(hunk, level, self.split_lines(level.view))
+            for level in self._levels
+            if not level.is_literal
+        )
 
-    def _mute(self, hunk: PatchHunk, level: Level) -> bool:
+    def _has_unproven_endings(self, hunk: PatchHunk, level: MatchLevel) -> bool:
         """Whether the endings that a hunk writes prove nothing: no old line has one, and the text has others."""
-        if level.view is not View.RAW or any(line.ending for line in hunk.old):
+        if level.view is not LineView.RAW or any(line.ending for line in hunk.old):
             return False
         return "\r\n" in self._text and all(line.ending != "\r\n" for line in hunk.lines)
 
-    def _options(self, number: int, hunk: PatchHunk, shift: int) -> Options:
-        parts = self._parts(number, hunk)
-        for variant in _variants(hunk):
-            for sought in self._ways(variant) if parts else ():
-                if firsts := self._inside(parts, sought):
-                    return Options(number, sought, firsts)
-            for sought in self._ways(variant):
-                if (pinned := _pinned(sought, shift)) is not None:
-                    return Options(number, sought, [pinned])
-                firsts = self._matches(sought)
-                if firsts and (not parts or _only_one_behind(parts, firsts, sought)):
-                    self._require_unnumbered(number, variant, shift, firsts)
-                    return Options(number, sought, firsts)
-        raise missed(number, "Its lines do not stand in the part that its anchor names." if parts else "")
+    def _find_candidates(self, number: int, hunk: PatchHunk, shift: int) -> HunkCandidates:
+        parts = self._find_anchored_parts(number, hunk)
+        for variant in _list_variants(hunk):
+            for sought in self._list_searches(variant) if parts else ():
+                if firsts := self._find_behind_anchors(parts, sought):
+                    return HunkCandidates(number, sought, firsts)
+            for sought in self._list_searches(variant):
+                if (pinned := _match_numbered_line(sought, shift)) is not None:
+                    return HunkCandidates(number, sought, [pinned])
+                firsts = self._find_matches(sought)
+                if firsts and (not parts or _is_only_one_behind(parts, firsts, sought)):
+                    self._require_no_rival(number, variant, shift, firsts)
+                    return HunkCandidates(number, sought, firsts)
+        raise not_found(number, "Its lines do not stand in the part that its anchor names." if parts else "")
 
-    def _require_unnumbered(self, number: int, hunk: PatchHunk, shift: int, firsts: list[int]) -> None:
+    def _require_no_rival(self, number: int, hunk: PatchHunk, shift: int, firsts: list[int]) -> None:
         """A better match elsewhere against one in the line that the patch names: no telling which is meant."""
         if hunk.at is not None:
             named = hunk.at + shift
-            if named not in firsts and any(sought.resembles(named) for sought in self._ways(hunk)):
-                raise Unplaced(number, Reason.NOT_UNIQUE, firsts=sorted({*firsts, named}))
+            if named not in firsts and any(sought.resembles_at(named) for sought in self._list_searches(hunk)):
+                raise UnplacedHunk(number, Reason.NOT_UNIQUE, firsts=sorted({*firsts, named}))
 
-    def _matches(self, sought: Sought) -> list[int]:
-        if not sought.possible:
+    def _find_matches(self, sought: HunkSearch) -> list[int]:
+        if not sought.is_possible:
             return []
         if sought.hunk.at_end:
             last = len(sought.lines) - len(sought.keys)
-            return [last] if sought.fits(last) else []
-        offset, places = sought.rarest()
-        self._spend(len(places) * len(sought.keys))
-        return [at - offset for at in places if sought.fits(at - offset)]
+            return [last] if sought.fits_at(last) else []
+        offset, places = sought.find_rarest_line()
+        self._spend_work(len(places) * len(sought.keys))
+        return [at - offset for at in places if sought.fits_at(at - offset)]
 
-    def _inside(self, parts: Sequence[range], sought: Sought) -> list[int]:
+    def _find_behind_anchors(self, parts: Sequence[range], sought: HunkSearch) -> list[int]:
         """The places behind the anchors of those parts; one next to its anchor goes before others of its part."""
-        firsts = self._matches(sought) if sought.level.view is View.PLAIN else []
+        firsts = self._find_matches(sought) if sought.level.view is LineView.PLAIN else []
         found: set[int] = set()
         anywhere = False
         for part in parts:
@@ -127,41 +131,41 @@ class Site:
             anywhere = anywhere or start < stop
             if start < len(firsts) and (start >= stop or firsts[start] == part.start + 1):
                 stop = start + 1  # next to the anchor, or where it would lead if its part had no end
-            self._spend(stop - start)
+            self._spend_work(stop - start)
             found.update(firsts[start:stop])
         return sorted(found) if anywhere else []
 
-    def _spend(self, work: int) -> None:
+    def _spend_work(self, work: int) -> None:
         self._work += work
         if self._work > _MAX_WORK:
-            raise Unplaced(self._number, Reason.TOO_LARGE)
+            raise UnplacedHunk(self._number, Reason.TOO_LARGE)
 
-    def _parts(self, number: int, hunk: PatchHunk) -> list[range]:
+    def _find_anchored_parts(self, number: int, hunk: PatchHunk) -> list[range]:
         """The parts of the text that the anchors name, each beginning with its anchor; none when nothing names one."""
-        lines = self.lines(View.PLAIN)
+        lines = self.split_lines(LineView.PLAIN)
         parts: list[range] = []
         for level, anchor in enumerate(hunk.anchors):
-            known = lines.index(as_it_is).positions.get(anchor)
-            where = known or lines.index(without_margin).positions.get(without_margin(anchor), [])
-            inner = sorted({at for part in parts for at in _first_in(part, where)}) if level else where
+            known = lines.index_by(identity).positions.get(anchor)
+            where = known or lines.index_by(strip_margin).positions.get(strip_margin(anchor), [])
+            inner = sorted({at for part in parts for at in _first_inside(part, where)}) if level else where
             parts = [self._scope(lines.texts, at) for at in inner]
             if not parts and hunk.strict:
                 where_not = f"below «{hunk.anchors[level - 1]}»" if level else "in the file"
-                raise missed(number, f"Its anchor «{anchor}» does not stand {where_not}.")
+                raise not_found(number, f"Its anchor «{anchor}» does not stand {where_not}.")
         return parts
 
     def _scope(self, texts: Sequence[str], at: int) -> range:
         if at not in self._scopes:
-            self._scopes[at] = self._new_scope(texts, at)
+            self._scopes[at] = self._measure_scope(texts, at)
         return self._scopes[at]
 
-    def _new_scope(self, texts: Sequence[str], at: int) -> range:
+    def _measure_scope(self, texts: Sequence[str], at: int) -> range:
         """The lines of what begins at a line: those indented more than it, or all that follow when the next is not."""
-        margin = _depth(texts[at])
+        margin = _measure_depth(texts[at])
         deeper = False
         for below in range(at + 1, len(texts)):
-            self._spend(1)
-            text, depth = texts[below].strip(), _depth(texts[below])
+            self._spend_work(1)
+            text, depth = texts[below].strip(), _measure_depth(texts[below])
             if text and depth > margin:
                 deeper = True
             elif text and (depth < margin or text[0] not in "{}[]()"):  # a bracket of its own opens or ends the part
@@ -169,16 +173,16 @@ class Site:
         return range(at, len(texts))
 
 
-def _first_in(part: range, where: Sequence[int]) -> Sequence[int]:
+def _first_inside(part: range, where: Sequence[int]) -> Sequence[int]:
     at = bisect_right(where, part.start)
     return where[at : at + 1] if at < len(where) and where[at] < part.stop else ()
 
 
-def _depth(line: str) -> int:
+def _measure_depth(line: str) -> int:
     return len(measure_indent(line).expandtabs())
 
 
-def _variants(hunk: PatchHunk) -> Iterator[PatchHunk]:
+def _list_variants(hunk: PatchHunk) -> Iterator[PatchHunk]:
     """The hunk as it is written; then without blank lines at its end that may stand for the end of text or patch."""
     yield hunk
     shorter = None
@@ -190,13 +194,13 @@ def _variants(hunk: PatchHunk) -> Iterator[PatchHunk]:
         yield shorter
 
 
-def _pinned(sought: Sought, shift: int) -> int | None:
+def _match_numbered_line(sought: HunkSearch, shift: int) -> int | None:
     """The line that the patch names, if the hunk fits there, and nowhere else by another reading of the number."""
     at = sought.hunk.at
-    if at is None or (shift and sought.fits(at)):
+    if at is None or (shift and sought.fits_at(at)):
         return None
-    return at + shift if sought.fits(at + shift) else None
+    return at + shift if sought.fits_at(at + shift) else None
 
 
-def _only_one_behind(parts: Sequence[range], firsts: list[int], sought: Sought) -> bool:
+def _is_only_one_behind(parts: Sequence[range], firsts: list[int], sought: HunkSearch) -> bool:
     return len(firsts) == 1 and firsts[0] + len(sought.keys) > min(part.start for part in parts)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolyard.protocol.patching.text import Operation, Row, malformed
+from toolyard.protocol.patching.file_change import Operation, Row, malformed_patch
 
 _KNOWN = re.compile(
     r"(rename from|rename to|copy from|copy to|old mode|new mode|new file mode|deleted file mode|index"
@@ -29,7 +29,7 @@ _HOW_TO_NAME = "Write '--- a/path' and '+++ b/path' with the same path, or say '
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class FileHeader:
     row: Row
     operation: Operation
     path: str
@@ -37,7 +37,7 @@ class Header:
     note: str
 
 
-def header_of(rows: Sequence[Row], at: int) -> tuple[Header, int]:
+def parse_header(rows: Sequence[Row], at: int) -> tuple[FileHeader, int]:
     """The header that begins at ``at``, and where its hunks begin."""
     row = rows[at]
     said: dict[str, str] = {}
@@ -45,7 +45,9 @@ def header_of(rows: Sequence[Row], at: int) -> tuple[Header, int]:
     at += git
     while git and at < len(rows):
         if rows[at].text.startswith(_BINARY):
-            raise malformed(rows[at], "a binary patch cannot be applied to text.", "Write the file by other means.")
+            raise malformed_patch(
+                rows[at], "a binary patch cannot be applied to text.", "Write the file by other means."
+            )
         known = _KNOWN.fullmatch(rows[at].text)
         if known is None:
             break
@@ -53,31 +55,31 @@ def header_of(rows: Sequence[Row], at: int) -> tuple[Header, int]:
         at += 1
     sides = None
     if at + 1 < len(rows) and rows[at].text.startswith("--- ") and rows[at + 1].text.startswith("+++ "):
-        sides = _name(rows[at].text[4:]), _name(rows[at + 1].text[4:])
+        sides = _parse_name(rows[at].text[4:]), _parse_name(rows[at + 1].text[4:])
         at += 2
-    _require_possible(row, said)
-    path = _moved(said, "rename from") or _path(row, sides, _git_path(row.text) if git else None)
-    operation, new_path = _operation(said, sides), _moved(said, "rename to")
-    _require_text(row, new_path or (path if operation is Operation.CREATE else ""))
-    return Header(row, operation, _shown(path), new_path, _note(said)), at
+    _require_supported(row, said)
+    path = _renamed_path(said, "rename from") or _choose_path(row, sides, _parse_git_line(row.text) if git else None)
+    operation, new_path = _choose_operation(said, sides), _renamed_path(said, "rename to")
+    _require_utf8(row, new_path or (path if operation is Operation.CREATE else ""))
+    return FileHeader(row, operation, _escape_bytes(path), new_path, _mode_note(said)), at
 
 
-def _require_possible(row: Row, said: dict[str, str]) -> None:
+def _require_supported(row: Row, said: dict[str, str]) -> None:
     if "copy from" in said:
-        raise malformed(row, "a copy cannot be applied.", "Create the new file with all its lines.")
+        raise malformed_patch(row, "a copy cannot be applied.", "Create the new file with all its lines.")
     if ("rename from" in said) != ("rename to" in said):
-        raise malformed(row, "a move needs both paths.", "Write 'rename from path' and 'rename to path'.")
+        raise malformed_patch(row, "a move needs both paths.", "Write 'rename from path' and 'rename to path'.")
     for mode in (said.get("new file mode"), said.get("new mode"), said.get("deleted file mode")):
         if mode is not None and mode not in _TEXT_MODES:
-            raise malformed(row, f"mode {mode} is not that of a file with text.", "Make links by other means.")
+            raise malformed_patch(row, f"mode {mode} is not that of a file with text.", "Make links by other means.")
 
 
-def _require_text(row: Row, name: str) -> None:
-    if _shown(name) != name:
-        raise malformed(row, "the new name is not UTF-8.", "Choose a name that is, and change the header.")
+def _require_utf8(row: Row, name: str) -> None:
+    if _escape_bytes(name) != name:
+        raise malformed_patch(row, "the new name is not UTF-8.", "Choose a name that is, and change the header.")
 
 
-def _operation(said: dict[str, str], sides: tuple[str, str] | None) -> Operation:
+def _choose_operation(said: dict[str, str], sides: tuple[str, str] | None) -> Operation:
     old, new = sides or ("", "")
     if "new file mode" in said or old == _NOWHERE:
         return Operation.CREATE
@@ -86,16 +88,16 @@ def _operation(said: dict[str, str], sides: tuple[str, str] | None) -> Operation
     return Operation.MOVE if "rename to" in said else Operation.UPDATE
 
 
-def _moved(said: dict[str, str], which: str) -> str | None:
-    return _unquoted(said[which]) if which in said else None
+def _renamed_path(said: dict[str, str], which: str) -> str | None:
+    return _unquote(said[which]) if which in said else None
 
 
-def _note(said: dict[str, str]) -> str:
+def _mode_note(said: dict[str, str]) -> str:
     mode = said.get("new mode") or said.get("new file mode") or _USUAL_MODE
     return "" if mode == _USUAL_MODE else f"The patch asks for file mode {mode}, which is not set."
 
 
-def _path(row: Row, sides: tuple[str, str] | None, git: str | None) -> str:
+def _choose_path(row: Row, sides: tuple[str, str] | None, git: str | None) -> str:
     old, new = sides or (_NOWHERE, _NOWHERE)
     if old == new == _NOWHERE:
         path = git
@@ -104,13 +106,13 @@ def _path(row: Row, sides: tuple[str, str] | None, git: str | None) -> str:
         prefix = "b/" if old == _NOWHERE else "a/"
         path = git if git and named.endswith(git) else named.removeprefix(prefix)
     else:
-        path = _common(old, new)
+        path = _common_path(old, new)
     if not path:
-        raise malformed(row, "it does not say which one file is meant.", _HOW_TO_NAME)
+        raise malformed_patch(row, "it does not say which one file is meant.", _HOW_TO_NAME)
     return path
 
 
-def _common(old: str, new: str) -> str | None:
+def _common_path(old: str, new: str) -> str | None:
     if old == new or old.removesuffix(".orig") == new:
         return new
     for before, after in (*_PREFIXES, *((after, before) for before, after in _PREFIXES)):  # a reversed diff swaps them
@@ -119,42 +121,42 @@ def _common(old: str, new: str) -> str | None:
     return None
 
 
-def _git_path(text: str) -> str | None:
+def _parse_git_line(text: str) -> str | None:
     """The path of ``diff --git a/x b/x``: two names of the same length, so the blank between them is in the middle."""
     names = text.removeprefix("diff --git ")
     if quoted := _TWO_QUOTED.fullmatch(names.rstrip()):
-        return _common(_unquoted(quoted[1]), _unquoted(quoted[2]))
-    return _twin(names) or _twin(names.rstrip())  # a blank at the end may be part of the name
+        return _common_path(_unquote(quoted[1]), _unquote(quoted[2]))
+    return _split_in_half(names) or _split_in_half(names.rstrip())  # a blank at the end may be part of the name
 
 
-def _twin(names: str) -> str | None:
+def _split_in_half(names: str) -> str | None:
     middle = len(names) // 2
-    return _common(names[:middle], names[middle + 1 :]) if names[middle : middle + 1] == " " else None
+    return _common_path(names[:middle], names[middle + 1 :]) if names[middle : middle + 1] == " " else None
 
 
-def _name(written: str) -> str:
+def _parse_name(written: str) -> str:
     """A path without the time that may follow a tab; git writes the tab alone when there are blanks in the name."""
     quoted = re.match(_QUOTED, written)
     if quoted:
-        return _unquoted(quoted[0])
+        return _unquote(quoted[0])
     name, tab, _ = written.partition("\t")
     return name if tab else name.rstrip()
 
 
-def _unquoted(name: str) -> str:
+def _unquote(name: str) -> str:
     """A name as git quotes it, with lone surrogates for bytes that are no text."""
     if not re.fullmatch(_QUOTED, name):
         return name
-    raw = _ESCAPE.sub(lambda found: _byte(found[1]), name[1:-1].encode(errors="surrogatepass"))
+    raw = _ESCAPE.sub(lambda found: _unescape_byte(found[1]), name[1:-1].encode(errors="surrogatepass"))
     return raw.decode(errors="surrogateescape")
 
 
-def _shown(name: str) -> str:
+def _escape_bytes(name: str) -> str:
     """With such bytes written ``\\xe9``, as everywhere."""
     return _NO_TEXT.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", name)
 
 
-def _byte(escape: bytes) -> bytes:
+def _unescape_byte(escape: bytes) -> bytes:
     if len(escape) == 3:
         return bytes([int(escape, 8) & 0xFF])
     return _ESCAPES.get(escape, escape)

@@ -57,13 +57,13 @@ class PatchHunk:
         return tuple(line for line in self.lines if line.mark is not Mark.DROP)
 
     @property
-    def reach(self) -> int:
+    def changed_reach(self) -> int:
         """How many old lines lie before the end of its last change; all of them when it changes nothing."""
         last = max((at for at, line in enumerate(self.lines) if line.mark is not Mark.KEEP), default=len(self.lines))
         return sum(line.mark is not Mark.ADD for line in self.lines[: last + 1])
 
     @property
-    def unmarked(self) -> "PatchHunk | None":
+    def without_marks(self) -> "PatchHunk | None":
         """The hunk read as if no context had its mark, so that the space it begins with is the file's."""
         if self.bare or not any(line.mark is Mark.KEEP and line.text.strip() for line in self.lines):
             return None  # no other reading
@@ -98,11 +98,11 @@ class Row(NamedTuple):
     ending: str = "\n"
 
     @property
-    def blank(self) -> bool:
+    def is_blank(self) -> bool:
         return not self.text.strip()
 
 
-def rows_of(patch: str) -> list[Row]:
+def split_rows(patch: str) -> list[Row]:
     texts = patch.removeprefix("\ufeff").split("\n")
     ended = texts[-1] == ""
     rows = [
@@ -115,7 +115,7 @@ def rows_of(patch: str) -> list[Row]:
     return rows
 
 
-def malformed(row: Row, problem: str, hint: str) -> Failure:
+def malformed_patch(row: Row, problem: str, hint: str) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         f"Line {row.number} of the patch, «{make_visible(row.text[:200])}»: {problem}",
@@ -124,7 +124,7 @@ def malformed(row: Row, problem: str, hint: str) -> Failure:
     )
 
 
-def bare_at_end(rows: Sequence[Row]) -> int:
+def count_bare_rows(rows: Sequence[Row]) -> int:
     """How many rows at the end hold nothing at all, not even the space of an empty context line."""
     count = 0
     while count < len(rows) and not rows[-1 - count].text:

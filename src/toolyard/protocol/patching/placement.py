@@ -11,32 +11,32 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from toolyard.protocol.failure import Reason
-from toolyard.protocol.patching.lines import Sought
+from toolyard.protocol.patching.line_match import HunkSearch
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class HunkCandidates:
     """The places where a hunk fits equally well, by their first lines, in order."""
 
     number: int  # of the hunk, from 1
-    sought: Sought
+    search: HunkSearch
     firsts: Sequence[int]
 
-    def begin(self, first: int) -> int:
-        return self.sought.lines.starts[first]
+    def start_offset(self, first: int) -> int:
+        return self.search.lines.starts[first]
 
-    def end(self, first: int) -> int:
+    def end_offset(self, first: int) -> int:
         """Where the next hunk may begin: context may be shared, a change may not."""
-        return self.sought.lines.starts[first + self.sought.hunk.reach]
+        return self.search.lines.starts[first + self.search.hunk.changed_reach]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    sought: Sought
+class HunkPlace:
+    search: HunkSearch
     first: int
 
 
-class Unplaced(Exception):
+class UnplacedHunk(Exception):
     """A hunk, by its number from 1, that fits nowhere, or in more places than one (counted in lines from 0)."""
 
     def __init__(self, number: int, reason: Reason, why: str = "", firsts: Sequence[int] = ()) -> None:
@@ -47,52 +47,52 @@ class Unplaced(Exception):
         self.firsts = firsts
 
 
-def missed(number: int, why: str) -> Unplaced:
-    return Unplaced(number, Reason.NOT_FOUND_IN_FILE, why)
+def not_found(number: int, why: str) -> UnplacedHunk:
+    return UnplacedHunk(number, Reason.NOT_FOUND_IN_FILE, why)
 
 
-def chosen(found: Sequence[Options]) -> list[tuple[Options, int]]:
+def choose_places(found: Sequence[HunkCandidates]) -> list[tuple[HunkCandidates, int]]:
     """The one way to place all hunks: in their order if that decides, else each where it alone fits."""
-    leftmost, rightmost = _leftmost(found), _rightmost(found)
+    leftmost, rightmost = _place_leftmost(found), _place_rightmost(found)
     if leftmost is None or rightmost is None:
         for options in found:
             if len(options.firsts) > 1:
-                raise Unplaced(options.number, Reason.NOT_UNIQUE, firsts=options.firsts)
-        placed = sorted(((options, options.firsts[0]) for options in found), key=lambda it: it[0].begin(it[1]))
-        loose = not all(options.sought.level.literal for options in found)
+                raise UnplacedHunk(options.number, Reason.NOT_UNIQUE, firsts=options.firsts)
+        placed = sorted(((options, options.firsts[0]) for options in found), key=lambda it: it[0].start_offset(it[1]))
+        loose = not all(options.search.level.is_literal for options in found)
         for (one, first), (other, second) in pairwise(placed):
-            if one.end(first) > other.begin(second):
+            if one.end_offset(first) > other.start_offset(second):
                 late = max(one, other, key=lambda options: options.number)
-                raise missed(late.number, "Its lines stand only where another hunk changes them.")
+                raise not_found(late.number, "Its lines stand only where another hunk changes them.")
             if loose and one.number > other.number:
-                raise missed(
+                raise not_found(
                     one.number, "Its lines stand before those of an earlier hunk, and not all hunks fit exactly."
                 )
         return placed
     for options, first, last in zip(found, leftmost, rightmost, strict=True):
         if first != last:
-            raise Unplaced(options.number, Reason.NOT_UNIQUE, firsts=options.firsts)
+            raise UnplacedHunk(options.number, Reason.NOT_UNIQUE, firsts=options.firsts)
     return list(zip(found, leftmost, strict=True))
 
 
-def _leftmost(found: Sequence[Options]) -> list[int] | None:
+def _place_leftmost(found: Sequence[HunkCandidates]) -> list[int] | None:
     chosen, free = [], 0
     for options in found:
-        at = bisect_left(options.firsts, free, key=options.begin)
+        at = bisect_left(options.firsts, free, key=options.start_offset)
         if at == len(options.firsts):
             return None
         chosen.append(options.firsts[at])
-        free = options.end(chosen[-1])
+        free = options.end_offset(chosen[-1])
     return chosen
 
 
-def _rightmost(found: Sequence[Options]) -> list[int] | None:
+def _place_rightmost(found: Sequence[HunkCandidates]) -> list[int] | None:
     chosen: list[int] = []
     for options in reversed(found):
         at = len(options.firsts)
         if chosen:
             after = found[-len(chosen)]
-            at = bisect_right(options.firsts, after.begin(chosen[-1]), key=options.end)
+            at = bisect_right(options.firsts, after.start_offset(chosen[-1]), key=options.end_offset)
         if not at:
             return None
         chosen.append(options.firsts[at - 1])
