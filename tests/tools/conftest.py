@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.operating import Operator, operating
+from tests.tools.operating import Operator, open_operator
 
 
 @pytest.fixture(autouse=True)
@@ -17,5 +17,5 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def op(project: Path, tmp_path: Path) -> Iterator[Operator]:
     """FileOperator on ``project`` with a home of its own."""
-    with operating(project, tmp_path / "home") as operator:
+    with open_operator(project, tmp_path / "home") as operator:
         yield operator

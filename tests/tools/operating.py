@@ -75,7 +75,7 @@ class Operator:
 
 
 @contextmanager
-def operating(project: Path, home: Path, max_s: float = 60.0) -> Iterator[Operator]:
+def open_operator(project: Path, home: Path, max_s: float = 60.0) -> Iterator[Operator]:
     workspace = Workspace(project)
     operator = Operator(workspace, home, max_s)
     try:
@@ -85,7 +85,7 @@ def operating(project: Path, home: Path, max_s: float = 60.0) -> Iterator[Operat
         workspace.close()
 
 
-def said(envelope: Envelope) -> tuple[str | None, Any]:
+def error_of(envelope: Envelope) -> tuple[str | None, Any]:
     """The error code and the reason of an envelope."""
     return envelope.error.code.value if envelope.error else None, envelope.context.get("reason")
 
@@ -96,6 +96,6 @@ def data(envelope: Envelope) -> dict[str, Any]:
     return envelope.data
 
 
-def inside(project: Path) -> list[str]:
+def list_project(project: Path) -> list[str]:
     """What stands at the top of the project."""
     return sorted(path.name for path in project.iterdir())

@@ -26,7 +26,7 @@ VECTORS = json.loads((Path(__file__).with_name("search_vectors.json")).read_text
 LONG = "x" * 3000 + "TODO" + "y" * 3000  # a line of the tree "basic"
 
 
-def nowhere() -> None:
+def find_no_ripgrep() -> None:
     """No ripgrep is installed."""
 
 
@@ -60,7 +60,7 @@ def _call(tool: str, pattern: str, arguments: dict[str, Any]) -> ToolCall:
     return ToolCall(id="c1", tool=tool, arguments={"pattern": pattern, **arguments})
 
 
-def plant(root: Path, tree: str) -> None:
+def make_tree(root: Path, tree: str) -> None:
     """One of the trees of the vectors."""
     (root / ".git/info").mkdir(parents=True)
     (root / ".git/HEAD").write_text("ref: refs/heads/TODO\n")

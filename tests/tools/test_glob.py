@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import bounded_work
-from tests.tools.searches import VECTORS, Searches, paths, plant, search_as_nobody
+from tests.tools.searches import VECTORS, Searches, make_tree, paths, search_as_nobody
 from tests.workspace.answers import code, timeless
 from tests.workspace.nobody import shared_project
 from tests.workspace.vectors import put
@@ -29,7 +29,7 @@ def searches(project: Path) -> Searches:
 @pytest.mark.parametrize("case", VECTORS["glob"], ids=lambda case: f"{case['id']} {case['pattern']}")
 def test_patterns_find_what_ripgrep_finds_without_hidden_and_ignored_files(project: Path, case: Any) -> None:
     """ripgrep's own ``--glob`` brings ignored files back; the contract keeps them out unless they are asked for."""
-    plant(project, case["tree"])
+    make_tree(project, case["tree"])
     searches = Searches(project)
     assert paths(searches.glob(case["pattern"])) == sorted(case["paths"])
     assert paths(searches.glob(case["pattern"], **ALL)) == sorted(case["everything"])

@@ -29,20 +29,20 @@ NO_FILE = {"aliases", "idna", "mbcs", "oem", "punycode", "undefined"}
 TEXT_NAMES = sorted({module.name for module in pkgutil.iter_modules(encodings.__path__)} - NO_TEXT - NO_FILE)
 
 
-def found(raw: bytes, *fallbacks: str, whole: bool = True) -> Encoding:
+def detect(raw: bytes, *fallbacks: str, whole: bool = True) -> Encoding:
     return detect_encoding(raw, whole=whole, fallbacks=fallbacks)
 
 
 @pytest.mark.parametrize("name", BOMS)
 def test_a_byte_order_mark_decides(name: str) -> None:
     raw = BOMS[name] + "né\n".encode(name)
-    assert found(raw, "gb18030") == Encoding(name, BOMS[name])
-    assert found(raw[:-1], "gb18030", whole=False) == Encoding(name, BOMS[name])
+    assert detect(raw, "gb18030") == Encoding(name, BOMS[name])
+    assert detect(raw[:-1], "gb18030", whole=False) == Encoding(name, BOMS[name])
 
 
 @pytest.mark.parametrize("name", [name for name in BOMS if name != "utf-8"])
 def test_a_marked_file_that_is_damaged_is_not_certain(name: str) -> None:
-    assert found(BOMS[name] + "né".encode(name)[:-1]) == Encoding(name, BOMS[name], certain=False)
+    assert detect(BOMS[name] + "né".encode(name)[:-1]) == Encoding(name, BOMS[name], certain=False)
 
 
 @pytest.mark.parametrize(
@@ -60,18 +60,18 @@ def test_a_marked_file_that_is_damaged_is_not_certain(name: str) -> None:
     ],
 )
 def test_utf8_comes_before_the_owners_fallback(raw: bytes, expected: Encoding) -> None:
-    assert found(raw, "gb18030") == expected
+    assert detect(raw, "gb18030") == expected
 
 
 def test_a_sample_may_end_inside_a_character() -> None:
     for end in range(len(CHINESE.encode())):
-        assert found(CHINESE.encode()[:end], "gb18030", whole=False) == Encoding("utf-8")
-    assert found(CHINESE.encode("gb18030")[:-2], "gb18030", whole=False) == Encoding("gb18030")
+        assert detect(CHINESE.encode()[:end], "gb18030", whole=False) == Encoding("utf-8")
+    assert detect(CHINESE.encode("gb18030")[:-2], "gb18030", whole=False) == Encoding("gb18030")
 
 
 def test_the_fallbacks_are_tried_in_their_order() -> None:
     raw = "こんにちは、世界".encode("shift_jis")
-    assert [found(raw, "shift_jis", "latin-1").name, found(raw, "latin-1", "shift_jis").name] == [
+    assert [detect(raw, "shift_jis", "latin-1").name, detect(raw, "latin-1", "shift_jis").name] == [
         "shift_jis",
         "latin-1",
     ]
@@ -79,12 +79,12 @@ def test_the_fallbacks_are_tried_in_their_order() -> None:
 
 @pytest.mark.parametrize("unfit", ["utf-16", "utf-32", "idna", "ascii"])
 def test_a_fallback_that_cannot_read_the_file_is_passed_over(unfit: str) -> None:
-    assert found("é".encode("latin-1") * 3, unfit, "latin-1") == Encoding("latin-1")
+    assert detect("é".encode("latin-1") * 3, unfit, "latin-1") == Encoding("latin-1")
 
 
 def test_what_nothing_fits_is_a_guess_and_says_so() -> None:
     text = "Съешь же ещё этих мягких французских булок, да выпей чаю.\n" * 5
-    guess = found(text.encode("cp1251"))
+    guess = detect(text.encode("cp1251"))
     assert not guess.certain
     assert guess.to_utf8(text.encode("cp1251")).decode() == text
 
@@ -101,7 +101,7 @@ def test_what_nothing_fits_is_a_guess_and_says_so() -> None:
     ],
 )
 def test_a_few_chinese_words_are_evidence_of_gb18030(text: str) -> None:
-    assert found(text.encode("gb18030"), "gb18030") == Encoding("gb18030")
+    assert detect(text.encode("gb18030"), "gb18030") == Encoding("gb18030")
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_a_few_chinese_words_are_evidence_of_gb18030(text: str) -> None:
 def test_that_gb18030_decodes_another_encoding_is_no_evidence(text: str, name: str) -> None:
     raw = text.encode(name)
     raw.decode("gb18030")
-    assert found(raw, "gb18030").guessed
+    assert detect(raw, "gb18030").guessed
 
 
 def test_an_encoding_that_the_owner_chose_is_certain_unless_another_of_them_has_evidence() -> None:
     japanese, chinese = "設定ファイル".encode("cp932"), "请输入配置".encode("gb18030")
-    assert found(japanese, "cp932", "gb18030") == Encoding("cp932")
-    assert found(chinese, "latin-1") == Encoding("latin-1")
-    assert found(chinese, "latin-1", "gb18030") == Encoding.from_guess("latin-1")
+    assert detect(japanese, "cp932", "gb18030") == Encoding("cp932")
+    assert detect(chinese, "latin-1") == Encoding("latin-1")
+    assert detect(chinese, "latin-1", "gb18030") == Encoding.from_guess("latin-1")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_an_encoding_that_the_owner_chose_is_certain_unless_another_of_them_has_
 )
 def test_what_is_not_chinese_is_guessed_among_the_encodings_in_use(text: str, name: str) -> None:
     raw = text.encode(name)
-    assert found(raw, "gb18030").to_utf8(raw).decode() == text
+    assert detect(raw, "gb18030").to_utf8(raw).decode() == text
 
 
 @given(raw=st.binary(max_size=60), name=st.sampled_from(["gb18030", "cp1252", "cp932", "utf-8"]))

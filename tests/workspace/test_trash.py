@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.workspace.test_arrange import never, refused, tree
+from tests.workspace.test_arranger import never, refused, tree
 from tests.workspace.vectors import put
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Reason

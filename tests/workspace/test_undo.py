@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.workspace.test_arrange import tree
+from tests.workspace.test_arranger import tree
 from tests.workspace.vectors import put
 from toolyard.app import Yard
 from toolyard.config import load

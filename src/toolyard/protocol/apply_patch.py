@@ -1,9 +1,9 @@
 """A patch of several files: read, and held against the files before anything is written.
 
-``parse_patch`` reads ``*** Begin Patch`` and unified diffs; ``plan_files`` verifies every change against the current texts and says
-what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A plan is made
-of splices, so that what the patch does not touch stays as it is, byte for byte. Each file may be named once: the
-changes are made at the same time, and none sees another.
+``parse_patch`` reads ``*** Begin Patch`` and unified diffs; ``plan_files`` verifies every change against the current
+texts and says what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A
+plan is made of splices, so that what the patch does not touch stays as it is, byte for byte. Each file may be named
+once: the changes are made at the same time, and none sees another.
 """
 
 import re
@@ -38,7 +38,7 @@ _HOW_TO_WRITE = "Write '*** Begin Patch' ... '*** End Patch', or a unified diff 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """What is to be written to one file; paths are as the patch writes them."""
+    """The planned change of one file; paths are as the patch writes them."""
 
     path: str
     operation: Operation
@@ -58,7 +58,7 @@ class PlannedFile:
 
 
 def parse_patch(patch: str) -> tuple[FileChange, ...]:
-    """What the patch wants, in its order; raises Failure naming the line that cannot be read."""
+    """Parse a patch into its changes, in order; raises Failure naming the line that cannot be read."""
     if len(patch) > MAX_CHARACTERS:
         raise Failure(
             Reason.TOO_LARGE,
@@ -98,7 +98,7 @@ def _unwrap_rows(rows: list[Row]) -> list[Row]:
 
 
 def plan_files(changes: Iterable[FileChange], read: Callable[[str], str | None]) -> tuple[PlannedFile, ...]:
-    """What to write, in the order of the patch; ``read`` gives the text of a path, or None when there is no file."""
+    """Plan the writes in the order of the patch; ``read`` gives the text of a path, or None when there is no file."""
     changes = tuple(map(_simplify_move, changes))
     named: dict[str, FileChange] = {}
     for change in changes:

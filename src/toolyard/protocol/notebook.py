@@ -138,42 +138,42 @@ def _insert_cell(notebook: NotebookText, number: int, edit: CellEdit, new_id: st
 def _replace_cell(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
     cell, shape = notebook.read_layout(number)
     old = notebook.cells[number]
-    wanted = _changed_keys(old, cell_type)
+    updates = _changed_keys(old, cell_type)
     if join_source(old.get("source")) != source:
-        wanted["source"] = notebook.write_source(source, number, old.get("source"), shape)
+        updates["source"] = notebook.write_source(source, number, old.get("source"), shape)
     if notebook.needs_ids and "id" not in old:
-        wanted["id"] = json.dumps(notebook.choose_id(new_id))
+        updates["id"] = json.dumps(notebook.choose_id(new_id))
     keys, numbers = [part.key for part in cell.parts], cell.numbers
     members = json_text.change_parts(
         cell,
         shape,
-        values={numbers[key]: value for key, value in wanted.items() if key in numbers and value is not None},
-        gone=[at for at, key in enumerate(keys) if key in wanted and wanted[key] is None],
+        values={numbers[key]: value for key, value in updates.items() if key in numbers and value is not None},
+        gone=[at for at, key in enumerate(keys) if key in updates and updates[key] is None],
         new=[
             (_choose_key_place(keys, key), shape.member(key, value))
-            for key, value in sorted(wanted.items())
+            for key, value in sorted(updates.items())
             if key not in numbers and value is not None
         ],
     )
-    unfit = _list_unfit_metadata(old.get("metadata"), cell_type) if "cell_type" in wanted else []
+    unfit = _list_unfit_metadata(old.get("metadata"), cell_type) if "cell_type" in updates else []
     inner = notebook.remove_metadata(cell, unfit) if unfit else ()
     return tuple(sorted((*members, *inner), key=lambda splice: (splice.start, splice.end)))
 
 
 def _changed_keys(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
-    """What the cell's keys must say that they do not say yet; None for a key that must go."""
-    wanted: dict[str, str | None] = {}
+    """Return the keys of the cell that must change, with their new values; None removes a key."""
+    updates: dict[str, str | None] = {}
     if cell.get("cell_type") != cell_type:
-        wanted["cell_type"] = json.dumps(cell_type)
+        updates["cell_type"] = json.dumps(cell_type)
     if "metadata" not in cell:
-        wanted["metadata"] = "{}"
+        updates["metadata"] = "{}"
     if cell_type == CellType.CODE:
         fresh = {key: json.loads(value) for key, value in _NEVER_RUN.items()}
-        wanted |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
-        wanted |= {"attachments": None} if "attachments" in cell else {}
+        updates |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
+        updates |= {"attachments": None} if "attachments" in cell else {}
     elif cell_type in list(CellType):
-        wanted |= {key: None for key in _NEVER_RUN if key in cell}
-    return wanted
+        updates |= {key: None for key in _NEVER_RUN if key in cell}
+    return updates
 
 
 def _list_unfit_metadata(metadata: object, cell_type: str) -> list[str]:
@@ -185,7 +185,7 @@ def _list_unfit_metadata(metadata: object, cell_type: str) -> list[str]:
 
 
 def _choose_key_place(keys: Sequence[str], key: str) -> int:
-    """Where a new key goes: where the alphabet puts it, as nbformat sorts them; last, where the keys are not sorted."""
+    """Choose the place of a new key: alphabetical, as nbformat sorts them; last when the keys are not sorted."""
     return bisect_left(keys, key) if list(keys) == sorted(keys) else len(keys)
 
 

@@ -47,7 +47,7 @@ class NotebookText:
 
     @property
     def facts(self) -> JsonObject:
-        """What is true of the notebook even when an edit fails."""
+        """Facts about the notebook that hold even when an edit fails."""
         return {"language": self.language, "total_cells": len(self.cells)}
 
     @property
@@ -134,11 +134,11 @@ class NotebookText:
     def _list_ids(self) -> list[str]:
         return [cell["id"] for cell in self.cells if isinstance(cell.get("id"), str)]
 
-    def _find_nearest_ids(self, wanted: str) -> list[str]:
+    def _find_nearest_ids(self, cell_id: str) -> list[str]:
         from rapidfuzz import fuzz, process  # only a miss needs it
 
-        found = process.extract(wanted[:_ID_LENGTH], self._list_ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
-        return [escape_surrogates(found_id[:_ID_LENGTH]) for found_id, _, _ in found]
+        matches = process.extract(cell_id[:_ID_LENGTH], self._list_ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
+        return [escape_surrogates(found_id[:_ID_LENGTH]) for found_id, _, _ in matches]
 
 
 def read_language(notebook: Mapping[str, Any]) -> str:
@@ -156,7 +156,7 @@ def escape_surrogates(text: str) -> str:
 
 
 def join_source(source: object) -> str | None:
-    """What a source says, as one text; None when it is not a source."""
+    """Join a source into one text; None when it is not a source."""
     if isinstance(source, str):
         return source
     if isinstance(source, list) and all(isinstance(line, str) for line in source):

@@ -1,4 +1,4 @@
-"""What changed between two texts, as hunks: equal to ``structuredPatch`` of npm ``diff`` 7.
+"""The changes between two texts as hunks: equal to ``structuredPatch`` of npm ``diff`` 7.
 
 Most edits change one place: one line, or lines that stand nowhere else. Then there is only one way to match all other
 lines, and the lines around that place are enough: to split two whole texts into lines would take longer than the edit.
@@ -76,14 +76,14 @@ def build_patch(old: str, new: str, context: int = CONTEXT) -> Patch:
 
 def _build_hunks(old_lines: list[str], new_lines: list[str], first: int, context: int) -> Patch:
     """The patch of two texts that begin after ``first`` equal lines."""
-    found = find_changes(old_lines, new_lines)
+    changes = find_changes(old_lines, new_lines)
     groups: list[list[Change]] = []
-    for change in found.regions:
+    for change in changes.regions:
         if groups and change.old_start - groups[-1][-1].old_end <= 2 * context:
             groups[-1].append(change)
         else:
             groups.append([change])
-    return Patch([_build_hunk(group, old_lines, new_lines, first, context) for group in groups], found.exact)
+    return Patch([_build_hunk(group, old_lines, new_lines, first, context) for group in groups], changes.exact)
 
 
 def split_lines(text: str) -> list[str]:
@@ -111,16 +111,16 @@ def find_changes(old: list[str], new: list[str]) -> Changes:
         # All other lines are new or gone: there is only one way to match these, whatever the search.
         removed = [at for at, line in enumerate(a) if line not in right]
         added = [at for at, line in enumerate(b) if line not in left]
-        found = Changes(list(_pair_changes(removed, added)))
+        changes = Changes(list(_pair_changes(removed, added)))
     elif len(a) + len(b) > MAX_LINES:
-        found = Changes([Change(0, len(gone), 0, len(come))], exact=False)
+        changes = Changes([Change(0, len(gone), 0, len(come))], exact=False)
     else:
-        found = _search_changes(a, b)
-    return found._replace(regions=[Change(*(place + start for place in change)) for change in found.regions])
+        changes = _search_changes(a, b)
+    return changes._replace(regions=[Change(*(place + start for place in change)) for change in changes.regions])
 
 
 def _count_equal_lines(old: list[str], new: list[str]) -> int:
-    """How many lines are equal from the start."""
+    """Count the lines that are equal from the start."""
     at, block = 0, 1024
     while old[at : at + block] == new[at : at + block] and at < len(old):
         at += block
@@ -188,7 +188,7 @@ def _mark_lines(mark: str, lines: list[str]) -> Iterator[str]:
 
 
 def count_common_start(old: AnyStr, new: AnyStr) -> int:
-    """How much is equal from the start."""
+    """Count the items that are equal from the start."""
     at, step, most = 0, _STRIDE, min(len(old), len(new))
     while step:
         if at + step <= most and new.startswith(old[at : at + step], at):
@@ -199,7 +199,7 @@ def count_common_start(old: AnyStr, new: AnyStr) -> int:
 
 
 def count_common_end(old: AnyStr, new: AnyStr, start: int) -> int:
-    """How much is equal at the end, none of it before ``start``."""
+    """Count the items that are equal at the end, none of them before ``start``."""
     at, step, most = 0, _STRIDE, min(len(old), len(new)) - start
     while step:
         if at + step <= most and new.startswith(old[len(old) - at - step : len(old) - at], len(new) - at - step):
@@ -210,7 +210,7 @@ def count_common_end(old: AnyStr, new: AnyStr, start: int) -> int:
 
 
 def _cut_around_change(old: str, new: str, context: int) -> tuple[int, str, str]:
-    """What is enough of two texts to find their hunks, and how many lines stand before it."""
+    """Cut two texts to what their hunks need; also return how many lines stand before it."""
     start = old.rfind("\n", 0, count_common_start(old, new)) + 1
     end = _count_equal_end(old, new, start)
     gone, come = split_lines(old[start : len(old) - end]), split_lines(new[start : len(new) - end])
@@ -230,7 +230,7 @@ def _cut_around_change(old: str, new: str, context: int) -> tuple[int, str, str]
 
 
 def _count_equal_end(old: str, new: str, start: int) -> int:
-    """How many characters of whole lines are equal at the end, none of them before ``start``."""
+    """Count the characters of whole lines that are equal at the end, none of them before ``start``."""
     at = count_common_end(old, new, start)
     if all(len(text) - at == start or text[len(text) - at - 1] == "\n" for text in (old, new)):
         return at
@@ -239,7 +239,7 @@ def _count_equal_end(old: str, new: str, start: int) -> int:
 
 
 def _stands_elsewhere(lines: list[str], others: list[str], text: str, end: int) -> bool:
-    """Whether one of ``lines`` is among ``others`` or a line of the last ``end`` characters of ``text``."""
+    """Return whether one of ``lines`` is among ``others`` or a line of the last ``end`` characters of ``text``."""
     return any(
         line in others or text.find(f"\n{line}\n", len(text) - end - 1) >= 0 or text.endswith(f"\n{line}")
         for line in lines

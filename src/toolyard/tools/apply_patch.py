@@ -62,37 +62,39 @@ class ApplyPatch(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        changes = parse_patch(wanted["patch"])
+        arguments: Mapping[str, Any] = call.arguments
+        changes = parse_patch(arguments["patch"])
         with ExitStack() as stack:
             targets = {path: stack.enter_context(self._files.open_target(call, path)) for path in _list_paths(changes)}
             self._files.require_no_links([c.path for c in changes if c.operation in (Operation.DELETE, Operation.MOVE)])
             _require_distinct(targets, {(change.new_path, change.path) for change in changes})
             stack.enter_context(lock_targets(list(targets.values()), checkpoint))
-            found = {path: _CurrentFile(target, self._files.read_document(target)) for path, target in targets.items()}
-            planned = self._plan_files(call, changes, found)
+            current = {
+                path: _CurrentFile(target, self._files.read_document(target)) for path, target in targets.items()
+            }
+            planned = self._plan_files(call, changes, current)
             for file in planned:
                 require_no_new_mask(call, file.new_path or file.path, file.before or "", file.after or "")
-            writes = [write for file in planned for write in _build_contents(file, found)]
+            writes = [write for file in planned for write in _build_contents(file, current)]
             patches = {file.path: _build_patch(file, checkpoint) for file in planned}
             checkpoint()
-            if not wanted["dry_run"]:
+            if not arguments["dry_run"]:
                 for path, hash_ in self._files.commit(call, writes).items():
                     self._files.remember(call, path, hash_)
-        findings = {file.path: _validate_file(file, found, checkpoint) for file in planned}
-        return _build_result(planned, found, patches, findings, applied=not wanted["dry_run"])
+        findings = {file.path: _validate_file(file, current, checkpoint) for file in planned}
+        return _build_result(planned, current, patches, findings, applied=not arguments["dry_run"])
 
     def _plan_files(
-        self, call: ToolCall, changes: Sequence[FileChange], found: Mapping[str, _CurrentFile]
+        self, call: ToolCall, changes: Sequence[FileChange], current: Mapping[str, _CurrentFile]
     ) -> tuple[PlannedFile, ...]:
         def read(path: str) -> str | None:
-            document = found[path].document
+            document = current[path].document
             return document.text if document else None
 
         try:
             return plan_files(changes, read)
         except Failure as failure:
-            misfits = [file for path, file in found.items() if path == failure.data.get("path")]
+            misfits = [file for path, file in current.items() if path == failure.data.get("path")]
             known = {file.target.path: file.document.raw if file.document else None for file in misfits}
             raise self._files.explain_failure(failure, call, known) from failure
 
@@ -122,18 +124,18 @@ def _require_distinct(targets: Mapping[str, WriteTarget], moves: Set[tuple[str |
             )
 
 
-def _build_contents(file: PlannedFile, found: Mapping[str, _CurrentFile]) -> list[FileContent]:
+def _build_contents(file: PlannedFile, current: Mapping[str, _CurrentFile]) -> list[FileContent]:
     """The bytes each file is to have: a move writes the new one, like the old one, and removes that."""
-    here = found[file.path]
+    here = current[file.path]
     old = here.document.raw if here.document else None
     if file.after is None:
         return [FileContent(here.target, old, None)]
     if here.document is None:
         return [FileContent(here.target, None, file.text.encode())]
     content = here.document.splice(file.splices, here.target.path)
-    if file.new_path is None or found[file.new_path].target.path == here.target.path:
+    if file.new_path is None or current[file.new_path].target.path == here.target.path:
         return [FileContent(here.target, old, content)]
-    moved = FileContent(found[file.new_path].target, None, content, like=here.target)
+    moved = FileContent(current[file.new_path].target, None, content, like=here.target)
     return [moved, FileContent(here.target, old, None)]
 
 
@@ -144,13 +146,13 @@ def _build_patch(file: PlannedFile, checkpoint: Checkpoint) -> Patch:
 
 def _build_result(
     planned: Sequence[PlannedFile],
-    found: Mapping[str, _CurrentFile],
+    current: Mapping[str, _CurrentFile],
     patches: Mapping[str, Patch],
     findings: Mapping[str, Sequence[Finding]],
     *,
     applied: bool,
 ) -> Result:
-    files: list[Json] = [_build_report(file, found, patches[file.path], findings[file.path]) for file in planned]
+    files: list[Json] = [_build_report(file, current, patches[file.path], findings[file.path]) for file in planned]
     what = ", ".join(_describe_change(file) for file in planned[:_NAMED]) + (", ..." if len(planned) > _NAMED else "")
     text = (
         f"Applied the patch: {what}."
@@ -161,9 +163,9 @@ def _build_result(
     first_checked = next((file for file in planned if findings[file.path]), planned[0])
     text += describe_findings(
         [finding for each in findings.values() for finding in each],
-        _written_path(first_checked, found) if len(planned) > 1 else "",
+        _written_path(first_checked, current) if len(planned) > 1 else "",
     )
-    first = _written_path(planned[0], found)
+    first = _written_path(planned[0], current)
     return Result(
         data={"applied": applied, "files": files},
         text=text,
@@ -177,28 +179,30 @@ def _describe_change(file: PlannedFile) -> str:
     return f"{done} '{file.path}'" + (f" to '{file.new_path}'" if file.new_path else "")
 
 
-def _validate_file(file: PlannedFile, found: Mapping[str, _CurrentFile], checkpoint: Checkpoint) -> tuple[Finding, ...]:
+def _validate_file(
+    file: PlannedFile, current: Mapping[str, _CurrentFile], checkpoint: Checkpoint
+) -> tuple[Finding, ...]:
     if file.after is None:
         return ()
-    return validate(_written_path(file, found), to_printable(file.after), checkpoint).findings
+    return validate(_written_path(file, current), to_printable(file.after), checkpoint).findings
 
 
-def _written_path(file: PlannedFile, found: Mapping[str, _CurrentFile]) -> str:
-    return found[file.new_path or file.path].target.path
+def _written_path(file: PlannedFile, current: Mapping[str, _CurrentFile]) -> str:
+    return current[file.new_path or file.path].target.path
 
 
 def _build_report(
-    file: PlannedFile, found: Mapping[str, _CurrentFile], patch: Patch, findings: Sequence[Finding]
+    file: PlannedFile, current: Mapping[str, _CurrentFile], patch: Patch, findings: Sequence[Finding]
 ) -> dict[str, Json]:
     report: JsonObject = {
-        "path": _written_path(file, found),
+        "path": _written_path(file, current),
         "operation": file.operation.value,
     }
     if file.new_path:
-        report["from"] = found[file.path].target.path
+        report["from"] = current[file.path].target.path
     report["structured_patch"] = patch.to_json()
     if file.strategy != "exact":
         report["strategy"] = file.strategy.value
     if findings:
-        report["validation"] = [finding.to_json(_written_path(file, found)) for finding in findings]
+        report["validation"] = [finding.to_json(_written_path(file, current)) for finding in findings]
     return report

@@ -48,8 +48,8 @@ class Edit(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        edit = TextEdit(wanted["old_string"], wanted["new_string"], wanted["replace_all"])
+        arguments: Mapping[str, Any] = call.arguments
+        edit = TextEdit(arguments["old_string"], arguments["new_string"], arguments["replace_all"])
         match: Match | None = None
 
         def compute(before: Document | None, path: str) -> bytes:
@@ -76,7 +76,7 @@ _MISSING_FILE_HINT = "Check the path, list its folder with LS, or make the file 
 
 
 def encode_new_file(before: Document | None, text: str, path: str) -> bytes:
-    """What an empty old_string asks for; a file that is there but empty counts as new."""
+    """Encode the file that an empty old_string creates; an existing but empty file counts as new."""
     if before is not None and before.text:
         raise Failure(
             ErrorCode.INVALID_PARAM,

@@ -1,8 +1,8 @@
-"""How a file tool changes one file: the steps that Write, Edit, MultiEdit and NotebookEdit share.
+"""The change of one file: the steps that Write, Edit, MultiEdit and NotebookEdit share.
 
 Find the file, keep other writers out, read it, refuse what is stale, compute the new bytes and the patch, write them in
 one step, remember them for the caller, look at what was written. A dry run does everything but the writing. What takes
-time comes before the write or ends at the deadline, so that a write that has happened is told as done.
+time comes before the write or ends at the deadline, so that a write that has happened is reported as done.
 """
 
 import posixpath
@@ -82,7 +82,7 @@ def patch_context(*patches: Patch | None) -> JsonObject:
 
 
 def describe_findings(findings: Sequence[Finding], file: str = "") -> str:
-    """What the checkers found, as the end of a text: how much, and the first of it, with its ``file`` if given."""
+    """Describe the findings for the end of a text: their number and the first one, with its ``file`` if given."""
     if not findings:
         return ""
     count = "a problem" if len(findings) == 1 else f"{len(findings)} problems, the first"
@@ -101,8 +101,8 @@ class FileChanger:
         self, call: ToolCall, checkpoint: Checkpoint, compute: Compute, *, overwrites: bool = False
     ) -> ChangedFile:
         """Change the file that ``call`` names; ``overwrites``: all of it, so the caller must know what it was."""
-        wanted: Mapping[str, Any] = call.arguments
-        with self.open_target(call, wanted["path"]) as target, lock_targets([target], checkpoint):
+        arguments: Mapping[str, Any] = call.arguments
+        with self.open_target(call, arguments["path"]) as target, lock_targets([target], checkpoint):
             before = self.read_document(target)
             raw = before.raw if before else None
             self._require_fresh(call, target.path, raw, overwrites=overwrites)
@@ -113,7 +113,7 @@ class FileChanger:
             after = Document.from_known(content, before.encoding if before else UTF8)
             require_no_new_mask(call, target.path, before.text if before else "", after.text)
             patch = build_patch(to_printable(before.text) if before else "", to_printable(after.text))
-            applied = not wanted["dry_run"]
+            applied = not arguments["dry_run"]
             checkpoint()
             if applied and content != raw:
                 hash_ = self.commit(call, [FileContent(target, raw, content)])[target.path]
@@ -131,7 +131,7 @@ class FileChanger:
             yield target
 
     def require_no_links(self, paths: Iterable[str]) -> None:
-        """What is to go must be a file itself: to delete the target of a link would leave a link to nothing."""
+        """Refuse links among files that are removed: deleting the target of a link would leave a link to nothing."""
         for path in paths:
             if self._workspace.is_link(path):
                 raise Failure(ErrorCode.INVALID_PARAM, f"'{path}' is a link.", hint="Name the file that it leads to.")
@@ -145,7 +145,7 @@ class FileChanger:
         return {change.path: change.after for change in self._undo.commit(call.id, contents) if change.after}
 
     def remember(self, call: ToolCall, path: str, checksum: str) -> None:
-        """What a caller wrote counts as read by it."""
+        """Remember a written file as read: a caller knows what it wrote."""
         self._reads.remember(call.caller, path, checksum)
 
     def _require_fresh(self, call: ToolCall, path: str, raw: bytes | None, *, overwrites: bool) -> None:

@@ -28,7 +28,7 @@ from toolyard.workspace.trash import RETENTION, Trash
 from toolyard.workspace.undo import Undo
 from toolyard.workspace.workspace import Workspace
 
-_MAX_ECHO = 100  # characters of an unknown command that are said back
+_MAX_ECHO = 100  # characters of an unknown command that are echoed
 
 
 def _text_parameter(about: str, *, empty: bool = True) -> JsonObject:
@@ -145,16 +145,16 @@ class FileOperator:
         self._require_command(Request(call, lambda: None))
 
     def _require_command(self, request: Request) -> Command:
-        wanted = str(request["command"])
-        command = self._commands.get(wanted)
+        name = str(request["command"])
+        command = self._commands.get(name)
         if command is None:
-            raise self._unknown_command(wanted)
+            raise self._unknown_command(name)
         request.require(*command.needs)
         return command
 
-    def _unknown_command(self, wanted: str) -> Failure:
-        shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in wanted[:_MAX_ECHO])
-        guess = find_nearest(wanted[:_MAX_ECHO], self._commands)
+    def _unknown_command(self, name: str) -> Failure:
+        shown = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in name[:_MAX_ECHO])
+        guess = find_nearest(name[:_MAX_ECHO], self._commands)
         meant = f"Did you mean {guess}? " if guess else ""
         return Failure(
             ErrorCode.INVALID_PARAM,

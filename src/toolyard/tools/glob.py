@@ -96,23 +96,26 @@ class Glob:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         return await in_thread(lambda: self._glob(call.arguments, checkpoint))
 
-    def _glob(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        with self._workspace.open_folder(wanted["path"]) as folder, TimeLimit(self._time_cap_s, checkpoint) as patience:
-            walk = self._walk(wanted, folder, patience)
-            survey = _FoundFiles(self._workspace, "" if folder.path == "." else f"{folder.path}/")
+    def _glob(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        with (
+            self._workspace.open_folder(arguments["path"]) as folder,
+            TimeLimit(self._time_cap_s, checkpoint) as time_limit,
+        ):
+            walk = self._walk(arguments, folder, time_limit)
+            found = _FoundFiles(self._workspace, "" if folder.path == "." else f"{folder.path}/")
             try:
                 for part in walk:
-                    survey.add(part)
+                    found.add(part)
             except TimeLimitReached:
-                if not survey.paths:
+                if not found.paths:
                     raise timeout_failure(SPEC.name, self._time_cap_s) from None
                 walk.skipped.stopped = True
-            return _build_result(wanted, folder.path, walk, survey)
+            return _build_result(arguments, folder.path, walk, found)
 
-    def _walk(self, wanted: Mapping[str, Any], folder: OpenHandle, patience: TimeLimit) -> FileWalk:
+    def _walk(self, arguments: Mapping[str, Any], folder: OpenHandle, time_limit: TimeLimit) -> FileWalk:
         path = split_path(folder.path)
         pattern = confine_pattern(
-            wanted["pattern"],
+            arguments["pattern"],
             "pattern",
             root=str(self._workspace.root),
             path=path,
@@ -121,11 +124,11 @@ class Glob:
         return FileWalk(
             folder.fd,
             path,
-            FileGlob.parse(pattern, "pattern", hidden=wanted["include_hidden"]),
-            rules=None if wanted["include_ignored"] else read_rules_above(self._workspace, path),
-            hidden=wanted["include_hidden"],
-            times=wanted["sort"] == "modified",
-            pause=patience.check,
+            FileGlob.parse(pattern, "pattern", hidden=arguments["include_hidden"]),
+            rules=None if arguments["include_ignored"] else read_rules_above(self._workspace, path),
+            hidden=arguments["include_hidden"],
+            times=arguments["sort"] == "modified",
+            pause=time_limit.check,
         )
 
 
@@ -156,35 +159,39 @@ class _FoundFiles:
         return [path for _, path in sorted(zip((-time for time in self.times), self.paths, strict=True))]
 
 
-def _build_result(wanted: Mapping[str, Any], where: str, walk: FileWalk, survey: _FoundFiles) -> Result:
-    offset, total = wanted["offset"], len(survey.paths)
+def _build_result(arguments: Mapping[str, Any], where: str, walk: FileWalk, found: _FoundFiles) -> Result:
+    offset, total = arguments["offset"], len(found.paths)
     page = cut_to_page(
-        [path_text(path) for path in survey.sort_paths(wanted["sort"])[offset : offset + wanted["limit"]]]
+        [path_text(path) for path in found.sort_paths(arguments["sort"])[offset : offset + arguments["limit"]]]
     )
-    faults = list_unreadable(walk.skipped, survey.base)
+    faults = list_unreadable(walk.skipped, found.base)
     data: JsonObject = {"paths": list(page), "truncated": offset + len(page) < total or walk.skipped.stopped}
     if faults:
         data["failed_items"] = build_failed_items(faults)
-    text = " ".join([_write_text(wanted, where, len(page), total), *describe_left_out(walk.skipped, wanted, faults)])
+    text = " ".join(
+        [_write_text(arguments, where, len(page), total), *describe_left_out(walk.skipped, arguments, faults)]
+    )
     return Result(
         data=data,
         text=text,
-        stats={"total_matches": total, **build_skip_stats(walk.skipped, links=survey.links, faults=len(faults))},
+        stats={"total_matches": total, **build_skip_stats(walk.skipped, links=found.links, faults=len(faults))},
         context={"path_resolved": where, "truncation_skip": True},
     )
 
 
-def _write_text(wanted: Mapping[str, Any], where: str, count: int, total: int) -> str:
-    pattern, offset = wanted["pattern"], wanted["offset"]
+def _write_text(arguments: Mapping[str, Any], where: str, count: int, total: int) -> str:
+    pattern, offset = arguments["pattern"], arguments["offset"]
     after = offset + count
     if not total:
         folders = " It ends in a slash, and only files are found: add **." if pattern.endswith("/") else ""
         return f"No file in '{where}' matches '{pattern}'.{folders}"
     if not count:
-        return f"Only {_count_files(total)} in '{where}' match '{pattern}': none from offset {offset} on. Use a smaller offset."
+        files = _count_files(total)
+        return f"Only {files} in '{where}' match '{pattern}': none from offset {offset} on. Use a smaller offset."
     if after < total:
         return (
-            f"Found {_count_files(total)} in '{where}' that match '{pattern}' (truncated: {offset + 1}-{after} of {total})."
+            f"Found {_count_files(total)} in '{where}' that match '{pattern}'"
+            f" (truncated: {offset + 1}-{after} of {total})."
             f" Use offset={after} for the next ones, or narrow the pattern."
         )
     part = f" ({offset + 1}-{after} of {total})" if offset else ""

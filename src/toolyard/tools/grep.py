@@ -118,22 +118,22 @@ class Grep:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         return await in_thread(lambda: self._grep(call.arguments, checkpoint))
 
-    def _grep(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        query = _build_query(wanted)
+    def _grep(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        query = _build_query(arguments)
         program = self._find_ripgrep()
         engine: Engine = Ripgrep(program) if program else PythonEngine()
         with ExitStack() as stack:
-            single, folder = self._open(stack, wanted["path"])
-            patience = stack.enter_context(TimeLimit(self._time_cap_s, checkpoint))
-            said = ""
+            single, folder = self._open(stack, arguments["path"])
+            time_limit = stack.enter_context(TimeLimit(self._time_cap_s, checkpoint))
+            message = ""
             while True:
                 try:
-                    search = self._search(wanted, query, engine, patience, single, folder)
-                    return build_result(wanted, search, self._workspace, self._fallbacks)
+                    search = self._search(arguments, query, engine, time_limit, single, folder)
+                    return build_result(arguments, search, self._workspace, self._fallbacks)
                 except PatternRefused as refused:
-                    said = said or refused.message
-                    if query.pcre2 or isinstance(engine, PythonEngine) or not said.startswith("regex parse error"):
-                        raise _invalid_pattern(said) from None
+                    message = message or refused.message
+                    if query.pcre2 or isinstance(engine, PythonEngine) or not message.startswith("regex parse error"):
+                        raise _invalid_pattern(message) from None
                     query = replace(query, pcre2=True)  # which knows more than the linear engine
                 except EngineNotStarted as error:
                     if isinstance(engine, PythonEngine):
@@ -156,53 +156,55 @@ class Grep:
 
     def _search(
         self,
-        wanted: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         query: Query,
         engine: Engine,
-        patience: TimeLimit,
+        time_limit: TimeLimit,
         single: OpenHandle | None,
         folder: OpenHandle,
     ) -> FinishedSearch:
-        rows = min(wanted["limit"], _MOST_ROWS) if wanted["output"] == "content" else 1
-        limit = rows if wanted["output"] == "content" else wanted["limit"]
-        found = MatchCollector(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
-        searching = SearchRun(engine, query, folder.fd, patience.check, found)
-        search = FinishedSearch(found, searching.progress, single, folder, fallback=isinstance(engine, PythonEngine))
+        rows = min(arguments["limit"], _MOST_ROWS) if arguments["output"] == "content" else 1
+        limit = rows if arguments["output"] == "content" else arguments["limit"]
+        collector = MatchCollector(limit=limit, per_file=rows, multiline=query.multiline, after=query.after)
+        searching = SearchRun(engine, query, folder.fd, time_limit.check, collector)
+        search = FinishedSearch(
+            collector, searching.progress, single, folder, fallback=isinstance(engine, PythonEngine)
+        )
         try:
             if single is not None:
                 searching.search_file(single.fd)
             else:
-                self._search_folder(wanted, searching, engine, patience, search)
+                self._search_folder(arguments, searching, engine, time_limit, search)
         except TimeLimitReached:
             search.stop_reason = StopReason.TIME
-            found.end_early()
+            collector.end_early()
         except TooManyMatches:
             search.stop_reason = StopReason.COUNT
-            found.end_early()
-        search.seconds = patience.seconds
+            collector.end_early()
+        search.seconds = time_limit.seconds
         return search
 
     def _search_folder(
         self,
-        wanted: Mapping[str, Any],
+        arguments: Mapping[str, Any],
         searching: SearchRun,
         engine: Engine,
-        patience: TimeLimit,
+        time_limit: TimeLimit,
         search: FinishedSearch,
     ) -> None:
-        folder, hidden = search.folder, wanted["include_hidden"]
+        folder, hidden = search.folder, arguments["include_hidden"]
         path = split_path(folder.path)
         walk = FileWalk(
             folder.fd,
             path,
-            self._parse_glob(wanted.get("glob"), path, folder, hidden=hidden),
-            rules=None if wanted["include_ignored"] else read_rules_above(self._workspace, path),
+            self._parse_glob(arguments.get("glob"), path, folder, hidden=hidden),
+            rules=None if arguments["include_ignored"] else read_rules_above(self._workspace, path),
             hidden=hidden,
-            pause=patience.check,
+            pause=time_limit.check,
         )
         search.skipped = walk.skipped
         chosen = _count_links(walk, search)
-        whole = "glob" not in wanted
+        whole = "glob" not in arguments
         searching.search_batches(
             build_batches(chosen, whole=whole, hidden=hidden, first=engine.first_batch, most=engine.largest_batch)
         )
@@ -222,8 +224,8 @@ class Grep:
         return FileGlob.parse(pattern, "glob", hidden=hidden)
 
 
-def _build_query(wanted: Mapping[str, Any]) -> Query:
-    pattern = wanted["pattern"]
+def _build_query(arguments: Mapping[str, Any]) -> Query:
+    pattern = arguments["pattern"]
     if len(pattern) > MAX_PATTERN:
         message = f"The pattern has {len(pattern)} characters, and at most {MAX_PATTERN} are searched for."
         raise Failure(Reason.TOO_LARGE, message, hint="Search for a part of it.")
@@ -232,11 +234,11 @@ def _build_query(wanted: Mapping[str, Any]) -> Query:
         raise Failure(ErrorCode.INVALID_PARAM, "The pattern holds a NUL character.", hint=hint)
     return Query(
         pattern=pattern,
-        literal=wanted["literal"],
-        ignore_case=not wanted["case_sensitive"],
-        multiline=wanted["multiline"],
-        before=wanted["before"],
-        after=wanted["after"],
+        literal=arguments["literal"],
+        ignore_case=not arguments["case_sensitive"],
+        multiline=arguments["multiline"],
+        before=arguments["before"],
+        after=arguments["after"],
     )
 
 
@@ -247,6 +249,6 @@ def _count_links(walk: FileWalk, search: FinishedSearch) -> Iterator[FolderMatch
         yield folder
 
 
-def _invalid_pattern(said: str) -> Failure:
-    hint = "Set multiline=true to match a newline." if "multiline" in said else "Correct it, or set literal=true."
-    return Failure(ErrorCode.INVALID_PARAM, f"The pattern is not valid: {said[:2000]}", hint=hint)
+def _invalid_pattern(message: str) -> Failure:
+    hint = "Set multiline=true to match a newline." if "multiline" in message else "Correct it, or set literal=true."
+    return Failure(ErrorCode.INVALID_PARAM, f"The pattern is not valid: {message[:2000]}", hint=hint)

@@ -1,4 +1,4 @@
-"""What Grep answers: the first matches, files or counts, how many there are, and what was not searched."""
+"""The result of Grep: the first matches, files or counts, how many there are, and what was not searched."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class StopReason(Enum):
 class FinishedSearch:
     """A search that is over."""
 
-    found: MatchCollector
+    collector: MatchCollector
     progress: Progress
     single: OpenHandle | None  # the file that was searched
     folder: OpenHandle  # or the folder
@@ -60,18 +60,18 @@ class FinishedSearch:
 
     @property
     def binary_files(self) -> int:
-        return len(self.progress.binary | self.found.binary)
+        return len(self.progress.binary | self.collector.binary)
 
 
 def build_result(
-    wanted: Mapping[str, Any], search: FinishedSearch, workspace: Workspace, fallbacks: Sequence[str]
+    arguments: Mapping[str, Any], search: FinishedSearch, workspace: Workspace, fallbacks: Sequence[str]
 ) -> Result:
-    if search.stop_reason is StopReason.TIME and not search.found.total:
+    if search.stop_reason is StopReason.TIME and not search.collector.total:
         raise timeout_failure("Grep", search.seconds)
     page = MatchPage(workspace, search.base, search.single, fallbacks)
-    name, items = _build_items(wanted, page, search.found)
+    name, items = _build_items(arguments, page, search.collector)
     faults = [*list_unreadable(search.skipped, search.base), *_list_faults(search)]
-    there = search.found.total if wanted["output"] == "content" else search.found.files
+    there = search.collector.total if arguments["output"] == "content" else search.collector.files
     more = len(items) < there or search.stop_reason is not None or search.progress.broke_down or search.skipped.stopped
     data: JsonObject = {name: items, "truncated": more or page.cut > 0}
     failed = build_failed_items(faults) + [_changed_file_item(path) for path in page.changed]
@@ -80,18 +80,18 @@ def build_result(
     if search.fallback:
         data["fallback"] = "python"
     stats: dict[str, int | float | str] = {
-        "total_matches": search.found.total,
+        "total_matches": search.collector.total,
         "files_searched": search.searched_files,
-        "files_matched": search.found.files,
+        "files_matched": search.collector.files,
         **build_skip_stats(search.skipped, links=search.links, faults=len(faults), binary=search.binary_files),
     }
     if page.changed:
         stats["skipped_changed"] = len(page.changed)
     sentences = [
-        _write_summary(wanted, search, len(items), there),
-        *_warn_of_encodings(wanted),
+        _write_summary(arguments, search, len(items), there),
+        *_warn_of_encodings(arguments),
         *_list_warnings(search, page),
-        *describe_left_out(search.skipped, wanted, faults),
+        *describe_left_out(search.skipped, arguments, faults),
     ]
     return Result(
         data=data,
@@ -101,27 +101,27 @@ def build_result(
     )
 
 
-def _warn_of_encodings(wanted: Mapping[str, Any]) -> list[str]:
+def _warn_of_encodings(arguments: Mapping[str, Any]) -> list[str]:
     """The files are compared byte by byte: a letter beyond ASCII has other bytes in other encodings."""
-    if wanted["pattern"].isascii():
+    if arguments["pattern"].isascii():
         return []
     return ["Only text in UTF-8 or UTF-16 can match characters beyond ASCII."]
 
 
-def _build_items(wanted: Mapping[str, Any], page: MatchPage, found: MatchCollector) -> tuple[str, list[Json]]:
+def _build_items(arguments: Mapping[str, Any], page: MatchPage, collector: MatchCollector) -> tuple[str, list[Json]]:
     """The name of the list in ``data``, and as much of it as fits."""
-    limit = wanted["limit"]
-    proved = page.verify_files(found.list_first())
-    if wanted["output"] == "files":
+    limit = arguments["limit"]
+    proved = page.verify_files(collector.list_first())
+    if arguments["output"] == "files":
         return "files", [*cut_to_page([path for path, _, _ in proved][:limit])]
-    if wanted["output"] == "count":
+    if arguments["output"] == "count":
         counts: list[Json] = [{"file": path, "count": file.count} for path, file, _ in proved]
         return "counts", [*cut_to_page(counts[:limit])]
     rows: list[Json] = []
     for path, file, encoding in proved:
         room = limit - len(rows)
         file.rows, file.around = file.rows[:room], file.around + file.rows[room:]
-        rows += page.list_matches(path, file, encoding, wanted["before"], wanted["after"])
+        rows += page.list_matches(path, file, encoding, arguments["before"], arguments["after"])
     return "matches", [*cut_to_page(rows)]
 
 
@@ -134,18 +134,20 @@ def _changed_file_item(path: str) -> Json:
     return {"item": path, "code": ErrorCode.CONFLICT.value, "message": message}
 
 
-def _write_summary(wanted: Mapping[str, Any], search: FinishedSearch, count: int, there: int) -> str:
-    total, files = search.found.total, search.found.files
-    pattern = wanted["pattern"] if len(wanted["pattern"]) <= _MOST_QUOTED else f"{wanted['pattern'][:_MOST_QUOTED]}…"
+def _write_summary(arguments: Mapping[str, Any], search: FinishedSearch, count: int, there: int) -> str:
+    total, files = search.collector.total, search.collector.files
+    pattern = (
+        arguments["pattern"] if len(arguments["pattern"]) <= _MOST_QUOTED else f"{arguments['pattern'][:_MOST_QUOTED]}…"
+    )
     if not total:
         return f"No matches for '{pattern}' in '{search.path}' ({_count(search.searched_files, 'file')} searched)."
-    found = f"Found {_count(total, 'match')} for '{pattern}' in {_count(files, 'file')}"
+    summary = f"Found {_count(total, 'match')} for '{pattern}' in {_count(files, 'file')}"
     if search.single is None:
-        found += f" below '{search.path}'"
+        summary += f" below '{search.path}'"
     if count >= there:
-        return f"{found}."
+        return f"{summary}."
     return (
-        f"{found} (truncated: the first {count} of {there} are shown). {_describe_way_to_see_more(wanted, count)} the"
+        f"{summary} (truncated: the first {count} of {there} are shown). {_suggest_more(arguments, count)} the"
         " search with path, glob or a more exact pattern."
     )
 
@@ -175,6 +177,6 @@ def _count(count: int, what: str) -> str:
     return f"{count} {what}" if count == 1 else f"{count} {what}{plural}"
 
 
-def _describe_way_to_see_more(wanted: Mapping[str, Any], count: int) -> str:
-    """How to see more: a page may be full before the limit is reached."""
-    return "The page is full: narrow" if count < wanted["limit"] else f"Raise limit (at most {MAX_LINES}), or narrow"
+def _suggest_more(arguments: Mapping[str, Any], count: int) -> str:
+    """Describe how to see more: a page may be full before the limit is reached."""
+    return "The page is full: narrow" if count < arguments["limit"] else f"Raise limit (at most {MAX_LINES}), or narrow"

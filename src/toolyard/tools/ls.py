@@ -85,29 +85,29 @@ class LS:
     async def run(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
         return await in_thread(lambda: self._list(call.arguments, checkpoint))
 
-    def _list(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        offset, limit = wanted["offset"], wanted["limit"]
-        with self._workspace.open_folder(wanted["path"]) as folder:
+    def _list(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        offset, limit = arguments["offset"], arguments["limit"]
+        with self._workspace.open_folder(arguments["path"]) as folder:
             base = split_path(folder.path)
-            survey = _FolderScan(wanted, checkpoint, IgnoreRules().with_lines(wanted["ignore"], len(base)))
-            survey.scan_folder(folder.fd, base, read_rules_above(self._workspace, base), wanted["depth"])
+            scan = _FolderScan(arguments, checkpoint, IgnoreRules().with_lines(arguments["ignore"], len(base)))
+            scan.scan_folder(folder.fd, base, read_rules_above(self._workspace, base), arguments["depth"])
             where = folder.path
-        entries = sorted(survey.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
+        entries = sorted(scan.entries, key=lambda entry: (entry["type"] != "dir", entry["path"]))
         page = cut_to_page(entries[offset : offset + limit])
         more = offset + len(page) < len(entries)
         stats: dict[str, int | float | str] = {
             "total_entries": len(entries),
-            "hidden": survey.hidden,
-            "ignored": survey.ignored,
+            "hidden": scan.hidden,
+            "ignored": scan.ignored,
         }
-        if survey.special:
-            stats["skipped_special"] = survey.special
-        if survey.unreadable:
-            stats["skipped_unreadable"] = survey.unreadable
+        if scan.special:
+            stats["skipped_special"] = scan.special
+        if scan.unreadable:
+            stats["skipped_unreadable"] = scan.unreadable
         return Result(
-            data={"entries": list(page), "truncated": more or survey.stopped},
-            text=_write_text(where, offset, len(page), len(entries), survey),
-            partial=bool(survey.unreadable),
+            data={"entries": list(page), "truncated": more or scan.stopped},
+            text=_write_text(where, offset, len(page), len(entries), scan),
+            partial=bool(scan.unreadable),
             stats=stats,
             context={"path_resolved": where, "truncation_skip": True},
         )
@@ -115,7 +115,7 @@ class LS:
 
 @dataclass(slots=True)
 class _FolderScan:
-    """What was found on the way through a folder, and what was left out."""
+    """A scan of a folder: the entries found, and counts of those left out."""
 
     arguments: Mapping[str, Any]
     checkpoint: Checkpoint
@@ -186,19 +186,19 @@ def _entry_type(entry: "os.DirEntry[str]") -> str | None:
 
 
 def _describe_entry(entry: "os.DirEntry[str]", path: str, kind: str) -> dict[str, Json]:
-    found: dict[str, Json] = {"path": f"{path}/" if kind == "dir" else path, "type": kind}
+    fields: dict[str, Json] = {"path": f"{path}/" if kind == "dir" else path, "type": kind}
     try:
         info = entry.stat(follow_symlinks=False)
     except OSError:
-        return found  # gone since we saw its name
+        return fields  # gone since we saw its name
     if stat.S_ISREG(info.st_mode):
-        found["size"] = info.st_size
+        fields["size"] = info.st_size
     with suppress(ValueError, OverflowError, OSError):  # some file systems keep times that no calendar has
-        found["mtime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
-    return found
+        fields["mtime"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(info.st_mtime))
+    return fields
 
 
-def _write_text(where: str, offset: int, shown: int, total: int, survey: _FolderScan) -> str:
+def _write_text(where: str, offset: int, shown: int, total: int, scan: _FolderScan) -> str:
     after = offset + shown
     if offset and not shown:
         words = f"'{where}' has only {_count_entries(total)}: none from offset {offset} on. Use a smaller offset."
@@ -209,19 +209,19 @@ def _write_text(where: str, offset: int, shown: int, total: int, survey: _Folder
         words = f"Listed {_count_entries(shown)} in '{where}'" + (
             f" ({offset + 1}-{after} of {total})." if offset else "."
         )
-    words += _describe_left_out(survey)
-    if survey.unreadable:
-        words += f" Not readable: {survey.unreadable} of the folders. Check their permissions."
-    if survey.stopped:
+    words += _describe_left_out(scan)
+    if scan.unreadable:
+        words += f" Not readable: {scan.unreadable} of the folders. Check their permissions."
+    if scan.stopped:
         words += f" Stopped after looking at {MAX_SEEN} entries: list a subfolder instead."
     return words
 
 
-def _describe_left_out(survey: _FolderScan) -> str:
-    kinds = {kind: count for kind, count in (("hidden", survey.hidden), ("ignored", survey.ignored)) if count}
+def _describe_left_out(scan: _FolderScan) -> str:
+    kinds = {kind: count for kind, count in (("hidden", scan.hidden), ("ignored", scan.ignored)) if count}
     if not kinds:
         return ""
-    switches = ", ".join(f"include_{kind}" for kind in kinds if not survey.arguments[f"include_{kind}"])
+    switches = ", ".join(f"include_{kind}" for kind in kinds if not scan.arguments[f"include_{kind}"])
     counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
     return f" Not listed: {counts} ({switches or 'by your own patterns'})."
 

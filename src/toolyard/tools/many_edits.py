@@ -78,34 +78,34 @@ class _IndexedLines:
 
     def make_edit(self, edit: Edit) -> str | None:
         """Make an edit that certainly stands in one place; returns what was put in, or None when nothing is certain."""
-        found = self._find_only_place(edit.old)
-        if found is None:
+        place = self._find_only_place(edit.old)
+        if place is None:
             return None
-        first, window, at = found
+        first, window, at = place
         if "\n" in edit.new and "\n" not in window[at + len(edit.old) :]:
-            return None  # at the end of the text, how lines end may be told by lines further up
+            return None  # at the end of the text, lines further up may decide the line ending
         splice = Splice(at, at + len(edit.old), edit.new)
         if "\n" in edit.new or edit.old == edit.new:  # line endings, and what would change nothing
             (splice,) = locate(window, edit).splices
         self._apply_splice(first, splice)
         return splice.text
 
-    def _find_only_place(self, wanted: str) -> tuple[int, str, int] | None:
-        """The first slot of some that hold ``wanted``, their text, and where in it; None unless it stands once."""
-        anchor = self._anchors.get(wanted)
+    def _find_only_place(self, text: str) -> tuple[int, str, int] | None:
+        """Find the first slot of those that hold ``text``, their text, and its index; None unless it stands once."""
+        anchor = self._anchors.get(text)
         slots = {slot for piece in anchor.pieces for slot in self._where.get(piece, ())} if anchor else ()
         if anchor is None or len(slots) > _MOST_SLOTS:
             return None
         places: list[tuple[int, str, int]] = []
         for slot in slots:
-            first, last = self._slots_around(slot, anchor.lead, len(wanted) - anchor.lead)
+            first, last = self._slots_around(slot, anchor.lead, len(text) - anchor.lead)
             window = "".join(self.slots[first:last])
             if len(window) > _MOST_AROUND:
                 return None
             start = sum(map(len, self.slots[first:slot])) - anchor.lead
             end = start + len(self.slots[slot])
-            places += [(first, window, at) for at in find_occurrences(window, wanted) if start <= at < end]
-        if len(places) != 1 or cuts_line_ending(places[0][1], places[0][2], places[0][2] + len(wanted)):
+            places += [(first, window, at) for at in find_occurrences(window, text) if start <= at < end]
+        if len(places) != 1 or cuts_line_ending(places[0][1], places[0][2], places[0][2] + len(text)):
             return None
         return places[0]
 

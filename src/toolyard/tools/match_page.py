@@ -68,7 +68,7 @@ class MatchPage:
             yield match
 
     def _choose_encoding(self, opened: OpenHandle, file: FileRows) -> Encoding:
-        """How lines that are not UTF-8 are read: in the first of the owner's encodings that fits; never by a guess."""
+        """Choose the encoding of lines that are not UTF-8: the first fallback encoding that fits; never a guess."""
         if all(row.utf8 for row in (*file.rows, *file.around)):
             return _UTF8
         sample = os.pread(opened.fd, _SAMPLE, 0)
@@ -96,14 +96,14 @@ def _count_column(row: Row, encoding: Encoding) -> int | None:
 
 
 def _still_has_row(opened: OpenHandle, row: Row) -> bool:
-    wanted = row.raw[:_PROOF]
-    if os.pread(opened.fd, len(wanted), row.offset) == wanted:
+    expected = row.raw[:_PROOF]
+    if os.pread(opened.fd, len(expected), row.offset) == expected:
         return True
     mark = os.pread(opened.fd, 3, 0)
     if mark == b"\xef\xbb\xbf":
-        return os.pread(opened.fd, len(wanted), row.offset + 3) == wanted
+        return os.pread(opened.fd, len(expected), row.offset + 3) == expected
     if mark[:2] in (b"\xff\xfe", b"\xfe\xff"):  # offsets count in UTF-8
         name = "utf-16-le" if mark[:1] == b"\xff" else "utf-16-be"
-        line = wanted.decode(errors="ignore").encode(name, errors="replace")
+        line = expected.decode(errors="ignore").encode(name, errors="replace")
         return line in os.pread(opened.fd, _MAX_WIDE, 0)
     return False

@@ -62,8 +62,8 @@ class MultiEdit(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        edits = [Edit(e["old_string"], e["new_string"], e.get("replace_all", False)) for e in wanted["edits"]]
+        arguments: Mapping[str, Any] = call.arguments
+        edits = [Edit(e["old_string"], e["new_string"], e.get("replace_all", False)) for e in arguments["edits"]]
         applied: list[Json] = []
 
         def compute(before: Document | None, path: str) -> bytes:

@@ -53,13 +53,13 @@ class NotebookEdit(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
+        arguments: Mapping[str, Any] = call.arguments
         edit = CellEdit(
-            mode=EditMode(wanted["edit_mode"]),
-            cell_number=wanted.get("cell_number"),
-            cell_id=wanted.get("cell_id"),
-            new_source=wanted.get("new_source"),
-            cell_type=CellType(wanted["cell_type"]) if wanted.get("cell_type") else None,
+            mode=EditMode(arguments["edit_mode"]),
+            cell_number=arguments.get("cell_number"),
+            cell_id=arguments.get("cell_id"),
+            new_source=arguments.get("new_source"),
+            cell_type=CellType(arguments["cell_type"]) if arguments.get("cell_type") else None,
         )
         edited: list[EditedNotebook] = []
 

@@ -62,10 +62,10 @@ class Read:
             self._reads.remember(call.caller, str(result.context["path_resolved"]), str(result.data["hash"]))
         return result
 
-    def _read(self, wanted: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
-        page = Page(wanted["start_line"], wanted["limit"])
-        encoding: str | None = wanted.get("encoding")
-        with self._workspace.open_file(wanted["path"]) as file:
+    def _read(self, arguments: Mapping[str, Any], checkpoint: Checkpoint) -> Result:
+        page = Page(arguments["start_line"], arguments["limit"])
+        encoding: str | None = arguments.get("encoding")
+        with self._workspace.open_file(arguments["path"]) as file:
             size = file.stat.st_size
             head = read_exactly(file.fd, 0, min(size, BINARY_PROBE))
             mime = None if encoding else sniff(head[:SNIFF_BYTES])

@@ -1,4 +1,4 @@
-"""What Glob and Grep have in common: how much fits into an answer, and how they speak of what they left out."""
+"""Parts that Glob, Grep and LS share: fitting results into an answer, and reporting what was left out."""
 
 import errno
 import json
@@ -15,7 +15,7 @@ from toolyard.workspace.os_failures import to_failure
 from toolyard.workspace.search.file_walk import SkippedEntries
 
 TIME_CAP_S = 10.0
-_NAMED = 20  # faults that are told one by one
+_NAMED = 20  # faults that are listed one by one
 _IN_TEXT = 3
 
 T = TypeVar("T", bound=Json)
@@ -31,7 +31,7 @@ def path_text(path: str) -> str:
 
 
 def cut_to_page(items: Sequence[T]) -> Sequence[T]:
-    """As many items as an answer can hold, at least one."""
+    """Keep as many items as an answer can hold, at least one."""
     size = 0
     for count, item in enumerate(items):
         size += len(json.dumps(item, ensure_ascii=False).encode()) + 2
@@ -55,7 +55,7 @@ def _describe_fault(path: str, what: str, number: int) -> dict[str, Json]:
 def build_skip_stats(
     skipped: SkippedEntries, *, links: int, faults: int, binary: int = 0
 ) -> dict[str, int | float | str]:
-    """The stats of what was not looked at. Hidden and ignored entries are always told, the rest when there is any."""
+    """Build the stats of skipped entries: hidden and ignored ones always, the others when there are any."""
     others = {
         "skipped_binary": binary,
         "skipped_links": links,
@@ -70,12 +70,12 @@ def build_skip_stats(
 
 
 def describe_left_out(
-    skipped: SkippedEntries, wanted: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
+    skipped: SkippedEntries, arguments: Mapping[str, Any], faults: Sequence[tuple[str, str, int]]
 ) -> Iterator[str]:
     """Sentences about it, and what to do."""
     kinds = {kind: count for kind in ("hidden", "ignored") if (count := getattr(skipped, kind))}
     if kinds:
-        switches = ", ".join(f"include_{kind}" for kind in kinds if not wanted[f"include_{kind}"])
+        switches = ", ".join(f"include_{kind}" for kind in kinds if not arguments[f"include_{kind}"])
         counts = " and ".join(f"{count} {kind}" for kind, count in kinds.items())
         yield f"Not looked at: {counts} {'entry' if sum(kinds.values()) == 1 else 'entries'}" + (
             f" ({switches})." if switches else "."

@@ -45,7 +45,7 @@ def load_commands(module_file: str, **limits: int) -> CommandTexts:
 
 
 def load_text(name: str, module_file: str, **limits: int) -> ToolText:
-    """What a ToolSpec says about itself."""
+    """Load the description and translations of a ToolSpec."""
     english = Path(module_file).with_suffix(".md").read_text(encoding="utf-8").strip()
     chinese = _load_chinese()[name]
     return ToolText(
@@ -61,5 +61,5 @@ def load_text(name: str, module_file: str, **limits: int) -> ToolText:
 
 @cache
 def _load_chinese() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("chinese.json").read_text(encoding="utf-8"))
-    return found
+    texts: dict[str, Any] = json.loads(Path(__file__).with_name("chinese.json").read_text(encoding="utf-8"))
+    return texts

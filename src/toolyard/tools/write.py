@@ -43,20 +43,20 @@ class Write(ChangingTool):
     spec = SPEC
 
     def change(self, call: ToolCall, checkpoint: Checkpoint) -> Result:
-        wanted: Mapping[str, Any] = call.arguments
-        content: str = wanted["content"]
+        arguments: Mapping[str, Any] = call.arguments
+        content: str = arguments["content"]
 
         def compute(before: Document | None, path: str) -> bytes:
             if before is None:
                 return content.encode()
-            if wanted["create_only"]:
+            if arguments["create_only"]:
                 raise already_exists_failure(path)
             text = _adopt_line_endings(content, before.text)
             if before.encoding.bom:
                 text = text.removeprefix("\ufeff")  # the file has its mark already
             return before.encoding.bom + before.encode_text(text, path)
 
-        changed = self._files.change(call, checkpoint, compute, overwrites=not wanted["create_only"])
+        changed = self._files.change(call, checkpoint, compute, overwrites=not arguments["create_only"])
         operation = "create" if changed.before is None else "update"
         verb = "Created" if operation == "create" else "Wrote"
         if changed.before is not None and changed.before.raw == changed.after.raw:

@@ -35,7 +35,7 @@ _MAX_NAMES = 1000  # a folder with so many of one name does not want another
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where something is now, and where it was wanted: elsewhere when that name was taken."""
+    """The place of a new entry, and the requested one: another when that name was taken."""
 
     path: str
     requested: str
@@ -48,7 +48,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class _Destination:
-    """A place for something new: ``folder`` is open, and ``make`` gives the final one and the name wanted in it."""
+    """A place for something new: ``folder`` is open, and ``make_folders`` gives the final one and the name in it."""
 
     folder: int
     path: str
@@ -140,7 +140,7 @@ class Arranger:
             return Folder(target.path, made)
 
     def require_movable(self, entry: Entry, path: str, *, access: WriteAccess) -> None:
-        """Not the project itself, no protected place, and no link that leads outside (S-12)."""
+        """Refuse to move the project itself, protected places, and links that lead outside (S-12)."""
         require_writable(entry.path, access)
         if entry.path == ".":
             raise Failure(
@@ -245,10 +245,10 @@ def _rename_to_free(source: int, name: bytes, folder: int, new: bytes) -> None:
         raise
 
 
-def _require_elsewhere(entry: Entry, wanted: str) -> None:
-    if wanted == entry.path:
+def _require_elsewhere(entry: Entry, destination: str) -> None:
+    if destination == entry.path:
         raise Failure(Reason.NO_CHANGE, f"'{entry.path}' is there already.", hint="Name another place.")
-    if wanted.startswith(f"{entry.path}/"):
+    if destination.startswith(f"{entry.path}/"):
         raise Failure(
             ErrorCode.INVALID_PARAM, f"'{entry.path}' cannot be moved into itself.", hint="Name a place outside of it."
         )

@@ -1,4 +1,4 @@
-"""What a call did to the files of the project, as values, and as the bytes they are kept in.
+"""The changes that a call made to files of the project, as values and as stored bytes.
 
 A write keeps only the bytes that it took away: all others stand in the file that it left behind, whose hash is known. A
 record is a line of JSON for each step of the call, followed by these bytes. What was cut off by a crash is no record.
@@ -33,7 +33,7 @@ class Written:
     source: str | None = None  # the path of the file that it was before a move, and had its mode and all else from
 
     def restore_old(self, now: bytes | None) -> bytes | None:
-        """What the file was, from what it is."""
+        """Rebuild the old content from the current one."""
         if self.old is None:
             return None
         now = now or b""
@@ -125,7 +125,7 @@ def checksum(content: bytes) -> str:
 
 
 def compute_mark(folder: int, name: bytes) -> str:
-    """What tells whether a thing is still the same: a file by its content, a link by where it leads.
+    """Compute a mark that shows whether an entry is unchanged: of a file's content, of a link's target.
 
     A folder is the same with whatever is in it: to move it back loses nothing. So is a very large file that nobody
     touched.

@@ -71,13 +71,13 @@ class Document:
         pieces: list[bytes | memoryview] = [self.encoding.bom]
         at, offset = 0, len(self.encoding.bom)
         for splice in splices:
-            kept, gone = self._byte_length(at, splice.start), self._byte_length(splice.start, splice.end)
-            pieces += [raw[offset : offset + kept], self.encode_text(splice.text, path)]
-            at, offset = splice.end, offset + kept + gone
+            unchanged, removed = self._byte_length(at, splice.start), self._byte_length(splice.start, splice.end)
+            pieces += [raw[offset : offset + unchanged], self.encode_text(splice.text, path)]
+            at, offset = splice.end, offset + unchanged + removed
         return self._require_kept_characters(b"".join([*pieces, raw[offset:]]))
 
     def _byte_length(self, start: int, end: int) -> int:
-        """How many bytes the characters ``start:end`` are."""
+        """Count the bytes of the characters ``start:end``."""
         if self.encoding.name == "utf-8" and self.text.isascii():
             return end - start
         return len(self._encode(self.text[start:end]))
@@ -109,7 +109,7 @@ class Document:
         return text.encode(self.encoding.name, _error_handler(self.encoding))
 
     def _narrow_splices(self, splices: tuple[Splice, ...]) -> tuple[Splice, ...]:
-        """The same splices, as small as they can be; raises Failure when one may begin or end inside a character."""
+        """Make the splices as small as possible; raises Failure when one may begin or end inside a character."""
         edges = (Splice(edge, edge, "\n") for splice in splices for edge in (splice.start, splice.end))
         self.encode_whole(apply_splices(self.text, tuple(edges)))  # a character with a newline in it is none
         return tuple(map(self._narrow_splice, splices))
@@ -137,7 +137,7 @@ _STATEFUL = re.compile("iso-?2022|hz|utf-?7", re.IGNORECASE)  # what a byte mean
 
 
 def _count_common(one: str, other: str) -> int:
-    """How many characters they have in common at the beginning."""
+    """Count the characters that both texts begin with."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 

@@ -1,4 +1,4 @@
-"""Which encoding a file is written in, and what its bytes say.
+"""The encoding of a file, and its bytes as text.
 
 A byte-order mark decides; else strict UTF-8; else UTF-8 with a few damaged bytes; else the first of the owner's
 ``fallbacks`` that decodes everything (gb18030 by default), certain only when no other one may be meant; else a
@@ -37,7 +37,7 @@ class Encoding:
 
     @property
     def is_wide(self) -> bool:
-        """Whether a newline is anything else than its one byte in ASCII."""
+        """Return whether a newline is anything else than its one byte in ASCII."""
         return "\n".encode(self.name) != b"\n"
 
     def to_utf8(self, raw: bytes) -> bytes:
@@ -86,7 +86,7 @@ def detect_encoding(sample: bytes, *, whole: bool, fallbacks: Sequence[str]) -> 
 
 
 def can_decode(sample: bytes, name: str, *, whole: bool) -> bool:
-    """Whether a text that begins with ``sample``, or is it when ``whole``, can be in this encoding."""
+    """Return whether a text that begins with ``sample``, or is it when ``whole``, can be in this encoding."""
     try:
         codecs.getincrementaldecoder(name)("strict").decode(sample, final=whole)
     except UnicodeError:

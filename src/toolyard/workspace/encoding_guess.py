@@ -27,7 +27,7 @@ def encode_guess(text: str, name: str) -> bytes:
 
 
 def keeps_characters(before: bytes, after: bytes) -> bool:
-    """Whether every encoding that reads ``before`` reads the same characters beyond ASCII in ``after``, or fewer."""
+    """Return whether ``after`` has no new characters beyond ASCII, in every encoding that can read ``before``."""
     old, new = _changed_lines(before, after)
     return all(
         _is_part_of(_list_non_ascii(new, name), _list_non_ascii(old, name))
@@ -48,7 +48,7 @@ def _decode_run(run: bytes, name: str) -> str:
 
 
 def _changed_lines(before: bytes, after: bytes) -> tuple[bytes, bytes]:
-    """What is left without the lines that are the same at both ends; a newline is never half a character."""
+    """Drop the lines that are the same at both ends; a newline is never half a character."""
     old, new = before.split(b"\n"), after.split(b"\n")
     while old and new and old[-1] == new[-1]:
         old.pop()
@@ -66,7 +66,7 @@ def _can_decode(raw: bytes, name: str) -> bool:
 
 
 def _list_non_ascii(raw: bytes, name: str) -> Iterator[str]:
-    return (found[0] for found in _BEYOND_ASCII.finditer(raw.decode(name, "surrogateescape")))
+    return (match[0] for match in _BEYOND_ASCII.finditer(raw.decode(name, "surrogateescape")))
 
 
 def _is_part_of(some: Iterator[str], every: Iterator[str]) -> bool:

@@ -116,7 +116,7 @@ def read_or_none(folder: int, name: bytes) -> bytes | None:
 
 
 def has_content(folder: int, name: bytes, expected: bytes | None) -> bool:
-    """Whether just these bytes stand under ``name``; None: nothing does."""
+    """Return whether just these bytes stand under ``name``; None: nothing does."""
     try:
         fd = os.open(name, _READ, dir_fd=folder)
     except FileNotFoundError:

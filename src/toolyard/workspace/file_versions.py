@@ -1,8 +1,8 @@
-"""The files that a call wrote, whole: their text before it and after it.
+"""The versions of the files that a call wrote: their text before it and after it.
 
 Taken from what undo keeps and from the files themselves, so only while a file is as the call left it, or as its undoing
 did; of any other nothing is kept any more. At most ``MAX_FILES`` of a call, ``MAX_TEXT`` bytes of each text and
-``MAX_ALL`` of all together; what is over is told by its size. Only looks: nothing is locked or written.
+``MAX_ALL`` of all together; of the rest only the size is given. Read-only: nothing is locked or written.
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,17 +54,17 @@ class FileVersionsReader:
         self._records, self._workspace, self._fallbacks = records, workspace, fallbacks
 
     def read(self, call_id: str) -> list[FileVersions]:
-        """In the order in which they were written first; none when nothing is kept of the call."""
+        """Read the files of a call, in the order of their first writes; none when nothing is kept of the call."""
         changes, undone = self._read_changes(call_id)
-        left, found = MAX_ALL, list[FileVersions]()
+        left, versions = MAX_ALL, list[FileVersions]()
         for path, old, new in self._list_contents(changes):
             before, after = self._build_version(old, left), self._build_version(new, left)
             left -= sum(side.bytes or 0 for side in (before, after) if side.text is not None)
-            found.append(FileVersions(path, after, before) if undone else FileVersions(path, before, after))
-        return found
+            versions.append(FileVersions(path, after, before) if undone else FileVersions(path, before, after))
+        return versions
 
     def _read_changes(self, call_id: str) -> tuple[list[Change], bool]:
-        """What a call did; or what its undoing did, and True."""
+        """Read the changes of a call; or those of its undoing, and True."""
         try:
             return self._records.read(call_id), False
         except Failure as failure:

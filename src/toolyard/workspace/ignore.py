@@ -1,4 +1,4 @@
-"""Which paths the project's ``.gitignore`` files leave out, exactly as git decides.
+"""The ignore rules of the project's ``.gitignore`` files, exactly as git applies them.
 
 Rules of a deeper folder come after those of the folders above it, and the last rule that matches decides. A folder that
 is left out is not entered, so a rule inside it can bring nothing back. Our own stored outputs are always left out.
@@ -35,7 +35,7 @@ class IgnoreRules:
         return IgnoreRules((*self.layers, (depth, rules))) if rules else self
 
     def is_left_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
-        """Whether the project leaves out ``path`` (its segments, from the root), and not only a folder above it."""
+        """Return whether the rules leave out ``path`` itself (its segments, from the root), not a folder above it."""
         return path == (OUTPUT_FOLDER,) or self.is_ignored(path, is_folder=is_folder)
 
     def is_ignored(self, path: tuple[str, ...], *, is_folder: bool) -> bool:

@@ -81,7 +81,7 @@ class LineScan:
         return tuple(map(Line._make, zip(texts, self._sizes, repeat(False)))), self.next_line
 
     def _decode_one_by_one(self, encoding: Encoding) -> tuple[tuple[Line, ...], int | None]:
-        """The same one by one."""
+        """Decode the lines one by one."""
         limits, lines, shown, wide = self._limits, list[Line](), 0, encoding.is_wide
         for number, (raw, size) in enumerate(zip(self._raws, self._sizes, strict=True), limits.start_line):
             utf8 = raw if wide or _is_ascii(raw, encoding) else encoding.to_utf8(raw)  # wide text is UTF-8 by now
@@ -97,7 +97,7 @@ class LineScan:
         return tuple(lines), self.next_line
 
     def _skip_lines(self, block: bytes) -> int:
-        """Where in ``block`` the window begins, or the block's end when it begins later."""
+        """Find where in ``block`` the window begins; the block's end when it begins later."""
         missing = self._limits.start_line - 1 - self.seen
         if missing <= 0:
             return 0
@@ -166,7 +166,7 @@ _CR = ord("\r")
 
 
 def _is_ascii(raw: bytes, encoding: Encoding) -> bool:
-    """Whether bytes of a file are shown as the same bytes: in other encodings ASCII may stand for something else."""
+    """Return whether bytes are shown as they are: in some encodings ASCII bytes stand for other characters."""
     return raw.isascii() and (encoding.name == "utf-8" or encoding.is_wide)
 
 
@@ -176,7 +176,7 @@ def _count_extra_bytes(number: int, *, first: bool) -> int:
 
 
 def _find_common_ending(lines: bytes, newline: bytes) -> bytes | None:
-    """How all of some whole lines end; None when not all end alike, or there are none."""
+    """Find the ending of some whole lines; None when they end differently, or there are none."""
     if newline == b"\n" and b"\r" in lines:
         alike = lines.count(b"\r") == lines.count(b"\r\n") == lines.count(b"\n")
         return b"\r\n" if alike else None

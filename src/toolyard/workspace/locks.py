@@ -59,8 +59,8 @@ def lock_targets(targets: Sequence[LockableTarget], checkpoint: Checkpoint) -> I
 @contextmanager
 def _lock_among_threads(identity: tuple[int, int], checkpoint: Checkpoint) -> Iterator[None]:
     with _guard:
-        lock, wanted = _held.get(identity, (threading.Lock(), 0))
-        _held[identity] = lock, wanted + 1
+        lock, waiting = _held.get(identity, (threading.Lock(), 0))
+        _held[identity] = lock, waiting + 1
     try:
         while not lock.acquire(timeout=_WAIT_S):
             checkpoint()
@@ -70,11 +70,11 @@ def _lock_among_threads(identity: tuple[int, int], checkpoint: Checkpoint) -> It
             lock.release()
     finally:
         with _guard:
-            lock, wanted = _held[identity]
-            if wanted == 1:
+            lock, waiting = _held[identity]
+            if waiting == 1:
                 del _held[identity]
             else:
-                _held[identity] = lock, wanted - 1
+                _held[identity] = lock, waiting - 1
 
 
 @contextmanager

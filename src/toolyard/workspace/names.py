@@ -17,8 +17,8 @@ def find_same_name(written: bytes, names: Iterable[bytes]) -> bytes | None:
     """The first of ``names`` that reads like ``written``."""
     if written.isascii() and b"\\x" not in written:
         return None  # such a name can only stand for itself
-    wanted = _to_composed(written)
-    return next((name for name in names if _to_composed(name) == wanted), None)
+    composed = _to_composed(written)
+    return next((name for name in names if _to_composed(name) == composed), None)
 
 
 def _to_composed(name: bytes) -> str:

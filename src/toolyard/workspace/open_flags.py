@@ -1,4 +1,4 @@
-"""How files and folders of the project are opened: never through a link, and no device, pipe or socket at all."""
+"""The flags that files and folders are opened with: never through a link, and no device, pipe or socket."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""What the operating system said, as a Failure."""
+"""Errors of the operating system as Failures."""
 
 import errno
 import os
@@ -55,7 +55,7 @@ def map_os_errors(path: str) -> Iterator[None]:
 
 @contextmanager
 def locate_failures(place: Callable[[], str]) -> Iterator[None]:
-    """Failures of the block concern ``place``, a path relative to the root, and say so; an empty one is not told."""
+    """Add the path ``place``, relative to the root, to Failures of the block, unless it is empty."""
     try:
         yield
     except Failure as failure:

@@ -1,4 +1,4 @@
-"""Whole results that were too long to show, kept in the output folder.
+"""Full results that were too long to show, stored in the output folder.
 
 Each is stored twice under one name: ``.json`` has the envelope, ``.txt`` the text in pages. No name is ever used twice.
 """

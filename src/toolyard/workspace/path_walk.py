@@ -69,7 +69,7 @@ class PathWalk:
         return name, mode
 
     def walk_to_place(self, *, follow: bool = True) -> tuple[bytes, int | None]:
-        """The same for a way that may not exist yet: it ends at the first name that is missing, with no mode.
+        """Walk a path that may not exist yet: the walk ends at the first missing name, with no mode.
 
         Unless ``follow``, a link at its very end is not walked.
         """
@@ -99,11 +99,11 @@ class PathWalk:
         self._pending.extend(reversed(split_steps(path)))
 
     def _make_relative(self, path: bytes) -> bytes:
-        wanted = split_steps(path)
+        components = split_steps(path)
         for root in self._root_names:
             steps = split_steps(root)
-            if wanted[: len(steps)] == steps:
-                return b"/".join(wanted[len(steps) :])
+            if components[: len(steps)] == steps:
+                return b"/".join(components[len(steps) :])
         raise self._outside_failure()
 
     def _go_up(self) -> None:
@@ -119,7 +119,7 @@ class PathWalk:
 
     @property
     def resolved_path(self) -> str:
-        """Where the path leads: as far as it was walked with links resolved, then as written. Empty: outside."""
+        """The path with links resolved as far as it was walked, then as written. Empty when it leads outside."""
         steps = list(self.steps)
         for step in ([] if self._at is None else [self._at]) + self.remaining:
             if step != b"..":
@@ -142,12 +142,12 @@ class PathWalk:
         except OSError as error:
             if error.errno not in (errno.ENOENT, errno.ENAMETOOLONG):
                 raise
-            found = find_same_name(name, self._list_names())
-            if found is None and error.errno == errno.ENOENT:
+            match = find_same_name(name, self._list_names())
+            if match is None and error.errno == errno.ENOENT:
                 return name, None
-            if found is None:
+            if match is None:
                 raise
-        return found, self._read_mode(found)
+        return match, self._read_mode(match)
 
     def _read_mode(self, name: bytes) -> int:
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_mode

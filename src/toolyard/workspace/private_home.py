@@ -20,7 +20,7 @@ def keep_private(home: Path, root: Path) -> None:
 
 
 def is_private(folder: int) -> bool:
-    """Whether an open folder is such a home."""
+    """Return whether an open folder is such a home."""
     return bool(_homes) and any(_is_same_folder(home, folder) for home in tuple(_homes))  # another thread may add one
 
 

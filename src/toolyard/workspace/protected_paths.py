@@ -29,7 +29,7 @@ _MAX_PATHS = 1000  # that are followed for one call: a person looks at one that 
 
 
 class WriteAccess(Enum):
-    """How far a call may write."""
+    """The places that a call may write to."""
 
     PLAIN = "plain"  # nobody was asked about a protected place: it may write none
     USUAL = "usual"  # everything but what is below .git
@@ -59,7 +59,7 @@ def require_writable(path: str, access: WriteAccess) -> None:
 
 
 def names_protected_path(arguments: Mapping[str, Json]) -> bool:
-    """Whether any argument names such a place, as a path or in a patch; the file need not exist yet.
+    """Return whether any argument names such a place, as a path or in a patch; the file need not exist yet.
 
     What is the text of a file and no path is known by the argument's name. When in doubt a person is asked: a name
     counts wherever it stands in a path, however the path is written.
@@ -68,7 +68,7 @@ def names_protected_path(arguments: Mapping[str, Json]) -> bool:
 
 
 def leads_to_protected_path(arguments: Mapping[str, Json], lead: Callable[[str], Iterable[str]]) -> bool:
-    """Whether any argument names such a place, or a path that leads to one; ``lead`` tells where a path leads.
+    """Return whether any argument names such a place, or a path that leads to one; ``lead`` tells where a path leads.
 
     More paths than can be followed in a moment are for a person to look at.
     """
@@ -94,7 +94,7 @@ def _list_paths(arguments: Mapping[str, Json]) -> Iterator[str]:
 
 def _list_patched_paths(text: str) -> Iterator[str]:
     """The paths that a patch names: as they are written, and as they are meant."""
-    named = [found[1].partition("\t")[0] for found in _PATCHED.finditer(text)]
+    named = [match[1].partition("\t")[0] for match in _PATCHED.finditer(text)]
     yield from named
     if named:
         with suppress(Failure):  # what cannot be read cannot be applied

@@ -1,4 +1,4 @@
-"""What each caller has read: the hash of a file's bytes when it last saw or wrote them.
+"""The read history: the hash of each file's bytes when a caller last saw or wrote them.
 
 A caller in this process is remembered in memory. A caller whose every call is a process of its own (the command line)
 is remembered in a file of the home folder. Both forget the oldest when there are too many: forgetting only means that

@@ -42,8 +42,8 @@ class FetchedBody:
 
 
 def resolve_host(host: str, port: int) -> Sequence[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in infos))
 
 
 class SafeFetch:
@@ -103,8 +103,8 @@ class SafeFetch:
         """All addresses of the host. All must be allowed: which of them is used is not for us to choose."""
         number = parse_ip_address(place.host)
         try:
-            found = self._resolve(place.host, place.port) if number is None else [str(number)]
-            addresses = [ipaddress.ip_address(address) for address in found]
+            texts = self._resolve(place.host, place.port) if number is None else [str(number)]
+            addresses = [ipaddress.ip_address(address) for address in texts]
         except (OSError, ValueError) as error:
             raise _fetch_failure(place, "its name is not known") from error
         if not addresses:
@@ -215,7 +215,7 @@ class _Deadline:
 
 @contextmanager
 def _explain_errors(place: SafeUrl, deadline: _Deadline) -> Iterator[None]:
-    """What goes wrong on the way, as a Failure."""
+    """Turn errors of the block into Failures."""
     try:
         yield
     except (OSError, http.client.HTTPException) as error:

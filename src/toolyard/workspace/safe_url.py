@@ -21,7 +21,7 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to everybody's network; one that carries another one is judged by that."""
+    """Return whether an address belongs to everybody's network; one that carries another one is judged by that."""
     is_global = address.is_global and not address.is_multicast
     if isinstance(address, ipaddress.IPv4Address):
         return is_global and not address.is_reserved
@@ -33,7 +33,7 @@ def is_public(address: Address) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SafeUrl:
-    """Where a URL leads: http or https, no credentials, a host in ASCII."""
+    """A URL that may be fetched: http or https, no credentials, a host in ASCII."""
 
     url: str  # without its fragment
     scheme: str
@@ -68,7 +68,7 @@ class SafeUrl:
 
     @property
     def authority(self) -> str:
-        """What the Host header says."""
+        """The value of the Host header."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
 

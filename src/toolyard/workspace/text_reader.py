@@ -35,7 +35,7 @@ class TextWindow:
 
 @dataclass(frozen=True, slots=True)
 class TextReader:
-    """How a caller reads text: the encoding it asks for, or the owner's fall-backs."""
+    """A reader of text files, in the requested encoding or with the owner's fallbacks."""
 
     encoding: str | None
     fallbacks: Sequence[str]
@@ -98,7 +98,7 @@ class TextReader:
         return detect_encoding(sample, whole=whole, fallbacks=self.fallbacks)
 
     def _confirm_encoding(self, encoding: Encoding, head: bytes, scan: LineScan) -> Encoding:
-        """What the head promised, held against the window; behind an ASCII head it is the first to show an encoding."""
+        """Check the encoding of the head against the window; after an ASCII head, detect it there."""
         window, whole = scan.build_sample()
         if head.isascii():
             return self._choose_encoding(head + b"\n" + window, whole=whole)

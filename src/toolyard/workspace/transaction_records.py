@@ -25,7 +25,7 @@ _SPARE = 4  # empty records that are kept
 
 
 class TransactionRecords:
-    """Those of one project, in a folder of their own."""
+    """The transaction records of one project, in a folder of their own."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -104,7 +104,7 @@ class TransactionRecords:
 class TransactionRecord:
     """The open record of a transaction, or an empty one that waits for the next.
 
-    It is ``binding`` from the promise until the promise is kept or withdrawn.
+    ``is_binding`` holds from the promise until the promise is kept or withdrawn.
     """
 
     def __init__(self, file: str, fd: int) -> None:
@@ -124,11 +124,11 @@ class TransactionRecord:
         self.is_binding = True
 
     def end_promise(self) -> None:
-        """The promise is kept, or everything is as it was."""
+        """End the promise: it was kept, or everything was restored."""
         self.is_binding = False
 
     def is_on_disk(self) -> bool:
-        """Whether nobody removed the file."""
+        """Return whether the file has not been removed."""
         return os.fstat(self._fd).st_nlink > 0
 
     def try_to_clear(self) -> bool:
@@ -179,5 +179,5 @@ def _parse_line(line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line)
     except ValueError:
-        return {}  # cut off before it said anything: nothing was written yet
+        return {}  # cut off at once: nothing was written yet
     return record if isinstance(record, dict) else {}

@@ -1,4 +1,4 @@
-"""What was deleted or overwritten, kept in the home folder for ``RETENTION`` and given back on request.
+"""The trash: what was deleted or overwritten, kept in the home folder for ``RETENTION``, restored on request.
 
 A thing is put there with one rename; from another file system it is copied, synced and only then removed: at every
 moment it is in the project, in the trash, or in both. What it was is written down before. Giving back never replaces a
@@ -113,7 +113,7 @@ class Trash:
         return path
 
     def _read_entry(self, own: str) -> tuple[str, str, bytes]:
-        """What is kept under an id: its kind, its path, and its name, whose bytes may say more than the path's text."""
+        """Read an entry: its kind, its path, and its name, whose bytes may say more than the path's text."""
         place = self._folder / own
         if _ID.fullmatch(own) and os.path.lexists(place / os.fsdecode(_ITEM)):
             with suppress(FileNotFoundError):  # it is just going
@@ -154,7 +154,7 @@ class Trash:
             os.close(fd)
 
     def _remove_expired(self, now: datetime) -> None:
-        """Let go of what was kept long enough. What cannot be removed is no reason not to keep the next."""
+        """Remove expired entries. One that cannot be removed does not stop the others."""
         oldest = f"{now - RETENTION:{_STAMP}}"
         if self._folder.is_dir():
             for name in os.listdir(self._folder):

@@ -81,15 +81,15 @@ class Undo:
         return done
 
     def record_changes(self, call_id: str, changes: Sequence[Change]) -> None:
-        """Keep what a call did; an item of a batch is kept with the others."""
+        """Record the changes of a call; an item of a batch is recorded with the others."""
         self._records.add(call_id, changes)
 
     def read_file_versions(self, call_id: str, fallbacks: Sequence[str]) -> list[FileVersions]:
-        """The files that a call wrote, before and after it, as far as they are kept."""
+        """Read the files that a call wrote, before and after it, as far as they are still known."""
         return FileVersionsReader(self._records, self._workspace, fallbacks).read(call_id)
 
     def is_possible(self, call_id: str) -> bool:
-        """Whether there is something to undo, and the files are as the call left them. Only trying makes sure."""
+        """Return whether a call can be undone: the files are as it left them. Only trying makes sure."""
         try:
             changes = self._records.read(call_id)
             last = {change.path: change for change in changes if isinstance(change, Written)}
@@ -245,7 +245,7 @@ class Undo:
         return target
 
     def _open_entry(self, path: str, stack: ExitStack) -> Entry:
-        """The same for anything that must stand there."""
+        """Open the entry at a path that must exist, if the path still leads there."""
         try:
             entry = stack.enter_context(self._workspace.open_entry(path, follow=False))
         except Failure as failure:
@@ -260,7 +260,7 @@ def _never_stop() -> None:
 
 
 def _group_steps(changes: Sequence[Change]) -> list[list[Change]]:
-    """What is undone together: writes that follow each other; else each change by itself."""
+    """Group changes that are undone together: writes that follow each other; else each change by itself."""
     numbered = groupby(enumerate(changes), lambda item: -1 if isinstance(item[1], Written) else item[0])
     return [[change for _, change in step] for _, step in numbered]
 

@@ -76,7 +76,7 @@ class UndoRecords:
                 self.remove_oldest()
 
     def read(self, call_id: str) -> list[Change]:
-        """What a call did, in order."""
+        """Read the changes of a call, in order."""
         record = self._read_steps(call_id)
         if record is None and self._read_steps(reverse_id(call_id)) is not None:
             raise Failure(
@@ -114,12 +114,12 @@ class UndoRecords:
             os.pwrite(entry.fd, _DROPPED, entry.at)
 
     def remove_oldest(self) -> None:
-        """Let go of the oldest. What cannot be removed is no reason not to keep the next."""
+        """Remove the oldest files. One that cannot be removed does not stop the others."""
         with os.scandir(self._folder) as entries:
-            found = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
-        found.sort(key=lambda item: item[0].st_mtime, reverse=True)
+            files = [(entry.stat(follow_symlinks=False), entry.path) for entry in entries]
+        files.sort(key=lambda item: item[0].st_mtime, reverse=True)
         oldest, total = (self._now() - RETENTION).timestamp(), 0
-        for number, (info, path) in enumerate(found):
+        for number, (info, path) in enumerate(files):
             total += info.st_size
             if info.st_mtime < oldest or total > MAX_TOTAL or number >= MAX_FILES:
                 with suppress(OSError):
@@ -152,13 +152,13 @@ class UndoRecords:
 
     def _read_steps(self, call_id: str) -> list[bytes] | None:
         """The steps of a call in order; the last one may be cut off."""
-        found = [
+        steps = [
             os.pread(entry.fd, entry.size, entry.at + _HEAD_BYTES) for entry in self._find_entries(call_id, os.O_RDONLY)
         ]
-        return found or None
+        return steps or None
 
     def _find_entries(self, call_id: str, access: int) -> Iterator[_Entry]:
-        """What counts of a call, in order: all of it was written by one process, to one file after the other."""
+        """Yield the valid entries of a call, in order: one process wrote them, to one file after the other."""
         call = self._hash_call(call_id)
         try:
             names = sorted(os.listdir(self._folder))

@@ -58,7 +58,7 @@ def _split_segments(pattern: str) -> list[str]:
 
 
 def matches_path(pattern: Sequence[Segment], path: Sequence[str]) -> bool:
-    """Whether the segments of ``path`` match; ``**`` stands for any number of segments, at its end for at least one."""
+    """Return whether a path matches; ``**`` stands for any number of segments, at its end for at least one."""
     if pattern and pattern[-1] is None:
         pattern = (*pattern, _ANY)
     p = s = 0

@@ -136,7 +136,7 @@ class Workspace:
             walk.close()
 
     def list_destinations(self, path: str) -> Iterator[str]:
-        """Where a path leads, relative to the root, links resolved and whether it exists or not; absolute when outside.
+        """List where a path leads, relative to the root with links resolved, existing or not; absolute when outside.
 
         For judging only: it may be another place a moment later. What cannot be walked leads nowhere.
         """
@@ -156,13 +156,13 @@ class Workspace:
                 yield os.path.relpath(place, self.root) if Path(place).is_relative_to(self.root) else place
 
     def is_link(self, path: str) -> bool:
-        """Whether ``path`` itself is a link, wherever it leads."""
+        """Return whether ``path`` itself is a link, wherever it leads."""
         with self.open_entry(path, follow=False) as entry:
             return stat.S_ISLNK(entry.stat.st_mode)
 
     @contextmanager
     def open_entry(self, path: str, *, follow: bool) -> Iterator["Entry"]:
-        """What stands at ``path``, to be looked at, moved or removed; unless ``follow``, a link stands for itself."""
+        """Open the entry at ``path``, to look at, move or remove it; unless ``follow``, a link stands for itself."""
         walk = PathWalk(self._open_root(path), self._names, path)
         where = ""
         try:

@@ -25,7 +25,7 @@ class WriteTarget:
 
     @property
     def exists(self) -> bool:
-        """Whether anything stands there now."""
+        """Return whether anything stands there now."""
         try:
             os.stat(self._way[0], dir_fd=self.folder, follow_symlinks=False)
         except FileNotFoundError:
@@ -79,12 +79,12 @@ class WriteTarget:
 
     @property
     def made_count(self) -> int:
-        """How many folders were made on the way."""
+        """The number of folders that were made on the way."""
         return len(self._made)
 
     @contextmanager
     def removing_on_failure(self) -> Iterator[None]:
-        """Whatever fails in here takes the folders with it that were made, unless something came to stand in them."""
+        """Remove the folders that were made when the block fails, unless something came to stand in them."""
         try:
             yield
         except BaseException:

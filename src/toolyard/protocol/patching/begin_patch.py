@@ -18,7 +18,7 @@ Forgiven: blanks around a marker, a missing ``@@`` before the first hunk, a blan
 end where nothing can have been cut off unseen. A row without its mark could be context, or an added line that lost its
 plus: it is read as context, with all other context of its hunk as it stands, and then the file must prove it to the
 letter. Context that is indented may lack its mark and not show it: so where it does not fit as marked, it is tried as
-it stands (see ``place``).
+it stands (see ``target_text``).
 """
 
 import re
@@ -144,7 +144,7 @@ class _Reader:
         return FileChange(operation, path, header.number, new_path=new_path, hunks=tuple(hunks))
 
     def _find_next_part(self, *, indented: bool = False) -> str | None:
-        """What begins here or after blank rows that then are skipped: a file (or the end), a hunk, or neither."""
+        """Find what begins here or after blank rows, which are skipped: a file (or the end), a hunk, or neither."""
         at = self._at
         while at < len(self._rows) and (self._rows[at].is_blank if indented else not self._rows[at].text):
             at += 1

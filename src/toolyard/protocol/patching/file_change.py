@@ -1,4 +1,4 @@
-"""What a patch says, before any file is looked at: the values that both patch languages are read into.
+"""The values that both patch languages are parsed into, before any file is looked at.
 
 A patch is rows of text ended by ``\\n``. A row keeps the ending it was written with, because a unified diff of a file
 with ``\\r\\n`` carries the ``\\r`` as part of the file's text, while a patch that came through Windows carries it by
@@ -58,7 +58,7 @@ class PatchHunk:
 
     @property
     def changed_reach(self) -> int:
-        """How many old lines lie before the end of its last change; all of them when it changes nothing."""
+        """The number of old lines before the end of its last change; all of them when it changes nothing."""
         last = max((at for at, line in enumerate(self.lines) if line.mark is not Mark.KEEP), default=len(self.lines))
         return sum(line.mark is not Mark.ADD for line in self.lines[: last + 1])
 
@@ -78,7 +78,7 @@ class PatchHunk:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """What a patch wants done to one file; paths are as the patch writes them."""
+    """The change that a patch makes to one file; paths are as the patch writes them."""
 
     operation: Operation
     path: str
@@ -125,7 +125,7 @@ def malformed_patch(row: Row, problem: str, hint: str) -> Failure:
 
 
 def count_bare_rows(rows: Sequence[Row]) -> int:
-    """How many rows at the end hold nothing at all, not even the space of an empty context line."""
+    """Count the rows at the end that hold nothing at all, not even the space of an empty context line."""
     count = 0
     while count < len(rows) and not rows[-1 - count].text:
         count += 1

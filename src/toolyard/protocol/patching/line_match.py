@@ -54,7 +54,7 @@ class TextLines:
 
     @property
     def has_final_ending(self) -> bool:
-        """Whether a line added at the end needs no ending put before it."""
+        """Return whether a line added at the end needs no ending put before it."""
         return not self.endings or self.endings[-1] != ""
 
     def index_by(self, key: Callable[[str], str]) -> LineIndex:
@@ -78,7 +78,7 @@ class MatchLevel(NamedTuple):
 
     @property
     def is_literal(self) -> bool:
-        """Whether it forgives nothing but the ending of a line."""
+        """Return whether it forgives nothing but the ending of a line."""
         return self.key is identity and self.view is not LineView.LOOSE
 
 
@@ -140,7 +140,7 @@ class HunkSearch:
         return self.level.strategy is not Strategy.INDENTATION or self.build_added_lines(first) is not None
 
     def resembles_at(self, first: int) -> bool:
-        """Whether the lines there could be meant, be it certain or not."""
+        """Return whether the lines there could be meant, be it certain or not."""
         keys = self.lines.index_by(self.level.key).keys
         last = len(keys) - len(self.keys)
         if not 0 <= first <= last or (self.hunk.at_end and first != last):
@@ -158,17 +158,17 @@ class HunkSearch:
         """The added lines as they read there; None when one indentation cannot explain how the lines differ."""
         if self.level.strategy is not Strategy.INDENTATION:
             return tuple(line.text for line in self.hunk.lines if line.mark is Mark.ADD)
-        found = self.lines.texts[first : first + len(self.keys)]
+        real_lines = self.lines.texts[first : first + len(self.keys)]
         new = self.hunk.new
-        moved = reindent([line.text for line in self.hunk.old], found, "\n".join(line.text for line in new))
-        return None if moved is None or self._may_lack_mark(found) else tuple(_select_added(moved, new))
+        moved = reindent([line.text for line in self.hunk.old], real_lines, "\n".join(line.text for line in new))
+        return None if moved is None or self._may_lack_mark(real_lines) else tuple(_select_added(moved, new))
 
-    def _may_lack_mark(self, found: list[str]) -> bool:
-        """Whether context that lost its mark may be why the lines differ: then it is not certain where to indent.
+    def _may_lack_mark(self, real_lines: list[str]) -> bool:
+        """Return whether the lines may differ because context lost its mark: then the indentation is not certain.
 
         The mark is one space and indentations are even, so the sum is odd. A dropped line has another mark.
         """
-        pairs = [(line, real) for line, real in zip(self.hunk.old, found, strict=True) if line.text.strip(BLANKS)]
+        pairs = [(line, real) for line, real in zip(self.hunk.old, real_lines, strict=True) if line.text.strip(BLANKS)]
         if any(line.mark is Mark.DROP for line, _ in pairs):
             return False
         less, more = sorted((measure_indent(pairs[0][0].text), measure_indent(pairs[0][1])), key=len)

@@ -26,7 +26,7 @@ class HunkCandidates:
         return self.search.lines.starts[first]
 
     def end_offset(self, first: int) -> int:
-        """Where the next hunk may begin: context may be shared, a change may not."""
+        """Return the offset at which the next hunk may begin: context may be shared, a change may not."""
         return self.search.lines.starts[first + self.search.hunk.changed_reach]
 
 
@@ -51,15 +51,17 @@ def not_found(number: int, why: str) -> UnplacedHunk:
     return UnplacedHunk(number, Reason.NOT_FOUND_IN_FILE, why)
 
 
-def choose_places(found: Sequence[HunkCandidates]) -> list[tuple[HunkCandidates, int]]:
+def choose_places(candidates: Sequence[HunkCandidates]) -> list[tuple[HunkCandidates, int]]:
     """The one way to place all hunks: in their order if that decides, else each where it alone fits."""
-    leftmost, rightmost = _place_leftmost(found), _place_rightmost(found)
+    leftmost, rightmost = _place_leftmost(candidates), _place_rightmost(candidates)
     if leftmost is None or rightmost is None:
-        for options in found:
+        for options in candidates:
             if len(options.firsts) > 1:
                 raise UnplacedHunk(options.number, Reason.NOT_UNIQUE, firsts=options.firsts)
-        placed = sorted(((options, options.firsts[0]) for options in found), key=lambda it: it[0].start_offset(it[1]))
-        loose = not all(options.search.level.is_literal for options in found)
+        placed = sorted(
+            ((options, options.firsts[0]) for options in candidates), key=lambda it: it[0].start_offset(it[1])
+        )
+        loose = not all(options.search.level.is_literal for options in candidates)
         for (one, first), (other, second) in pairwise(placed):
             if one.end_offset(first) > other.start_offset(second):
                 late = max(one, other, key=lambda options: options.number)
@@ -69,15 +71,15 @@ def choose_places(found: Sequence[HunkCandidates]) -> list[tuple[HunkCandidates,
                     one.number, "Its lines stand before those of an earlier hunk, and not all hunks fit exactly."
                 )
         return placed
-    for options, first, last in zip(found, leftmost, rightmost, strict=True):
+    for options, first, last in zip(candidates, leftmost, rightmost, strict=True):
         if first != last:
             raise UnplacedHunk(options.number, Reason.NOT_UNIQUE, firsts=options.firsts)
-    return list(zip(found, leftmost, strict=True))
+    return list(zip(candidates, leftmost, strict=True))
 
 
-def _place_leftmost(found: Sequence[HunkCandidates]) -> list[int] | None:
+def _place_leftmost(candidates: Sequence[HunkCandidates]) -> list[int] | None:
     chosen, free = [], 0
-    for options in found:
+    for options in candidates:
         at = bisect_left(options.firsts, free, key=options.start_offset)
         if at == len(options.firsts):
             return None
@@ -86,12 +88,12 @@ def _place_leftmost(found: Sequence[HunkCandidates]) -> list[int] | None:
     return chosen
 
 
-def _place_rightmost(found: Sequence[HunkCandidates]) -> list[int] | None:
+def _place_rightmost(candidates: Sequence[HunkCandidates]) -> list[int] | None:
     chosen: list[int] = []
-    for options in reversed(found):
+    for options in reversed(candidates):
         at = len(options.firsts)
         if chosen:
-            after = found[-len(chosen)]
+            after = candidates[-len(chosen)]
             at = bisect_right(options.firsts, after.start_offset(chosen[-1]), key=options.end_offset)
         if not at:
             return None

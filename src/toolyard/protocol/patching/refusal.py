@@ -1,4 +1,4 @@
-"""Why a hunk has no place, told to whoever wrote it: which hunk, which line, what stands there, what to do."""
+"""The failure of a hunk that has no place: which hunk, which line, what stands there, what to do."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ def _build_not_found(name: str, hunk: PatchHunk, why: str, site: TargetText, dat
 
 def _find_nearest(hunk: PatchHunk, site: TargetText) -> Nearest | None:
     text = "\n".join(site.split_lines(LineView.PLAIN).texts)
-    wanted = [line.text for line in hunk.old]
-    if len(text) * max(map(len, wanted)) > _MAX_COMPARED:
+    old_lines = [line.text for line in hunk.old]
+    if len(text) * max(map(len, old_lines)) > _MAX_COMPARED:
         return None
-    return find_nearest_lines(text, "\n".join(wanted), "the hunk", whole=True)
+    return find_nearest_lines(text, "\n".join(old_lines), "the hunk", whole=True)

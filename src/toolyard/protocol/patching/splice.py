@@ -1,4 +1,4 @@
-"""What a placed hunk writes: splices that touch the changed lines alone.
+"""The splices of a placed hunk, which touch the changed lines alone.
 
 Lines that stay are not written again, so their blanks and endings survive a match that forgave them. An added line ends
 like the line it takes the place of, or else like the line before it. In a text whose last line has no ending, the last
@@ -52,7 +52,7 @@ def append_lines(text: str, splices: Sequence[Splice], lines: TextLines, added: 
 
 
 def drop_last_ending(text: str, splices: Sequence[Splice]) -> list[Splice]:
-    """The same splices, but where they drop the last line and it has no ending, the one before it then has none."""
+    """Return the splices; where they drop a last line without an ending, the line before it loses its own."""
     ordered = sorted(splices, key=lambda splice: (splice.start, splice.end))
     start = len(text)
     while ordered and ordered[-1].end == start and not ordered[-1].text:
@@ -106,7 +106,7 @@ def _is_same_line(one: PatchLine, other: PatchLine) -> bool:
 
 
 def _ends_with_ending(run: _Run, place: HunkPlace) -> bool:
-    """Whether the text has an ending after its last line, if the run is its last lines: only a hunk changes that."""
+    """Return whether the text ends with a line ending, if the run is its last lines: only a hunk changes that."""
     before, after = (any(not line.ending for line in side[-1:]) for side in (place.search.hunk.old, run.added))
     return place.search.lines.has_final_ending if before == after or not run.added else not after
 

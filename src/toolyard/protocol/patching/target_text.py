@@ -1,7 +1,7 @@
-"""Where the hunks of a patch stand in the text they are for.
+"""The text that a patch changes, and the places of the hunks in it.
 
-Each hunk is looked for exactly; only when it stands nowhere are differences of format forgiven, in the steps of
-``protocol.forgiven`` and never more. A place is taken when it is the only one: because the lines stand once, because
+Each hunk is looked for exactly; only when it stands nowhere are differences of format forgiven, in the steps that
+``protocol.lenient_match`` has. A place is taken when it is the only one: because the lines stand once, because
 the patch numbers the line, because an anchor (``@@ def f():``) leaves one, or because of the order of the hunks. Else
 nothing is chosen. The work is bounded: lines that repeat without end are refused, not tried out.
 """
@@ -50,23 +50,23 @@ class TargetText:
 
     def place_hunks(self, hunks: Sequence[PatchHunk]) -> list[HunkPlace]:
         """One place for each hunk, in the order of the text; raises Unplaced when one is not certain."""
-        found: list[HunkCandidates] = []
+        candidates: list[HunkCandidates] = []
         shift: int | None = 0  # how far the text has moved against the line numbers of the patch; None: not known
         for number, hunk in enumerate(hunks, 1):
             self._number = number
             options = self._find_candidates(number, hunk if shift is not None else replace(hunk, at=None), shift or 0)
-            found.append(options)
+            candidates.append(options)
             if hunk.at is not None:
                 shift = options.firsts[0] - hunk.at if len(options.firsts) == 1 else None
-        return [HunkPlace(options.search, first) for options, first in choose_places(found)]
+        return [HunkPlace(options.search, first) for options, first in choose_places(candidates)]
 
     def find_exact_line(self, hunk: PatchHunk) -> int | None:
         """The number of the line where the old lines of a hunk stand exactly, if they do."""
         if not hunk.old:
             return None
         sought = HunkSearch.build(hunk, EXACT, self.split_lines(EXACT.view))
-        offset, places = sought.rarest()
-        return next((at - offset + 1 for at in places[:_MAX_TRIED] if sought.fits(at - offset)), None)
+        offset, places = sought.find_rarest_line()
+        return next((at - offset + 1 for at in places[:_MAX_TRIED] if sought.fits_at(at - offset)), None)
 
     def _list_searches(self, hunk: PatchHunk) -> Iterator[HunkSearch]:
         """The ways to look for a hunk, each tried only where those before it find nothing.
@@ -84,7 +84,7 @@ class TargetText:
         )
 
     def _has_unproven_endings(self, hunk: PatchHunk, level: MatchLevel) -> bool:
-        """Whether the endings that a hunk writes prove nothing: no old line has one, and the text has others."""
+        """Return whether the endings that a hunk writes prove nothing: no old line has one, and the text has others."""
         if level.view is not LineView.RAW or any(line.ending for line in hunk.old):
             return False
         return "\r\n" in self._text and all(line.ending != "\r\n" for line in hunk.lines)
@@ -124,7 +124,7 @@ class TargetText:
     def _find_behind_anchors(self, parts: Sequence[range], sought: HunkSearch) -> list[int]:
         """The places behind the anchors of those parts; one next to its anchor goes before others of its part."""
         firsts = self._find_matches(sought) if sought.level.view is LineView.PLAIN else []
-        found: set[int] = set()
+        places: set[int] = set()
         anywhere = False
         for part in parts:
             start, stop = bisect_right(firsts, part.start), bisect_left(firsts, part.stop)
@@ -132,8 +132,8 @@ class TargetText:
             if start < len(firsts) and (start >= stop or firsts[start] == part.start + 1):
                 stop = start + 1  # next to the anchor, or where it would lead if its part had no end
             self._spend_work(stop - start)
-            found.update(firsts[start:stop])
-        return sorted(found) if anywhere else []
+            places.update(firsts[start:stop])
+        return sorted(places) if anywhere else []
 
     def _spend_work(self, work: int) -> None:
         self._work += work

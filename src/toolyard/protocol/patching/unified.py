@@ -99,9 +99,9 @@ class _Reader:
         at = self._at
         while at < len(self._rows) and self._rows[at].is_blank:
             at += 1
-        found = at < len(self._rows) and self._rows[at].text.startswith("@@")
-        self._at = at if found else self._at
-        return found
+        begins_hunk = at < len(self._rows) and self._rows[at].text.startswith("@@")
+        self._at = at if begins_hunk else self._at
+        return begins_hunk
 
     def _read_hunk(self) -> PatchHunk:
         head = self._rows[self._at]
@@ -147,7 +147,7 @@ class _Reader:
         return list(self._rows[start : self._at])
 
     def _is_hunk_row(self, at: int) -> bool:
-        """Whether a row reads like one of a hunk, and not like the begin of a file or of a signature."""
+        """Return whether a row reads like one of a hunk, and not like the begin of a file or of a signature."""
         if at >= len(self._rows) or _begins_file(self._rows, at) or self._rows[at].text.rstrip() == _TRAILER:
             return False
         return self._rows[at].text[:1] in {"", *Mark, "\\"}

@@ -40,7 +40,7 @@ class FileHeader:
 def parse_header(rows: Sequence[Row], at: int) -> tuple[FileHeader, int]:
     """The header that begins at ``at``, and where its hunks begin."""
     row = rows[at]
-    said: dict[str, str] = {}
+    fields: dict[str, str] = {}
     git = row.text.startswith("diff --git ")
     at += git
     while git and at < len(rows):
@@ -51,25 +51,25 @@ def parse_header(rows: Sequence[Row], at: int) -> tuple[FileHeader, int]:
         known = _KNOWN.fullmatch(rows[at].text)
         if known is None:
             break
-        said[known[1]] = known[2] if known[1].startswith("rename") else known[2].rstrip()
+        fields[known[1]] = known[2] if known[1].startswith("rename") else known[2].rstrip()
         at += 1
     sides = None
     if at + 1 < len(rows) and rows[at].text.startswith("--- ") and rows[at + 1].text.startswith("+++ "):
         sides = _parse_name(rows[at].text[4:]), _parse_name(rows[at + 1].text[4:])
         at += 2
-    _require_supported(row, said)
-    path = _renamed_path(said, "rename from") or _choose_path(row, sides, _parse_git_line(row.text) if git else None)
-    operation, new_path = _choose_operation(said, sides), _renamed_path(said, "rename to")
+    _require_supported(row, fields)
+    path = _renamed_path(fields, "rename from") or _choose_path(row, sides, _parse_git_line(row.text) if git else None)
+    operation, new_path = _choose_operation(fields, sides), _renamed_path(fields, "rename to")
     _require_utf8(row, new_path or (path if operation is Operation.CREATE else ""))
-    return FileHeader(row, operation, _escape_bytes(path), new_path, _mode_note(said)), at
+    return FileHeader(row, operation, _escape_bytes(path), new_path, _mode_note(fields)), at
 
 
-def _require_supported(row: Row, said: dict[str, str]) -> None:
-    if "copy from" in said:
+def _require_supported(row: Row, fields: dict[str, str]) -> None:
+    if "copy from" in fields:
         raise malformed_patch(row, "a copy cannot be applied.", "Create the new file with all its lines.")
-    if ("rename from" in said) != ("rename to" in said):
+    if ("rename from" in fields) != ("rename to" in fields):
         raise malformed_patch(row, "a move needs both paths.", "Write 'rename from path' and 'rename to path'.")
-    for mode in (said.get("new file mode"), said.get("new mode"), said.get("deleted file mode")):
+    for mode in (fields.get("new file mode"), fields.get("new mode"), fields.get("deleted file mode")):
         if mode is not None and mode not in _TEXT_MODES:
             raise malformed_patch(row, f"mode {mode} is not that of a file with text.", "Make links by other means.")
 
@@ -79,21 +79,21 @@ def _require_utf8(row: Row, name: str) -> None:
         raise malformed_patch(row, "the new name is not UTF-8.", "Choose a name that is, and change the header.")
 
 
-def _choose_operation(said: dict[str, str], sides: tuple[str, str] | None) -> Operation:
+def _choose_operation(fields: dict[str, str], sides: tuple[str, str] | None) -> Operation:
     old, new = sides or ("", "")
-    if "new file mode" in said or old == _NOWHERE:
+    if "new file mode" in fields or old == _NOWHERE:
         return Operation.CREATE
-    if "deleted file mode" in said or new == _NOWHERE:
+    if "deleted file mode" in fields or new == _NOWHERE:
         return Operation.DELETE
-    return Operation.MOVE if "rename to" in said else Operation.UPDATE
+    return Operation.MOVE if "rename to" in fields else Operation.UPDATE
 
 
-def _renamed_path(said: dict[str, str], which: str) -> str | None:
-    return _unquote(said[which]) if which in said else None
+def _renamed_path(fields: dict[str, str], which: str) -> str | None:
+    return _unquote(fields[which]) if which in fields else None
 
 
-def _mode_note(said: dict[str, str]) -> str:
-    mode = said.get("new mode") or said.get("new file mode") or _USUAL_MODE
+def _mode_note(fields: dict[str, str]) -> str:
+    mode = fields.get("new mode") or fields.get("new file mode") or _USUAL_MODE
     return "" if mode == _USUAL_MODE else f"The patch asks for file mode {mode}, which is not set."
 
 
@@ -147,13 +147,13 @@ def _unquote(name: str) -> str:
     """A name as git quotes it, with lone surrogates for bytes that are no text."""
     if not re.fullmatch(_QUOTED, name):
         return name
-    raw = _ESCAPE.sub(lambda found: _unescape_byte(found[1]), name[1:-1].encode(errors="surrogatepass"))
+    raw = _ESCAPE.sub(lambda match: _unescape_byte(match[1]), name[1:-1].encode(errors="surrogatepass"))
     return raw.decode(errors="surrogateescape")
 
 
 def _escape_bytes(name: str) -> str:
     """With such bytes written ``\\xe9``, as everywhere."""
-    return _NO_TEXT.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", name)
+    return _NO_TEXT.sub(lambda match: f"\\x{ord(match[0]) - 0xDC00:02x}", name)
 
 
 def _unescape_byte(escape: bytes) -> bytes:

@@ -37,7 +37,7 @@ class DiffBlock:
     dashes: str = ""  # the line above the old text, which may belong to it
 
     def to_edit(self, text: str) -> Edit:
-        """What is meant in a file with this text; raises Failure when nobody can say."""
+        """Build the edit for a file with this text; raises Failure when the block is ambiguous."""
         whole = f"{self.dashes}\n{self.old}"
         if not self.dashes or _strip_lines(whole) not in _strip_lines(text):
             return Edit(self.old, self.new)

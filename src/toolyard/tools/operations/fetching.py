@@ -43,8 +43,8 @@ class Fetching:
         return _rewrite_result(result, fetched)
 
     def download_file(self, request: Request) -> Result:
-        wanted = request.get("fileName")
-        name = require_plain_name(wanted, "fileName") if wanted else None
+        requested = request.get("fileName")
+        name = require_plain_name(requested, "fileName") if requested else None
         fetched = self._fetch.fetch(request["url"], request.checkpoint)
         path = f"{request.get('downloadDir') or DOWNLOADS}/{name or choose_file_name(fetched)}"
         placed = self._arranger.create(path, fetched.content, request.checkpoint, access=request.access)

@@ -1,4 +1,4 @@
-"""What VCP's clients read about a file: its facts under the names and in the forms that they know."""
+"""Facts about a file, under the names and in the forms that VCP's clients know."""
 
 import os
 import stat
@@ -35,7 +35,7 @@ def file_type(mode: int) -> str:
 
 
 def build_facts(path: str, info: os.stat_result) -> JsonObject:
-    """What every command says of a file; ``path`` is relative to the root."""
+    """Build the facts that every command reports of a file; ``path`` is relative to the root."""
     size = info.st_size if stat.S_ISREG(info.st_mode) else None
     return {
         "name": path.rpartition("/")[2],

@@ -1,4 +1,4 @@
-"""Which lines of a text are wanted: ``head:N``, ``tail:N``, ``M-N``, ``M:N`` or ``N``, counted from 1."""
+"""A range of lines: ``head:N``, ``tail:N``, ``M-N``, ``M:N`` or ``N``, counted from 1."""
 
 import re
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ _FORM = re.compile(r"(?:(head|tail)\s*:\s*)?(\d{1,12})(?:\s*[-:]\s*(\d{1,12}))?"
 
 @dataclass(frozen=True, slots=True)
 class LineRange:
-    """From ``first`` to ``last``, or the ``tail`` last ones. Without a ``last``, as many as an answer holds."""
+    """Lines from ``first`` to ``last``, or the ``tail`` last ones. Without ``last``: as many as an answer holds."""
 
     first: int = 1
     last: int | None = None
     tail: int | None = None
 
     @classmethod
-    def parse(cls, wanted: str | int | None) -> "LineRange":
-        if wanted is None or wanted == "":
+    def parse(cls, value: str | int | None) -> "LineRange":
+        if value is None or value == "":
             return cls()
-        form = _FORM.fullmatch(str(wanted).strip())
+        form = _FORM.fullmatch(str(value).strip())
         if form is None or (form[1] and form[3]):
             raise _invalid_range("is none of head:N, tail:N, M-N, M:N and N")
         number, last = int(form[2]), int(form[3] or form[2])
@@ -42,7 +42,7 @@ class LineRange:
         return self == LineRange()
 
     def resolve(self, total: int) -> "LineRange":
-        """The same by numbers, in a text of ``total`` lines."""
+        """Return the range by line numbers, in a text of ``total`` lines."""
         return self if self.tail is None else LineRange(max(1, total - self.tail + 1), max(1, total))
 
 

@@ -41,22 +41,22 @@ class Listing:
         with self._workspace.open_folder(request["path"]) as folder:
             items = list(_scan_items(folder, request.checkpoint))
             where = folder.path
-        wanted = _sort_items(item for item in items if request["showHidden"] or not item["isHidden"])
-        shown = wanted[:MAX_ITEMS]
+        visible = _sort_items(item for item in items if request["showHidden"] or not item["isHidden"])
+        shown = visible[:MAX_ITEMS]
         text = f"Directory listing of '{where}' ({_count_items(len(shown))})."
-        if len(shown) < len(wanted):
-            text += f" Truncated: {len(wanted)} in all. LS lists the rest page by page."
-        if len(wanted) < len(items):
-            text += f" Not listed: {len(items) - len(wanted)} hidden (showHidden)."
+        if len(shown) < len(visible):
+            text += f" Truncated: {len(visible)} in all. LS lists the rest page by page."
+        if len(visible) < len(items):
+            text += f" Not listed: {len(items) - len(visible)} hidden (showHidden)."
         return Result(
             data={
                 "path": where,
                 "items": list(shown),
-                "totalItems": len(wanted),
-                "truncated": len(shown) < len(wanted),
+                "totalItems": len(visible),
+                "truncated": len(shown) < len(visible),
             },
             text=text,
-            stats={"total_items": len(wanted), "hidden": len(items) - len(wanted)},
+            stats={"total_items": len(visible), "hidden": len(items) - len(visible)},
             context={"path_resolved": where},
         )
 

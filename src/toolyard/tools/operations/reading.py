@@ -74,8 +74,8 @@ class Reading:
             return _select_facts(build_facts(file.path, file.stat))
 
     async def _read_page(self, request: Request, path: str, lines: LineRange) -> Result:
-        wanted = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
-        arguments: JsonObject = {"path": path, "start_line": lines.first, "limit": wanted}
+        count = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
+        arguments: JsonObject = {"path": path, "start_line": lines.first, "limit": count}
         return await self._read.run(replace(request.call, arguments=arguments), request.checkpoint)
 
 
@@ -93,7 +93,7 @@ class _TextExcerpt:
 
     @property
     def has_more(self) -> bool:
-        """Whether lines that were wanted are missing."""
+        """Return whether requested lines are missing."""
         return self.window.next_line is not None and (self.lines.last is None or self.last < self.lines.last)
 
     def to_result(self, file: OpenHandle) -> Result:
@@ -137,8 +137,8 @@ class _TextExcerpt:
 def _read_excerpt(file: OpenHandle, reader: TextReader, lines: LineRange) -> _TextExcerpt:
     if lines.tail is not None:
         lines = lines.resolve(_count_lines(file, reader))
-    wanted = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
-    window = reader.read_window_once(file, WindowLimits(lines.first, wanted, MAX_BYTES, MAX_BYTES))
+    count = MAX_LINES if lines.last is None else min(MAX_LINES, lines.last - lines.first + 1)
+    window = reader.read_window_once(file, WindowLimits(lines.first, count, MAX_BYTES, MAX_BYTES))
     if not window.lines and lines.first > 1:
         raise Failure(
             ErrorCode.INVALID_PARAM,

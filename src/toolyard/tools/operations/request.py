@@ -1,4 +1,4 @@
-"""One command of FileOperator: what it is asked, what it needs, how it runs."""
+"""A command of FileOperator: its request, its required parameters, its operation."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Request:
         return WriteAccess.from_call(self.call)
 
     def require(self, *words: str) -> None:
-        """The parameters that a command needs, each said in the word that its callers know it by."""
+        """Require the parameters of a command, each named by the word that its callers know."""
         missing = [word for word in words if CANONICAL.get(word, word) not in self.call.arguments]
         if missing:
             named = " and ".join(f"'{word}'" for word in missing)

@@ -23,6 +23,7 @@ from toolyard.workspace.ignore import IgnoreRules, read_rules
 from toolyard.workspace.names import to_text
 from toolyard.workspace.private_home import is_private
 from toolyard.workspace.search.file_glob import INCOMPLETE, can_match
+from toolyard.workspace.search.file_walk import read_rules_above
 from toolyard.workspace.wildcard import Segment, compile_path, compile_segment, matches_path
 from toolyard.workspace.workspace import Workspace
 
@@ -41,19 +42,19 @@ class Searching:
     def search_files(self, request: Request) -> Result:
         options = SearchOptions.parse(request.get("options"))
         pattern: str = request["pattern"]
-        wanted = options.fold_case(pattern)
-        search = _Search(options, _compile_pattern(wanted), _compile_dotted(wanted), request.checkpoint)
+        folded = options.fold_case(pattern)
+        search = _Search(options, _compile_pattern(folded), _compile_dotted(folded), request.checkpoint)
         with self._workspace.open_folder(request["path"]) as folder:
             base = () if folder.path == "." else tuple(folder.path.split("/"))
-            search.scan_folder(folder.fd, base, (), self._rules_above(base))
+            search.scan_folder(folder.fd, base, (), read_rules_above(self._workspace, base))
             where = folder.path
-        found = sorted(search.found, key=lambda item: str(item["path"]))
-        shown = found[:MAX_RESULTS]
-        truncated = len(shown) < len(found) or search.stopped
-        text = f"Search results for '{pattern}' in '{where}' ({len(shown)} of {len(found)})."
+        results = sorted(search.results, key=lambda item: str(item["path"]))
+        shown = results[:MAX_RESULTS]
+        truncated = len(shown) < len(results) or search.stopped
+        text = f"Search results for '{pattern}' in '{where}' ({len(shown)} of {len(results)})."
         if truncated:
             text += " Truncated: narrow the pattern or the folder."
-        if not found and "{" in pattern:
+        if not results and "{" in pattern:
             text += " Braces in a pattern are text: search once for each of their choices."
         if search.left_out:
             text += f" Not searched: {search.left_out} hidden or ignored (includeHidden, includeIgnored)."
@@ -64,22 +65,14 @@ class Searching:
                 "searchPath": where,
                 "pattern": pattern,
                 "results": list(shown),
-                "totalResults": len(found),
+                "totalResults": len(results),
                 "truncated": truncated,
             },
             text=text,
             partial=bool(search.unreadable),
-            stats={"total_results": len(found), "left_out": search.left_out},
+            stats={"total_results": len(results), "left_out": search.left_out},
             context={"path_resolved": where},
         )
-
-    def _rules_above(self, path: tuple[str, ...]) -> IgnoreRules:
-        """The ignore rules of the folders from the root down to the one searched, which brings its own."""
-        rules = IgnoreRules()
-        for depth in range(len(path)):
-            with self._workspace.open_folder("/".join(path[:depth]) or ".") as above:
-                rules = rules.with_lines(read_rules(above.fd), depth)
-        return rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,25 +83,27 @@ class SearchOptions:
     file_type: str = "all"
 
     @classmethod
-    def parse(cls, wanted: Json) -> "SearchOptions":
-        """From an object, or from a text that holds one."""
-        if wanted is None or wanted == "":
+    def parse(cls, value: Json) -> "SearchOptions":
+        """Parse the options from an object, or from a text that holds one."""
+        if value is None or value == "":
             return cls()
-        given = coerce_value(wanted, {"type": "object"})
+        given = coerce_value(value, {"type": "object"})
         if not isinstance(given, Mapping):
             raise _invalid_options("must be a JSON object")
         values: dict[str, bool | str] = {}
-        for name, value in given.items():
+        for name, option_value in given.items():
             option = _OPTIONS.get(name.replace("_", "").lower())
             if option is None:
                 raise _invalid_options(
                     f"has no option '{name[:40]}': there are caseSensitive, includeHidden, includeIgnored, fileType"
                 )
-            values[option] = _parse_file_type(value) if option == "file_type" else _parse_flag(name, value)
+            values[option] = (
+                _parse_file_type(option_value) if option == "file_type" else _parse_flag(name, option_value)
+            )
         return cls(**values)  # type: ignore[arg-type]
 
     def fold_case(self, text: str) -> str:
-        """As it is compared: without capitals, unless they matter."""
+        """Fold a text for comparison: lower case, unless case matters."""
         return text if self.case_sensitive else text.lower()
 
 
@@ -122,13 +117,13 @@ _OPTIONS = {
 
 @dataclass(slots=True)
 class _Search:
-    """What was found on the way, and what was left out."""
+    """A search under way: its results, and counts of what was left out."""
 
     options: SearchOptions
     segments: tuple[Segment, ...]
     dotted: tuple["re.Pattern[str]", ...]  # hidden names that the pattern itself asks for
     checkpoint: Checkpoint
-    found: list[JsonObject] = field(default_factory=list)
+    results: list[JsonObject] = field(default_factory=list)
     seen: int = 0
     left_out: int = 0
     unreadable: int = 0
@@ -159,7 +154,7 @@ class _Search:
 
     def _is_left_out(self, path: tuple[str, ...], rules: IgnoreRules, *, is_folder: bool) -> bool:
         hidden = path[-1].startswith(".") and not self.options.include_hidden
-        if hidden and not any(asked.fullmatch(self.options.fold_case(path[-1])) for asked in self.dotted):
+        if hidden and not any(dotted.fullmatch(self.options.fold_case(path[-1])) for dotted in self.dotted):
             return True
         return (rules if not self.options.include_ignored else IgnoreRules()).is_left_out(path, is_folder=is_folder)
 
@@ -174,7 +169,7 @@ class _Search:
         if self.options.file_type not in ("all", file_type(info.st_mode)):
             return
         about = build_facts(_path_text(path), info)
-        self.found.append({**about, "directory": _path_text(path[:-1]) or ".", "relativePath": _path_text(tail)})
+        self.results.append({**about, "directory": _path_text(path[:-1]) or ".", "relativePath": _path_text(tail)})
 
     def _enter_folder(
         self, fd: int, name: str, path: tuple[str, ...], tail: tuple[str, ...], rules: IgnoreRules

@@ -54,7 +54,7 @@ class VcpFiles:
 
 
 def _change_message(text: str, edit: Edit, path: str) -> tuple[int, tuple[Splice, ...]]:
-    """Which message changes, counted from 0, and what to put into the file."""
+    """Find the message to change; return its number, counted from 0, and the splices of the file."""
     if not edit.old:
         raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")
     history = _parse_history(text, path)

@@ -86,21 +86,21 @@ class Writing:
     def edit_file(self, request: Request) -> Result:
         """All of an existing file. Callers of VCP do not read first, so the old content is kept in the trash."""
         content: str = request["content"]
-        kept: list[TrashEntry] = []
+        entries: list[TrashEntry] = []
 
         def compute(before: Document | None, path: str) -> bytes:
             document = _require_existing(before, path)
             new = document.encoding.bom + document.encode_text(adopt_line_endings(document.text, content), path)
             if new != document.raw:
-                kept.append(self._trash.keep_version(path, document.raw))
+                entries.append(self._trash.keep_version(path, document.raw))
             return new
 
         changed = self._change_file(request, compute)
-        if not kept:
+        if not entries:
             return self._build_result(changed, f"'{changed.path}' already has exactly this content.")
         done = f"Replaced the content of '{changed.path}' ({format_size(len(changed.after.raw))})."
-        done += f" The old content is kept for {RETENTION.days} days in the trash as {kept[0].id}."
-        return self._build_result(changed, done, {"trash_id": kept[0].id})
+        done += f" The old content is kept for {RETENTION.days} days in the trash as {entries[0].id}."
+        return self._build_result(changed, done, {"trash_id": entries[0].id})
 
     def apply_diff(self, request: Request) -> Result:
         blocks = _read_blocks(request)
@@ -135,7 +135,7 @@ class Writing:
 
 
 def locate_vcp_edit(text: str, edit: Edit, where: str = "") -> Match:
-    """As ``locate``, in the words of VCP's parameters."""
+    """Locate an edit as ``locate`` does; failures name VCP's parameters."""
     try:
         if not edit.old:
             raise Failure(ErrorCode.INVALID_PARAM, "searchString is empty.", hint="Give the text to replace.")

@@ -77,7 +77,7 @@ def _read_cell(number: int, cell: dict[str, Any]) -> dict[str, Json]:
 
 
 def _cut_cells(cells: list[dict[str, Json]]) -> tuple[list[dict[str, Json]], bool]:
-    """As many cells as an answer can hold, at least one; and whether any text in them was cut."""
+    """Keep as many cells as an answer can hold, at least one; also return whether any text in them was cut."""
     size = 0
     for count, cell in enumerate(cells):
         size += len(json.dumps(cell, ensure_ascii=False).encode())
@@ -124,9 +124,9 @@ def _list_images(cell: dict[str, Any], path: str) -> Iterator[Media]:
                     raw = base64.b64decode(_join_texts(value))
                 except ValueError:
                     continue
-                found = sniff(raw[:SNIFF_BYTES])
-                if found and found.startswith("image/"):
-                    yield Media(found, raw, source=path)
+                sniffed = sniff(raw[:SNIFF_BYTES])
+                if sniffed and sniffed.startswith("image/"):
+                    yield Media(sniffed, raw, source=path)
 
 
 def _join_texts(value: Any, separator: str = "") -> str:

@@ -1,4 +1,4 @@
-"""Which part of a file is wanted, and how much of it an answer holds."""
+"""The requested page of a file."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Whether a file that was just written still reads as what its name says it is.
+"""Validation: a file that was just written is checked in the language that its name tells.
 
 A finding is a remark, never a failure: the write has been done, and it stands. Checking runs nothing of the file, never
 raises, and is bounded: by the size of the file, which every checker in this process reads in linear time; by a time
@@ -38,12 +38,12 @@ def validate(path: str, text: str, checkpoint: Checkpoint = lambda: None) -> Val
 
 
 def _run_checker(language: Language, text: str, checkpoint: Checkpoint) -> Validation:
-    found: list[Finding] = []
+    findings: list[Finding] = []
     skipped = None
     try:
         for finding in _load_checker(language)(text, checkpoint):
-            found.append(finding)
-            if len(found) == MAX_FINDINGS:
+            findings.append(finding)
+            if len(findings) == MAX_FINDINGS:
                 break
     except Unchecked as reason:
         skipped = str(reason)
@@ -51,7 +51,7 @@ def _run_checker(language: Language, text: str, checkpoint: Checkpoint) -> Valid
         skipped = stop.message
     except _BROKEN as error:
         skipped = f"the checker failed ({type(error).__name__})"
-    return Validation(language, tuple(sorted(found, key=lambda finding: (finding.line, finding.column))), skipped)
+    return Validation(language, tuple(sorted(findings, key=lambda finding: (finding.line, finding.column))), skipped)
 
 
 # A file may be strange in more ways than a checker foresees; the write that it belongs to has still been done.

@@ -28,7 +28,7 @@ class _OpenBracket:
 
 @dataclass(slots=True)
 class _Scan:
-    """What is open, and the statement that is being read: where it starts and where its first colon is."""
+    """The state of a scan: open brackets, and the start and first colon of the current statement."""
 
     text: str
     opened: list[_OpenBracket] = field(default_factory=list)
@@ -90,11 +90,11 @@ class _Scan:
 def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
     scan = _Scan(text)
     index = number = 0
-    while found := _MARK.search(text, index):
+    while match := _MARK.search(text, index):
         number += 1
         if number % _MARKS_PER_STEP == 1:
             checkpoint()
-        mark, start, index = found[0], found.start(), found.end()
+        mark, start, index = match[0], match.start(), match.end()
         if mark == "/*" or mark[0] in "uU":
             end = text.find("*/" if mark == "/*" else ")", index)
             if end < 0:

@@ -13,8 +13,8 @@ from toolyard.tools.validation.language import Language
 
 _TOO_DEEP = "its values are nested too deeply"
 _STRING = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?'
-_COMMENT = compile_pattern(rf"(?P<kept>{_STRING})|//[^\n]*|/\*(?:.*?\*/|(?P<open>.*))", re.DOTALL)
-_TRAILING_COMMA = compile_pattern(rf"(?P<kept>{_STRING})|,(?=\s*+[\]}}])")
+_COMMENT = compile_pattern(rf"(?P<string>{_STRING})|//[^\n]*|/\*(?:.*?\*/|(?P<open>.*))", re.DOTALL)
+_TRAILING_COMMA = compile_pattern(rf"(?P<string>{_STRING})|,(?=\s*+[\]}}])")
 _CONSTANT = compile_pattern(rf"{_STRING}|(?P<constant>-?\bInfinity\b|\bNaN\b)")
 _TOML_PLACE = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)", re.DOTALL)
 _MAX_TOML_WORK = 20_000_000  # about two seconds: tomllib's time grows with the square of a key's dots
@@ -94,7 +94,7 @@ def _find_constants(text: str) -> Iterator[Finding]:
 
 
 def _blank_out(match: re.Match[str]) -> str:
-    return match["kept"] or re.sub(r"[^\n]", " ", match[0])
+    return match["string"] or re.sub(r"[^\n]", " ", match[0])
 
 
 CHECKERS: Mapping[Language, Callable[[str, Checkpoint], Iterator[Finding]]] = {

@@ -1,4 +1,4 @@
-"""What a checker says about a file."""
+"""Findings of a checker about a file."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

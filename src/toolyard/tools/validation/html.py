@@ -80,8 +80,8 @@ def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
     if scripts:
         from toolyard.tools.validation import script
 
-        found = script.check_all([tag.raw for tag in scripts], Language.JAVASCRIPT, checkpoint)
-        for tag, findings in zip(scripts, found, strict=True):
+        findings_by_script = script.check_all([tag.raw for tag in scripts], Language.JAVASCRIPT, checkpoint)
+        for tag, findings in zip(scripts, findings_by_script, strict=True):
             yield from shift_findings(findings, text, tag.raw_start)
 
 
@@ -116,7 +116,7 @@ class _Tag:
     attributes: str = ""
     raw: str = ""  # the text up to the closing tag, of elements that hold nothing else
     raw_start: int = 0
-    broken: str = ""  # what is wrong; after it nothing can be told apart any more
+    broken: str = ""  # what is wrong; nothing after it can be parsed
 
     @property
     def is_empty(self) -> bool:

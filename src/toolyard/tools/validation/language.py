@@ -1,4 +1,4 @@
-"""Which language a file is written in, by its name and, where the name does not tell, its first line."""
+"""The language of a file, by its name and, where the name does not tell, its first line."""
 
 import re
 from enum import StrEnum

@@ -40,6 +40,6 @@ def check_all(texts: Sequence[str], language: Language, checkpoint: Checkpoint) 
         raise Unchecked(f"its checker failed: {answer.err.strip()[-100:]}")
     problems: list[list[tuple[int, str]]] = json.loads(answer.out)
     return [
-        [finding_at(text, index, message) for index, message in found]
-        for text, found in zip(texts, problems, strict=True)
+        [finding_at(text, index, message) for index, message in text_problems]
+        for text, text_problems in zip(texts, problems, strict=True)
     ]

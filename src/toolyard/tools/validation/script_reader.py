@@ -54,8 +54,8 @@ def find_problems(text: str, language: "Language") -> list[tuple[int, str]]:
 
     raw = text.encode()
     tree = Parser(language).parse(_replace_unknown_syntax(raw))
-    found = islice(_walk_problems(tree.walk(), raw), _MAX_PROBLEMS)
-    return [(len(raw[: problem.start].decode(errors="replace")), problem.message) for problem in found]
+    problems = islice(_walk_problems(tree.walk(), raw), _MAX_PROBLEMS)
+    return [(len(raw[: problem.start].decode(errors="replace")), problem.message) for problem in problems]
 
 
 def _load_grammar(name: str) -> "Language":
@@ -72,7 +72,7 @@ def _load_grammar(name: str) -> "Language":
 
 
 def _replace_unknown_syntax(raw: bytes) -> bytes:
-    """What is right but unknown to the grammars, written as something of the same length that they know."""
+    """Replace correct syntax that the grammars do not know by something of the same length that they know."""
     raw = raw.replace(b"&", b"|")  # a lone & is fine in the text and the attributes of JSX, and | fits where & does
     raw = _IMPORT_TYPE.sub(lambda match: b"i" * len(match[0]), raw)
     return _ABSTRACT_KEY.sub(b"abstrac_", _EXPORT_TYPES.sub(rb"\1    ", raw))
@@ -93,7 +93,7 @@ def _walk_problems(cursor: "TreeCursor", raw: bytes) -> Iterator[Problem]:
 
 
 def _node_problems(node: _Node, inside: list[_Node], raw: bytes) -> Iterator[Problem]:
-    """What is wrong with a node itself; nothing when nodes inside it tell more."""
+    """Yield the problems of a node itself; none when nodes inside it tell more."""
     if not node.has_error or node.is_missing:
         return
     missing = [child for child in inside if child.is_missing]
@@ -123,13 +123,13 @@ def _find_unclosed(inside: list[_Node], raw: bytes) -> Problem | None:
     """The innermost bracket, quote or JSX tag in an error that is not closed, or is closed by another one."""
     opened: list[_Node] = []
     for child in inside:
-        wanted = _CLOSING.get(opened[-1].kind) if opened else None
-        if child.kind == wanted:
+        expected = _CLOSING.get(opened[-1].kind) if opened else None
+        if child.kind == expected:
             opened.pop()
         elif child.kind in _CLOSING or child.kind == "jsx_opening_element":
             opened.append(child)
-        elif wanted and child.kind in _CLOSING.values():
-            return Problem(child.start, f"`{child.kind}` where `{wanted}` was expected")
+        elif expected and child.kind in _CLOSING.values():
+            return Problem(child.start, f"`{child.kind}` where `{expected}` was expected")
     if not opened:
         return None
     return Problem(opened[-1].start, f"{_quote(raw[opened[-1].start : opened[-1].end])} is not closed")
@@ -143,13 +143,13 @@ def _unexpected_token(node: _Node, raw: bytes) -> Problem:
 
 
 def _list_children(cursor: "TreeCursor") -> list[_Node]:
-    found: list[_Node] = []
+    children: list[_Node] = []
     if cursor.goto_first_child():
-        found.append(_read_node(cursor))
+        children.append(_read_node(cursor))
         while cursor.goto_next_sibling():
-            found.append(_read_node(cursor))
+            children.append(_read_node(cursor))
         cursor.goto_parent()
-    return found
+    return children
 
 
 def _read_node(cursor: "TreeCursor") -> _Node:

@@ -16,10 +16,10 @@ _OPENING = {")": "(", "}": "{", "]": "[", "]]": "[["}
 
 def check(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
     checkpoint()
-    said = _run_bash(text, checkpoint)
+    output = _run_bash(text, checkpoint)
     lines = text.rstrip("\n").split("\n")
     before: list[str] = []
-    for number, message in _LINE.findall(said):
+    for number, message in _LINE.findall(output):
         if before and message.endswith("unexpected end of file"):
             continue  # it follows from the one before
         before.append(message)
@@ -42,5 +42,5 @@ def _find_column(line: str, message: str) -> int:
     word = named[2] if named else ""
     if named and named[1] == "matching":
         word = _OPENING.get(word, word)
-    found = line.find(word) if word else -1
-    return (found if found >= 0 else len(line) - len(line.lstrip())) + 1
+    index = line.find(word) if word else -1
+    return (index if index >= 0 else len(line) - len(line.lstrip())) + 1

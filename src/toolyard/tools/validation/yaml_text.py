@@ -57,7 +57,7 @@ def check_yaml(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
 
 
 def check_markdown(text: str, checkpoint: Checkpoint) -> Iterator[Finding]:
-    """Only what stands before the text, between two lines of ``---`` (YAML) or ``+++`` (TOML)."""
+    """Check only the front matter, between two lines of ``---`` (YAML) or ``+++`` (TOML)."""
     checkpoint()
     matter = _FRONT_MATTER.match(text)
     if matter and matter[2]:

@@ -89,7 +89,7 @@ def _read_size(path: str, folder: int) -> int:
 
 
 def _has_utf8_names(folder: FolderMatches) -> bool:
-    """Whether the files left out can be named to ripgrep, which takes only UTF-8 for that."""
+    """Return whether the files left out can be named to ripgrep, which takes only UTF-8 for that."""
     try:
         "".join((folder.below, *folder.ignored)).encode()
     except UnicodeEncodeError:

@@ -1,11 +1,11 @@
-"""Which files a pattern names: the language of ``.gitignore`` and of ``rg --glob``.
+"""Patterns for files, in the language of ``.gitignore`` and of ``rg --glob``.
 
 A pattern without a slash names files at any depth; one with a slash is anchored where the search starts. ``*`` and
 ``?`` stay inside one name, ``**`` crosses folders, ``{a,b}`` stands for either, and a leading ``!`` names all other
 files. A name that begins with a dot is matched only by a segment that begins with one, unless hidden files are wanted.
 
-The pattern is followed folder by folder: ``enter`` says what is left of it below a folder, so folders in which nothing
-can match are never opened. No pattern is slow (S-18): braces are few, and a segment never looks back.
+The pattern is followed folder by folder: ``enter_folder`` says what is left of it below a folder, so folders in which
+nothing can match are never opened. No pattern is slow (S-18): braces are few, and a segment never looks back.
 """
 
 import re
@@ -35,7 +35,7 @@ _ANY = compile_segment("*")
 
 @dataclass(frozen=True, slots=True)
 class NameTest:
-    """Whether a file of one folder matches: its name has one of the ``suffixes``, or ``regex`` says so."""
+    """A test for the files of one folder: a name matches by one of the ``suffixes`` or by ``regex``."""
 
     suffixes: tuple[str, ...] = ()
     regex: Callable[[str], object] | None = None
@@ -65,19 +65,19 @@ class FileGlob:
         return glob
 
     def enter_folder(self, state: GlobState, name: str) -> GlobState | None:
-        """What may match below the folder ``name``; None when nothing can."""
+        """Return the state below the folder ``name``; None when nothing can match there."""
         dotted = name.startswith(".") and not self._hidden
-        found: set[tuple[int, int]] = set()
+        places: set[tuple[int, int]] = set()
         for choice, at in state:
             segments = self._choices[choice]
             segment = segments[at]
             if segment is None:
                 if not dotted:
-                    found.add((choice, at))
-                    found.update(self._list_places(choice, at + 1))
+                    places.add((choice, at))
+                    places.update(self._list_places(choice, at + 1))
             elif at + 1 < len(segments) and not (dotted and not _is_dotted(segment)) and segment.fullmatch(name):
-                found.update(self._list_places(choice, at + 1))
-        return frozenset(found) if found or (self._negated and not dotted) else None
+                places.update(self._list_places(choice, at + 1))
+        return frozenset(places) if places or (self._negated and not dotted) else None
 
     def build_name_test(self, state: GlobState) -> NameTest:
         """The test for the files of a folder in this state."""
@@ -103,7 +103,7 @@ def literal_text(source: str) -> str | None:
 
 
 def literal_suffix(source: str) -> str | None:
-    """What a name must end in, when that is all such an expression asks; ``*`` asks for nothing."""
+    """Return the required ending of a name, when the expression requires nothing else; ``*`` requires none."""
     return literal_text(source[2:]) if source.startswith(".*") else None
 
 
@@ -155,12 +155,12 @@ def _expand_braces(pattern: str) -> list[str]:
 
 
 def can_match(segments: tuple[Segment, ...]) -> bool:
-    """Whether a pattern can match anything at all."""
+    """Return whether a pattern can match anything at all."""
     return not any(segment and segment.pattern == _IMPOSSIBLE for segment in segments)
 
 
 def _find_problem(pattern: str) -> str | None:
-    """What is wrong with its length or its braces."""
+    """Describe what is wrong with the length or the braces of a pattern."""
     if len(pattern) > MAX_CHARS:
         return f"has {len(pattern)} characters, and at most {MAX_CHARS} are allowed"
     depth = groups = 0

@@ -25,7 +25,7 @@ _GIT = ".git"
 
 @dataclass(slots=True)
 class FolderMatches:
-    """What matches in one folder. Names are as the system gives them."""
+    """The matching files of one folder. Names are as the system gives them."""
 
     below: str  # where it is from the start: empty, or "a/b/"
     files: list[str] = field(default_factory=list)
@@ -114,13 +114,13 @@ class FileWalk:
 
     def _scan_folder(self, place: _OpenFolder) -> FolderMatches:
         self._pause()
-        found = FolderMatches(place.below)
+        matches = FolderMatches(place.below)
         try:
             with os.scandir(place.fd) as listing:
                 entries = list(listing)
         except OSError as error:
             self.skipped.unreadable.append((place.below, error.errno or 0))
-            return found
+            return matches
         self._seen += len(entries)
         self.skipped.stopped = self._seen > MAX_SEEN
         names = [entry.name for entry in entries]
@@ -132,66 +132,66 @@ class FileWalk:
             if entries[at].is_dir(follow_symlinks=False):
                 del entries[at]
                 self.skipped.ignored += 1
-        self._sort_entries(place, entries, found)
+        self._sort_entries(place, entries, matches)
         place.inner.sort(key=_inner_name, reverse=True)  # the next one last: what comes first is found first
         if self._times:
-            found.times = [_read_modified_time(name, place.fd) for name in found.files]
-        return found
+            matches.times = [_read_modified_time(name, place.fd) for name in matches.files]
+        return matches
 
-    def _sort_entries(self, place: _OpenFolder, entries: "list[os.DirEntry[str]]", found: FolderMatches) -> None:
+    def _sort_entries(self, place: _OpenFolder, entries: "list[os.DirEntry[str]]", matches: FolderMatches) -> None:
         """The hot loop: one round for every entry of the project."""
         test = self._glob.build_name_test(place.state)
         suffixes, regex = test.suffixes, test.regex
-        every, keep = "" in suffixes, found.files.append  # without a pattern every name matches
+        every, keep = "" in suffixes, matches.files.append  # without a pattern every name matches
         sieve = place.sieve.for_folder(place.path)
         exact, tails, endings, other = sieve.exact, sieve.tails, sieve.endings, sieve.other
         for entry in entries:
             name = entry.name
             if name[0] == ".":
-                if self._skips_hidden(place, entry, test) or self._skips_ignored(place, entry, sieve, found):
+                if self._skips_hidden(place, entry, test) or self._skips_ignored(place, entry, sieve, matches):
                     continue
             elif (
                 (raw := name if name.isascii() else to_byte_text(name)) in exact
                 or raw.endswith(tails)
                 or (endings and raw.rpartition(".")[2] in endings)
                 or (other is not None and other(raw))
-            ) and self._skips_ignored(place, entry, sieve, found):
+            ) and self._skips_ignored(place, entry, sieve, matches):
                 continue
-            matches = every or name.endswith(suffixes) or (regex is not None and regex(name))
-            if matches and entry.is_file(follow_symlinks=False):
+            is_match = every or name.endswith(suffixes) or (regex is not None and regex(name))
+            if is_match and entry.is_file(follow_symlinks=False):
                 keep(name)
             elif entry.is_dir(follow_symlinks=False):
                 state = self._glob.enter_folder(place.state, name)
                 if state is not None:
                     place.inner.append((name, state))
-            elif matches and entry.is_symlink():
-                found.links.append(name)
-            elif matches:
+            elif is_match and entry.is_symlink():
+                matches.links.append(name)
+            elif is_match:
                 self.skipped.special += 1
 
     def _skips_hidden(self, place: _OpenFolder, entry: "os.DirEntry[str]", test: NameTest) -> bool:
-        """Whether a name with a dot in front is left out: unless such are wanted, the pattern must ask for the dot."""
+        """Return whether a hidden name is skipped, and count it: it needs ``hidden`` or a pattern with the dot."""
         if entry.name != _GIT:
             if self._hidden:
                 return False
             if entry.is_dir(follow_symlinks=False):
-                asked = self._glob.enter_folder(place.state, entry.name) is not None
+                is_named = self._glob.enter_folder(place.state, entry.name) is not None
             else:
-                asked = test.dotted is not None and bool(test.dotted(entry.name))
-            if asked:
+                is_named = test.dotted is not None and bool(test.dotted(entry.name))
+            if is_named:
                 return False
         self.skipped.hidden += 1
         return True
 
     def _skips_ignored(
-        self, place: _OpenFolder, entry: "os.DirEntry[str]", sieve: IgnoreSieve, found: FolderMatches
+        self, place: _OpenFolder, entry: "os.DirEntry[str]", sieve: IgnoreSieve, matches: FolderMatches
     ) -> bool:
         is_folder = entry.is_dir(follow_symlinks=False)
         if not sieve.is_left_out((*place.path, entry.name), is_folder=is_folder):
             return False
         self.skipped.ignored += 1
         if not is_folder:
-            found.ignored.append(entry.name)
+            matches.ignored.append(entry.name)
         return True
 
 

@@ -43,7 +43,7 @@ class _OrderedRule:
             self._steps.pop()
 
     def can_match_in(self, folder: tuple[str, ...]) -> bool:
-        """Whether the rule can match any name in ``folder``."""
+        """Return whether the rule can match any name in ``folder``."""
         below = folder[self.depth :]
         if self._fixed and len(below) != len(self._steps):
             return False
@@ -98,7 +98,7 @@ class IgnoreSieve:
         return own._build_tables()
 
     def is_left_out(self, path: tuple[str, ...], *, is_folder: bool) -> bool:
-        """Whether the rules leave out ``path``, one of the folder's entries."""
+        """Return whether the rules leave out ``path``, one of the folder's entries."""
         path = tuple(map(to_byte_text, path))
         best: _OrderedRule | None = None
         for placed in self._find_candidates(path[-1]):
@@ -147,9 +147,9 @@ def _last_step(placed: _OrderedRule) -> str:
 
 
 def _list_tails(source: str) -> tuple[str, ...]:
-    """What the names that match end in; none when that is not known. ``*.py[co]`` gives two."""
+    """List the endings of names that match; none when they are not known. ``*.py[co]`` gives two."""
     tail = source.rpartition(".*")[2]
-    found = _SMALL_CLASS.fullmatch(tail)
-    sources = [found[1] + char + found[3] for char in found[2]] if found else [tail]
+    match = _SMALL_CLASS.fullmatch(tail)
+    sources = [match[1] + char + match[3] for char in match[2]] if match else [tail]
     texts = [literal_text(source) for source in sources]
     return tuple(text for text in texts if text) if ".*" in source and all(texts) else ()

@@ -1,4 +1,4 @@
-"""What a search has found: all of it counted, and of it the first matches kept, by file and line.
+"""The matches of a search: all are counted, and the first ones kept, by file and line.
 
 Files come in any order. At most about twice as many matches are held as are wanted, whatever there is to find.
 """
@@ -180,9 +180,9 @@ def _build_row(raw: bytes, number: int, offset: int, at: int | None, *, utf8: bo
         lead = max(0, min((at or 0) - _MOST_RAW // 2, len(text) - _MOST_RAW))
         while utf8 and lead and text[lead] & 0xC0 == 0x80:  # not in the middle of a character
             lead -= 1
-    kept = text[lead : lead + _MOST_RAW]
+    excerpt = text[lead : lead + _MOST_RAW]
     size = None if cut else len(text)
-    return Row(number, number + text.count(b"\n"), kept, utf8, size, lead, at, column, offset + lead)
+    return Row(number, number + text.count(b"\n"), excerpt, utf8, size, lead, at, column, offset + lead)
 
 
 def _parse_path(begin: bytes) -> bytes:

@@ -49,7 +49,7 @@ class SearchProcess:
                 prlimit(self._process.pid, RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
 
     def read_output(self, check: Callable[[], None], note: Callable[[bytes], None]) -> Iterator[bytes]:
-        """What the program writes, as it comes; what it writes to stderr goes to ``note``."""
+        """Yield the program's output as it comes; its stderr goes to ``note``."""
         out, err = (pipe.fileno() for pipe in self._pipes)
         poll = select.poll()
         poll.register(out, select.POLLIN)

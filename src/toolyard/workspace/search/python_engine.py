@@ -1,4 +1,4 @@
-"""How the stand-in for ripgrep is started: our own interpreter, with nothing of the host but this package."""
+"""The search engine for hosts without ripgrep: our own interpreter, with nothing but this package."""
 
 import json
 import os

@@ -99,9 +99,9 @@ class PythonSearch:
             return
         search = self._regex.search
         lines = data.decode(errors="surrogateescape").removesuffix("\n").split("\n") if data else []
-        found = [number for number, line in enumerate(lines) if search(line)]
+        numbers = [number for number, line in enumerate(lines) if search(line)]
         start = last = 0
-        for number in found:
+        for number in numbers:
             start += sum(len(_encode(line)) + 1 for line in lines[last:number])
             last = number
             yield _build_block(number, start, lines[number], search(lines[number]))
@@ -180,7 +180,7 @@ def _open_folder(below: str) -> int:
 
 
 def _read_file(name: str, folder: int) -> bytes | None:
-    """What stands in a file; None when it is no file any more."""
+    """Read a file; None when it is no regular file any more."""
     fd = os.open(name, _FILE, dir_fd=folder)
     try:
         info = os.fstat(fd)
@@ -195,7 +195,7 @@ def _read_file(name: str, folder: int) -> bytes | None:
 
 
 def _to_utf8(data: bytes) -> bytes:
-    """As ripgrep sees it: without the mark in front, and what says that it is UTF-16 in UTF-8."""
+    """Decode as ripgrep does: drop a byte-order mark, and turn marked UTF-16 into UTF-8."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", errors="replace").encode(errors="replace")
     return data.removeprefix(b"\xef\xbb\xbf")

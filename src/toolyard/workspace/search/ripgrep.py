@@ -1,4 +1,4 @@
-"""ripgrep: where it is, how it is asked, and what it says besides its answers.
+"""ripgrep: finding the program, its command line, and its stderr.
 
 It gets the folders and files that a walk has chosen and neither reads ignore files nor settings nor follows links. A
 folder stands for the files directly in it; those it must not search are named one by one. Its own engine is linear;
@@ -16,7 +16,7 @@ from typing import Protocol
 from toolyard.workspace.search.batch import Batch
 from toolyard.workspace.search.process import SearchProcess
 
-_MAX_SAID = 8192  # of its words that are kept
+_MAX_MESSAGE = 8192  # characters
 _MAX_LINE = 64 * 1024  # the rest of a longer one tells nothing more
 _SPECIAL = re.compile(rb"([\\*?\[\]{}!])")
 _BINARY = re.compile(rb"ignoring \./(.*): found binary data at offset \d+", re.DOTALL)
@@ -98,7 +98,7 @@ class Ripgrep:
 
 @dataclass(slots=True)
 class ErrorOutput:
-    """What a search says on stderr, taken line by line. A name with a newline in it is miscounted at worst by one."""
+    """The stderr of a search, read line by line. A name with a newline in it is miscounted at worst by one."""
 
     binary: set[bytes] = field(default_factory=set)  # files that are
     faults: dict[str, tuple[str, int]] = field(default_factory=dict)  # by path from the start: what, errno or 0
@@ -113,12 +113,12 @@ class ErrorOutput:
 
     def _read_line(self, line: bytes) -> None:
         if b"DEBUG|" in line[:16]:
-            if found := _BINARY.search(line):
-                self.binary.add(found[1])
-        elif found := _FAULT.fullmatch(line):
-            path, what, number = found.groups()
+            if match := _BINARY.search(line):
+                self.binary.add(match[1])
+        elif match := _FAULT.fullmatch(line):
+            path, what, number = match.groups()
             self.faults[_decode(path)] = (_decode(what), int(number or 0))
-        elif len(self.message) < _MAX_SAID:
+        elif len(self.message) < _MAX_MESSAGE:
             self.message += _decode(line.removeprefix(b"rg: ")) + "\n"
 
 

@@ -70,8 +70,8 @@ class _LongRecord:
         if form == b"text":
             text = _HALF_ESCAPE.sub(rb"\1", text.decode(errors="ignore").encode())
         number, offset = self._place.groups()
-        found = _SUBMATCH.search(self._after)
-        where = b'{"start":%b,"end":%b}' % found.groups() if found and kind == b"match" else b""
+        match = _SUBMATCH.search(self._after)
+        where = b'{"start":%b,"end":%b}' % match.groups() if match and kind == b"match" else b""
         return (
             b'{"type":"%b","data":{"path":%b,"lines":{"%b":"%b"},"line_number":%b,"absolute_offset":%b,'
             b'"submatches":[%b],"cut":true}}' % (kind, path, form, text, number, offset, where)

@@ -19,11 +19,11 @@ P = ParamSpec("P")
 
 
 class PatternRefused(Exception):
-    """The engine does not take the pattern; ``said`` is why."""
+    """The engine does not take the pattern; ``message`` says why."""
 
-    def __init__(self, said: str) -> None:
-        super().__init__(said)
-        self.message = said
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
 
 
 class EngineNotStarted(Exception):
@@ -32,7 +32,7 @@ class EngineNotStarted(Exception):
 
 @dataclass(slots=True)
 class Progress:
-    """How far a search came and what it could not look into."""
+    """The progress of a search, and the files that could not be searched."""
 
     files: int = 0
     binary: set[bytes] = field(default_factory=set)
@@ -53,9 +53,9 @@ class _RunningProcesses(deque[tuple[SearchProcess, Batch]]):
 
 class SearchRun:
     def __init__(
-        self, engine: Engine, query: Query, folder: int, check: Callable[[], None], found: MatchCollector
+        self, engine: Engine, query: Query, folder: int, check: Callable[[], None], collector: MatchCollector
     ) -> None:
-        self._engine, self._query, self._folder, self._check, self._found = engine, query, folder, check, found
+        self._engine, self._query, self._folder, self._check, self._collector = engine, query, folder, check, collector
         self.progress = Progress()
 
     def search_batches(self, batches: Iterable[Batch]) -> None:
@@ -76,7 +76,7 @@ class SearchRun:
             self._finish_oldest(running)
 
     def check_pattern(self) -> None:
-        """Only ask whether the engine takes the pattern."""
+        """Raise PatternRefused when the engine does not take the pattern; search nothing."""
         with open(os.devnull, "rb") as empty:
             self.search_file(empty.fileno())
         self.progress.files -= 1
@@ -88,23 +88,23 @@ class SearchRun:
         """Read the oldest child to its end; it stays in ``running`` until then."""
         child, batch = running[0]
         notes = ErrorOutput()
-        self._found.begin_batch()
+        self._collector.begin_batch()
         try:
             for chunk in child.read_output(self._check, notes.feed):
-                self._found.feed(chunk)
+                self._collector.feed(chunk)
             code = child.wait()
         finally:
             self.progress.binary |= notes.binary
             self.progress.faults |= notes.faults
-        if not self._found.complete and code == 2:
+        if not self._collector.complete and code == 2:
             raise PatternRefused(notes.message.strip())
         child.stop()
-        if not self._found.complete and not again and self._retry_without_large(running):
+        if not self._collector.complete and not again and self._retry_without_large(running):
             self._finish_oldest(running, again=True)
             return
-        if not self._found.complete:
+        if not self._collector.complete:
             self.progress.broke_down = True
-            self._found.end_early()
+            self._collector.end_early()
         self.progress.files += batch.files
         running.popleft()
 
@@ -112,7 +112,7 @@ class SearchRun:
         """Start the oldest batch once more without its largest files, if that is what the engine broke down on."""
         smaller, large = running[0][1].split_off_large(self._folder)
         if large:
-            self._found.undo_batch()
+            self._collector.undo_batch()
             self.progress.faults |= {path: (os.strerror(errno.EFBIG), errno.EFBIG) for path in large}
             self.progress.files += len(large)  # they count as files, and as not searched
             running[0] = (self._start_batch(smaller), smaller)

@@ -1,7 +1,7 @@
-"""How long a search may take before it ends with what it has found.
+"""The time limit of a search, which then ends with what it has found.
 
-A search checks in at every step: ``check`` raises ``TimeLimitReached`` when its time is over, and passes on the Failure of a call
-that was cancelled. A timer tells the time, so that nobody but the clock asks for it.
+A search calls ``check`` at every step. It raises ``TimeLimitReached`` when the time is over, and the Failure of a call
+that was cancelled. A timer sets a flag, so that a check costs no system call.
 """
 
 import threading
