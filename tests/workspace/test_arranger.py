@@ -109,7 +109,7 @@ def test_a_taken_name_is_never_replaced_and_a_folder_means_into_it(
     put(project, {"a.txt": "a", "b.txt": "b", "sub": {"dir": True}, "full/a.txt": "old", "link": {"symlink": "sub"}})
     before = tree(project)
     placed = getattr(arranger, work)("a.txt", destination, never)
-    assert (placed.path, placed.renamed) == (path, "(1)" in path)
+    assert (placed.path, placed.is_renamed) == (path, "(1)" in path)
     gone = {"a.txt"} if work == "move" else set()
     assert tree(project) == {name: text for name, text in before.items() if name not in gone} | {path: "a"}
 
