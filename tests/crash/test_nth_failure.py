@@ -22,9 +22,9 @@ from toolyard.protocol.store import NewEvent, Query, Record
 from toolyard.storage import sqlite
 from toolyard.storage.sqlite import SqliteStore
 from toolyard.web import keys
-from toolyard.workspace import arrange, replace, transaction, transaction_records, trash, undo_records
+from toolyard.workspace import arranger, file_draft, transaction, transaction_records, trash, undo_records
 
-MODULES = (replace, transaction, transaction_records, trash, arrange, undo_records, state_file, keys)
+MODULES = (file_draft, transaction, transaction_records, trash, arranger, undo_records, state_file, keys)
 CALLS = frozenset({"open", "write", "pwrite", "fsync", "rename", "replace", "link", "mkdir"})
 MOST = 60  # calls in one operation
 FAULTS = [errno.EIO, errno.ENOSPC, errno.EMFILE]

@@ -19,7 +19,7 @@ from toolyard.protocol.store import Record
 from toolyard.protocol.task import TaskState
 from toolyard.storage.memory import MemoryStore
 from toolyard.web.scope import Scope
-from toolyard.workspace.whole_files import MAX_TEXT
+from toolyard.workspace.file_versions import MAX_TEXT
 
 pytestmark = pytest.mark.requirement("http:records")
 

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolyard.protocol.patch import common_start
+from toolyard.protocol.patch import count_common_start
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def _describe_difference(found: Sequence[str], targets: Sequence[str], first: in
         real, begins, ends = found[number], number == 0, number == len(targets) - 1
         if mine == real or (not whole and _fits(mine, real, begins=begins, ends=ends)):
             continue
-        at = common_start(mine, real)
+        at = count_common_start(mine, real)
         theirs, ours = _cut_excerpt(real, at), _cut_excerpt(mine, at)
         difference = f"line {first + number} differs: the file has «{theirs}», {name} «{ours}»."
         if unicodedata.normalize("NFKC", mine) != unicodedata.normalize("NFKC", real):

@@ -17,7 +17,7 @@ from toolyard.protocol import json_text
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.notebook_text import NotebookText, joined, writable
+from toolyard.protocol.notebook_text import NotebookText, escape_surrogates, join_source
 
 
 class CellType(StrEnum):
@@ -57,9 +57,9 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     """The notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when it cannot be done."""
     if edit.new_source is None and edit.mode is not EditMode.DELETE:
         raise Failure(ErrorCode.INVALID_PARAM, f"new_source is missing: edit_mode={edit.mode} needs it.")
-    notebook = NotebookText.of(text)
-    number = _find(notebook, edit)
-    cell_type, splices = _edits(notebook, number, edit, new_id)
+    notebook = NotebookText.parse(text)
+    number = _find_cell(notebook, edit)
+    cell_type, splices = _build_splices(notebook, number, edit, new_id)
     changed = apply_splices(text, splices)
     if changed == text:
         raise Failure(
@@ -78,22 +78,22 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     )
 
 
-def _edits(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
+def _build_splices(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
     """The type the cell then has, and the splices."""
     if edit.mode is EditMode.INSERT:
-        return _insert(notebook, number, edit, new_id)
+        return _insert_cell(notebook, number, edit, new_id)
     old_type = notebook.cells[number].get("cell_type")
     if not isinstance(old_type, str):
         old_type = CellType.RAW  # a cell of no type can only be shown as it is
     if edit.mode is EditMode.DELETE:
-        return writable(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
+        return escape_surrogates(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
     cell_type = edit.cell_type or old_type
-    return writable(cell_type), _replace(notebook, number, cell_type, edit.new_source or "", new_id)
+    return escape_surrogates(cell_type), _replace_cell(notebook, number, cell_type, edit.new_source or "", new_id)
 
 
-def _find(notebook: NotebookText, edit: CellEdit) -> int:
+def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
     count = len(notebook.cells)
-    of_id = notebook.number_of(edit.cell_id) if edit.cell_id else None
+    of_id = notebook.find_number(edit.cell_id) if edit.cell_id else None
     number = of_id if edit.cell_number is None else edit.cell_number
     if number is None:
         raise Failure(
@@ -119,64 +119,64 @@ def _find(notebook: NotebookText, edit: CellEdit) -> int:
     return number
 
 
-def _insert(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
+def _insert_cell(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
     cell_type = edit.cell_type or CellType.CODE
-    keys, shape = notebook.example(number, cell_type)
+    keys, shape = notebook.find_example(number, cell_type)
     members = {"cell_type": json.dumps(cell_type), "metadata": "{}"}
-    members["source"] = notebook.source(edit.new_source or "", number, None, shape)
-    if notebook.wants_ids:
-        members["id"] = json.dumps(notebook.fresh_id(new_id))
+    members["source"] = notebook.write_source(edit.new_source or "", number, None, shape)
+    if notebook.needs_ids:
+        members["id"] = json.dumps(notebook.choose_id(new_id))
     if cell_type is CellType.CODE:
         members |= _NEVER_RUN
     order = [key for key in keys if key in members]
     for key in sorted(members.keys() - set(order)):
-        order.insert(_place(order, key), key)
+        order.insert(_choose_key_place(order, key), key)
     cell = shape.write("{}", [shape.member(key, members[key]) for key in order])
     return cell_type, json_text.change_parts(notebook.array, notebook.shape, new=[(number, cell)])
 
 
-def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
-    cell, shape = notebook.layout(number)
+def _replace_cell(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
+    cell, shape = notebook.read_layout(number)
     old = notebook.cells[number]
-    wanted = _wanted(old, cell_type)
-    if joined(old.get("source")) != source:
-        wanted["source"] = notebook.source(source, number, old.get("source"), shape)
-    if notebook.wants_ids and "id" not in old:
-        wanted["id"] = json.dumps(notebook.fresh_id(new_id))
+    updates = _changed_keys(old, cell_type)
+    if join_source(old.get("source")) != source:
+        updates["source"] = notebook.write_source(source, number, old.get("source"), shape)
+    if notebook.needs_ids and "id" not in old:
+        updates["id"] = json.dumps(notebook.choose_id(new_id))
     keys, numbers = [part.key for part in cell.parts], cell.numbers
     members = json_text.change_parts(
         cell,
         shape,
-        values={numbers[key]: value for key, value in wanted.items() if key in numbers and value is not None},
-        gone=[at for at, key in enumerate(keys) if key in wanted and wanted[key] is None],
+        values={numbers[key]: value for key, value in updates.items() if key in numbers and value is not None},
+        gone=[at for at, key in enumerate(keys) if key in updates and updates[key] is None],
         new=[
-            (_place(keys, key), shape.member(key, value))
-            for key, value in sorted(wanted.items())
+            (_choose_key_place(keys, key), shape.member(key, value))
+            for key, value in sorted(updates.items())
             if key not in numbers and value is not None
         ],
     )
-    unfit = _unfit(old.get("metadata"), cell_type) if "cell_type" in wanted else []
-    inner = notebook.without_metadata(cell, unfit) if unfit else ()
+    unfit = _list_unfit_metadata(old.get("metadata"), cell_type) if "cell_type" in updates else []
+    inner = notebook.remove_metadata(cell, unfit) if unfit else ()
     return tuple(sorted((*members, *inner), key=lambda splice: (splice.start, splice.end)))
 
 
-def _wanted(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
-    """What the cell's keys must say that they do not say yet; None for a key that must go."""
-    wanted: dict[str, str | None] = {}
+def _changed_keys(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
+    """Return the keys of the cell that must change, with their new values; None removes a key."""
+    updates: dict[str, str | None] = {}
     if cell.get("cell_type") != cell_type:
-        wanted["cell_type"] = json.dumps(cell_type)
+        updates["cell_type"] = json.dumps(cell_type)
     if "metadata" not in cell:
-        wanted["metadata"] = "{}"
+        updates["metadata"] = "{}"
     if cell_type == CellType.CODE:
         fresh = {key: json.loads(value) for key, value in _NEVER_RUN.items()}
-        wanted |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
-        wanted |= {"attachments": None} if "attachments" in cell else {}
+        updates |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
+        updates |= {"attachments": None} if "attachments" in cell else {}
     elif cell_type in list(CellType):
-        wanted |= {key: None for key in _NEVER_RUN if key in cell}
-    return wanted
+        updates |= {key: None for key in _NEVER_RUN if key in cell}
+    return updates
 
 
-def _unfit(metadata: object, cell_type: str) -> list[str]:
+def _list_unfit_metadata(metadata: object, cell_type: str) -> list[str]:
     """The keys of a cell's metadata whose values cannot be what the key means in a cell of this type."""
     if not isinstance(metadata, dict):
         return []
@@ -184,8 +184,8 @@ def _unfit(metadata: object, cell_type: str) -> list[str]:
     return [key for key, value in metadata.items() if key in fits and not fits[key](value)]
 
 
-def _place(keys: Sequence[str], key: str) -> int:
-    """Where a new key goes: where the alphabet puts it, as nbformat sorts them; last, where the keys are not sorted."""
+def _choose_key_place(keys: Sequence[str], key: str) -> int:
+    """Choose the place of a new key: alphabetical, as nbformat sorts them; last when the keys are not sorted."""
     return bisect_left(keys, key) if list(keys) == sorted(keys) else len(keys)
 
 

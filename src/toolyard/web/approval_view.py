@@ -8,7 +8,7 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Record
-from toolyard.tools.change import ChangingTool
+from toolyard.tools.file_changer import ChangingTool
 from toolyard.web.rehearsal import Rehearsed, rehearse
 
 _MAX_EXCERPT = 500

@@ -9,7 +9,7 @@ from toolyard.protocol.approval import ApprovalState
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.store import Query, Record
 from toolyard.protocol.task import Task
-from toolyard.workspace.whole_files import Side
+from toolyard.workspace.file_versions import FileVersion
 
 _RETRIES = 20
 _TASKS = 20
@@ -46,7 +46,7 @@ async def files(yard: Yard, call_id: str) -> JsonObject:
     }
 
 
-def _side(yard: Yard, side: Side) -> JsonObject:
+def _side(yard: Yard, side: FileVersion) -> JsonObject:
     text = None if side.text is None else yard.mask.text(side.text)
     return {"state": side.state.value, "bytes": side.bytes, "text": text}
 

@@ -17,9 +17,9 @@ from toolyard.protocol.manifest import Limits, PluginType
 from toolyard.protocol.manifests.reading import DEFAULT_TIMEOUT_S, TIMEOUTS_S
 from toolyard.protocol.replies import values
 from toolyard.storage import media
-from toolyard.tools.searching import TIME_CAP_S
+from toolyard.tools.search_report import TIME_CAP_S
 from toolyard.web import access, bodies, connection, drain, failures, feed, keys, listening, logs, sessions, sockets
-from toolyard.workspace.text import SMALL_FILE
+from toolyard.workspace.text_reader import SMALL_FILE
 
 
 def limits_of(config: Config) -> JsonObject:

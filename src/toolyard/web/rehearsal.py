@@ -16,7 +16,7 @@ from toolyard.protocol.failure import Failure
 from toolyard.protocol.json import Json, JsonObject, json_bytes
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import ToolSpec
-from toolyard.tools.change import ChangingTool
+from toolyard.tools.file_changer import ChangingTool
 from toolyard.tools.thread import in_thread
 
 SECONDS: Final = 10.0

@@ -27,7 +27,7 @@ from toolyard.web.edge import HEAD
 from toolyard.web.head import Head
 from toolyard.web.published_headers import headers_of, read_range
 from toolyard.web.refusal import error_body
-from toolyard.workspace.opening import FOLDER
+from toolyard.workspace.open_flags import FOLDER
 from toolyard.workspace.published import PublishedFile, open_published
 
 _CHUNK: Final = 256 * 1024

@@ -52,7 +52,7 @@ def _fetched(fetcher: SafeFetch, wanted: MediaElsewhere) -> tuple[str, bytes]:
     from toolyard.render.html.media import MediaRefused, check_media_type
 
     try:
-        content = fetcher.get(wanted.url, lambda: None).content
+        content = fetcher.fetch(wanted.url, lambda: None).content
         return check_media_type(AttachmentType(wanted.kind), content), content
     except MediaRefused as refused:
         raise Refusal(HTTPStatus.BAD_GATEWAY, f"what is there is not {wanted.kind} that can be shown") from refused
