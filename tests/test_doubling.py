@@ -63,7 +63,7 @@ PARSERS: Final[dict[str, Callable[[str], object]]] = {
     "neutralise": neutralise,
     "patch": apply_patch.parse_patch,
     "patch in a file": lambda text: apply_patch.parse_patch(f"*** Begin Patch\n*** Add File: a\n{text}\n*** End Patch"),
-    "config.env": config_env.parse,
+    "config.env": config_env.parse_config,
     "manifest": read_manifest,
     "plugin output": _output,
     "events": lambda text: Events().feed(text.encode("utf-8", "replace")),

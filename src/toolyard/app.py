@@ -28,7 +28,7 @@ from toolyard.engine.unattended_queue import UnattendedQueue
 from toolyard.errors import UsageError
 from toolyard.mcp_source import McpSource
 from toolyard.plugin_source import Outside, PluginSource
-from toolyard.plugins.runs import Runs
+from toolyard.plugins.process_records import ProcessRecords
 from toolyard.protocol.call import Origin, ToolCall, find_signer
 from toolyard.protocol.content import Blob, Media
 from toolyard.protocol.envelope import Envelope, ErrorCode
@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from toolyard.engine.recovery import RecoveryReport
     from toolyard.engine.retention import Retention, SweepResult
     from toolyard.engine.schedules import Schedules
+    from toolyard.plugins.children import Children
     from toolyard.plugins.launch import Starter
-    from toolyard.plugins.tree import Children
 
 _UNDO_S = 60.0  # to wait for other writers, all in all
 
@@ -98,7 +98,7 @@ class Yard:
         self._unseen = UnattendedQueue()
         self._unattended = Unattended(workspace, [tool.spec for tool in built_in], config.home, clock.now)
         names = tuple(name for tool in built_in for name in (tool.spec.name, *tool.spec.aliases))
-        self.runs = Runs()
+        self.runs = ProcessRecords()
         self.plugins = PluginSource(
             config,
             self.tasks,

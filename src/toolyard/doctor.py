@@ -22,7 +22,7 @@ from toolyard.errors import (
     UsageError,
 )
 from toolyard.gateway.offer import Offers, Selection
-from toolyard.plugins.roots import folders_of, roots_of
+from toolyard.plugins.roots import find_plugin_folders, list_roots
 from toolyard.protocol.tool import ToolSpec
 from toolyard.storage.repair import repair
 from toolyard.storage.state_file import STATE, check
@@ -84,7 +84,7 @@ def _tools(config: Config) -> Sequence[ToolSpec]:
 
 def _check_plugin_folders(config: Config) -> Iterator[Check]:
     """Yield a check for each folder of plugins that is not looked at, or only in part."""
-    for folder, _, problem in folders_of(roots_of(config.project, config.home, config.plugin_folders)):
+    for folder, _, problem in find_plugin_folders(list_roots(config.project, config.home, config.plugin_folders)):
         if problem:
             fix = f"{problem.fix[:1].upper()}{problem.fix[1:]}."
             yield Check("plugins", Health.WARN, f"{folder}: {problem.message}", fix)

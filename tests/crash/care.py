@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 from tests.crash.host import ack, kill_at
-from toolyard.plugins.archive import claim
-from toolyard.plugins.install import FOLDER, remove
+from toolyard.plugins.archive import move_into_place
+from toolyard.plugins.install import FOLDER, remove_plugin
 from toolyard.protocol.store import Record
 from toolyard.storage.backup import back_up
 from toolyard.storage.repair import repair
@@ -42,9 +42,9 @@ def main(place: Path) -> None:
     draft.mkdir()
     (draft / "main.py").write_text("whole")
     (home / FOLDER).mkdir()
-    claim(draft, home / FOLDER / "Tool")
+    move_into_place(draft, home / FOLDER / "Tool")
     ack("installed")
-    remove(Path(os.path.realpath(home / FOLDER / "Tool")), home, stamp="now")
+    remove_plugin(Path(os.path.realpath(home / FOLDER / "Tool")), home, stamp="now")
     ack("removed")
     repair(home / STATE, place / "before-repair")
     ack("repaired")

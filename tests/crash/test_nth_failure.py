@@ -122,13 +122,13 @@ def test_a_file_tool_whose_nth_call_fails_leaves_old_or_new(
 @pytest.mark.parametrize("error", FAULTS, ids=lambda error: errno.errorcode[error])
 def test_a_state_file_whose_nth_call_fails_is_old_or_new_and_the_next_change_works(tmp_path: Path, error: int) -> None:
     file = StateFile(tmp_path / "state.json")
-    file.change(lambda value: value.update(step=0))
+    file.update(lambda value: value.update(step=0))
     for number in range(1, MOST):
         step = number
         told = ""
         with failing(number, error) as fault:
             try:
-                file.change(lambda value, step=step: value.update(step=step))  # type: ignore[misc]
+                file.update(lambda value, step=step: value.update(step=step))  # type: ignore[misc]
             except ToolyardError as problem:
                 told = str(problem)
         now = StateFile(file.path).read()["step"]
@@ -137,7 +137,7 @@ def test_a_state_file_whose_nth_call_fails_is_old_or_new_and_the_next_change_wor
             return
         assert now == (0 if told else step)
         assert {path.name for path in tmp_path.iterdir()} <= {"state.json", ".state.json.lock"}
-        file.change(lambda value: value.update(step=0))
+        file.update(lambda value: value.update(step=0))
     pytest.fail("a change makes too many calls")
 
 

@@ -16,8 +16,8 @@ from tests.waiting import wait_until
 from toolyard.app import Yard
 from toolyard.config import load
 from toolyard.plugins.launch import Launch
-from toolyard.plugins.mcp import connection, listing, start
-from toolyard.plugins.mcp.servers import State
+from toolyard.plugins.mcp import connection, server_start, tool_listing
+from toolyard.plugins.mcp.servers import ServerState
 from toolyard.protocol.content import Media
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.failure import Failure
@@ -62,14 +62,14 @@ def place(tmp_path: Path) -> Place:
 async def allow(yard: Yard, name: str = "tiny") -> None:
     entry = yard.mcp.servers.declarations.get(name)
     assert entry is not None
-    yard.mcp.servers.pins.allow(entry, (await yard.mcp.servers.look(entry)).tools, at="now")
+    yard.mcp.servers.pins.allow(entry, (await yard.mcp.servers.inspect_tools(entry)).tools, at="now")
 
 
 async def call(yard: Yard, tool: str, **arguments: Any) -> Outcome:
     return await yard.settle(yard.request(f"mcp__tiny__{tool}", arguments))
 
 
-def state(yard: Yard) -> State:
+def state(yard: Yard) -> ServerState:
     entry = yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
     return yard.mcp.servers.state(entry)
@@ -105,7 +105,7 @@ async def test_a_name_that_providers_refuse_is_made_plain_and_stays_the_same(pla
 @pytest.mark.requirement("mcp:pinned")
 async def test_nothing_runs_before_the_owner_has_said_so(place: Place) -> None:
     async with place.yard() as yard:
-        assert state(yard) is State.NEEDS_REVIEW
+        assert state(yard) is ServerState.NEEDS_REVIEW
         outcome = await call(yard, "echo", text="x")
     assert outcome.envelope.error is not None
     assert outcome.envelope.error.code == "NOT_FOUND"
@@ -118,7 +118,7 @@ async def test_another_command_needs_another_review(place: Place, change: dict[s
     async with place.yard() as yard:
         await allow(yard)
         place.declare(**change)
-        assert state(yard) is State.CHANGED
+        assert state(yard) is ServerState.CHANGED
         outcome = await call(yard, "echo", text="x")
     assert outcome.envelope.error is not None
 
@@ -132,7 +132,7 @@ async def test_another_description_at_the_next_start_fails_closed(place: Place) 
         outcome = await call(yard, "echo", text="x")
         assert outcome.envelope.context["reason"] == "DENIED"
         assert "toolyard mcp allow tiny" in outcome.envelope.text
-        assert state(yard) is State.CHANGED
+        assert state(yard) is ServerState.CHANGED
         assert "mcp__tiny__echo" not in {tool.spec.name for tool in yard.tools}
         await allow(yard)
         assert not (await call(yard, "echo", text="x")).envelope.error
@@ -145,7 +145,7 @@ async def test_tools_that_change_while_their_server_runs_are_denied_from_the_nex
         assert not (await call(yard, "change", text="x")).envelope.error
         outcome = await call(yard, "echo", text="x")
         assert outcome.envelope.context["reason"] == "DENIED"
-        assert state(yard) is State.CHANGED
+        assert state(yard) is ServerState.CHANGED
 
 
 async def test_a_failure_and_a_picture_come_through(place: Place) -> None:
@@ -210,18 +210,18 @@ async def test_a_server_that_crashes_pauses_longer_and_longer_and_then_stays_dow
         for pause in (1, 2, 4, 8):
             crashed = await call(yard, "crash")
             assert crashed.envelope.context["reason"] == "CRASHED"
-            await wait_until(lambda: state(yard) is State.READY)
+            await wait_until(lambda: state(yard) is ServerState.READY)
             clock.advance(pause - 0.1)
             assert (await call(yard, "echo", text="x")).envelope.context["reason"] == "BUSY"
             clock.advance(0.2)
             assert not (await call(yard, "echo", text="x")).envelope.error
         await call(yard, "crash")
-        await wait_until(lambda: state(yard) is State.FAILED)
+        await wait_until(lambda: state(yard) is ServerState.FAILED)
         clock.advance(3600)
         down = await call(yard, "echo", text="x")
         assert "I was told to crash" in down.envelope.text
         await allow(yard)
-        assert state(yard) is State.READY
+        assert state(yard) is ServerState.READY
         assert not (await call(yard, "echo", text="x")).envelope.error
 
 
@@ -314,7 +314,7 @@ async def test_no_call_passes_while_another_one_checks_the_changed_tools(
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "change", text="x")).envelope.error
-        checking, go, real = list[object](), asyncio.Event(), listing.list_tools
+        checking, go, real = list[object](), asyncio.Event(), tool_listing.list_tools
 
         async def list_tools(client: Any, stream: Any) -> Any:
             checking.append(client)
@@ -331,13 +331,13 @@ async def test_no_call_passes_while_another_one_checks_the_changed_tools(
 async def test_a_server_that_is_being_stopped_may_be_started_again_meanwhile(place: Place) -> None:
     async with place.yard() as yard:
         await allow(yard)
-        before = await yard.mcp.servers.connection("tiny")
+        before = await yard.mcp.servers.get_connection("tiny")
         stopping = asyncio.create_task(yard.mcp.servers.stop("tiny"))
         await asyncio.sleep(0)  # it has begun
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
         await stopping
-        assert await yard.mcp.servers.connection("tiny") is not before
-        assert state(yard) is State.RUNNING
+        assert await yard.mcp.servers.get_connection("tiny") is not before
+        assert state(yard) is ServerState.RUNNING
 
 
 @pytest.mark.requirement("r:R29")
@@ -345,12 +345,12 @@ async def test_whoever_sees_that_a_server_has_crashed_finds_the_crash_counted(pl
     async with place.yard() as yard:
         await allow(yard)
         servers, loop = yard.mcp.servers, asyncio.get_running_loop()
-        ended = (await servers.connection("tiny")).ended
+        ended = (await servers.get_connection("tiny")).ended
         counted: asyncio.Future[int] = loop.create_future()
 
         def look() -> None:
             if ended.done():
-                counted.set_result(servers.crashes)
+                counted.set_result(servers.crash_count)
             else:
                 loop.call_soon(look)
 
@@ -362,12 +362,12 @@ async def test_whoever_sees_that_a_server_has_crashed_finds_the_crash_counted(pl
 async def test_a_server_that_has_ended_is_over_when_its_last_answer_is_heard(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(start, "DRAIN_S", 60.0)
+    monkeypatch.setattr(server_start, "DRAIN_S", 60.0)
     async with place.yard() as yard:
-        children, starter = yard.mcp.servers.around.processes()
+        children, starter = yard.mcp.servers.context.processes()
         launch = Launch(argv=(sys.executable, "-c", ""), cwd=place.project, environment={})
         child, heard = await starter.spawn(launch, {}), asyncio.Event()
-        over = asyncio.create_task(start.died(child, heard))
+        over = asyncio.create_task(server_start.wait_died(child, heard))
         await child.wait()
         assert await asyncio.wait({over}, timeout=0) == (set(), {over})
         heard.set()

@@ -16,8 +16,8 @@ from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.dialects.specs import Format, export
 from toolyard.plugins.mcp import definition, pins
-from toolyard.plugins.mcp.declarations import Entry
-from toolyard.plugins.mcp.servers import State
+from toolyard.plugins.mcp.declarations import ConfiguredServer
+from toolyard.plugins.mcp.servers import ServerState
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.shown_outcome import to_shown
 
@@ -33,7 +33,7 @@ def names(yard: Yard) -> set[str]:
     return {tool.spec.name for tool in yard.tools}
 
 
-def entry_of(yard: Yard) -> Entry:
+def entry_of(yard: Yard) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get("tiny")
     assert entry is not None
     return entry
@@ -44,14 +44,14 @@ async def test_a_tool_that_is_added_while_the_server_runs_waits_and_the_others_g
     async with place.yard() as yard:
         await allow(yard)
         assert not (await call(yard, "echo", text="add a tool")).envelope.error
-        await wait_until(lambda: state(yard) is State.CHANGED)  # nobody has to call it for that
-        assert yard.mcp.servers.waiting(entry_of(yard)) == ("added added",)
+        await wait_until(lambda: state(yard) is ServerState.CHANGED)  # nobody has to call it for that
+        assert yard.mcp.servers.pending_changes(entry_of(yard)) == ("added added",)
         assert (await call(yard, "echo", text="x")).envelope.text == "x"
         assert ADDED not in names(yard)
         assert (await call(yard, "added", text="x")).envelope.error
         pid = place.pid
         await allow(yard)
-        assert state(yard) is State.RUNNING
+        assert state(yard) is ServerState.RUNNING
         assert (await call(yard, "added", text="x")).envelope.text == "x"
         assert place.pid == pid  # the review asked the one that runs
 
@@ -66,7 +66,7 @@ async def test_what_was_reviewed_stays_so_while_it_is_not_there(place: Place) ->
     async with place.yard() as yard:  # it begins without that tool
         gone = await call(yard, "added", text="x")
         assert "is not there any more" in gone.envelope.text
-        assert state(yard) is State.RUNNING
+        assert state(yard) is ServerState.RUNNING
         assert ADDED not in names(yard)
         await call(yard, "echo", text="add a tool")
         await wait_until(lambda: ADDED in names(yard))
@@ -81,7 +81,7 @@ async def test_of_a_changed_server_only_what_changed_waits(place: Place) -> None
     async with place.yard() as yard:
         assert not (await call(yard, "echo", text="x")).envelope.error
         assert (await call(yard, "fail")).envelope.context["reason"] == "DENIED"
-        assert yard.mcp.servers.waiting(entry_of(yard)) == ("changed fail",)
+        assert yard.mcp.servers.pending_changes(entry_of(yard)) == ("changed fail",)
         assert "mcp__tiny__fail" not in names(yard)
 
 

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.waiting import wait_until
-from toolyard.plugins.child import LINGER_S, Ended, run_child
-from toolyard.plugins.cold import ColdChild, ColdStarter
+from toolyard.plugins.child import LINGER_S, ChildReport, run_child
+from toolyard.plugins.children import Children
+from toolyard.plugins.cold_starter import ColdChild, ColdStarter
 from toolyard.plugins.launch import Launch
 from toolyard.plugins.stderr import StderrRing
-from toolyard.plugins.tree import Children
 from toolyard.protocol.failure import Failure
 from toolyard.protocol.manifest import Limits
 
@@ -57,7 +57,7 @@ class Keeper:
         limit_s: float | None = None,
         silence_s: float | None = None,
         linger_s: float = LINGER_S,
-    ) -> Ended:
+    ) -> ChildReport:
         limits = limits or Limits()
         child = await self.spawn(program, *arguments, limits=limits)
         return await run_child(

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from toolyard.errors import ToolyardError
-from toolyard.plugins.archive import extract
+from toolyard.plugins.archive import extract_archive
 from toolyard.plugins.archive_entries import Caps
 
 pytestmark = pytest.mark.requirement("s:S-86")
@@ -169,7 +169,7 @@ def test_a_hostile_archive_is_refused_and_leaves_nothing(name: str, tmp_path: Pa
     (tmp_path / "archive").write_bytes(content)
     (tmp_path / "plugins").mkdir()
     with pytest.raises(ToolyardError) as caught:
-        extract(tmp_path / "archive", tmp_path / "plugins/target")
+        extract_archive(tmp_path / "archive", tmp_path / "plugins/target")
     assert said in str(caught.value)
     assert list((tmp_path / "plugins").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["archive", "plugins"]
@@ -180,14 +180,14 @@ def test_a_hostile_archive_is_refused_and_leaves_nothing(name: str, tmp_path: Pa
 )
 def test_an_honest_tar_comes_out_as_it_is(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(pack(tar_of(*GOOD.items())))
-    extract(tmp_path / "a", tmp_path / "out")
+    extract_archive(tmp_path / "a", tmp_path / "out")
     assert _files(tmp_path / "out") == GOOD
 
 
 def test_an_honest_zip_comes_out_as_it_is_with_an_archive_inside_left_alone(tmp_path: Path) -> None:
     inner = zip_of(("../x", b"1"))
     (tmp_path / "a").write_bytes(zip_of(("./Plug//data/", b""), *GOOD.items(), ("Plug/inner.zip", inner)))
-    extract(tmp_path / "a", tmp_path / "out")
+    extract_archive(tmp_path / "a", tmp_path / "out")
     assert _files(tmp_path / "out") == {**GOOD, "Plug/inner.zip": inner}
     assert (tmp_path / "out/Plug/data").is_dir()
 
@@ -199,7 +199,7 @@ def test_files_get_plain_modes_and_settings_are_kept_to_their_owner(tmp_path: Pa
         info.mode, info.uid = mode, 0
         members.append(info)
     (tmp_path / "a").write_bytes(tar_of(*members))
-    extract(tmp_path / "a", tmp_path / "out")
+    extract_archive(tmp_path / "a", tmp_path / "out")
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "out").iterdir()}
     assert modes == {"run": 0o755, "data": 0o644, "config.env": 0o600}
 
@@ -209,7 +209,7 @@ def test_nothing_is_written_over(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out/x").write_bytes(b"old")
     with pytest.raises(ToolyardError, match="there is already a 'out'"):
-        extract(tmp_path / "a", tmp_path / "out")
+        extract_archive(tmp_path / "a", tmp_path / "out")
     assert _files(tmp_path / "out") == {"x": b"old"}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "out"]
 
@@ -219,9 +219,9 @@ def test_an_archive_with_more_entries_than_may_be_is_refused_by_its_list(
     pack: Callable[..., bytes], tmp_path: Path
 ) -> None:
     (tmp_path / "a").write_bytes(pack(*((f"f{number}", b"1") for number in range(12))))
-    extract(tmp_path / "a", tmp_path / "out", Caps(entries=12))
+    extract_archive(tmp_path / "a", tmp_path / "out", Caps(entries=12))
     with pytest.raises(ToolyardError, match="more than 11 entries"):
-        extract(tmp_path / "a", tmp_path / "other", Caps(entries=11))
+        extract_archive(tmp_path / "a", tmp_path / "other", Caps(entries=11))
     assert not (tmp_path / "other").exists()
 
 
@@ -232,7 +232,7 @@ def test_a_million_entries_are_refused_before_their_list_is_read(tmp_path: Path)
     tail = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 4000, 4000, len(listed), at, 0)
     (tmp_path / "a").write_bytes(small[:at] + listed + tail)
     with pytest.raises(ToolyardError, match="more than 5000 entries"):
-        extract(tmp_path / "a", tmp_path / "out")
+        extract_archive(tmp_path / "a", tmp_path / "out")
 
 
 def _files(folder: Path) -> dict[str, bytes]:

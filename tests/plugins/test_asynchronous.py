@@ -18,7 +18,7 @@ from toolyard.errors import StorageError
 from toolyard.plugin_source import Outside
 from toolyard.plugins import asynchronous
 from toolyard.plugins.callback import CallbackListener
-from toolyard.plugins.stderr import Stream
+from toolyard.plugins.stderr import LogStream
 from toolyard.protocol.envelope import ErrorCode, Status
 from toolyard.protocol.json import Json
 from toolyard.protocol.outcome import Outcome
@@ -100,8 +100,8 @@ async def test_what_the_child_prints_beside_its_receipt_is_in_the_log_of_its_plu
     logs = host.yard.plugins.host.logs
     await wait_until(lambda: "Slow" in logs)
     stderr, noise = logs["Slow"].entries
-    assert (stderr.text, stderr.stream) == ("frame 1 of 9\nbye\n", Stream.STDERR)
-    assert (noise.text.strip(), noise.stream) == ("warming up", Stream.NOISE)
+    assert (stderr.text, stderr.stream) == ("frame 1 of 9\nbye\n", LogStream.STDERR)
+    assert (noise.text.strip(), noise.stream) == ("warming up", LogStream.NOISE)
 
 
 @pytest.mark.requirement("task:query")
@@ -285,7 +285,7 @@ async def test_a_child_that_has_called_back_and_does_not_end_is_stopped(
 
 @pytest.mark.requirement("code:reasons:plugins", "s:S-88")
 async def test_one_more_living_child_than_may_be_is_busy(host: PluginYard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asynchronous, "MAX_LIVING", 1)
+    monkeypatch.setattr(asynchronous, "MAX_CHILDREN", 1)
     add(host, "open('started', 'a').write('x')\nreceipt()\ntime.sleep(600)")
     assert (await host.call("Slow")).envelope.status is Status.SUCCESS
     refused = (await host.call("Slow")).envelope

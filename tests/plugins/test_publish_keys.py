@@ -9,7 +9,7 @@ from tests.plugins.folders import make_plugin
 from tests.plugins.yards import PluginYard
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.plugins.environment import Source
+from toolyard.plugins.environment import SettingSource
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.publish_keys import FILE_KEY, IMAGE_KEY, PublishKeys
 
@@ -95,7 +95,7 @@ async def test_the_host_decides_what_a_manifest_names(tmp_path: Path, more: dict
         assert plugin
         assert plugin.manifest
         environment = one.yard.plugins.host.environment(plugin, plugin.manifest)
-        assert (environment.sources[FILE_KEY], environment.problems) == (Source.HOST, ())
+        assert (environment.sources[FILE_KEY], environment.problems) == (SettingSource.HOST, ())
         (setting,) = one.yard.plugins.host.settings(plugin, plugin.manifest)
         assert (setting.is_set, setting.secret, setting.value) == (True, True, None)
 

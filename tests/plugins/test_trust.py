@@ -11,7 +11,7 @@ from tests.plugins.folders import make_plugin, manifest_text, plugins_in
 from toolyard.errors import ConfigError
 from toolyard.plugins import fingerprint as fingerprint_module
 from toolyard.plugins.discovery import Plugins
-from toolyard.plugins.plugin import Plugin, State
+from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.trust import Trust
 from toolyard.protocol.tool import Risk
 
@@ -45,7 +45,7 @@ def allowed(root: Path, home: Path, name: str = "Some") -> Plugins:
     plugins.refresh()
     trust = Trust(home)
     trust.allow(trust.review(now(plugins, name), ["PATH"]), at=AT)
-    assert now(plugins, name).state is State.READY
+    assert now(plugins, name).state is PluginState.READY
     return plugins
 
 
@@ -57,7 +57,7 @@ def test_its_word_that_it_only_reads_counts_once_the_owner_confirmed_it_and_unti
     trusting = plugins_in(root, home=home)
     trusting.refresh()
     assert (now(trusting).state, now(trusting).risk) == (
-        State.READY,
+        PluginState.READY,
         Risk.EXECUTE,
     )  # its folder is trusted, not its word
     plugins, trust = allowed(root, home), Trust(home)
@@ -68,7 +68,7 @@ def test_its_word_that_it_only_reads_counts_once_the_owner_confirmed_it_and_unti
     assert (now(plugins).risk, now(trusting).risk) == (Risk.READ, Risk.READ)
     assert trust.review(now(plugins), []).read_confirmed
     (folder / "main.py").write_text("print('other')\n")
-    assert (now(plugins).state, now(plugins).risk) == (State.CHANGED, Risk.EXECUTE)
+    assert (now(plugins).state, now(plugins).risk) == (PluginState.CHANGED, Risk.EXECUTE)
     assert now(trusting).risk is Risk.EXECUTE
 
 
@@ -89,7 +89,7 @@ def test_a_plugin_needs_a_review_and_runs_after_it_in_every_later_run(root: Path
     make_plugin(root, "Some")
     plugins = untrusting(root, home)
     plugins.refresh()
-    assert plugins.all[0].state is State.NEEDS_REVIEW
+    assert plugins.all[0].state is PluginState.NEEDS_REVIEW
     assert "toolyard plugin allow Some" in plugins.all[0].reason
     allowed(root, home)
     again = untrusting(root, home)
@@ -102,7 +102,7 @@ def test_a_trusted_folder_needs_no_review_and_its_neighbour_does(root: Path, hom
     make_plugin(root.with_name("all-evil"), "Other")
     plugins = plugins_in(root, root.with_name("all-evil"), home=home, trusted=[root])
     plugins.refresh()
-    assert [plugin.state for plugin in plugins.all] == [State.READY, State.NEEDS_REVIEW]
+    assert [plugin.state for plugin in plugins.all] == [PluginState.READY, PluginState.NEEDS_REVIEW]
     assert not home.exists()
 
 
@@ -157,7 +157,7 @@ def test_a_change_of_what_runs_needs_another_review_before_the_next_call(root: P
     plugins = allowed(root, home)
     CHANGES[what](folder)
     plugin = now(plugins)
-    assert (plugin.state, plugin.is_ready) == (State.CHANGED, False)
+    assert (plugin.state, plugin.is_ready) == (PluginState.CHANGED, False)
     assert "toolyard plugin allow Some" in plugin.reason
     assert now(allowed(root, home)).is_ready
 
@@ -188,7 +188,7 @@ def test_a_compiled_program_is_covered_because_the_command_names_it(root: Path, 
         (folder / name).chmod(0o755)
     plugins = allowed(root, home)
     (folder / "run-me").write_bytes(b"2")
-    assert now(plugins).state is State.CHANGED
+    assert now(plugins).state is PluginState.CHANGED
 
 
 @pytest.mark.requirement("s:S-81")
@@ -201,7 +201,7 @@ def test_a_review_shows_the_whole_command_the_environment_and_every_file(root: P
     assert (review.command_line, review.argv[-1], review.shell) == (line, line, True)
     assert review.environment == ("API_KEY", "HOME", "PATH")
     assert list(review.files) == ["main.py"]
-    assert (review.state, review.changed, review.manifest_diff) == (State.NEEDS_REVIEW, (), "")
+    assert (review.state, review.changed, review.manifest_diff) == (PluginState.NEEDS_REVIEW, (), "")
 
 
 def test_a_second_review_shows_what_has_changed_since_the_first(root: Path, home: Path) -> None:
@@ -234,15 +234,15 @@ def test_a_change_between_the_review_and_the_answer_is_not_allowed(root: Path, h
     review = trust.review(plugins.all[0], [])
     (folder / "main.py").write_text("evil()")
     trust.allow(review, at=AT)
-    assert now(plugins).state is State.CHANGED
+    assert now(plugins).state is PluginState.CHANGED
 
 
 def test_taking_a_permission_back_stops_a_running_host_from_calling(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some")
     plugins = allowed(root, home)
-    Trust(home).forget(folder)
-    Trust(home).forget(folder)
-    assert now(plugins).state is State.NEEDS_REVIEW
+    Trust(home).revoke(folder)
+    Trust(home).revoke(folder)
+    assert now(plugins).state is PluginState.NEEDS_REVIEW
 
 
 def test_a_copy_of_an_allowed_plugin_elsewhere_needs_its_own_review(root: Path, home: Path) -> None:
@@ -251,7 +251,7 @@ def test_a_copy_of_an_allowed_plugin_elsewhere_needs_its_own_review(root: Path, 
     make_plugin(root.parent / "copy", "Some")
     plugins = untrusting(root.parent / "copy", home)
     plugins.refresh()
-    assert plugins.all[0].state is State.NEEDS_REVIEW
+    assert plugins.all[0].state is PluginState.NEEDS_REVIEW
 
 
 @pytest.mark.requirement("r:R30")
@@ -260,9 +260,9 @@ def test_a_broken_manifest_leaves_an_allowed_plugin_as_it_was_allowed(root: Path
     plugins = allowed(root, home)
     (folder / "plugin-manifest.json").write_text("{")
     kept = now(plugins)
-    assert (kept.state, "last good version" in kept.reason) == (State.READY, True)
+    assert (kept.state, "last good version" in kept.reason) == (PluginState.READY, True)
     (folder / "main.py").write_text("evil()")
-    assert now(plugins).state is State.CHANGED
+    assert now(plugins).state is PluginState.CHANGED
 
 
 @pytest.mark.requirement("s:S-90")
@@ -287,7 +287,7 @@ def test_permissions_given_at_the_same_time_are_all_kept(root: Path, home: Path)
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda review: Trust(home).allow(review, at=AT), reviews))
     plugins.refresh()
-    assert [plugin.state for plugin in plugins.all] == [State.READY] * 16
+    assert [plugin.state for plugin in plugins.all] == [PluginState.READY] * 16
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"plugins": 5}', '{"plugins": {"x": 1}}', "\xff" * 9])
@@ -295,7 +295,7 @@ def test_a_damaged_record_allows_nothing(root: Path, home: Path, text: str) -> N
     make_plugin(root, "Some")
     plugins = allowed(root, home)
     (home / "trust.json").write_text(text, encoding="latin-1")
-    assert now(plugins).state is State.NEEDS_REVIEW
+    assert now(plugins).state is PluginState.NEEDS_REVIEW
 
 
 def test_an_unreadable_record_is_never_written_over(root: Path, home: Path) -> None:
@@ -319,7 +319,7 @@ def test_more_code_than_a_review_can_cover_cannot_be_allowed(
     plugins = untrusting(root, home)
     plugins.refresh()
     plugin = plugins.all[0]
-    assert (plugin.state, "more than 3 files of code" in plugin.reason) == (State.NEEDS_REVIEW, True)
+    assert (plugin.state, "more than 3 files of code" in plugin.reason) == (PluginState.NEEDS_REVIEW, True)
     trust = Trust(home)
     with pytest.raises(ValueError, match="cannot be allowed"):
         trust.allow(trust.review(plugin, []), at=AT)

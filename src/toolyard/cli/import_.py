@@ -13,7 +13,7 @@ from toolyard.hosts.yard import open_yard
 from toolyard.importing.report import Item, Report
 from toolyard.importing.source import VcpInstall
 from toolyard.importing.vcp import VcpImport
-from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.archive_entries import escape_unprintable
 
 
 @click.group("import", cls=Verbs, short_help="Take over plugins and state of another host.")
@@ -59,5 +59,5 @@ def _rows(items: Sequence[Item]) -> list[tuple[str, str]]:
     """One for each reason, with all that it is the reason of: an install has hundreds of variables."""
     names: dict[tuple[str, str], list[str]] = {}
     for item in items:
-        names.setdefault((item.what.value, shown(item.why)), []).append(shown(item.name))
+        names.setdefault((item.what.value, escape_unprintable(item.why)), []).append(escape_unprintable(item.name))
     return [(what, f"{', '.join(named)}{': ' if why else ''}{why}") for (what, why), named in names.items()]

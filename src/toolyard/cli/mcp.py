@@ -16,10 +16,10 @@ from toolyard.cli.through import server_for
 from toolyard.dialects.mcp_config import KEY, Declared, read
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
-from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.mcp.declarations import Entry, Scope
-from toolyard.plugins.mcp.definition import Listing, from_json
-from toolyard.plugins.mcp.review import describe_server, review_data
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
+from toolyard.plugins.mcp.definition import ToolListing, from_json
+from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.failure import Failure
 
 
@@ -118,18 +118,26 @@ async def _list(common: Common) -> None:
         print_json(listed)
         return
     rows = [
-        (one["name"], one["state"], one["scope"], str(len(one["tools"]) or "-"), shown(one["command_line"]))
+        (
+            one["name"],
+            one["state"],
+            one["scope"],
+            str(len(one["tools"]) or "-"),
+            escape_unprintable(one["command_line"]),
+        )
         for one in listed["servers"]
     ]
     print_table([("NAME", "STATE", "SCOPE", "TOOLS", "COMMAND"), *rows] if rows else [])
     for one in listed["servers"]:
         if one["waiting"]:
-            waits = shown(", ".join(one["waiting"]))
+            waits = escape_unprintable(", ".join(one["waiting"]))
             click.echo(f"{one['name']} waits for a review: {waits}. See 'toolyard mcp allow {one['name']}'.", err=True)
         for tool, why in one["left_out"].items():
-            click.echo(f"{one['name']}: {shown(tool)} cannot be offered: {shown(why)}", err=True)
+            click.echo(
+                f"{one['name']}: {escape_unprintable(tool)} cannot be offered: {escape_unprintable(why)}", err=True
+            )
     for problem in listed["problems"]:
-        click.echo(f"error: {shown(problem)}", err=True)
+        click.echo(f"error: {escape_unprintable(problem)}", err=True)
 
 
 async def _live_servers(common: Common) -> dict[str, Any]:
@@ -144,7 +152,7 @@ async def _live_servers(common: Common) -> dict[str, Any]:
             else:
                 return {"servers": told["data"], "problems": told["problems"]}
         servers = yard.mcp.servers
-        found = [describe_server(servers, entry) for entry in servers.declarations.all()]
+        found = [server_to_json(servers, entry) for entry in servers.declarations.all()]
         pins = [servers.pins.problem] if servers.pins.problem else []
         return {"servers": found, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
 
@@ -180,7 +188,7 @@ async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
     except Failure as failure:
         raise ToolyardError(f"{failure.message} {failure.hint}".strip()) from failure
     if common.json:
-        print_json(review_data(entry, listing, servers.pins.get(entry)) | {"allowed": yes})
+        print_json(review_to_json(entry, listing, servers.pins.get(entry)) | {"allowed": yes})
     else:
         print_review(entry, listing, servers.pins.get(entry))
     _require_yes(f"Allow {name} with exactly these {len(listing.tools)} tools?", name, yes=yes)
@@ -189,7 +197,7 @@ async def _review(yard: Yard, common: Common, name: str, *, yes: bool) -> None:
         click.echo(f"{name} is allowed.", err=True)
 
 
-async def _look(yard: Yard, common: Common, entry: Entry) -> tuple[Listing, Callable[[], None]]:
+async def _look(yard: Yard, common: Common, entry: ConfiguredServer) -> tuple[ToolListing, Callable[[], None]]:
     """Return the tools of an MCP server, and what allows them.
 
     The running server of this home is asked, if there is one: tools that were added while it runs are there alone.
@@ -202,9 +210,9 @@ async def _look(yard: Yard, common: Common, entry: Entry) -> tuple[Listing, Call
             click.echo(f"warning: {error}. It is started here", err=True)
         else:
             tools = (from_json(tool) for tool in review["tools"])
-            listing = Listing(tools=tuple(tool for tool in tools if tool), left_out=review["left_out"])
+            listing = ToolListing(tools=tuple(tool for tool in tools if tool), left_out=review["left_out"])
             return listing, partial(server.allow_mcp_server, entry.name, review["fingerprint"])
-    listing = await yard.mcp.servers.look(entry)
+    listing = await yard.mcp.servers.inspect_tools(entry)
     at = SystemClock().now().isoformat(timespec="seconds")
     return listing, partial(yard.mcp.servers.pins.allow, entry, listing.tools, at=at)
 
@@ -213,14 +221,14 @@ async def _remove(common: Common, name: str) -> None:
     async with Yard(common.config()) as yard:
         servers = yard.mcp.servers
         entry = _named(yard, name)
-        servers.pins.forget(entry)
+        servers.pins.revoke(entry)
         if not servers.declarations.remove(name):
             raise ToolyardError(f"{name} is written in {entry.file}: remove it there. Its permission is taken back")
     if not common.quiet:
         click.echo(f"{name} is removed.", err=True)
 
 
-def _named(yard: Yard, name: str) -> Entry:
+def _named(yard: Yard, name: str) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get(name)
     if entry is None:
         known = ", ".join(one.name for one in yard.mcp.servers.declarations.all()) or "none"

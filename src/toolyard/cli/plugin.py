@@ -14,11 +14,11 @@ from toolyard.cli.plugin_run import run
 from toolyard.cli.plugin_targets import named, told
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
-from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.environment import DATA_FOLDER
-from toolyard.plugins.install import install as install_plugin
-from toolyard.plugins.plugin import Origin, Plugin, State
-from toolyard.plugins.review import describe_standing, described, type_of
+from toolyard.plugins.install import install_plugin as install_plugin
+from toolyard.plugins.plugin import Origin, Plugin, PluginState
+from toolyard.plugins.review import describe_status, plugin_to_json, plugin_type
 
 
 @click.group("plugin", cls=Verbs, invoke_without_command=True, short_help="Write, review, install and list plugins.")
@@ -94,27 +94,38 @@ async def _list(common: Common) -> None:
     async with Yard(common.config()) as yard:
         plugins = sorted(yard.plugins.plugins.all, key=lambda plugin: plugin.name.lower())  # and as they win
     if common.json:
-        print_json([described(plugin) for plugin in plugins])
+        print_json([plugin_to_json(plugin) for plugin in plugins])
         return
     print_table(
-        [(shown(p.name), type_of(p), p.origin.value, p.state.value, shown(describe_standing(p))) for p in plugins]
+        [
+            (
+                escape_unprintable(p.name),
+                plugin_type(p),
+                p.origin.value,
+                p.state.value,
+                escape_unprintable(describe_status(p)),
+            )
+            for p in plugins
+        ]
     )
     for plugin in plugins:
         for problem in plugin.problems:
-            if plugin.state is not State.READY or not problem.warning:
-                click.echo(f"{'warning' if problem.warning else 'error'}: {shown(told(problem, plugin.folder))}")
+            if plugin.state is not PluginState.READY or not problem.warning:
+                click.echo(
+                    f"{'warning' if problem.warning else 'error'}: {escape_unprintable(told(problem, plugin.folder))}"
+                )
 
 
 async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None, confirm_read: bool) -> None:
     async with Yard(common.config()) as yard:
         source = yard.plugins
-        plugin = named(source, name, waits_as=(State.NEEDS_REVIEW, State.CHANGED))
+        plugin = named(source, name, waits_as=(PluginState.NEEDS_REVIEW, PluginState.CHANGED))
         reviewed = source.review(plugin).with_detached(detached=detached)
         if confirm_read and not reviewed.review.claims_read:
             raise UsageError(f"{plugin.name} does not say that it only reads: its risk is {reviewed.manifest.risk}")
         asks = sys.stdin.isatty() and not common.json
         if common.json:
-            print_json({**reviewed.to_dict(), "allowed": yes or plugin.is_ready})
+            print_json({**reviewed.to_json(), "allowed": yes or plugin.is_ready})
         elif not common.quiet or asks:
             print_review(reviewed, plugin)
         is_shown = plugin.fingerprint is None or plugin.fingerprint.publish_keys == plugin.publish_keys
@@ -136,11 +147,11 @@ async def _allow(common: Common, name: str, *, yes: bool, detached: bool | None,
 async def _switch(common: Common, name: str, *, on: bool) -> None:
     async with Yard(common.config()) as yard:
         plugins = yard.plugins.plugins
-        plugin = named(yard.plugins, name, waits_as=(State.DISABLED,) if on else ())
+        plugin = named(yard.plugins, name, waits_as=(PluginState.DISABLED,) if on else ())
         (plugins.enable if on else plugins.disable)(plugin)
         plugins.refresh()
         now = next((p for p in plugins.all if p.folder == plugin.folder), plugin)
-        if on and now.state is State.DISABLED:
+        if on and now.state is PluginState.DISABLED:
             raise ToolyardError(f"{plugin.name} is still disabled: {now.reason}")
         _print_state(common, yard.plugins, plugin)
 
@@ -151,7 +162,9 @@ async def _install(common: Common, address: str, hosts: tuple[str, ...]) -> None
     async with Yard(config) as yard:
         plugin = named(yard.plugins, str(done.folder))
     if common.json:
-        print_json({**described(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)})
+        print_json(
+            {**plugin_to_json(plugin), "source": done.source, "proof": done.proof, "left_out": list(done.left_out)}
+        )
         return
     if not common.quiet:
         click.echo(f"Installed {done.name} in {done.folder}.")
@@ -180,6 +193,6 @@ async def _remove(common: Common, name: str) -> None:
 def _print_state(common: Common, source: PluginSource, before: Plugin) -> None:
     plugin = next((p for p in source.plugins.all if p.folder == before.folder), before)
     if common.json:
-        print_json(described(plugin))
+        print_json(plugin_to_json(plugin))
     elif not common.quiet:
         click.echo(f"{plugin.name} is {plugin.state}{': ' + plugin.reason if plugin.reason else ''}")

@@ -15,12 +15,12 @@ from toolyard.cli.output import print_json
 from toolyard.cli.plugin_run import made_of, ready
 from toolyard.cli.plugin_targets import config_for, is_folder, named, told
 from toolyard.errors import ToolyardError
-from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.cases import Case, cases_of
-from toolyard.plugins.lint import lint
-from toolyard.plugins.plugin import Plugin, Problem
-from toolyard.plugins.review import problem_data
-from toolyard.plugins.scaffold import Language, Tongue, files_of, scaffold
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.cases import Case, collect_cases
+from toolyard.plugins.lint import lint_plugin
+from toolyard.plugins.plugin import Plugin, PluginProblem
+from toolyard.plugins.review import problems_to_json
+from toolyard.plugins.scaffold import Language, TextLanguage, build_files, write_files
 from toolyard.protocol.manifest import Manifest, PluginType
 from toolyard.protocol.tool import Risk
 
@@ -32,15 +32,15 @@ _MARKS = {"passed": ("âœ“", "green"), "skipped": ("-", "yellow"), "failed": ("âœ
 @click.option("--language", type=click.Choice([own.value for own in Language]), default="python", show_default=True,
               help="What it is written in.")  # fmt: skip
 @click.option("--async", "asynchronous", is_flag=True, help="A plugin that works in the background and calls back.")
-@click.option("--lang", type=click.Choice([own.value for own in Tongue]), default="en", show_default=True,
+@click.option("--lang", type=click.Choice([own.value for own in TextLanguage]), default="en", show_default=True,
               help="What it speaks to models and people.")  # fmt: skip
 @click.option("--folder", metavar="DIR", default=".", help="Where its folder is made.  [default: .]")
 @common_options
 def new(common: Common, name: str, language: str, asynchronous: bool, lang: str, folder: str) -> None:
     """Make a small plugin that works, with examples and cases to test it."""
-    files = files_of(name, language=Language(language), asynchronous=asynchronous, tongue=Tongue(lang))
+    files = build_files(name, language=Language(language), asynchronous=asynchronous, tongue=TextLanguage(lang))
     place = Path(folder) / name
-    scaffold(place, files)
+    write_files(place, files)
     if common.json:
         print_json({"name": name, "folder": str(place), "files": list(files)})
     elif not common.quiet:
@@ -55,12 +55,14 @@ def lint_(common: Common, targets: tuple[str, ...]) -> None:
     results = asyncio.run(_lint(common, targets))
     errors = sum(not problem.warning for _, problems in results for problem in problems)
     if common.json:
-        print_json([{"name": p.name, "folder": str(p.folder), "problems": problem_data(found)} for p, found in results])
+        print_json(
+            [{"name": p.name, "folder": str(p.folder), "problems": problems_to_json(found)} for p, found in results]
+        )
     else:
         for plugin, problems in results:
             for problem in problems:
                 kind = click.style("warning", fg="yellow") if problem.warning else click.style("error", fg="red")
-                click.echo(f"{kind}: {shown(told(problem, plugin.folder))}")
+                click.echo(f"{kind}: {escape_unprintable(told(problem, plugin.folder))}")
             if not problems and not common.quiet:
                 click.echo(f"{plugin.name}: nothing to say.")
     sys.exit(1 if errors else 0)
@@ -96,15 +98,15 @@ class _Tested:
     def print(self, common: Common) -> "_Tested":
         if not common.json and (self.outcome == "failed" or not common.quiet):
             mark, colour = _MARKS[self.outcome]
-            why = f"\n    {shown(self.why)}" if self.why else ""
-            click.echo(f"{click.style(mark, fg=colour)} {shown(self.name)}{why}")
+            why = f"\n    {escape_unprintable(self.why)}" if self.why else ""
+            click.echo(f"{click.style(mark, fg=colour)} {escape_unprintable(self.name)}{why}")
         return self
 
 
-async def _lint(common: Common, targets: tuple[str, ...]) -> list[tuple[Plugin, tuple[Problem, ...]]]:
+async def _lint(common: Common, targets: tuple[str, ...]) -> list[tuple[Plugin, tuple[PluginProblem, ...]]]:
     async with Yard(config_for(common, targets)) as yard:
         plugins = [named(yard.plugins, target) for target in targets]
-        return [(plugin, lint(plugin, _remarks(yard, plugin))) for plugin in plugins]
+        return [(plugin, lint_plugin(plugin, _remarks(yard, plugin))) for plugin in plugins]
 
 
 def _remarks(yard: Yard, plugin: Plugin) -> tuple[str, ...]:
@@ -126,7 +128,7 @@ async def _results(yard: Yard, plugin: Plugin, manifest: Manifest) -> AsyncItera
         made = await made_of(yard, manifest, {}, quiet=True)
         yield _Tested(f"{manifest.name}: its value", "failed" if made.failed else "passed", made.failure)
         return
-    cases, problems = cases_of(manifest, plugin.folder)
+    cases, problems = collect_cases(manifest, plugin.folder)
     for problem in problems:
         yield _Tested(str(problem), "failed")
     if not cases:
@@ -139,5 +141,5 @@ async def _tested(yard: Yard, manifest: Manifest, case: Case) -> _Tested:
     if case.skipped:
         return _Tested(case.name, "skipped", case.skipped)
     made = await made_of(yard, manifest, case.arguments, quiet=True)
-    why = case.failure(made.envelope) if made.envelope else made.failure
+    why = case.find_failure(made.envelope) if made.envelope else made.failure
     return _Tested(case.name, "failed" if why else "passed", why)

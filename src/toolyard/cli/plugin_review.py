@@ -7,15 +7,15 @@ import click
 from toolyard.cli.output import json_text, print_table
 from toolyard.cli.plugin_targets import told
 from toolyard.dialects.function_tool import to_function
-from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.review import Reviewed
+from toolyard.plugins.review import PluginReview
 from toolyard.protocol.manifest import PluginType, tool_spec, write_plugin
 
 
-def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
+def print_review(reviewed: PluginReview, plugin: Plugin) -> None:
     review, manifest = reviewed.review, reviewed.manifest
-    click.echo(f"{click.style(shown(review.name), bold=True)}  ({review.state}, {plugin.origin})\n")
+    click.echo(f"{click.style(escape_unprintable(review.name), bold=True)}  ({review.state}, {plugin.origin})\n")
     print_whole("folder", str(review.folder))
     print_whole("runs", review.command_line)
     print_whole("as", shlex.join(review.argv))
@@ -28,10 +28,10 @@ def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
             "confirmed: models run it without asking" if review.read_confirmed else "not confirmed: models have to ask"
         )
         print_whole("only reads", said)
-    print_table([("environment ", " ".join(map(shown, review.environment)))])
+    print_table([("environment ", " ".join(map(escape_unprintable, review.environment)))])
     click.echo("\nFiles that count, with their sha256:")
     for path, digest in sorted(review.files.items()):
-        click.echo(f"  {shown(digest)}  {shown(path)}")
+        click.echo(f"  {escape_unprintable(digest)}  {escape_unprintable(path)}")
     click.echo(f"  {review.digest}  (all of them, the manifest and the command)")
     _print_lines("Changed since it was allowed:", review.changed)
     _print_lines("The manifest, as it was allowed and now:", review.manifest_diff.splitlines())
@@ -42,7 +42,7 @@ def print_review(reviewed: Reviewed, plugin: Plugin) -> None:
     _print_lines("Worth a look:", [told(problem, review.folder) for problem in reviewed.problems])
 
 
-def _after_answer(reviewed: Reviewed) -> str:
+def _after_answer(reviewed: PluginReview) -> str:
     """Whether work may go on after the answer, and how long."""
     if not reviewed.review.detached:
         return "no: what it leaves running when it has answered is stopped"
@@ -52,11 +52,11 @@ def _after_answer(reviewed: Reviewed) -> str:
 
 def print_whole(title: str, text: str) -> None:
     """Never cut and never wrapped: what is run is read to its end."""
-    click.echo(f"{title:<12}  {shown(text)}")
+    click.echo(f"{title:<12}  {escape_unprintable(text)}")
 
 
 def _print_lines(title: str, lines: "tuple[str, ...] | list[str]") -> None:
     if any(lines):
         click.echo(f"\n{title}")
         for line in lines:
-            click.echo(f"  {shown(line.replace(chr(9), '    '))}")
+            click.echo(f"  {escape_unprintable(line.replace(chr(9), '    '))}")

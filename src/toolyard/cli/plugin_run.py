@@ -16,10 +16,10 @@ from toolyard.cli.plugin_targets import config_for, named
 from toolyard.cli.waiting import Stops, task_ids, waited
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ToolyardError
-from toolyard.plugins.archive_entries import shown
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.output_recorder import RecordedChild, RecordingStarter, record_output
 from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.static import StaticValues
-from toolyard.plugins.witness import Watched, Witness, watch
+from toolyard.plugins.static_plugins import StaticValues
 from toolyard.protocol.call import Origin
 from toolyard.protocol.envelope import Envelope
 from toolyard.protocol.failure import Failure
@@ -35,7 +35,7 @@ class Made:
     failure: str = ""  # why there is no value
     envelope: Envelope | None = None  # None for a static plugin
     value: str = ""  # of a static plugin
-    children: tuple[Watched, ...] = field(default=())
+    children: tuple[RecordedChild, ...] = field(default=())
 
     @property
     def failed(self) -> bool:
@@ -79,7 +79,10 @@ async def _run(common: Common, folder: str, written: JsonObject, pairs: tuple[st
     async with Yard(config_for(common, [word], trusts=True)) as yard:
         plugin, manifest = ready(yard, word)
         if not common.quiet and plugin.command is not None:
-            click.echo(f"$ cd {shlex.quote(str(plugin.folder))} && {shown(shlex.join(plugin.command.argv))}", err=True)
+            click.echo(
+                f"$ cd {shlex.quote(str(plugin.folder))} && {escape_unprintable(shlex.join(plugin.command.argv))}",
+                err=True,
+            )
         arguments = {**written, **from_pairs(yard, plugin.name, pairs)}
         return await made_of(yard, manifest, arguments, quiet=common.quiet)
 
@@ -94,7 +97,7 @@ def ready(yard: Yard, word: str) -> tuple[Plugin, Manifest]:
 
 async def made_of(yard: Yard, manifest: Manifest, arguments: JsonObject, *, quiet: bool) -> Made:
     """Run a plugin that is ready once, as a call would; an asynchronous one until its task has ended."""
-    witness = watch(yard.plugins.host)
+    witness = record_output(yard.plugins.host)
     if manifest.type is PluginType.STATIC:
         return await _static(yard, manifest, witness)
     call = yard.request(manifest.name, arguments, caller="cli:plugin", origin=Origin.CLI)
@@ -105,13 +108,13 @@ async def made_of(yard: Yard, manifest: Manifest, arguments: JsonObject, *, quie
     return Made(envelope=outcome.envelope, children=tuple(witness.children))
 
 
-async def _static(yard: Yard, manifest: Manifest, witness: Witness) -> Made:
+async def _static(yard: Yard, manifest: Manifest, witness: RecordingStarter) -> Made:
     """As the host would, but the value is kept nowhere."""
     host = yard.plugins.host
     values = StaticValues(host, MemoryStore(), SystemClock().now)
     value, failure = "", ""
     try:
-        value = await values.update(host.ready(manifest.name)[0], manifest)
+        value = await values.update(host.require_ready(manifest.name)[0], manifest)
     except Failure as error:
         failure = error.message
     return Made(failure=failure, value=value, children=tuple(witness.children))
@@ -133,4 +136,4 @@ def _print(made: Made) -> None:
 def _print_part(title: str, text: str, size: int) -> None:
     click.echo(f"── {title} ({size} bytes)")
     if text:
-        click.echo("\n".join(shown(line) for line in text.rstrip("\n").split("\n")))
+        click.echo("\n".join(escape_unprintable(line) for line in text.rstrip("\n").split("\n")))

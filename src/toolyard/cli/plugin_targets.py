@@ -10,15 +10,15 @@ from toolyard.cli.options import Common
 from toolyard.config import Config, load
 from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
-from toolyard.plugins.archive_entries import shown
-from toolyard.plugins.plugin import Origin, Plugin, Problem, State
-from toolyard.plugins.plugin_files import signature_of
+from toolyard.plugins.archive_entries import escape_unprintable
+from toolyard.plugins.plugin import Origin, Plugin, PluginProblem, PluginState
+from toolyard.plugins.plugin_files import read_signature
 from toolyard.protocol.arguments import find_nearest
 
 
 def is_folder(word: str) -> bool:
     """Whether a word is the path of a plugin's folder; a bare name is one only if it has a manifest inside."""
-    return bool(signature_of(Path(word).absolute())) or "/" in word
+    return bool(read_signature(Path(word).absolute())) or "/" in word
 
 
 def config_for(common: Common, words: Sequence[str], *, trusts: bool = False) -> Config:
@@ -31,7 +31,7 @@ def config_for(common: Common, words: Sequence[str], *, trusts: bool = False) ->
     return load(common.project, common.home, plugin_folders=given, trusts_given=trusts or common.trust)
 
 
-def named(source: PluginSource, word: str, *, waits_as: Collection[State] = ()) -> Plugin:
+def named(source: PluginSource, word: str, *, waits_as: Collection[PluginState] = ()) -> Plugin:
     """The plugin; ToolyardError when there is none. Of several with one name the first that ``waits_as`` these."""
     everything = source.plugins.all
     real = Path(os.path.realpath(word))
@@ -52,7 +52,7 @@ def named(source: PluginSource, word: str, *, waits_as: Collection[State] = ()) 
 def require_usable(source: PluginSource, folder: Path) -> None:
     """Raise ToolyardError with the problem of a folder whose manifest or command cannot be used."""
     plugin = source.inspect(folder) if folder.is_dir() else None
-    if plugin is not None and plugin.state is State.BROKEN:
+    if plugin is not None and plugin.state is PluginState.BROKEN:
         raise ToolyardError(f"the plugin in {folder} cannot be used: {plugin.reason}")
 
 
@@ -61,11 +61,13 @@ def warn_of_broken(common: Common, source: PluginSource) -> None:
     if not common.plugins or common.quiet:
         return
     for plugin in source.plugins.all:
-        if plugin.origin is Origin.GIVEN and plugin.state is State.BROKEN:
-            click.echo(f"Warning: the plugin in {plugin.folder} cannot be used: {shown(plugin.reason)}", err=True)
+        if plugin.origin is Origin.GIVEN and plugin.state is PluginState.BROKEN:
+            click.echo(
+                f"Warning: the plugin in {plugin.folder} cannot be used: {escape_unprintable(plugin.reason)}", err=True
+            )
 
 
-def told(problem: Problem, folder: Path) -> str:
+def told(problem: PluginProblem, folder: Path) -> str:
     """A problem with a place that an editor can open."""
     where = f"{folder.name}/" if problem.file else f"{folder.name}: "
     return f"{where}{problem}"

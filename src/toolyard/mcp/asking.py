@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from toolyard.protocol.json import Json
-from toolyard.protocol.manifests.safe_text import bounded, escape_hidden
+from toolyard.protocol.manifests.safe_text import escape_hidden, truncate
 from toolyard.protocol.store import Record
 
 FIELD: Final = "answer"
@@ -31,7 +31,7 @@ def message(approval: Record) -> str:
     protected = "\nIt touches a protected path." if approval.body.get("protected") else ""
     return (
         f"Toolyard asks: may {escape_hidden(approval.tool)} run? (risk: {approval.body.get('risk')}){protected}\n"
-        f"Arguments:\n{bounded(escape_hidden(arguments), _MOST)}"
+        f"Arguments:\n{truncate(escape_hidden(arguments), _MOST)}"
     )
 
 

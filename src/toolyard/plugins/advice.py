@@ -11,9 +11,9 @@ _BREAK = re.compile(r"[^a-z0-9]+")
 _PRINTED = ("stderr", "stdout")  # in the data of a failure
 
 
-def advise(failure: Failure, plugin: str, settings: Iterable[PluginSetting]) -> None:
+def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSetting]) -> None:
     """Add a next step to a failure that has none: the settings it is about, else to look at the arguments."""
-    lacking = [one.key for one in settings if one.is_lacking and _is_about(failure, one.key)]
+    lacking = [one.key for one in settings if one.is_missing and _is_about(failure, one.key)]
     if lacking:
         step = f"It needs settings that its owner has not set: {', '.join(lacking)}."
     elif failure.hint or has_next_step(failure.text or failure.message):

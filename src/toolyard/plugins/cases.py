@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolyard.plugins.examples import examples_of
-from toolyard.plugins.lint import is_later_question
-from toolyard.plugins.plugin import Problem
+from toolyard.plugins.examples import parse_examples
+from toolyard.plugins.lint import is_status_query
+from toolyard.plugins.plugin import PluginProblem
 from toolyard.protocol.envelope import Envelope, Status
 from toolyard.protocol.json import Json, JsonObject
 from toolyard.protocol.manifest import Manifest, PluginType
@@ -32,7 +32,7 @@ class Case:
     text_contains: tuple[str, ...] = ()
     skipped: str = ""  # why it is not run
 
-    def failure(self, envelope: Envelope) -> str:
+    def find_failure(self, envelope: Envelope) -> str:
         """Why the answer is not what was expected; empty when it is."""
         text = envelope.text if len(envelope.text) <= _SHOWN else envelope.text[:_SHOWN] + "..."
         if envelope.status not in self.status:
@@ -41,15 +41,15 @@ class Case:
         return "" if missing is None else f"the text has no '{missing}': {text}"
 
 
-def cases_of(manifest: Manifest, folder: Path) -> tuple[list[Case], list[Problem]]:
+def collect_cases(manifest: Manifest, folder: Path) -> tuple[list[Case], list[PluginProblem]]:
     """Everything to run, and what of ``cases.json`` cannot be read."""
-    written, problems = _written(folder)
-    return [*_from_examples(manifest), *written][:MAX_CASES], problems
+    written, problems = _read_cases_file(folder)
+    return [*_cases_from_examples(manifest), *written][:MAX_CASES], problems
 
 
-def _from_examples(manifest: Manifest) -> Iterator[Case]:
+def _cases_from_examples(manifest: Manifest) -> Iterator[Case]:
     """Blocks in a description show the form: they count where there is no example."""
-    found = list(examples_of(manifest))
+    found = list(parse_examples(manifest))
     shown = {id(example.command) for example in found if not example.is_template}
     for example in found:
         if example.is_template and id(example.command) in shown:
@@ -59,33 +59,33 @@ def _from_examples(manifest: Manifest) -> Iterator[Case]:
         skipped = ""
         if example.problem:
             skipped = f"it cannot be read: {example.problem}"
-        elif manifest.type is PluginType.ASYNCHRONOUS and is_later_question(example.command):
+        elif manifest.type is PluginType.ASYNCHRONOUS and is_status_query(example.command):
             skipped = "it asks about the task of an earlier call"
         yield Case(name=" ".join(name.split()), arguments=example.arguments, skipped=skipped)
 
 
-def _written(folder: Path) -> tuple[list[Case], list[Problem]]:
+def _read_cases_file(folder: Path) -> tuple[list[Case], list[PluginProblem]]:
     try:
         with (folder / FILE).open("rb") as file:
             value: Json = json.loads(file.read(MAX_BYTES))
     except FileNotFoundError:
         return [], []
     except (OSError, ValueError, RecursionError) as error:
-        return [], [Problem(message=f"cannot be read: {error}.", fix="Write a JSON list of cases.", file=FILE)]
+        return [], [PluginProblem(message=f"cannot be read: {error}.", fix="Write a JSON list of cases.", file=FILE)]
     if not isinstance(value, list):
-        return [], [Problem(message="is not a list.", fix='Write [{"name", "args", "expect"}].', file=FILE)]
+        return [], [PluginProblem(message="is not a list.", fix='Write [{"name", "args", "expect"}].', file=FILE)]
     cases: list[Case] = []
-    problems: list[Problem] = []
+    problems: list[PluginProblem] = []
     for number, item in enumerate(value[:MAX_CASES], 1):
-        case = _case(item, number)
+        case = _parse_case(item, number)
         if isinstance(case, Case):
             cases.append(case)
         else:
-            problems.append(Problem(message=f"case {number}: {case}", fix="See writing-a-plugin.md.", file=FILE))
+            problems.append(PluginProblem(message=f"case {number}: {case}", fix="See writing-a-plugin.md.", file=FILE))
     return cases, problems
 
 
-def _case(item: Json, number: int) -> Case | str:
+def _parse_case(item: Json, number: int) -> Case | str:
     """The case, or what is wrong with it."""
     if not isinstance(item, dict):
         return "it is not an object."

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from toolyard.protocol.json import JsonObject
 from toolyard.protocol.manifest import Command, Manifest
-from toolyard.protocol.manifests.source import Path
+from toolyard.protocol.manifests.manifest_json import JsonPath
 from toolyard.protocol.markers import parse_requests
 
 COMMANDS = ("capabilities", "invocationCommands")
@@ -15,7 +15,7 @@ _FENCE = re.compile(r"^[ \t>]*(?:```|~~~).*$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    path: Path  # of the text that has it
+    path: JsonPath  # of the text that has it
     command: Command
     tool: str = ""
     arguments: JsonObject = field(default_factory=dict)
@@ -27,11 +27,11 @@ class Example:
         return self.path[-1] == "description"
 
 
-def examples_of(manifest: Manifest) -> Iterator[Example]:
+def parse_examples(manifest: Manifest) -> Iterator[Example]:
     """Every block, in the order of the manifest."""
     for number, command in enumerate(manifest.commands):
         for name in ("description", "example"):
-            path: Path = (*COMMANDS, number, name)
+            path: JsonPath = (*COMMANDS, number, name)
             for found in parse_requests(_FENCE.sub("", getattr(command, name))):
                 if found["ok"]:
                     arguments = found["args"] if isinstance(found["args"], dict) else {}

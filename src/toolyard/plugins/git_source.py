@@ -37,7 +37,7 @@ _SETTINGS = (
     "fetch.fsckObjects=true",
     "gc.auto=0",
 )
-_KEPT = ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_PASSED_VARIABLES = ("https_proxy", "HTTPS_PROXY", "no_proxy", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Commit:
     tree: str
 
 
-def git_source(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
+def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
     """``https://host/owner/name`` or ``https://host/owner/name#commit``. Raises UsageError."""
     url, _, ref = address.partition("#")
     try:
@@ -74,14 +74,14 @@ def git_source(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
     return GitSource(f"https://{parts.hostname}{parts.path}", ref or "HEAD")
 
 
-def git_command(*words: str, protocol: str = "https") -> tuple[str, ...]:
+def build_git_command(*words: str, protocol: str = "https") -> tuple[str, ...]:
     """The argv of git with nothing switched on but one protocol."""
     settings = (*_SETTINGS, f"protocol.{protocol}.allow=always")
     return ("git", *(word for setting in settings for word in ("-c", setting)), *words)
 
 
-def git_environment(environ: Mapping[str, str], home: Path, protocol: str = "https") -> dict[str, str]:
-    kept = {name: environ[name] for name in ("PATH", *_KEPT) if environ.get(name)}
+def build_git_environment(environ: Mapping[str, str], home: Path, protocol: str = "https") -> dict[str, str]:
+    kept = {name: environ[name] for name in ("PATH", *_PASSED_VARIABLES) if environ.get(name)}
     return kept | {
         "HOME": str(home),
         "LC_ALL": "C",
@@ -95,15 +95,15 @@ def git_environment(environ: Mapping[str, str], home: Path, protocol: str = "htt
     }
 
 
-def fetch(
+def fetch_commit(
     source: GitSource, folder: Path, archive: Path, environ: Mapping[str, str], *, protocol: str = "https"
 ) -> Commit:
     """One commit of a repository as the tar ``archive``; ``folder`` is a new one to work in. Raises ToolyardError."""
     folder.mkdir(mode=0o700)
-    around = git_environment(environ, folder, protocol)
+    around = build_git_environment(environ, folder, protocol)
 
     def git(*words: str) -> str:
-        return _run(git_command(*words, protocol=protocol), folder, around)
+        return _run_git(build_git_command(*words, protocol=protocol), folder, around)
 
     git("init", "--quiet", "--bare", "--template=", ".")
     git("fetch", "--quiet", "--depth=1", "--no-tags", "--recurse-submodules=no", "--", source.url, source.ref)
@@ -113,7 +113,7 @@ def fetch(
     return Commit(commit, tree)
 
 
-def _run(argv: tuple[str, ...], folder: Path, around: Mapping[str, str]) -> str:
+def _run_git(argv: tuple[str, ...], folder: Path, around: Mapping[str, str]) -> str:
     try:
         with subprocess.Popen(  # noqa: S603
             argv, cwd=folder, env=dict(around), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -52,22 +52,22 @@ class Guardian:
         finally:
             theirs.close()
 
-    def began(self, group: int) -> None:
+    def add_group(self, group: int) -> None:
         """A child without a number leads this group."""
-        self._tell(f"+{group}\n")
+        self._send(f"+{group}\n")
 
-    def ended(self, group: int) -> None:
-        self._tell(f"-{group}\n")
+    def remove_group(self, group: int) -> None:
+        self._send(f"-{group}\n")
 
     def spare(self, number: int, pipes: tuple[int, ...]) -> None:
         """This call's processes live on when the host dies, and can go on printing into ``pipes``."""
         self._spared.add(number)
-        self._tell(f"s{number}\n", pipes)
+        self._send(f"s{number}\n", pipes)
 
     def forget(self, number: int) -> None:
         if number in self._spared:
             self._spared.discard(number)
-            self._tell(f"e{number}\n")
+            self._send(f"e{number}\n")
 
     def close(self) -> None:
         """The host ends in order, and no child lives but the spared ones; those keep their guardian."""
@@ -81,7 +81,7 @@ class Guardian:
             process.kill()
             process.wait()
 
-    def _tell(self, line: str, pipes: tuple[int, ...] = ()) -> None:
+    def _send(self, line: str, pipes: tuple[int, ...] = ()) -> None:
         if self._socket is None:
             return
         try:

@@ -20,7 +20,7 @@ class Launch:
     version: str = ""  # changes with the code and the configuration behind it
 
 
-class Spawned(Protocol):
+class ChildProcess(Protocol):
     """A process in a session of its own, bound to one call. Its three pipes belong to whoever holds it."""
 
     @property
@@ -45,7 +45,7 @@ class Spawned(Protocol):
 class Starter(Protocol):
     """Starts children: cold, by fork, or ahead of time."""
 
-    async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> Spawned:
+    async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> ChildProcess:
         """A child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
         ...
 

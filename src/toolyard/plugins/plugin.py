@@ -18,7 +18,7 @@ class Origin(StrEnum):
     GIVEN = "given"  # with --plugins
 
 
-class State(StrEnum):
+class PluginState(StrEnum):
     READY = "ready"
     DISABLED = "disabled"
     NEEDS_REVIEW = "needs_review"  # nobody has allowed it yet
@@ -30,7 +30,7 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
+class PluginProblem:
     """One fault of a plugin, and where it stands. Lines and columns count from 1; 0 is no place in particular."""
 
     message: str
@@ -53,7 +53,7 @@ class Plugin:
     name: str  # the folder's, when there is no manifest to tell
     folder: Path  # its real path
     origin: Origin
-    state: State
+    state: PluginState
     reason: str = ""  # why it is not ready, or why an older version of it is still used; with what to do
     manifest: Manifest | None = None  # the last good one
     raw_manifest: bytes = field(default=b"", repr=False)  # what it was read from
@@ -62,7 +62,7 @@ class Plugin:
     fingerprint: Fingerprint | None = None
     read_confirmed: bool = False  # its word that it only reads counts
     publish_keys: frozenset[str] = frozenset()  # of the host, which the owner gave it at its review
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[PluginProblem, ...] = ()
     hidden_by: Path | None = None  # the folder of the plugin that has its name
     hides: tuple[Path, ...] = ()  # the folders of those whose name it has
 
@@ -74,7 +74,7 @@ class Plugin:
 
     @property
     def is_ready(self) -> bool:
-        return self.state is State.READY
+        return self.state is PluginState.READY
 
     @property
     def id(self) -> str:

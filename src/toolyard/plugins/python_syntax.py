@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
-from toolyard.plugins.plugin import Problem
+from toolyard.plugins.plugin import PluginProblem
 
 _MAX_FILES = 100
 _MAX_BYTES = 128 * 1024  # the compiler's time is not linear
@@ -20,7 +20,9 @@ _QUIET = ("ignore", None, Warning, re.compile(re.escape(_FILE)), 0)
 _VERSION = re.compile(r"python(\d+\.\d+)")
 
 
-def find_syntax_errors(folder: Path, files: Iterable[str], named: Collection[str], program: str) -> Iterator[Problem]:
+def find_syntax_errors(
+    folder: Path, files: Iterable[str], named: Collection[str], program: str
+) -> Iterator[PluginProblem]:
     """The first error of each file; those that the command line has ``named`` cannot run at all."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     version = _VERSION.fullmatch(os.path.basename(os.path.realpath(program)))
@@ -32,7 +34,7 @@ def find_syntax_errors(folder: Path, files: Iterable[str], named: Collection[str
             message = f"Python cannot read it: {kind} in line {line}: {what}."
             if not is_ours:
                 message = f"Python {own}, which may know less than the plugin's, has a {kind} in line {line}: {what}."
-            yield Problem(
+            yield PluginProblem(
                 message=message,
                 fix="Correct it at this place.",
                 file=name,

@@ -38,16 +38,18 @@ class StateFile:
             self._seen = seen
         return self._value
 
-    def change(self, edit: Callable[[JsonObject], None]) -> None:
+    def update(self, edit: Callable[[JsonObject], None]) -> None:
         """Write the file as ``edit`` leaves its content; raises ConfigError and StorageUnwritable."""
         try:
             make_private_folder(self.path.parent)
-            with turn(self.path.with_name(f".{self.path.name}.lock")):
+            with lock_file(self.path.with_name(f".{self.path.name}.lock")):
                 value, problem = self._load()
                 if problem:
                     raise ConfigError(f"{problem}: correct it, or remove it and begin anew")
                 edit(value)
-                write_private(self.path, json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass"))
+                write_private_file(
+                    self.path, json.dumps(value, ensure_ascii=False, indent=1).encode(errors="surrogatepass")
+                )
         except OSError as error:
             raise StorageUnwritable.from_os_error(self.path, error) from error
 
@@ -73,7 +75,7 @@ class StateFile:
         return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
 
 
-def write_private(path: Path, content: bytes) -> None:
+def write_private_file(path: Path, content: bytes) -> None:
     """Put ``content`` in the place of a file, whole or not at all, for its owner only. Raises OSError."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
@@ -94,7 +96,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def turn(lock: Path) -> Iterator[None]:
+def lock_file(lock: Path) -> Iterator[None]:
     """Of several processes that change a file, one at a time. Raises ConfigError when it takes too long."""
     own = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     pause = threading.Event()

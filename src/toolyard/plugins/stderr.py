@@ -40,13 +40,13 @@ class StderrRing:
         return self._tail[-TAIL:].decode("utf-8", "replace")
 
     @property
-    def lost(self) -> int:
+    def dropped_bytes(self) -> int:
         """Bytes between head and tail that are not kept."""
         return self.total - len(self._head) - min(len(self._tail), TAIL)
 
     @property
     def text(self) -> str:
-        gap = f"\n[... {self.lost} bytes not kept ...]\n" if self.lost else ""
+        gap = f"\n[... {self.dropped_bytes} bytes not kept ...]\n" if self.dropped_bytes else ""
         return f"{self.head}{gap}{self.tail}"
 
     def last(self, size: int) -> str:
@@ -54,7 +54,7 @@ class StderrRing:
         return (self._head + self._tail)[-size:].decode("utf-8", "replace") if size < TAIL else self.text
 
 
-class Stream(StrEnum):
+class LogStream(StrEnum):
     STDERR = "stderr"
     NOISE = "noise"  # what stood on stdout beside the answer
     NOTE = "note"  # what the host did about it
@@ -66,7 +66,7 @@ class StderrEntry:
     at: datetime
     text: str
     number: int = 0  # from 1, in the order in which they came
-    stream: Stream = Stream.STDERR
+    stream: LogStream = LogStream.STDERR
 
 
 class StderrLog:
@@ -80,13 +80,13 @@ class StderrLog:
 
     def add(self, call_id: str, at: datetime, ring: StderrRing, noise: str = "", note: str = "") -> None:
         if ring.total:
-            self._put(call_id, at, ring.last(self._size), Stream.STDERR)
+            self._append(call_id, at, ring.last(self._size), LogStream.STDERR)
         if noise:
-            self._put(call_id, at, noise[: self._size], Stream.NOISE)
+            self._append(call_id, at, noise[: self._size], LogStream.NOISE)
         if note:
-            self._put(call_id, at, note, Stream.NOTE)
+            self._append(call_id, at, note, LogStream.NOTE)
 
-    def _put(self, call_id: str, at: datetime, text: str, stream: Stream) -> None:
+    def _append(self, call_id: str, at: datetime, text: str, stream: LogStream) -> None:
         self.total += 1
         size = len(text.encode(errors="replace"))
         self._entries.append((StderrEntry(call_id, at, text, self.total, stream), size))

@@ -9,7 +9,7 @@ from toolyard.protocol.failure import Failure
 
 
 @asynccontextmanager
-async def run_limit(plugin: str, seconds: float, what: str = "did not finish") -> AsyncIterator[asyncio.Timeout]:
+async def limit_run_time(plugin: str, seconds: float, what: str = "did not finish") -> AsyncIterator[asyncio.Timeout]:
     """Failure(TIMEOUT) when the block takes longer; whatever it started is told by its cancellation."""
     try:
         async with asyncio.timeout(seconds) as limit:
@@ -22,7 +22,7 @@ async def run_limit(plugin: str, seconds: float, what: str = "did not finish") -
         ) from error
 
 
-def take_over_limit(limit: asyncio.Timeout) -> float:
+def release_timeout(limit: asyncio.Timeout) -> float:
     """The seconds that are left, for whoever keeps the limit from now on and raises TimeoutError by itself."""
     when, now = limit.when(), asyncio.get_running_loop().time()
     limit.reschedule(None)

@@ -17,4 +17,4 @@ def is_first_run(config: Config) -> bool:
 
 def finish(config: Config, at: float) -> None:
     """From now on nobody is led any more. Raises ConfigError."""
-    StateFile(config.home / FILE_NAME).change(lambda value: value.update({"done": at}))
+    StateFile(config.home / FILE_NAME).update(lambda value: value.update({"done": at}))

@@ -143,7 +143,7 @@ class Keys:
         return bool(found)
 
     def _change(self, edit: Callable[[JsonObject], None]) -> None:
-        self._file.change(edit)
+        self._file.update(edit)
         self._stale = -inf
 
     def _all(self) -> dict[str, Key]:

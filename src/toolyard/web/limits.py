@@ -7,14 +7,14 @@ from toolyard.engine.tasks import MAX_EXPECTED
 from toolyard.gateway import answer as provider_answer
 from toolyard.gateway import forwarding, memory, sse, upstream
 from toolyard.gateway.turn import MAX_ROUNDS
-from toolyard.plugins import queue, stderr, tree
-from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_LIVING, RECEIPT_S
-from toolyard.plugins.host import QUEUE_S
+from toolyard.plugins import call_queue, children, stderr
+from toolyard.plugins.asynchronous import CALLBACK_GRACE_S, MAX_CHILDREN, RECEIPT_S
+from toolyard.plugins.plugin_host import QUEUE_S
 from toolyard.protocol import markers
 from toolyard.protocol.call import MAX_ARGUMENTS
 from toolyard.protocol.json import MAX_DEPTH, JsonObject
 from toolyard.protocol.manifest import Limits, PluginType
-from toolyard.protocol.manifests.reading import DEFAULT_TIMEOUT_S, TIMEOUTS_S
+from toolyard.protocol.manifests.manifest_parser import DEFAULT_TIMEOUT_S, TIMEOUTS_S
 from toolyard.protocol.replies import values
 from toolyard.storage import media
 from toolyard.tools.search_report import TIME_CAP_S
@@ -51,17 +51,17 @@ def limits_of(config: Config) -> JsonObject:
         "websocket_ping_seconds": sockets.PING_S,
         "log_lines": logs.MAX_LINES,
         "plugins_at_once": config.settings.plugins_at_once,
-        "calls_per_plugin_at_once": queue.AT_ONCE_PER_PLUGIN,
-        "calls_waiting": queue.MAX_WAITING,
+        "calls_per_plugin_at_once": call_queue.AT_ONCE_PER_PLUGIN,
+        "calls_waiting": call_queue.MAX_WAITING,
         "plugin_queue_seconds": QUEUE_S,
         "plugin_stdout_bytes": plugin.stdout_bytes,
         "plugin_stderr_bytes": stderr.HEAD + stderr.TAIL,
         "plugin_seconds": DEFAULT_TIMEOUT_S,
         "asynchronous_plugin_seconds": TIMEOUTS_S[PluginType.ASYNCHRONOUS],
-        "plugin_kill_seconds": tree.GRACE_S,
+        "plugin_kill_seconds": children.GRACE_S,
         "plugin_receipt_seconds": RECEIPT_S,
         "plugin_callback_grace_seconds": CALLBACK_GRACE_S,
-        "plugin_children": MAX_LIVING,
+        "plugin_children": MAX_CHILDREN,
         "tasks_expected": MAX_EXPECTED,
         "schedule_grace_seconds": SCHEDULE_GRACE_S,
         "kept_seconds": config.settings.history_days * 86_400.0,

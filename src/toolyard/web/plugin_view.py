@@ -10,13 +10,13 @@ from typing import Any, Final
 from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
 from toolyard.errors import ToolyardError
-from toolyard.plugins.environment import Source, data_folder
-from toolyard.plugins.lint import has_hidden_characters, lint
-from toolyard.plugins.new_case import is_kept_here
+from toolyard.plugins.case_file import is_own_plugin
+from toolyard.plugins.environment import SettingSource, data_folder
+from toolyard.plugins.lint import has_hidden_characters, lint_plugin
 from toolyard.plugins.plugin import Plugin
 from toolyard.plugins.plugin_files import CONFIG
 from toolyard.plugins.plugin_settings import PluginSetting
-from toolyard.plugins.review import problem_data
+from toolyard.plugins.review import problems_to_json
 from toolyard.protocol.manifest import Manifest, PluginType, tool_spec, write_plugin
 from toolyard.protocol.replies.prompt import Language
 
@@ -35,7 +35,7 @@ _MAX_DOCS = 8
 
 def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
     manifest = plugin.manifest
-    lacking = [one.key for one in _settings(yard, plugin) if one.is_lacking]
+    lacking = [one.key for one in _settings(yard, plugin) if one.is_missing]
     is_lacking = plugin.is_ready and bool(lacking)
     callable_ = plugin.is_ready and manifest is not None and manifest.type is not PluginType.STATIC
     return {
@@ -52,7 +52,7 @@ def row(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "hides": [str(folder) for folder in plugin.hides],
         "tools": [plugin.name] if callable_ else [],
         "commands": [command.name for command in manifest.commands if command.name] if manifest else [],
-        "problems": problem_data(plugin.problems),
+        "problems": problems_to_json(plugin.problems),
     }
 
 
@@ -74,10 +74,10 @@ def whole(yard: Yard, plugin: Plugin) -> dict[str, Any]:
         "native": to_function(spec) if spec else None,
         "prompt_text": write_plugin(manifest) if manifest else "",
         "hidden_characters": manifest is not None and has_hidden_characters(manifest),
-        "lint": problem_data(lint(plugin, remarks)),
+        "lint": problems_to_json(lint_plugin(plugin, remarks)),
         "review": review_of(yard, plugin),
         "config": settings(yard, plugin),
-        "takes_tests": is_kept_here(plugin, project=yard.config.project, home=yard.config.home),
+        "takes_tests": is_own_plugin(plugin, project=yard.config.project, home=yard.config.home),
     }
 
 
@@ -94,7 +94,7 @@ def settings(yard: Yard, plugin: Plugin) -> list[dict[str, Any]]:
             "set": one.is_set,
             "source": one.source.value,
             "in_schema": one.in_schema,
-            "changed": changed if one.source is Source.PLUGIN else None,
+            "changed": changed if one.source is SettingSource.PLUGIN else None,
         }
         for one in _settings(yard, plugin)
     ]

@@ -19,9 +19,9 @@ from toolyard.gateway.media_link import MediaLinks
 from toolyard.hosts.yard import open_yard
 from toolyard.mcp.mount import McpMount
 from toolyard.plugin_source import Outside
+from toolyard.plugins.folder_watch import watch_folders
 from toolyard.plugins.publish_keys import PublishKeys
-from toolyard.plugins.static import StaticValues
-from toolyard.plugins.watch import watch
+from toolyard.plugins.static_plugins import StaticValues
 from toolyard.storage.state_file import STATE
 from toolyard.web.access import Access
 from toolyard.web.app import Parts, make_app
@@ -260,4 +260,4 @@ class Server:
             plugins.refresh()  # others may have done so before, so what it says does not count
             statics.refresh()
 
-        await watch(plugins.places, changed, stop=self._ended)
+        await watch_folders(plugins.watched_folders, changed, stop=self._ended)

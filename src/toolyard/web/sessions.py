@@ -36,7 +36,7 @@ class Sessions:
             value.update(living)
             value[digest(name)] = {"key": key.id, "of": key.digest[:16], "until": self._now() + SESSION_S}
 
-        self._file.change(put)
+        self._file.update(put)
         return name
 
     def find(self, name: str) -> Key | None:
@@ -52,7 +52,7 @@ class Sessions:
         def drop(value: JsonObject) -> None:
             value.pop(digest(name), None)
 
-        self._file.change(drop)
+        self._file.update(drop)
 
     @staticmethod
     def _until(one: object) -> float:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from toolyard.config import FILE_NAME, Config, load
 from toolyard.errors import ConfigError, StorageUnwritable
 from toolyard.gateway.assemble import DEFAULT_URL
-from toolyard.plugins.state_file import turn, write_private
+from toolyard.plugins.state_file import lock_file, write_private_file
 from toolyard.provider_settings import ProviderOptions
 from toolyard.web.settings_file import Hide, masked
 from toolyard.workspace.home_folder import make_private_folder
@@ -69,7 +69,7 @@ def change(
     ``config`` counts as what was before when the file itself has a mistake. Raises ConfigError with every problem, or
     StorageUnwritable, and then nothing has changed.
     """
-    with _writing(config.home / FILE_NAME), turn(config.home / f".{FILE_NAME}.lock"):
+    with _writing(config.home / FILE_NAME), lock_file(config.home / f".{FILE_NAME}.lock"):
         stored = stored_text(config)
         text = edit(stored)
         try:
@@ -82,7 +82,7 @@ def change(
         if problems:
             raise ConfigError("\n".join(problems))
         if write and text != stored:
-            write_private(config.home / FILE_NAME, text.encode())
+            write_private_file(config.home / FILE_NAME, text.encode())
     return Change(new=new, names=names, before=masked(stored, hide), after=masked(text, hide))
 
 

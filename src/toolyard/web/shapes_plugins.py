@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from toolyard.plugins.new_case import MAX_NAME
+from toolyard.plugins.case_file import MAX_NAME
 from toolyard.web.shapes import Closed, Open, ToolShown
 
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from toolyard.app import Yard
 from toolyard.dialects.function_tool import to_function
-from toolyard.plugins.examples import examples_of
-from toolyard.plugins.host import PluginTool
+from toolyard.plugins.examples import parse_examples
 from toolyard.plugins.lint import has_hidden_characters
-from toolyard.plugins.mcp.tool import McpTool
-from toolyard.plugins.poison import HIDDEN
+from toolyard.plugins.mcp.mcp_tool import McpTool
+from toolyard.plugins.plugin_host import PluginTool
+from toolyard.plugins.prompt_injection import HIDDEN
 from toolyard.protocol.manifest import Manifest
 from toolyard.protocol.tool import Tool
 from toolyard.protocol.tool_json import spec_to_json
@@ -38,14 +38,14 @@ def _behind(tool: Tool) -> dict[str, Any]:
     if isinstance(tool, PluginTool):
         return _of_plugin(tool.manifest)
     if isinstance(tool, McpTool):
-        hidden = any(message == HIDDEN for message, _ in tool.definition.suspicious)
+        hidden = any(message == HIDDEN for message, _ in tool.definition.injections)
         title = tool.definition.title or tool.definition.name
         return {"server": tool.server, "display_name": title, "hidden_characters": hidden}
     return {"commands": list(tool.commands)} if isinstance(tool, FileOperator) else {}
 
 
 def _of_plugin(manifest: Manifest) -> dict[str, Any]:
-    examples = (one for one in examples_of(manifest) if not one.problem and not one.is_template)
+    examples = (one for one in parse_examples(manifest) if not one.problem and not one.is_template)
     return {
         "plugin": manifest.name,
         "display_name": manifest.display_name,

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
-MOST: Final = 5
+MAX_CRASHES: Final = 5
 WITHIN_S: Final = 60.0
 LONGEST_S: Final = 60.0
 
@@ -12,17 +12,17 @@ LONGEST_S: Final = 60.0
 class Backoff:
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
-        self._crashes: deque[float] = deque(maxlen=MOST)
-        self.failed = False
+        self._crashes: deque[float] = deque(maxlen=MAX_CRASHES)
+        self.is_failed = False
         self.total = 0  # crashes in all, also those that are forgiven
 
-    def crashed(self) -> None:
+    def note_crash(self) -> None:
         now = self._monotonic()
         self.total += 1
         if self._crashes and now - self._crashes[-1] > WITHIN_S:
             self._crashes.clear()  # it has worked for long enough since
         self._crashes.append(now)
-        self.failed = len(self._crashes) == MOST and now - self._crashes[0] <= WITHIN_S
+        self.is_failed = len(self._crashes) == MAX_CRASHES and now - self._crashes[0] <= WITHIN_S
 
     @property
     def wait_s(self) -> float:
@@ -35,4 +35,4 @@ class Backoff:
     def reset(self) -> None:
         """By hand: everything is forgiven."""
         self._crashes.clear()
-        self.failed = False
+        self.is_failed = False

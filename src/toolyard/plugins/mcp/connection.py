@@ -16,9 +16,9 @@ from mcp import Client
 from mcp.client.session import MessageHandlerFnT
 from mcp.shared.exceptions import MCPError
 
-from toolyard.plugins.mcp.definition import Listing
-from toolyard.plugins.mcp.gate import Gate
-from toolyard.plugins.mcp.listing import LenientStream, list_tools
+from toolyard.plugins.mcp.definition import ToolListing
+from toolyard.plugins.mcp.tool_gate import ToolGate
+from toolyard.plugins.mcp.tool_listing import LenientStream, list_tools
 from toolyard.protocol.failure import Failure, Reason
 from toolyard.protocol.json import JsonObject
 
@@ -34,17 +34,17 @@ class Connection:
     """``ended`` is done when it is over; before that ``crashed`` is told if it was open and nobody asked it to end."""
 
     def __init__(
-        self, name: str, transport: Transport, gate: Gate, died: "asyncio.Future[int] | None", explain: Explain
+        self, name: str, transport: Transport, gate: ToolGate, died: "asyncio.Future[int] | None", explain: Explain
     ) -> None:
         self._name, self._transport, self._gate, self._died, self._explain = name, transport, gate, died, explain
-        self.crashed: Callable[[], None] = lambda: None
+        self.on_crash: Callable[[], None] = lambda: None
         self._stop, self._changed = asyncio.Event(), asyncio.Event()
         self._changes = self._checked = 0  # how often its tools have changed, and up to which that is checked
         loop = asyncio.get_running_loop()
         self._opened: asyncio.Future[tuple[Client, LenientStream]] = loop.create_future()
-        self.ended = asyncio.create_task(self._live())
+        self.ended = asyncio.create_task(self._run())
 
-    async def opened(self) -> tuple[Client, LenientStream]:
+    async def wait_opened(self) -> tuple[Client, LenientStream]:
         """Wait until it can be used: the client, and the stream of its messages. Raises Failure."""
         try:
             async with asyncio.timeout(START_S):
@@ -56,20 +56,20 @@ class Connection:
 
     async def call(self, tool: str, arguments: JsonObject) -> types.CallToolResult:
         """Call a tool that may be called. Raises Failure, and what the SDK raises."""
-        client, _ = await self.opened()
+        client, _ = await self.wait_opened()
         if self._changes != self._checked:
             await self.list_tools()
-        self._gate.require(tool)
+        self._gate.require_allowed(tool)
         params = types.CallToolRequestParams(name=tool, arguments=arguments)
         # Not the client's ``call_tool``: that evaluates the server's output schema, here and without a limit.
         return await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
 
-    async def list_tools(self) -> Listing:
+    async def list_tools(self) -> ToolListing:
         """Ask for all tools as they are now. Raises Failure, and what the SDK raises."""
-        client, stream = await self.opened()
+        client, stream = await self.wait_opened()
         changes = self._changes
         listing = await list_tools(client, stream)
-        self._gate.admit(listing)
+        self._gate.set_listing(listing)
         self._checked = changes
         return listing
 
@@ -80,36 +80,36 @@ class Connection:
         self._stop.set()
         await asyncio.wait({self.ended})
 
-    async def _live(self) -> None:
+    async def _run(self) -> None:
         try:
             async with self._transport() as (incoming, outgoing):
                 stream = LenientStream(incoming)
-                async with _client((stream, outgoing), self._hear) as client:
+                async with _client((stream, outgoing), self._on_message) as client:
                     stream.version = client.protocol_version
-                    self._gate.admit(await list_tools(client, stream))
+                    self._gate.set_listing(await list_tools(client, stream))
                     self._opened.set_result((client, stream))
                     following = asyncio.create_task(self._follow_changes())
                     try:
-                        await self._until_the_end()
+                        await self._wait_end()
                     finally:
                         following.cancel()
                         await asyncio.wait({following})
         except (Failure, OSError, MCPError, HTTPError, RuntimeError, ValueError, ExceptionGroup) as error:
-            first = _first(error)
+            first = _root_cause(error)
             why = self._explain() or (str(first) or type(first).__name__).rstrip(".")
             failure = Failure(Reason.START_FAILED, f"The MCP server {self._name} did not start: {why}.")
             self._fail(first if isinstance(first, Failure) else failure)
         finally:
             self._fail(Failure(Reason.CANCELLED, f"{self._name} was stopped."))
             if not self._opened.exception() and not self._stop.is_set():
-                self.crashed()
+                self.on_crash()
 
     def _fail(self, failure: Failure) -> None:
         if not self._opened.done():
             self._opened.set_exception(failure)
             self._opened.exception()  # it has been seen, whether or not somebody waits
 
-    async def _until_the_end(self) -> None:
+    async def _wait_end(self) -> None:
         stopping = asyncio.ensure_future(self._stop.wait())
         waits: set[asyncio.Future[Any]] = {stopping}
         if self._died is not None:
@@ -129,7 +129,7 @@ class Connection:
                     await self.list_tools()
             await asyncio.sleep(_PAUSE_S)
 
-    async def _hear(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             self._changes += 1
             self._changed.set()
@@ -146,7 +146,7 @@ async def _client(streams: Any, hear: MessageHandlerFnT) -> AsyncIterator[Client
         yield client
 
 
-def _first(error: BaseException) -> BaseException:
+def _root_cause(error: BaseException) -> BaseException:
     """What lies under the groups that the SDK's task groups make of it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

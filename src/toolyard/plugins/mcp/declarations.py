@@ -31,7 +31,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Entry:
+class ConfiguredServer:
     """A server, and where it is written down."""
 
     declared: Declared
@@ -43,7 +43,7 @@ class Entry:
         return self.declared.name
 
     @property
-    def key(self) -> str:
+    def trust_key(self) -> str:
         """Under which its permission is kept: what one project was allowed, another is not."""
         return f"{self.file}::{self.name}"
 
@@ -64,14 +64,14 @@ class Declarations:
         self._files = ((Scope.HOME, self._home), (Scope.PROJECT, StateFile(project / PROJECT_FILE)))
         self.problems: tuple[str, ...] = ()
         self._values: list[JsonObject] = []  # of the files, from which ``_entries`` were read
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, ConfiguredServer] = {}
         self._revision = 0
 
-    def all(self) -> list[Entry]:
+    def all(self) -> list[ConfiguredServer]:
         """Return every server that is written down."""
         return list(self._read().values())
 
-    def _read(self) -> dict[str, Entry]:
+    def _read(self) -> dict[str, ConfiguredServer]:
         values = [file.read() for _, file in self._files]
         if len(values) == len(self._values) and all(map(operator.is_, values, self._values)):
             return self._entries
@@ -79,8 +79,8 @@ class Declarations:
         self._revision += 1
         return self._entries
 
-    def _parse(self, values: list[JsonObject]) -> dict[str, Entry]:
-        found: dict[str, Entry] = {}
+    def _parse(self, values: list[JsonObject]) -> dict[str, ConfiguredServer]:
+        found: dict[str, ConfiguredServer] = {}
         problems: list[str] = []
         for (scope, file), value in zip(self._files, values, strict=True):
             declared, wrong = read(value) if value else ([], [])
@@ -88,7 +88,7 @@ class Declarations:
             for one in declared:
                 if one.name in found:
                     problems.append(f"{file.path}: {one.name} is also in {found[one.name].file}, which counts")
-                found.setdefault(one.name, Entry(declared=one, scope=scope, file=file.path))
+                found.setdefault(one.name, ConfiguredServer(declared=one, scope=scope, file=file.path))
         self.problems = tuple(problems)
         return found
 
@@ -97,11 +97,11 @@ class Declarations:
         self._read()
         return self._revision
 
-    def known(self, name: str) -> Entry | None:
+    def get_cached(self, name: str) -> ConfiguredServer | None:
         """Return a server as it was when the files were last read: without looking at them."""
         return self._entries.get(name)
 
-    def get(self, name: str) -> Entry | None:
+    def get(self, name: str) -> ConfiguredServer | None:
         return self._read().get(name)
 
     def add(self, declared: Declared) -> None:
@@ -112,9 +112,9 @@ class Declarations:
             if isinstance(servers, dict):
                 servers[declared.name] = declared.to_json() | ({"disabled": True} if declared.disabled else {})
 
-        self._home.change(put)
+        self._home.update(put)
 
-    def switch(self, name: str, *, on: bool) -> bool:
+    def set_enabled(self, name: str, *, on: bool) -> bool:
         """Enable or disable one; whether it was in the home's file. What was allowed stays so. Raises ConfigError."""
         found: list[object] = []
 
@@ -128,7 +128,7 @@ class Declarations:
                 if not on:
                     entry["disabled"] = True
 
-        self._home.change(turn)
+        self._home.update(turn)
         return bool(found)
 
     def remove(self, name: str) -> bool:
@@ -140,13 +140,13 @@ class Declarations:
             if isinstance(servers, dict) and name in servers:
                 gone.append(servers.pop(name))
 
-        self._home.change(take)
+        self._home.update(take)
         return bool(gone)
 
 
-def filled(declared: Declared, environ: Mapping[str, str], secret_keys: Collection[str]) -> Declared:
+def fill_variables(declared: Declared, environ: Mapping[str, str], secret_keys: Collection[str]) -> Declared:
     """With its variables filled in from the host's environment, but for the keys of the host. Raises Failure."""
-    denied = next(_denied(declared, secret_keys), None)
+    denied = next(_denied_variables(declared, secret_keys), None)
     if denied:
         message = f"{declared.name} asks for {denied}, which is a key of this host."
         raise Failure(Reason.DENIED, message, hint="Write the server's own key into its env instead.")
@@ -169,6 +169,6 @@ def filled(declared: Declared, environ: Mapping[str, str], secret_keys: Collecti
         raise Failure(Reason.START_FAILED, message, hint="Set it in the environment of Toolyard.") from error
 
 
-def _denied(declared: Declared, secret_keys: Collection[str]) -> Iterator[str]:
+def _denied_variables(declared: Declared, secret_keys: Collection[str]) -> Iterator[str]:
     keys = HOST_KEYS | {key.lower() for key in secret_keys}
     return (name for name in declared.variables if name.lower() in keys or name.lower().startswith("toolyard_"))

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from toolyard.dialects.specs import plain_name
-from toolyard.plugins.poison import poison_in
+from toolyard.plugins.prompt_injection import find_injections
 from toolyard.protocol.json import Json, JsonObject, json_problem
-from toolyard.protocol.manifests.safe_text import bounded, visible
+from toolyard.protocol.manifests.safe_text import strip_hidden, truncate
 from toolyard.protocol.tool import Risk, ToolSpec
 
 PREFIX: Final = "mcp__"
@@ -23,7 +23,7 @@ _MAX_BYTES = 256 * 1024  # of one definition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ToolDefinition:
     name: str
     title: str = ""
     description: str = ""
@@ -36,31 +36,31 @@ class Definition:
         }  # fmt: skip
         return told if self.output_schema is None else told | {"output_schema": self.output_schema}
 
-    def spec(self, server: str, *, risk: Risk, launch: str, timeout_s: float) -> ToolSpec:
+    def to_spec(self, server: str, *, risk: Risk, launch: str, timeout_s: float) -> ToolSpec:
         """Return the tool as it is offered; ``launch`` is the digest of the command behind it."""
-        told = bounded(visible(self.description)).strip() or visible(self.title).strip() or self.name
+        told = truncate(strip_hidden(self.description)).strip() or strip_hidden(self.title).strip() or self.name
         return ToolSpec(
             name=tool_name(server, self.name),
             description=f"{told}\n\n(A tool of the MCP server {server}.)",
             parameters={"type": "object", **self.schema},
             risk=risk,
-            fingerprint=f"{launch}:{digest([self])}",
+            fingerprint=f"{launch}:{digest_definitions([self])}",
             timeout_s=timeout_s,
             verbatim=True,
         )
 
     @property
-    def suspicious(self) -> Iterator[tuple[str, str]]:
+    def injections(self) -> Iterator[tuple[str, str]]:
         """What in its texts speaks to the model about other things than its own use (S-84)."""
         schemas = json.dumps([self.schema, self.output_schema], ensure_ascii=False)
-        return poison_in(f"{self.title}\n{self.description}\n{schemas}")
+        return find_injections(f"{self.title}\n{self.description}\n{schemas}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ToolListing:
     """The tools that a server has; ``left_out`` are the names of those that cannot be offered, and why."""
 
-    tools: tuple[Definition, ...]
+    tools: tuple[ToolDefinition, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,12 +68,12 @@ def tool_name(server: str, tool: str) -> str:
     return plain_name(f"{PREFIX}{server}__{tool}")
 
 
-def from_json(value: Json) -> Definition | None:
+def from_json(value: Json) -> ToolDefinition | None:
     """A stored definition; None when this is none."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
     schema, output_schema = value.get("schema"), value.get("output_schema")
-    return Definition(
+    return ToolDefinition(
         name=str(value["name"]),
         title=str(value.get("title") or ""),
         description=str(value.get("description") or ""),
@@ -82,13 +82,13 @@ def from_json(value: Json) -> Definition | None:
     )
 
 
-def digest(definitions: Iterable[Definition]) -> str:
+def digest_definitions(definitions: Iterable[ToolDefinition]) -> str:
     """Changes with every name, description and schema, not with their order."""
     texts = sorted(json.dumps(one.to_json(), sort_keys=True, ensure_ascii=False) for one in definitions)
     return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()
 
 
-def problem(definition: Definition) -> str:
+def find_problem(definition: ToolDefinition) -> str:
     """Why this tool cannot be offered; empty when it can."""
     if len(json.dumps(definition.to_json())) > _MAX_BYTES:
         return f"its description is larger than {_MAX_BYTES >> 10} KiB"

@@ -8,7 +8,7 @@ A program of its own, for any Python from 3.8 on, without Toolyard: standard lib
 Packets on the socket. To us: ``f`` with the three pipes of a child: fork it; ``r PID...``: nobody needs these zombies
 any more. From us: ``h`` our program runs here; ``k`` ready, with the times of what must not change, or ``u`` unfit,
 with the reason; ``p PID`` forked; ``x PID CODE`` ended. When the host is gone the server ends. A child waits at its
-stdin for its call (``fork_script.gate``); no line of the plugin runs before.
+stdin for its call (``fork_script.wait_for_call``); no line of the plugin runs before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FIRST = {name: value for name, value in globals().items() if name.startswith("__")}
 
 
-def part(name: str) -> Any:
+def load_part(name: str) -> Any:
     """A file beside this one, known to nobody: the script shall not find it among its modules."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     module = type(sys)(name)
@@ -64,7 +64,7 @@ class Server:
             for number, _ in self._poll.poll():
                 if number == read:
                     os.read(read, 4096)
-                    self._report()
+                    self._report_exits()
                     continue
                 told, pipes = self._receive()
                 if not told:
@@ -97,7 +97,7 @@ class Server:
             os.close(pipe)
         return True
 
-    def _report(self) -> None:
+    def _report_exits(self) -> None:
         """Tell who has ended. They are not waited for yet: their numbers stay theirs until the host has let go."""
         for child in list(self._living):
             ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -113,38 +113,38 @@ class Server:
 
 def serve(number: int, scripts: Any, script: Any) -> Any:
     """In a child that has its call: the script. In a server that is over, and a child that gets no call: nothing."""
-    imports = part("fork_imports")
+    imports = load_part("fork_imports")
     server = Server(number)
-    times = imports.times(script.path)
+    times = imports.list_mtimes(script.path)
     script.compile()
-    sources = part("fork_random").Sources()
+    sources = load_part("fork_random").RandomSources()
     reason = imports.preload(script.path, script.folder, KNOWN, sources)
     if reason:
         server.send(b"u" + reason.encode())
         return None
-    script.settle()
+    script.prepare()
     server.send(b"k" + times)
-    if not server.serve() or not scripts.gate():
+    if not server.serve() or not scripts.wait_for_call():
         return None
-    sources.renew()
-    imports.renew()
+    sources.reseed()
+    imports.reset_start_time()
     return script
 
 
 def main() -> Any:
     """The script, at the moment when it shall run; nothing when it shall not."""
     how, number = sys.argv[1:3]
-    scripts = part("fork_script")
+    scripts = load_part("fork_script")
     script = scripts.Script(FIRST, sys.argv[3:])
     if how == "serve":
         return serve(int(number), scripts, script)
-    script.settle()
+    script.prepare()
     os.read(0, 1)  # the host sees it go, and knows that we stand here
-    return script if scripts.gate() else None
+    return script if scripts.wait_for_call() else None
 
 
 if __name__ == "__main__":
     chosen = main()
     if chosen is None:
         os._exit(0)
-    chosen.play()
+    chosen.run()

@@ -23,7 +23,7 @@ _OWN_VALUE = "an import seeds a source of randomness with a value of its own"
 _DRAWS = ("seed", "random", "getrandbits", "getstate", "setstate")
 
 
-class Sources:
+class RandomSources:
     """Watches packages being imported, as the first finder of ``sys.meta_path``: how is each source seeded?"""
 
     def __init__(self) -> None:
@@ -43,17 +43,17 @@ class Sources:
         hook = self._hooks.pop(name, None)
         spec: Any = PathFinder.find_spec(name, path, target) if hook else None
         if spec is not None and hook:
-            spec.loader = _Hooked(spec.loader, hook)
+            spec.loader = _HookedLoader(spec.loader, hook)
         return spec
 
-    def decide(self) -> str:
+    def find_obstacle(self) -> str:
         """Stop watching. Nothing, or the reason why this interpreter cannot be forked."""
         self._watching = False
         for undo in self._undo:
             undo()
-        return self._decide_random() or self._decide_numpy()
+        return self._find_random_obstacle() or self._find_numpy_obstacle()
 
-    def renew(self) -> None:
+    def reseed(self) -> None:
         """In a new child: reseed what would be the same in two of them. Python itself has renewed ``random``."""
         for reseed in self._reseed:
             reseed()
@@ -88,7 +88,7 @@ class Sources:
         module.randbits = randbits
         self._undo.append(undo)
 
-    def _decide_random(self) -> str:
+    def _find_random_obstacle(self) -> str:
         random = sys.modules.get("random")
         if random is None:
             return ""
@@ -105,7 +105,7 @@ class Sources:
                 self._reseed.append(source.seed)
         return ""
 
-    def _decide_numpy(self) -> str:
+    def _find_numpy_obstacle(self) -> str:
         numpy = sys.modules.get("numpy.random")
         if numpy is None:
             return ""
@@ -123,7 +123,7 @@ class Sources:
         return ""
 
 
-class _Hooked:
+class _HookedLoader:
     """A loader that calls a hook after the module has run, and leaves no trace in it."""
 
     def __init__(self, loader: Any, hook: Callable[[Any], None]) -> None:

@@ -17,11 +17,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_OURS = os.path.dirname(os.path.abspath(__file__))
+_OWN_FOLDER = os.path.dirname(os.path.abspath(__file__))
 _STANDARD = os.path.dirname(os.path.abspath(os.__file__))
 
 
-def gate() -> bool:
+def wait_for_call() -> bool:
     """Wait at stdin for the call: a length, then the variables that it adds. False when there will be none."""
     size = int.from_bytes(_read(4), "big")
     told = _read(size) if size else b""
@@ -60,14 +60,14 @@ class Script:
         with open(self.path, "rb") as file:
             self._code = compile(file.read(), self.path, "exec", dont_inherit=True)
 
-    def settle(self) -> None:
+    def prepare(self) -> None:
         """Modules are found from here on as the script finds them. Done ahead: whatever a child need not look at."""
         isolated = sys.flags.isolated or getattr(sys.flags, "safe_path", False)
         sys.path[:] = self._path if isolated else [self.folder, *self._path[1:]]
         self._loaded = len(sys.modules)
-        self._native = _is_native(sys.modules)
+        self._native = _has_native_code(sys.modules)
 
-    def play(self) -> None:
+    def run(self) -> None:
         """Does not come back. An exception goes on to the interpreter, which knows best what to do with it."""
         # made after the fork: what is older was frozen, and would not be collected at the end
         main = sys.modules["__main__"] = _main_module(self._first, self.path)
@@ -80,15 +80,15 @@ class Script:
                 raise
             code = _exit_code(ending.code)
         except BaseException:
-            sys.excepthook = _without_us(sys.excepthook)
+            sys.excepthook = _hide_own_frames(sys.excepthook)
             raise
         else:
             code = 0
         del main
-        new = _newest(sys.modules, len(sys.modules) - self._loaded)
-        if self._native or _is_native(new):
+        new = _newest_modules(sys.modules, len(sys.modules) - self._loaded)
+        if self._native or _has_native_code(new):
             sys.exit(code)
-        _end(code, new)
+        _exit_as_python(code, new)
 
 
 def _main_module(first: dict[str, Any], path: str) -> Any:
@@ -113,21 +113,21 @@ def _exit_code(code: object) -> int:
     return 1
 
 
-def _without_us(hook: Any) -> Any:
+def _hide_own_frames(hook: Any) -> Any:
     def show(kind: Any, error: Any, trace: Any) -> None:
-        while trace and trace.tb_frame.f_code.co_filename.startswith(_OURS + os.sep):
+        while trace and trace.tb_frame.f_code.co_filename.startswith(_OWN_FOLDER + os.sep):
             trace = trace.tb_next
         hook(kind, error.with_traceback(trace), trace)
 
     return show
 
 
-def _newest(modules: dict[str, Any], count: int) -> dict[str, Any]:
+def _newest_modules(modules: dict[str, Any], count: int) -> dict[str, Any]:
     """Those that were added last, without a look at the others: to look at them is to copy their memory."""
     return {name: modules[name] for _, name in zip(range(count), reversed(modules))}  # noqa: B905 not before 3.10
 
 
-def _is_native(modules: dict[str, Any]) -> bool:
+def _has_native_code(modules: dict[str, Any]) -> bool:
     """Whether code is loaded that is neither Python nor part of it."""
     if "_ctypes" in modules:
         return True
@@ -139,26 +139,26 @@ def _is_native(modules: dict[str, Any]) -> bool:
     )
 
 
-def _end(code: int, new: dict[str, Any]) -> None:
+def _exit_as_python(code: int, new: dict[str, Any]) -> None:
     threading = sys.modules.get("threading")
     if threading:
         threading._shutdown()
     try:
         atexit._run_exitfuncs()
     finally:  # before 3.10 it raises again what it has shown
-        _leave(code, new)
+        _flush_and_exit(code, new)
 
 
-def _leave(code: int, new: dict[str, Any]) -> None:
+def _flush_and_exit(code: int, new: dict[str, Any]) -> None:
     if not _flush(sys.stdout):
         sys.exit(code)  # Python has its own words for that
     _flush(sys.stderr)
-    _write_out(gc.get_objects())  # first of all: files that die in a cycle may lose what they hold
+    _flush_files(gc.get_objects())  # first of all: files that die in a cycle may lose what they hold
     for name in ("__main__", *new):
         sys.modules.pop(name, None)
     new.clear()
     gc.collect()
-    _write_out(gc.get_objects())
+    _flush_files(gc.get_objects())
     _flush(sys.stdout)
     _flush(sys.stderr)
     os._exit(code)
@@ -173,7 +173,7 @@ def _flush(stream: Any) -> bool:
     return True
 
 
-def _write_out(objects: list[object]) -> None:
+def _flush_files(objects: list[object]) -> None:
     """Files that something of the interpreter still holds: Python would write them out at the very end."""
     import _io
 

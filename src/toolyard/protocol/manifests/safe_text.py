@@ -14,7 +14,7 @@ _UNSEEN = _HIDDEN | {"Zl", "Zp"}
 _BREAKS = re.compile("\r\n?|\x85|\u2028|\u2029")
 
 
-def visible(text: str) -> str:
+def strip_hidden(text: str) -> str:
     """``text`` without what a reader cannot see; all line ends are newlines."""
     text = _BREAKS.sub("\n", text)
     if text.isascii() and text.isprintable():
@@ -35,10 +35,10 @@ def is_hidden(char: str) -> bool:
     return char not in "\n\t" and (unicodedata.category(char) in _UNSEEN or bool(_BLANK_LOOKING.match(char)))
 
 
-def hides(text: str) -> bool:
+def has_hidden(text: str) -> bool:
     """Whether ``text`` has anything that a reader cannot see."""
-    return visible(text) != _BREAKS.sub("\n", text)
+    return strip_hidden(text) != _BREAKS.sub("\n", text)
 
 
-def bounded(text: str, limit: int = MAX_DESCRIPTION) -> str:
+def truncate(text: str, limit: int = MAX_DESCRIPTION) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… [cut: {len(text)} characters in all]"

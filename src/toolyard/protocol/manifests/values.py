@@ -111,7 +111,7 @@ class ManifestProblem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Read:
+class ParsedManifest:
     """A manifest, or None when a problem that is no warning stands in the way; and every problem, in their order."""
 
     manifest: Manifest | None

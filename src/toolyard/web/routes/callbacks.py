@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 
 from toolyard.app import Yard
 from toolyard.plugin_source import answered
-from toolyard.plugins.callback import Address, Answered, address_of, read_body
+from toolyard.plugins.callback import CallbackAddress, CallbackResponse, parse_body, parse_callback_path
 from toolyard.protocol.json import JsonObject
 from toolyard.web.answers import answer
 from toolyard.web.bodies import require_sound_body
@@ -53,9 +53,9 @@ def router(yard: Yard, metrics: Metrics) -> APIRouter:
     return routes
 
 
-async def _taken(yard: Yard, request: Request) -> Answered:
+async def _taken(yard: Yard, request: Request) -> CallbackResponse:
     raw = request.scope.get("raw_path") or request.url.path.encode()
-    address = address_of(raw.decode("ascii", "replace"))
+    address = parse_callback_path(raw.decode("ascii", "replace"))
     if address is None:
         return _refused(HTTPStatus.UNAUTHORIZED, "this address has no token: use CALLBACK_BASE_URL as it was given")
     refused = await yard.tasks.check_callback(address.token, address.plugin, address.task_id)
@@ -69,13 +69,13 @@ async def _taken(yard: Yard, request: Request) -> Answered:
     return await _stored(yard, address, body)
 
 
-async def _stored(yard: Yard, address: Address, body: bytes) -> Answered:
-    value, problem = await asyncio.to_thread(read_body, body) if len(body) > _LARGE else read_body(body)
+async def _stored(yard: Yard, address: CallbackAddress, body: bytes) -> CallbackResponse:
+    value, problem = await asyncio.to_thread(parse_body, body) if len(body) > _LARGE else parse_body(body)
     if problem:
         return _refused(HTTPStatus.BAD_REQUEST, problem)
     taking = yard.tasks.take_callback(address.token, address.plugin, address.task_id, value)
     return answered(await asyncio.shield(taking))
 
 
-def _refused(status: HTTPStatus, message: str) -> Answered:
-    return Answered(status, {"status": "error", "message": message})
+def _refused(status: HTTPStatus, message: str) -> CallbackResponse:
+    return CallbackResponse(status, {"status": "error", "message": message})

@@ -14,9 +14,9 @@ from fastapi import APIRouter, Request, Response
 from toolyard.app import Yard
 from toolyard.dialects.mcp_config import KEY, read
 from toolyard.engine.clock import Clock
-from toolyard.plugins.mcp.declarations import Entry, Scope
-from toolyard.plugins.mcp.definition import Definition, Listing, digest
-from toolyard.plugins.mcp.review import describe_server, review_data
+from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
+from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
+from toolyard.plugins.mcp.review import review_to_json, server_to_json
 from toolyard.protocol.json import JsonObject
 from toolyard.web.answers import answer
 from toolyard.web.refusal import Refusal, bad_request, not_found
@@ -62,13 +62,13 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     async def look_at_server(name: str) -> Response:
         """Show its tools, for a review: of the server that runs, else it is started once."""
         entry = _named(yard, name)
-        return answer(_review(yard, entry, await servers.look(entry)))
+        return answer(_review(yard, entry, await servers.inspect_tools(entry)))
 
     @routes.post("/{name}/allow", responses={200: {"model": ServerRow}})
     async def allow_server(name: str, said: Allowed) -> Response:
         """Let exactly what was shown run; 409 when it comes up as something else."""
         entry = _named(yard, name)
-        tools = (await servers.look(entry)).tools
+        tools = (await servers.inspect_tools(entry)).tools
         if _fingerprint(entry, tools) != said.fingerprint:
             raise Refusal(HTTPStatus.CONFLICT, f"{name} has changed since it was shown: look at it again")
         at = clock.now().isoformat(timespec="seconds")
@@ -90,7 +90,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
         """Take it out of the `mcp.json` of the home, and its permission with it."""
         entry = _named(yard, name)
         _require_home(entry)
-        await asyncio.to_thread(servers.pins.forget, entry)
+        await asyncio.to_thread(servers.pins.revoke, entry)
         await asyncio.to_thread(servers.declarations.remove, name)
         await servers.stop(name)
         return answer({"ok": True, "name": name})
@@ -100,7 +100,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
 
 async def _switch(yard: Yard, name: str, *, on: bool) -> Response:
     _require_home(_named(yard, name))
-    await asyncio.to_thread(yard.mcp.servers.declarations.switch, name, on=on)
+    await asyncio.to_thread(yard.mcp.servers.declarations.set_enabled, name, on=on)
     if not on:
         await yard.mcp.servers.stop(name)
     return answer(_row(yard, _named(yard, name)))
@@ -115,9 +115,9 @@ def _listed(yard: Yard) -> dict[str, Any]:
     return {"data": found, "problems": problems}
 
 
-def _row(yard: Yard, entry: Entry) -> dict[str, Any]:
+def _row(yard: Yard, entry: ConfiguredServer) -> dict[str, Any]:
     servers, declared = yard.mcp.servers, entry.declared
-    return describe_server(servers, entry) | {
+    return server_to_json(servers, entry) | {
         "command_line": yard.mask.text(entry.command_line),
         "variables": list(declared.variables),
         "env": list(declared.env),
@@ -125,27 +125,27 @@ def _row(yard: Yard, entry: Entry) -> dict[str, Any]:
     }
 
 
-def _review(yard: Yard, entry: Entry, listing: Listing) -> dict[str, Any]:
-    told = review_data(entry, listing, yard.mcp.servers.pins.get(entry))
+def _review(yard: Yard, entry: ConfiguredServer, listing: ToolListing) -> dict[str, Any]:
+    told = review_to_json(entry, listing, yard.mcp.servers.pins.get(entry))
     fingerprint = _fingerprint(entry, listing.tools)
     return told | {"command_line": yard.mask.text(entry.command_line), "fingerprint": fingerprint}
 
 
-def _fingerprint(entry: Entry, tools: Sequence[Definition]) -> str:
-    return f"{entry.digest}:{digest(tools)}"
+def _fingerprint(entry: ConfiguredServer, tools: Sequence[ToolDefinition]) -> str:
+    return f"{entry.digest}:{digest_definitions(tools)}"
 
 
-def _named(yard: Yard, name: str) -> Entry:
+def _named(yard: Yard, name: str) -> ConfiguredServer:
     entry = yard.mcp.servers.declarations.get(name)
     if entry is None:
         raise not_found(f"MCP server called '{name[:100]}'")
     return entry
 
 
-def _is_home(entry: Entry | None) -> bool:
+def _is_home(entry: ConfiguredServer | None) -> bool:
     return entry is not None and entry.scope is Scope.HOME
 
 
-def _require_home(entry: Entry) -> None:
+def _require_home(entry: ConfiguredServer) -> None:
     if not _is_home(entry):
         raise Refusal(HTTPStatus.CONFLICT, f"{entry.name} is written in {entry.file}: change it there")

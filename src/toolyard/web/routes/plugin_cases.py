@@ -14,8 +14,8 @@ from fastapi import APIRouter, Response
 from toolyard.app import Yard
 from toolyard.engine.journal import CUT
 from toolyard.engine.masking import MASK
+from toolyard.plugins.case_file import add_case, is_own_plugin
 from toolyard.plugins.cases import FILE
-from toolyard.plugins.new_case import add_case, is_kept_here
 from toolyard.protocol.envelope import Status
 from toolyard.protocol.failure import Reason
 from toolyard.protocol.json import Json, JsonObject, json_bytes
@@ -38,7 +38,7 @@ def router(yard: Yard) -> APIRouter:
         of the home or of the project; 409 when the call has not ended, or not by the plugin itself.
         """
         plugin = named(yard, name, "")
-        if not is_kept_here(plugin, project=yard.config.project, home=yard.config.home):
+        if not is_own_plugin(plugin, project=yard.config.project, home=yard.config.home):
             raise bad_request(
                 f"{plugin.name} is in {plugin.folder}, where Toolyard writes nothing: "
                 f"copy the test case and add it to {FILE} there"

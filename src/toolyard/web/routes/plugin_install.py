@@ -18,9 +18,9 @@ from pydantic import ValidationError
 
 from toolyard.app import Yard
 from toolyard.errors import ToolyardError
-from toolyard.plugins.install import FOLDER, Staged, admit, stage
+from toolyard.plugins.install import FOLDER, StagedPlugin, install_staged, stage_plugin
 from toolyard.plugins.plugin import Plugin
-from toolyard.plugins.review import Reviewed
+from toolyard.plugins.review import PluginReview
 from toolyard.protocol.json import JsonObject
 from toolyard.web.answers import answer
 from toolyard.web.plugin_view import review_of, row, whole, without_secrets
@@ -45,7 +45,7 @@ _BODY: JsonObject = {
 
 def router(yard: Yard) -> APIRouter:
     routes = APIRouter(prefix="/v1/plugins/install", tags=["plugins"])
-    waiting: OrderedDict[str, Staged] = OrderedDict()
+    waiting: OrderedDict[str, StagedPlugin] = OrderedDict()
     turn = asyncio.Lock()
 
     @routes.post("", status_code=201, responses={201: {"model": StagedShown}}, openapi_extra=_BODY)
@@ -80,7 +80,7 @@ def router(yard: Yard) -> APIRouter:
         async with turn:
             if waiting.pop(staged, None) is None:
                 raise not_found("such plugin to install: it waits no more")
-            done = await asyncio.to_thread(admit, one, yard.config.home)
+            done = await asyncio.to_thread(install_staged, one, yard.config.home)
         reviewed = _reviewed(yard, done.folder, said.fingerprint)
         await asyncio.to_thread(yard.plugins.allow, reviewed, confirm_read=said.confirm_read)
         yard.plugins.plugins.refresh()
@@ -99,7 +99,7 @@ def router(yard: Yard) -> APIRouter:
     return routes
 
 
-def _reviewed(yard: Yard, folder: Path, fingerprint: str) -> Reviewed:
+def _reviewed(yard: Yard, folder: Path, fingerprint: str) -> PluginReview:
     """The review of a plugin that was just installed; 409 when it is not what was shown."""
     place = os.path.realpath(folder)
     yard.plugins.plugins.refresh()
@@ -123,7 +123,7 @@ def _source(body: bytes) -> str:
     return source
 
 
-def _staged(yard: Yard, source: str | bytes, kept: frozenset[str]) -> Staged:
+def _staged(yard: Yard, source: str | bytes, kept: frozenset[str]) -> StagedPlugin:
     """Reads and writes files, and may reach the network."""
     config = yard.config
     place = config.home / FOLDER
@@ -131,12 +131,12 @@ def _staged(yard: Yard, source: str | bytes, kept: frozenset[str]) -> Staged:
         if left.name not in kept:  # of a server that has ended: only one owns a home
             shutil.rmtree(left, ignore_errors=True)
     if isinstance(source, str):
-        return stage(source, config.home, config.environ, prefix=_PREFIX)
+        return stage_plugin(source, config.home, config.environ, prefix=_PREFIX)
     upload = place / f"{_PREFIX}upload-{token_hex(8)}" / "upload.zip"
     try:
         make_private_folder(upload.parent)
         upload.write_bytes(source)
-        return stage(str(upload), config.home, config.environ, prefix=_PREFIX)
+        return stage_plugin(str(upload), config.home, config.environ, prefix=_PREFIX)
     except ToolyardError as error:
         raise ToolyardError(str(error).replace(str(upload), "the archive")) from error
     finally:
@@ -152,7 +152,7 @@ def _files(folder: Path) -> list[JsonObject]:
     return sorted(found, key=lambda one: str(one["path"]))
 
 
-def _shown(yard: Yard, plugin: Plugin, staged: Staged, id_: str, files: list[JsonObject]) -> dict[str, Any]:
+def _shown(yard: Yard, plugin: Plugin, staged: StagedPlugin, id_: str, files: list[JsonObject]) -> dict[str, Any]:
     told = whole(yard, plugin)
     exists = (yard.config.home / FOLDER / staged.name).exists()
     taken = {"message": f"{staged.name} is installed already", "fix": "remove it first", "warning": False}

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from toolyard.app import Yard
-from toolyard.plugins.plugin import Plugin, State
+from toolyard.plugins.plugin import Plugin, PluginState
 from toolyard.plugins.plugin_settings import write_settings
 from toolyard.plugins.stderr import StderrLog
 from toolyard.protocol.replies.prompt import Language
@@ -88,7 +88,7 @@ def _add_deciding(routes: APIRouter, yard: Yard) -> None:
         await asyncio.to_thread(yard.plugins.plugins.enable, plugin)
         yard.plugins.plugins.refresh()
         now = _again(yard, plugin)
-        if now.state is State.DISABLED:
+        if now.state is PluginState.DISABLED:
             raise Refusal(HTTPStatus.CONFLICT, f"{plugin.name} is still disabled: {now.reason}")
         return _now(yard, plugin)
 

@@ -115,7 +115,7 @@ def _kind(yard: Yard) -> str:
 def _mcp(yard: Yard) -> dict[str, Any]:
     servers = yard.mcp.servers
     states = Counter(servers.state(entry).value for entry in servers.declarations.all())
-    return {"by_state": states, "crashes": servers.crashes}
+    return {"by_state": states, "crashes": servers.crash_count}
 
 
 def _memory() -> int:
