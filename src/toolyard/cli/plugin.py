@@ -16,7 +16,7 @@ from toolyard.errors import ToolyardError, UsageError
 from toolyard.plugin_source import PluginSource
 from toolyard.plugins.archive_entries import escape_unprintable
 from toolyard.plugins.environment import DATA_FOLDER
-from toolyard.plugins.install import install_plugin as install_plugin
+from toolyard.plugins.install import install_plugin
 from toolyard.plugins.plugin import Origin, Plugin, PluginState
 from toolyard.plugins.review import describe_status, plugin_to_json, plugin_type
 

@@ -22,19 +22,19 @@ class AdoptedChild:
         self.stderr = StderrRing()  # nothing will ever be in it
 
     async def wait(self) -> int:
-        """Until it is gone; how it ended nobody tells."""
+        """Wait until the process is gone. Return 0: the exit code of a process that is not our child is unknown."""
         while self._is_alive():  # noqa: ASYNC110 a process that is not our child tells nothing
             await asyncio.sleep(_POLL_S)
         return 0
 
     def spare(self) -> None:
-        """It has outlived one host already."""
+        """Do nothing: it has outlived one host already."""
 
     def terminate(self, grace_s: float = GRACE_S) -> "asyncio.Task[None]":
         return asyncio.create_task(self._stop(grace_s))
 
     async def release(self) -> None:
-        """Nothing of ours holds it."""
+        """Do nothing: the host holds nothing of it."""
 
     async def _stop(self, grace_s: float) -> None:
         self._signal(signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""What to do after a plugin has failed: told by its host where the plugin itself does not say (002 §4)."""
+"""Next steps after a failure, added by the host where the plugin itself names none (002 §4)."""
 
 import re
 from collections.abc import Iterable
@@ -27,7 +27,7 @@ def add_next_step(failure: Failure, plugin: str, settings: Iterable[PluginSettin
 
 
 def _is_about(failure: Failure, key: str) -> bool:
-    """Whether a failure speaks of a setting: by its name, also in what was printed, or by all its words together."""
+    """Return whether a failure mentions a setting: by its name, also in printed text, or by all its words together."""
     printed = (str(failure.data.get(name, "")) for name in _PRINTED)
     words = [word for word in _BREAK.split(key.lower()) if word]
     phrase = re.compile(r"[\W_]*".join(map(re.escape, words)), re.IGNORECASE)

@@ -1,4 +1,4 @@
-"""Takes a zip or tar archive apart that nobody vouches for (S-86).
+"""Extract a zip or tar archive from an untrusted source (S-86).
 
 The whole list is read and judged before a byte is written; one bad entry refuses the archive. Written are ordinary
 files and folders only, with modes 0644 and 0755 (a ``config.env`` 0600), into a folder beside the target which gets
@@ -62,7 +62,7 @@ def extract_archive(archive: Path, target: Path, caps: Caps = Caps()) -> None:  
 
 
 def write_file(place: Path, stream: IO[bytes], entry: ArchiveEntry) -> None:
-    """A new file with exactly the bytes that the entry announced. Raises Refused."""
+    """Write a new file with exactly the bytes that the entry announced. Raises ArchiveError."""
     place.parent.mkdir(parents=True, exist_ok=True)
     fd = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(fd, "wb") as file:
@@ -78,7 +78,7 @@ def write_file(place: Path, stream: IO[bytes], entry: ArchiveEntry) -> None:
 
 
 def move_into_place(draft: Path, target: Path) -> None:
-    """Give a finished folder its name, unless something has that name already. Raises Refused."""
+    """Give a finished folder its name, unless something has that name already. Raises ArchiveError."""
     try:
         target.mkdir()
     except FileExistsError:
@@ -94,7 +94,7 @@ def move_into_place(draft: Path, target: Path) -> None:
 
 @contextmanager
 def _open_archive(archive: Path, caps: Caps) -> Iterator[Opened]:
-    """The entries of an archive, and what gives the bytes of one."""
+    """Yield the entries of an archive, and a function that opens one of them."""
     with archive.open("rb") as file:
         head = file.read(512)
         file.seek(0)
@@ -110,7 +110,7 @@ def _open_archive(archive: Path, caps: Caps) -> Iterator[Opened]:
 
 
 def _check_zip_end(file: IO[bytes], caps: Caps) -> None:
-    """How long the list is, before it is read into memory; what needs the large format is over the bounds anyway."""
+    """Check the length of the directory before it is read into memory; zip64 archives are over the limits anyway."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _END.size - _MAX_COMMENT))
     tail = file.read()
@@ -128,7 +128,7 @@ def _check_zip_end(file: IO[bytes], caps: Caps) -> None:
 
 
 def _decompress_tar(file: IO[bytes], head: bytes, plain: IO[bytes], caps: Caps) -> None:
-    """The tar inside, written out as far as the bounds go."""
+    """Write the decompressed tar to ``plain``, as far as the limits go."""
     size = os.fstat(file.fileno()).st_size
     most = min(caps.bytes, caps.max_unpacked(size)) + caps.entries * _ENTRY_ROOM
     for chunk in _decompressed_chunks(file, head):
@@ -155,7 +155,7 @@ def _decompressed_chunks(file: IO[bytes], head: bytes) -> Iterator[bytes]:
 
 
 def _decompress_xz(file: IO[bytes]) -> Iterator[bytes]:
-    """``lzma.open`` would take as much memory as the archive asks for."""
+    """Decompress xz. ``lzma.open`` would take as much memory as the archive asks for."""
     machine = lzma.LZMADecompressor(memlimit=_XZ_MEMORY)
     while not machine.eof:
         data = file.read(_CHUNK) if machine.needs_input else b""

@@ -1,4 +1,4 @@
-"""What an archive may hold, judged by its list alone."""
+"""The entries of an archive, checked before anything is unpacked."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ _SECRET = "config.env"  # noqa: S105 the name of the file that has them
 
 
 class ArchiveError(Exception):
-    """Why nothing of it is taken."""
+    """Raised when an archive is refused, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Caps:
     ratio: int = 200
 
     def max_unpacked(self, packed: int) -> int:
-        """How much an archive of this size may unpack to."""
+        """Return how many bytes an archive of this size may unpack to."""
         return max(_ALWAYS, packed * self.ratio)
 
 
@@ -45,7 +45,7 @@ class ArchiveEntry:
 
 
 def check_entries(entries: Iterable[ArchiveEntry], caps: Caps, packed: int) -> list[ArchiveEntry]:
-    """The entries with plain paths, folders before what is in them. Raises Refused."""
+    """Return the entries with normalized paths, folders before their content. Raises ArchiveError."""
     found: list[ArchiveEntry] = []
     claims: dict[str, tuple[str, bool]] = {}
     total = 0
@@ -77,7 +77,7 @@ def check_entries(entries: Iterable[ArchiveEntry], caps: Caps, packed: int) -> l
 
 
 def normalize_path(name: str) -> str:
-    """``./a//b/`` as ``a/b``; empty for the top itself. Raises Refused for what leads elsewhere or hides something."""
+    """Return ``./a//b/`` as ``a/b``, empty for the top. Raises ArchiveError when it leaves the folder or is hidden."""
     _check_characters(name)
     if name.startswith("/") or _DRIVE.match(name):
         raise ArchiveError(f"'{escape_unprintable(name)}' is an absolute path")
@@ -91,7 +91,7 @@ def normalize_path(name: str) -> str:
 
 
 def escape_unprintable(text: str) -> str:
-    """A name that a terminal can print: what nobody could see is written as its number."""
+    """Return a text that a terminal can print: invisible characters are written as their numbers."""
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else f"\\u{ord(c):04x}" for c in text)
 
 
@@ -107,7 +107,7 @@ def _check_characters(name: str) -> None:
 
 
 def _check_collision(claims: dict[str, tuple[str, bool]], path: str, *, is_folder: bool) -> None:
-    """Every path once, on file systems too that know no case, and no file where another needs a folder."""
+    """Refuse a path that occurs twice, also when only its case differs, and a file where a folder is needed."""
     parts = path.split("/")
     for end in range(1, len(parts) + 1):
         part = "/".join(parts[:end])

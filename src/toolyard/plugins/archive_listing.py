@@ -1,4 +1,4 @@
-"""The lists of zip and tar archives as entries; nothing is unpacked here."""
+"""The entries of zip and tar archives; nothing is unpacked here."""
 
 import stat
 import tarfile
@@ -38,7 +38,7 @@ def list_tar(file: IO[bytes], caps: Caps) -> ArchiveListing:
 
 
 def _iter_members(archive: tarfile.TarFile, caps: Caps) -> Iterator[tarfile.TarInfo]:
-    """One more than may be, at most: a list that leads back into itself has no end."""
+    """Yield at most one member more than allowed: a damaged archive can refer back to itself without end."""
     for _ in range(caps.entries + 1):
         info = archive.next()
         if info is None:
@@ -71,7 +71,7 @@ def _entry_from_zip(info: zipfile.ZipInfo) -> ArchiveEntry:
 
 
 def _decode_zip_name(info: zipfile.ZipInfo) -> str:
-    """As the archive has it, also what stands behind a NUL. A name must be UTF-8, also one that is not marked so."""
+    """Return the stored name, including what follows a NUL. It must be UTF-8, even when it is not flagged so."""
     name = info.orig_filename
     if info.flag_bits & _UTF8 or name.isascii():
         return name

@@ -40,7 +40,7 @@ class AsyncChild:
         return self._child.pid
 
     async def wait_receipt(self) -> ChildReport:
-        """Its receipt (no exit yet), or how it ended without one. Cancelled while waiting, it is terminated."""
+        """Return the receipt (no exit yet), or how the child ended without one. Terminate the child when cancelled."""
         heard = False
         try:
             while not self._pipes.output_overflow.is_set():
@@ -71,19 +71,19 @@ class AsyncChild:
         )
 
     async def wait(self) -> int:
-        """Until it has ended and its outputs are read: its exit code, or minus the number of the signal."""
+        """Wait until it has ended and its outputs are read. Return its exit code, or minus the number of the signal."""
         return await asyncio.shield(self._watch)
 
     def spare(self) -> None:
-        """From now on it outlives the host."""
+        """Let the child outlive the host."""
         self._children.spare(self.pid, self._pipes.pipes)
 
     def terminate(self, grace_s: float = GRACE_S) -> "asyncio.Task[None]":
-        """SIGTERM, then SIGKILL to everything it started. Goes on when nobody waits for it."""
+        """Send SIGTERM, then SIGKILL to everything it started. Continues when nobody awaits the task."""
         return self._children.stop(self._child, grace_s)
 
     async def release(self) -> None:
-        """The host ends and the child, if it is spared, goes on."""
+        """Close our end of its pipes because the host ends; a spared child continues."""
         self._watch.cancel()
         await asyncio.wait({self._watch})
         self._pipes.close()

@@ -57,7 +57,7 @@ class _WatchedChild:
 
 
 class AsyncRunner:
-    """The living children of asynchronous plugins."""
+    """The running children of asynchronous plugins."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class AsyncRunner:
     async def submit(
         self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
     ) -> Result:
-        """Start the child and give back its receipt; the rest goes on behind."""
+        """Start the child and return its receipt; the child is supervised in the background."""
         if len(self._watches) >= MAX_CHILDREN:
             raise Failure(Reason.BUSY, f"{len(self._watches)} tasks are running already.", hint="Try again later.")
         expected = self._desk.expect(call, timeout_s=manifest.timeout_s)
@@ -132,13 +132,13 @@ class AsyncRunner:
         return living, process
 
     def adopt(self, child: AdoptedChild, expected: PendingCall, tasks: tuple[Task, ...], *, left_s: float) -> None:
-        """Watch over a child of an earlier run again; ``left_s`` is what remains of its total limit."""
+        """Supervise a child of an earlier run again; ``left_s`` is what remains of its total limit."""
         self._watch(
             _WatchedChild(child=child, expected=expected, tasks=tasks, timeout_s=max(0.0, left_s), detached=False)
         )
 
     async def close(self) -> None:
-        """Children whose tasks outlive this host are let go; the others are stopped, and their tasks say so."""
+        """Release the children whose tasks outlive this host; stop the others and mark their tasks as interrupted."""
         for running, watch in list(self._watches.items()):
             running.cancel()
             ended = asyncio.ensure_future(watch.expected.wait_ended())
@@ -190,7 +190,7 @@ class AsyncRunner:
             self._desk.close(expected)
 
     async def _wait_for_end(self, watch: _WatchedChild, ended: "asyncio.Future[TaskState]") -> None:
-        """Until the task has ended, or the process has and nothing can come any more."""
+        """Wait until the task has ended, or until the process has and no callback can come any more."""
         exited = asyncio.ensure_future(watch.child.wait())
         either: set[asyncio.Future[Any]] = {ended, exited}
         told: JsonObject = {}
@@ -235,7 +235,7 @@ def _parse_fraction(text: str) -> float:
 
 
 def _add_tasks(result: Result, tasks: tuple[Task, ...]) -> Result:
-    """The receipt, with the tasks it opened in its data."""
+    """Return the receipt with the tasks that it opened in its data."""
     if not tasks:
         return result
     opened: JsonObject = {"tasks": [{"id": task.id, "plugin": task.plugin, "task_id": task.task_id} for task in tasks]}

@@ -1,4 +1,4 @@
-"""Work that a synchronous plugin leaves behind when it has answered, for plugins whose owner allows it.
+"""Background work of synchronous plugins: processes that continue after the answer, where the owner allows it.
 
 What goes on is one task: it is in the list of tasks, ends when its last process has ended, can be cancelled there, and
 is stopped at its limit. Its outputs are read and thrown away, so that it never blocks. It does not outlive the host:
@@ -21,7 +21,7 @@ _POLL_S = 0.5  # between two looks at the processes and the task
 
 @dataclass(frozen=True, slots=True)
 class _BackgroundTask:
-    """One remainder and the task that stands for it."""
+    """The surviving processes of one call, and the task that stands for them."""
 
     survivors: Survivors
     expected: PendingCall
@@ -29,14 +29,14 @@ class _BackgroundTask:
 
 
 class BackgroundWork:
-    """The works of one host. Belongs to one event loop."""
+    """The background tasks of one host. Belongs to one event loop."""
 
     def __init__(self, desk: TaskIntake, children: Children) -> None:
         self._desk, self._children = desk, children
         self._running: dict[asyncio.Task[None], _BackgroundTask] = {}
 
     async def track(self, call: ToolCall, remainder: Survivors, *, timeout_s: float) -> Task | None:
-        """Make a task of what goes on; None when there is no room for it, and then it is stopped."""
+        """Make a task of surviving processes; None when there is no room for it, and then they are stopped."""
         if len(self._running) >= MAX_BACKGROUND_TASKS:
             self.stop(remainder)
             return None
@@ -60,12 +60,12 @@ class BackgroundWork:
         return task
 
     def stop(self, remainder: Survivors) -> None:
-        """Stop what goes on, of a call that has come to nothing."""
+        """Stop surviving processes without a task."""
         remainder.close()
         self._children.end(remainder.pid)
 
     async def close(self) -> None:
-        """Stop everything; the tasks say that their host ended."""
+        """Stop everything; the tasks are marked as interrupted."""
         for running, work in list(self._running.items()):
             running.cancel()
             await asyncio.wait({running})

@@ -1,4 +1,4 @@
-"""Who may run now: a limit for the host, one for each plugin, and a queue in the order of arrival.
+"""The queue of plugin calls: a limit for the host, one for each plugin, first come first served.
 
 A call that finds no room waits; among the plugins that have room the longest waiting call goes first, so a plugin at
 its own limit holds up nobody else. When the queue is full, a further call is refused as BUSY at once.
@@ -19,7 +19,7 @@ MAX_WAITING = 1000
 
 @dataclass(eq=False)
 class _PluginQueue:
-    """The calls of one plugin."""
+    """The running and waiting calls of one plugin."""
 
     running: int = 0
     limit: int = AT_ONCE_PER_PLUGIN
@@ -33,7 +33,7 @@ class _Waiter:
 
 
 class CallQueue:
-    """For one event loop."""
+    """The queue of one event loop."""
 
     def __init__(self, *, at_once: int = AT_ONCE, max_waiting: int = MAX_WAITING) -> None:
         self._at_once, self._max_waiting = at_once, max_waiting
@@ -50,7 +50,7 @@ class CallQueue:
 
     @asynccontextmanager
     async def slot(self, plugin: str, limit: int) -> AsyncIterator[bool]:
-        """Hold a place while the block runs; whether it had to wait. Raises Failure(BUSY) when too many are waiting."""
+        """Hold a slot while the block runs; yields whether the call had to wait. Raises Failure(BUSY) when full."""
         line = self._lines.setdefault(plugin, _PluginQueue())
         line.limit = limit
         at_once = self._has_room(line) and not line.waiting
@@ -92,7 +92,7 @@ class CallQueue:
             raise
 
     def _admit_waiting(self) -> None:
-        """Let in whoever may enter."""
+        """Start the waiting calls for which there is room."""
         while self._running < self._at_once:
             ready = [line for line in self._lines.values() if line.waiting and self._has_room(line)]
             if not ready:

@@ -43,7 +43,7 @@ TakeCallback = Callable[[CallbackAddress, Json], Awaitable[CallbackResponse]]
 
 
 def parse_callback_path(path: str) -> CallbackAddress | None:
-    """Token, plugin and id of a callback's path; each part is decoded once, after the path was split."""
+    """Return token, plugin and id of a callback's path; each part is decoded once, after the path was split."""
     parts = path.removeprefix(PATH).split("/")
     if not path.startswith(PATH) or len(parts) != 3 or not parts[0].startswith("~"):
         return None
@@ -52,7 +52,7 @@ def parse_callback_path(path: str) -> CallbackAddress | None:
 
 
 class CallbackListener:
-    """Listens on 127.0.0.1 while it is open."""
+    """A listener on 127.0.0.1, while it is open."""
 
     def __init__(self, admits: AdmitCallback, takes: TakeCallback) -> None:
         self._admits, self._takes = admits, takes
@@ -61,14 +61,14 @@ class CallbackListener:
         self._exchanges: set[asyncio.Task[None]] = set()
 
     async def open(self, port: int = 0) -> str:
-        """Start to listen, once for all who ask; the base address, which a token follows."""
+        """Start to listen, once for all callers. Return the base address, which a token follows."""
         if self._opening is None or (self._opening.done() and self._opening.exception()):
             self._opening = asyncio.create_task(asyncio.start_server(self._handle_connection, "127.0.0.1", port))
         server = await asyncio.shield(self._opening)
         return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{PATH}~"
 
     async def close(self) -> None:
-        """Whoever has no answer yet is cut off, and may call the next listener."""
+        """Stop listening. Callers without an answer are cut off, and may call the next listener."""
         opening, self._opening = self._opening, None
         if opening is not None:
             await asyncio.wait({opening})
@@ -136,7 +136,7 @@ class CallbackListener:
 
 
 def parse_body(body: bytes) -> tuple[Json, str]:
-    """The JSON of a callback's body, or why there is none."""
+    """Return the JSON of a callback's body, or the problem with it."""
     try:
         value: Json = json.loads(body)
     except (ValueError, RecursionError) as error:
@@ -146,7 +146,7 @@ def parse_body(body: bytes) -> tuple[Json, str]:
 
 
 class _HttpExchange:
-    """One HTTP exchange, after which the connection is closed."""
+    """One HTTP request and its response, after which the connection is closed."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader, self._writer = reader, writer
@@ -157,7 +157,7 @@ class _HttpExchange:
         return event if isinstance(event, h11.Request) else None
 
     async def read_body(self) -> bytes | None:
-        """The whole body; None when it is too large."""
+        """Return the whole body; None when it is too large."""
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[])
             self._writer.write(self._http.send(go_on) or b"")

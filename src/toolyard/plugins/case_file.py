@@ -1,4 +1,4 @@
-"""One more case in a plugin's own ``cases.json``: what a call gave it and what it must answer from now on.
+"""Add a test case to a plugin's own ``cases.json``: the arguments of a call and the expected answer.
 
 What stands in the file stays as it is written, and the case comes last. The file is then there whole or as before. Only
 plugins of the home's and the project's own folders are written to: what is shipped, linked or given for one run belongs
@@ -23,14 +23,14 @@ _NEW_MODE = 0o644
 
 
 def is_own_plugin(plugin: Plugin, *, project: Path, home: Path) -> bool:
-    """Whether it really lies in a folder of plugins that is this home's or this project's."""
+    """Return whether the plugin really lies in a plugin folder of this home or this project."""
     roots = (root for root in list_roots(project, home) if root.origin in (Origin.HOME, Origin.PROJECT))
     own = {os.path.realpath(root.folder) for root in roots}
     return plugin.origin is not Origin.SHIPPED and not own.isdisjoint((str(plugin.folder), str(plugin.folder.parent)))
 
 
 def add_case(plugin: Plugin, *, home: Path, name: str, arguments: JsonObject, expect: JsonObject) -> str:
-    """Write it, and give the name it got: that of another case is not used again. Raises UsageError, ConfigError.
+    """Write a case and return its name, made unique. Raises UsageError, ConfigError.
 
     Writers of one ``home`` take turns by a file there: the plugin's folder is a source, and gets nothing but the case.
     """
@@ -86,7 +86,7 @@ def _case_content(case: JsonObject) -> tuple[Json, Json]:
 
 
 def _to_one_line(name: str) -> str:
-    """A name as a line of a terminal shows it."""
+    """Return a name as one line of printable text."""
     shown = "".join(char if char.isprintable() else " " for char in name)
     return " ".join(shown.split())[:MAX_NAME].strip() or "call"
 
@@ -101,6 +101,6 @@ def _format_case(case: JsonObject) -> str:
 
 
 def _append_case(text: str, case: str, *, is_first: bool) -> str:
-    """``text`` is a list in JSON, so that its last sign is the bracket that ends it."""
+    """Insert a case before the closing bracket of ``text``, a JSON list."""
     before = text.rstrip()[:-1].rstrip()
     return f"{before}{'' if is_first else ','}\n  {case}\n]\n"

@@ -1,4 +1,4 @@
-"""The tests of a plugin: the examples of its manifest, and the cases its author wrote into ``cases.json``.
+"""The test cases of a plugin: the examples of its manifest, and the cases of its ``cases.json``.
 
 An example passes when the plugin answers ``success`` or ``partial``; that of a command which only its description
 shows counts too. ``cases.json`` is a list of objects: ``name``; ``args``, what the plugin gets; ``expect`` with any of
@@ -33,7 +33,7 @@ class Case:
     skipped: str = ""  # why it is not run
 
     def find_failure(self, envelope: Envelope) -> str:
-        """Why the answer is not what was expected; empty when it is."""
+        """Return why the answer is not the expected one; empty when it is."""
         text = envelope.text if len(envelope.text) <= _SHOWN else envelope.text[:_SHOWN] + "..."
         if envelope.status not in self.status:
             return f"expected {' or '.join(self.status)}, got {envelope.status}: {text}"
@@ -42,13 +42,13 @@ class Case:
 
 
 def collect_cases(manifest: Manifest, folder: Path) -> tuple[list[Case], list[PluginProblem]]:
-    """Everything to run, and what of ``cases.json`` cannot be read."""
+    """Return all cases to run, and the problems of ``cases.json``."""
     written, problems = _read_cases_file(folder)
     return [*_cases_from_examples(manifest), *written][:MAX_CASES], problems
 
 
 def _cases_from_examples(manifest: Manifest) -> Iterator[Case]:
-    """Blocks in a description show the form: they count where there is no example."""
+    """Yield the examples as cases. Blocks in a description count only where a command has no example."""
     found = list(parse_examples(manifest))
     shown = {id(example.command) for example in found if not example.is_template}
     for example in found:
@@ -86,7 +86,7 @@ def _read_cases_file(folder: Path) -> tuple[list[Case], list[PluginProblem]]:
 
 
 def _parse_case(item: Json, number: int) -> Case | str:
-    """The case, or what is wrong with it."""
+    """Return the case, or the problem with it."""
     if not isinstance(item, dict):
         return "it is not an object."
     name, arguments, expect = item.get("name", f"case {number}"), item.get("args", {}), item.get("expect", {})

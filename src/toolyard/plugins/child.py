@@ -1,4 +1,4 @@
-"""One run of one child, from its stdin to what it said.
+"""One run of one plugin child, from its input to its report.
 
 The contract of a plugin's child process:
 
@@ -6,10 +6,10 @@ The contract of a plugin's child process:
 - stdin, stdout and stderr are moved at the same time; no order of reading and writing can block it or us.
 - Its result is decided when it exits, plus up to ``DRAIN_S`` while another process still holds its stdout. Not by the
   end of the pipe: a background process may hold that for ever. Then whatever is left of the call is killed, with a
-  warning; or it goes on as a ``Survivors``, when its owner allows that.
+  warning; or it continues as ``Survivors``, when its owner allows that.
 - A child that has answered and does not exit, because a thread or an open handle keeps it, is decided all the same:
   after ``silence_s`` without a word on stdout, or at its limit. It may go on for ``LINGER_S`` and is then stopped;
-  a ``detached`` one goes on as a ``Survivors``.
+  a ``detached`` one continues as ``Survivors``.
 - stdout may hold log lines: the last complete JSON object with a status is the answer (``protocol.plugin_output``).
   More than ``limits.stdout_bytes`` ends the call, and nothing of it is used.
 - stderr is read to the end and never blocks the child; beginning and end are kept, the middle is counted.
@@ -44,19 +44,19 @@ _LINE = 200  # characters of a noise line that a warning shows
 
 @dataclass(frozen=True, slots=True)
 class Survivors:
-    """What goes on of a child that has answered: its processes, whose outputs are read on and thrown away."""
+    """The processes of an answered call that continue; their outputs are read and discarded."""
 
     pid: int  # of the child that was started
     pipes: ChildPipes
 
     def close(self) -> None:
-        """Give the pipes back to the system."""
+        """Close the pipes."""
         self.pipes.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChildReport:
-    """What is known of a child once its call is decided. Of a living one there is no exit yet."""
+    """The result of one run. A child that is still alive has no exit code yet."""
 
     limits: Limits
     stderr: StderrRing
@@ -191,7 +191,7 @@ def build_report(
     overrun: bool = False,
     head: int = HEAD,
 ) -> ChildReport:
-    """What a child comes to that has exited with ``code``, or has answered and lives on."""
+    """Build the report of a child that has exited with ``code``, or has answered and lives on."""
     said = output.last
     return ChildReport(
         limits=limits,
@@ -210,7 +210,7 @@ def build_report(
 
 
 def build_receipt_report(talk: ChildPipes, said: PrintedObject, *, limits: Limits, stderr: StderrRing) -> ChildReport:
-    """What a child comes to that has given its receipt and lives on."""
+    """Build the report of a child that has printed its receipt and lives on."""
     return ChildReport(
         limits=limits,
         stderr=stderr,

@@ -1,4 +1,4 @@
-"""What the end of a child means for its call: its answer, or a Failure that says what went wrong and what to do."""
+"""The end of a child as the answer of its call, or as a Failure with the cause and the remedy."""
 
 import re
 import signal
@@ -37,7 +37,7 @@ _SIGNALS = {
 
 
 def require_answer(plugin: str, ended: ChildReport) -> JsonObject:
-    """The object the plugin answered with; what is odd about it is in ``ended.warnings``. Raises Failure."""
+    """Return the object that the plugin answered with. Raises Failure."""
     if ended.answer is None or ended.too_large:
         raise explain_failure(plugin, ended)
     broken = ended.bad_utf8_at is not None and ended.answer["status"] == "success"
@@ -45,7 +45,7 @@ def require_answer(plugin: str, ended: ChildReport) -> JsonObject:
 
 
 def explain_failure(plugin: str, ended: ChildReport) -> Failure:
-    """Why a plugin has ended without what it was to say."""
+    """Return the failure of a plugin that ended without an answer."""
     if ended.too_large:
         most = ended.limits.stdout_bytes
         return _failure(
@@ -77,7 +77,7 @@ def _signal_failure(plugin: str, number: int, ended: ChildReport) -> Failure:
 
 
 def _missing_dependency_failure(plugin: str, ended: ChildReport) -> Failure | None:
-    """The failure of a program that lacks something it needs to start."""
+    """Return the failure of a program that lacks something it needs to start."""
     if not ended.exit_code:
         return None
     what, fix = _find_missing_dependency(ended.stderr.last(_STDERR * 4), ended.exit_code)
@@ -85,7 +85,7 @@ def _missing_dependency_failure(plugin: str, ended: ChildReport) -> Failure | No
 
 
 def _find_missing_dependency(stderr: str, exit_code: int) -> tuple[str, str]:
-    """What is missing, and how to get it."""
+    """Return what is missing and how to get it."""
     if found := _python_module.search(stderr):
         name = found[1]
         often = _PACKAGES.get(name, name)
@@ -123,7 +123,7 @@ def _no_answer_failure(plugin: str, ended: ChildReport) -> Failure:
 
 
 def _last_stderr_line(stderr: str) -> str:
-    """The last line of stderr. Below an error of its own Node.js prints where it was and its version: not those."""
+    """Return the last line of stderr, without the version that Node.js prints below an error."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     if lines and _node_version.match(lines[-1]):
         lines = [line for line in lines if _node_error.match(line)] or lines

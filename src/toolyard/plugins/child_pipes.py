@@ -1,4 +1,4 @@
-"""The three pipes of one child, and what has been said so far."""
+"""The three pipes of one child, and the output collected so far."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _THREAD_FROM = 256 * 1024  # reading less than this takes no longer than going t
 
 
 class ChildPipes:
-    """Pumps all three at once from the moment it is made. ``close`` gives the pipes back to the system."""
+    """The pipes of a child, served from the moment this is made. ``close`` closes them."""
 
     def __init__(
         self,
@@ -23,7 +23,7 @@ class ChildPipes:
         stderr: StderrRing,
         first: Callable[[], None] | None = None,
     ) -> None:
-        """``first`` is told of the first bytes on stdout."""
+        """``first`` is called at the first bytes on stdout."""
         self._max_stdout, self._first = stdout_bytes, first
         self._decoder = OutputDecoder()
         self._collecting = True
@@ -39,7 +39,7 @@ class ChildPipes:
 
     @property
     def pipes(self) -> tuple[int, ...]:
-        """The two outputs, as far as they are open."""
+        """The descriptors of the outputs that are still open."""
         return tuple(reader.pipe for reader in (self._stdout, self._stderr) if reader.pipe >= 0)
 
     @property
@@ -57,11 +57,11 @@ class ChildPipes:
         return self._decoder.receipt()
 
     def seconds_until_silent(self, seconds: float) -> float:
-        """How long until stdout has been silent for so many seconds, if nothing more comes; 0 when it has been."""
+        """Return how long until stdout has been silent for ``seconds``, if nothing more comes; 0 when it has been."""
         return max(0.0, self._last_output_at + seconds - self._loop.time())
 
     async def has_answer(self) -> bool:
-        """Whether what stands on stdout by now is an answer. The same output is looked at once."""
+        """Return whether stdout holds an answer by now. The same output is checked once."""
         if self._decoder.size == self._checked_size:
             return False
         seen = self._decoder.head(self._decoder.size)
@@ -71,11 +71,11 @@ class ChildPipes:
         return found
 
     def discard_output(self) -> None:
-        """What comes on stdout from now on is read and thrown away."""
+        """Discard what arrives on stdout from now on; it is still read."""
         self._collecting = False
 
     async def drain(self, seconds: float) -> None:
-        """After the exit: what is still in the pipes, and what another process writes to stdout for a moment."""
+        """Read what is left in the pipes after the exit, and wait a moment for another process that holds stdout."""
         self._stdin.close()
         self._stdout.read_rest()
         if not self._stdout.ended.is_set() and not self.output_overflow.is_set():

@@ -1,10 +1,10 @@
-"""Every process that the host's calls have started, until each of them is dead.
+"""The processes that the host's calls have started, until each of them is dead.
 
 A child leads a session and group of its own. When its call ends the group is killed at once; what escaped by setsid or
-a second fork carries the call's number (see ``process_numbers``), and a sweep finds and kills it: one sweep for all the calls
-that ended in the meantime, not one for each. The same sweep counts processes per running call. The host is a child
-subreaper, so escaped processes become its children; it waits for those alone that carry its numbers. If the host is
-killed, its guardian does the killing. On a system without numbers (macOS) only sessions and groups are known.
+a second fork carries the call's number (see ``process_numbers``), and a sweep finds and kills it: one sweep for all the
+calls that ended in the meantime, not one for each. The same sweep counts processes per running call. The host is a
+child subreaper, so escaped processes become its children; it waits only for those that carry its numbers. If the host
+is killed, its guardian does the killing. On a system without numbers (macOS) only sessions and groups are known.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ class _CallProcesses:
 
 
 class Children:
-    """Belongs to one event loop. ``close`` it before the loop ends."""
+    """The children of one event loop. ``close`` it before the loop ends."""
 
     def __init__(self, *, numbered: bool = process_numbers.AVAILABLE) -> None:
         self._numbered = numbered
@@ -64,13 +64,13 @@ class Children:
         return self._guardian.pid
 
     def number_of(self, pid: int) -> int:
-        """The number of a running child, 0 when it has none."""
+        """Return the number of a running child, 0 when it has none."""
         family = self._running.get(pid)
         return family.number if family else 0
 
     @contextlib.contextmanager
     def assign_number(self) -> Iterator[int]:
-        """Start a child in here and it carries the number given, which ``adopt`` wants; 0 when it carries none."""
+        """Yield a number for ``adopt``; a child started in this block carries it. 0 when numbers cannot be used."""
         if not self._began:
             self._began = True
             _become_subreaper()
@@ -97,7 +97,7 @@ class Children:
         self._start_sweeper()
 
     def end(self, pid: int) -> None:
-        """The call is over: whatever is left of it is killed, its group now and the rest with the next sweep."""
+        """End a call: kill its process group now and whatever escaped with the next sweep."""
         family = self._running.pop(pid, None)
         if family is None:
             return
@@ -111,20 +111,20 @@ class Children:
         self._start_sweeper()
 
     def stop(self, child: ChildProcess, grace_s: float = GRACE_S) -> "asyncio.Task[None]":
-        """SIGTERM to the group, after ``grace_s`` SIGKILL to everything. Goes on when nobody waits for it."""
+        """Send SIGTERM to the group, after ``grace_s`` SIGKILL to everything. Continues when nobody awaits the task."""
         task = asyncio.create_task(self._stop(child, grace_s))
         self._stops.add(task)
         task.add_done_callback(self._stops.discard)
         return task
 
     def linger(self, child: ChildProcess, seconds: float, grace_s: float, then: Callable[[], None]) -> None:
-        """Let a child go on for so long, then stop it; when it has ended, or the host does, comes ``then``."""
+        """Let a child continue for ``seconds``, then stop it; ``then`` is called when it, or the host, has ended."""
         task = asyncio.create_task(self._linger(child, seconds, grace_s, then))
         self._lingering.add(task)
         task.add_done_callback(self._lingering.discard)
 
     def spare(self, pid: int, pipes: tuple[int, ...]) -> None:
-        """This child outlives the host. When the host is gone its guardian reads ``pipes``."""
+        """Let a child outlive the host. When the host is gone its guardian reads ``pipes``."""
         family = self._running.get(pid)
         if family and not family.spared:
             family.spared = True
@@ -133,7 +133,7 @@ class Children:
                 self._guardian.remove_group(pid)
 
     def has_survivors(self, pid: int) -> bool:
-        """Whether processes of a call go on. Cheap, because every call asks when its child has exited.
+        """Return whether processes of a call are alive. Cheap, because every call asks when its child has exited.
 
         What loses its parent becomes a child of the host, so of each family that goes on one process is a child of the
         host or the child itself; without numbers only the group tells.
@@ -146,7 +146,7 @@ class Children:
         return _is_group_alive(pid)
 
     async def has_lasting_survivors(self, pid: int) -> bool:
-        """Whether processes of a call go on after its child: not those that end in a moment by themselves."""
+        """Return whether processes of a call outlive its child; those that end within moments do not count."""
         for _ in range(_MOMENTS):
             if not self.has_survivors(pid):
                 return False
@@ -154,7 +154,7 @@ class Children:
         return self.has_survivors(pid)
 
     async def stop_survivors(self, pid: int, grace_s: float = GRACE_S) -> None:
-        """SIGTERM to what goes on of a call, after ``grace_s`` SIGKILL to everything."""
+        """Send SIGTERM to the surviving processes of a call, after ``grace_s`` SIGKILL to everything."""
         family = self._running.get(pid)
         if family is not None and self.has_survivors(pid):
             _signal_group(pid, signal.SIGTERM)
@@ -168,7 +168,7 @@ class Children:
         self.end(pid)
 
     def is_over_process_limit(self, pid: int) -> bool:
-        """Whether it was killed because it had too many processes."""
+        """Return whether the child was killed because it had too many processes."""
         family = self._running.get(pid)
         return family is not None and family.overrun
 
@@ -247,7 +247,7 @@ class Children:
                 self._ended.pop(family.root, None)
 
     def _kill_escaped(self, dead: set[int]) -> tuple[list[_CallProcesses], set[int]]:
-        """Kill what is left of dead calls. Gives the running ones that have too many processes, and the zombies."""
+        """Kill the processes of ended calls. Return the running calls with too many processes, and the zombies."""
         found = list(process_numbers.find_processes(self.numbers.prefix))
         if any(one.number in dead and not one.zombie for one in found):
             process_numbers.kill_all(partial(self._find_numbered, dead))
@@ -277,7 +277,7 @@ def _is_group_alive(group: int) -> bool:
 
 
 def _reap(pid: int) -> bool:
-    """Whether it is gone. A process that is not our child is its parent's to wait for."""
+    """Return whether the process is gone. Only its parent can wait for a process."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""Starts a child from nothing: no shell, a session of its own, its limits set the moment it exists.
+"""Cold starts: no shell, a session of its own, limits set the moment the child exists.
 
 The start itself takes a fifth of a millisecond, so it is done on the event loop. Limits are set from outside right
 after it: code run between fork and exec is not safe in a program with threads. The exit is told by a pidfd, or by a
@@ -29,7 +29,7 @@ class ColdStarter:
         self._children = children
 
     async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> "ColdChild":
-        """A child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
+        """Start a child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
         pipes: list[int] = []
         try:
             for _ in range(3):
@@ -59,7 +59,7 @@ class ColdStarter:
         return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
 
     async def close(self) -> None:
-        """Nothing is started ahead."""
+        """Do nothing: nothing is started ahead."""
 
 
 class ColdChild:
@@ -77,7 +77,7 @@ class ColdChild:
             self._loop.add_reader(pidfd, self._on_exit, pidfd)
 
     async def wait(self) -> int:
-        """Until it has ended: its exit code, or minus the number of the signal that ended it."""
+        """Wait until it has ended. Return its exit code, or minus the number of the signal that ended it."""
         return await asyncio.shield(self._exit)
 
     def _on_exit(self, pidfd: int) -> None:
@@ -106,7 +106,7 @@ class ColdChild:
 
 
 def set_limits(pid: int, limits: Limits) -> None:
-    """What one process may use; Linux only. A limit that cannot be set is not: the child may have ended already."""
+    """Set the resource limits of a process; Linux only. Errors are ignored: the child may have ended already."""
     if not hasattr(resource, "prlimit"):
         return
     wanted = (

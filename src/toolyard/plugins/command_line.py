@@ -51,7 +51,7 @@ class CommandProblem:
 
 
 class Programs:
-    """The interpreters of this machine. What was found is remembered while it is there."""
+    """The interpreters of this machine. A path that was found is remembered while it exists."""
 
     def __init__(self, search: str, *, python: str | None = None) -> None:
         """``search`` is the PATH of children, ``python`` the interpreter that the owner chose for plugins."""
@@ -59,7 +59,7 @@ class Programs:
         self._found: dict[str, str] = {}
 
     def with_our_python(self) -> "Programs":
-        """The same, but Python is the interpreter that runs Toolyard: what is shipped is made for it."""
+        """Return a copy that takes the interpreter that runs Toolyard as Python, for shipped plugins."""
         return Programs(self._search, python=sys.executable)
 
     def find(self, name: str) -> str | None:
@@ -71,7 +71,7 @@ class Programs:
         return known
 
     def find_python(self, folder: str) -> str:
-        """Never resolved through its links: a virtual environment is known by the path it is run by."""
+        """Return the path of Python. Links are not resolved: a virtual environment is known by its path."""
         for own in OWN_PYTHON:
             path = f"{folder}/{own}"
             if os.access(path, os.X_OK):
@@ -83,7 +83,7 @@ class Programs:
 
 
 def resolve_command(command: str, folder: Path, *, shell: bool, programs: Programs) -> CommandLine | CommandProblem:
-    """The argv for ``command`` in ``folder``."""
+    """Return the argv for ``command`` in ``folder``, or the problem with it."""
     if "\0" in command or not command.strip():
         return CommandProblem("the command is empty or holds a NUL", 'write it as "python main.py"')
     if windows := _find_windows_path(command, only_first=shell):
@@ -111,7 +111,7 @@ def _shell_problem(message: str) -> CommandProblem:
 
 
 def _find_windows_path(command: str, *, only_first: bool) -> str | None:
-    """The first word that is a path as Windows has it: one with a drive, or with backslashes and the name of a file."""
+    """Return the first Windows path: one with a drive, or with backslashes and a file name."""
     for words in (command.split(), _split_words(command)):  # as they are written, and without their quotes
         for number, word in enumerate(words[:1] if only_first else words):
             is_file = number == 0 or "." in word.rpartition("\\")[2] or word[1:2] == ":"
@@ -130,7 +130,7 @@ def _windows_problem(path: str) -> CommandProblem:
 
 
 def _find_shell_syntax(command: str) -> str | None:
-    """The first part of the command that only a shell would understand."""
+    """Return the first part of the command that only a shell would understand."""
     at = 0
     while at < len(command):
         found = _NEEDS_SHELL.match(command, at) or _IN_QUOTES.match(command, at)
@@ -174,7 +174,7 @@ def _resolve_path(word: str, folder: Path) -> str | CommandProblem:
 
 
 def _find_script_problem(words: list[str], folder: Path) -> CommandProblem | None:
-    """Why what an interpreter is given to run is nothing that a review covers."""
+    """Return the problem when an interpreter would run code that a review does not cover."""
     name = os.path.basename(words[0])
     if name not in _PYTHON and not _INTERPRETERS.fullmatch(name):
         return None
@@ -209,7 +209,7 @@ def _search_path(name: str, search: str) -> Iterator[str]:
 
 
 def _resolve_shim(place: str, name: str) -> str | None:
-    """What a shim of pyenv and its likes would start for every user folder: the version set as global."""
+    """Return the program behind a shim of pyenv and the like: that of the global version."""
     root = Path(place).parent
     try:
         version = (root / "version").read_text(encoding="utf-8").split()[0]
@@ -219,7 +219,7 @@ def _resolve_shim(place: str, name: str) -> str | None:
 
 
 def _named_files(words: list[str], folder: Path) -> tuple[str, ...]:
-    """The words that name files of the folder, relative to it."""
+    """Return the words that name files of the folder, relative to it."""
     base = os.path.abspath(folder)
     named = [os.path.abspath(os.path.join(base, word)) for word in words if not word.startswith("-")]
     inside = [path[len(base) + 1 :] for path in named if path.startswith(base + os.sep) and os.path.isfile(path)]

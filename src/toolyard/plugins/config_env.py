@@ -58,12 +58,12 @@ class ConfigFile:
 
     @property
     def fatal_problem(self) -> ConfigProblem | None:
-        """Why the file counts as half written."""
+        """The problem for which the file counts as half written."""
         return next((problem for problem in self.problems if problem.fatal), None)
 
 
 def parse_config(text: str) -> ConfigFile:
-    """Every setting of ``text`` in order, and what is wrong with the rest."""
+    """Parse every setting of ``text`` in order; other lines become problems."""
     text = _normalize_newlines(text)
     values: dict[str, str] = {}
     problems: list[ConfigProblem] = []
@@ -80,7 +80,7 @@ def parse_config(text: str) -> ConfigFile:
 
 
 def edit_config(text: str, values: Mapping[str, str | None]) -> str:
-    """``text`` with these settings set, or taken out where the value is None. Raises ValueError, naming no value."""
+    """Return ``text`` with these settings set, or removed where None. Raises ValueError, naming no value."""
     plain = _normalize_newlines(text)
     before = parse_config(plain)
     if fatal := before.fatal_problem:
@@ -111,7 +111,7 @@ def _normalize_newlines(text: str) -> str:
 
 
 def _format_value(key: str, value: str) -> str:
-    """The plainest way to write a value that is read as the same again."""
+    """Return the plainest way to write a value that reads as the same again."""
     escaped = value.replace("\n", "\\n").replace("\r", "\\r")
     forms = (value, *(f"{quote}{value}{quote}" for quote in "'\"`"), f'"{escaped}"')
     found = next((form for form in forms if _has_values(f"{key}={form}", {key: value})), None)
@@ -126,7 +126,7 @@ def _has_values(text: str, values: Mapping[str, str]) -> bool:
 
 
 def _iter_lines(text: str) -> Iterator[tuple[int, int, _Setting | None]]:
-    """Where each line or setting begins, where that line ends, and what it sets."""
+    """Yield the start and the end of each line or setting, and what it sets."""
     at = 0
     while at < len(text):
         newline = text.find("\n", at)
@@ -181,7 +181,7 @@ def _expand_escapes(value: str, quote: str | None) -> str:
 
 
 def _unclosed_quote_problem(text: str, start: int, end: int, key: str, line: int) -> ConfigProblem | None:
-    """Whether a quote that quotes nothing has no partner up to the end of the file."""
+    """Return the problem when an opening quote has no partner on its line."""
     quote = text[start]
     if text.find(quote, start + 1, end) >= 0:
         return None  # an ordinary value that happens to begin with a quote

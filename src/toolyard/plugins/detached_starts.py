@@ -1,4 +1,4 @@
-"""Where the programs of a plugin start processes that are to outlive its answer: a look at its sources, never a proof.
+"""Source lines that start processes meant to outlive the answer: a scan of patterns, never a proof.
 
 Node's ``detached``, Python's new sessions, the shell's ``nohup``, ``setsid``, ``disown`` and ``&``. Bounded: the first
 ``_MAX_FILES`` files that count, ``_MAX_BYTES`` of each.
@@ -21,7 +21,7 @@ _COMMENT = ("#", "//", "*")
 
 
 class DetachedStart(NamedTuple):
-    """Where in a file of the plugin's folder, and the words."""
+    """A line in a file of the plugin's folder, and the matched words."""
 
     file: str
     line: int
@@ -29,7 +29,7 @@ class DetachedStart(NamedTuple):
 
 
 def find_detached_starts(folder: Path, files: Iterable[str]) -> Iterator[DetachedStart]:
-    """The first place of each file that starts such a process. ``files`` are relative to ``folder``."""
+    """Yield the first such line of each file. ``files`` are relative to ``folder``."""
     scanned = [name for name in sorted(files) if Path(name).suffix in _BY_SUFFIX and "node_modules" not in name]
     for name in scanned[:_MAX_FILES]:
         for number, line in enumerate(_read(folder / name).splitlines(), 1):

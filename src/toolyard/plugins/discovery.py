@@ -1,4 +1,4 @@
-"""The plugins as the folders have them now.
+"""Plugin discovery: the plugins as their folders have them now.
 
 Whatever is wrong with a plugin stays with that plugin: it is listed with its problems and runs as it last was good, or
 not at all.
@@ -33,7 +33,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """What a refresh found, by name."""
+    """The names of plugins that a refresh found changed."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -68,18 +68,18 @@ class Plugins:
         return self._all
 
     def get(self, name: str) -> Plugin | None:
-        """The plugin that has the name, as the last refresh found it; one that cannot run when there is no other."""
+        """Return the plugin that has the name, as of the last refresh; one that cannot run when there is no other."""
         return self._by_name.get(name)
 
     def current(self, name: str) -> Plugin | None:
-        """As ``get``, for a call that is about to start: everything is read again if anything of it was touched."""
+        """Return a plugin for a call that is about to start: everything is read again if anything of it was touched."""
         plugin = self._by_name.get(name)
         if plugin is not None and not self._is_current(plugin):
             self.refresh()
         return self._by_name.get(name)
 
     def keys_of_others(self, name: str) -> frozenset[str]:
-        """The keys in the config.env of every other plugin."""
+        """Return the keys in the config.env of every other plugin."""
         return frozenset(key for plugin in self._all if plugin.name != name for key in plugin.config)
 
     def refresh(self, again: Path | None = None) -> Changes:
@@ -107,7 +107,7 @@ class Plugins:
         return changes
 
     def disable(self, plugin: Plugin) -> None:
-        """Until it is enabled again, in every run with this home. Raises ConfigError."""
+        """Disable a plugin until it is enabled again, in every run with this home. Raises ConfigError."""
         self._disabled.update(lambda value: value.update({str(plugin.folder): plugin.name}))
 
     def enable(self, plugin: Plugin) -> None:
@@ -119,7 +119,7 @@ class Plugins:
         self._disabled.update(take)
 
     def watched_folders(self) -> frozenset[Path]:
-        """The folders in which a change can matter; only those that exist."""
+        """Return the existing folders in which a change can matter."""
         wanted = {root.folder if root.folder.is_dir() else root.folder.parent for root in self._roots}
         wanted |= {self._disabled.path.parent}  # where commands leave what they change
         wanted |= {Path(path) for p in self._all if p.fingerprint for path in p.fingerprint.folders}
@@ -143,7 +143,7 @@ class Plugins:
         )
 
     def _disabled_reason(self, folder: Path, name: str, files: PluginFiles) -> str:
-        """Why a plugin is disabled; empty when it is not. When nobody can tell, it is."""
+        """Return why a plugin is disabled; empty when it is not. When that cannot be read, it is."""
         if files.blocked:
             return "its manifest is named .block: take that ending away to enable it"
         if str(folder) in self._disabled.read():
@@ -179,7 +179,7 @@ class Plugins:
         return self._inspect_command(plugin, manifest, files, before)
 
     def _inspect_command(self, plugin: Plugin, manifest: Manifest, files: PluginFiles, before: Plugin | None) -> Plugin:
-        """What remains to be seen of a plugin whose files are good: its command, and whether it is allowed."""
+        """Complete a plugin whose files are good: its command, and whether it is allowed."""
         prepared = self._resolve_command(plugin, manifest, before)
         if isinstance(prepared, CommandProblem):
             fault = PluginProblem(message=prepared.message, fix=prepared.fix, field="entryPoint.command")
@@ -206,7 +206,7 @@ class Plugins:
     def _resolve_command(
         self, plugin: Plugin, manifest: Manifest, before: Plugin | None
     ) -> tuple[CommandLine, Fingerprint] | CommandProblem:
-        """The command and its fingerprint: those from before, while nothing that decides what would run was touched."""
+        """Return the command and its fingerprint: the earlier ones, while nothing that matters was touched."""
         same = before and (plugin.raw_manifest, plugin.config) == (before.raw_manifest, before.config)
         if same and before and before.command and before.fingerprint and before.fingerprint.is_current():
             return before.command, before.fingerprint
@@ -225,19 +225,19 @@ class Plugins:
 
 
 def _unreviewed_key_problems(name: str, keys: frozenset[str]) -> Iterator[PluginProblem]:
-    """Yield what to do about keys that it names, but that stood in no review."""
+    """Yield a problem for publish keys that the code names but no review has shown."""
     if keys:
         message = f"its code names {', '.join(sorted(keys))}, which it gets after a review that shows it"
         yield PluginProblem(message=message, fix=f"review it: toolyard plugin allow {name}", warning=True)
 
 
 def _name_rank(state: PluginState) -> int:
-    """Who has a name: a plugin that may run, else one that may after a review, else any."""
+    """Rank plugins for a name: one that may run, then one that may after a review, then any."""
     return 0 if state is PluginState.READY else 1 if state in (PluginState.NEEDS_REVIEW, PluginState.CHANGED) else 2
 
 
 def _resolve_names(plugins: tuple[Plugin, ...]) -> tuple[Plugin, ...]:
-    """Mark which of the plugins that want one name has it, and which are hidden by it."""
+    """Mark which of the plugins with one name has it, and which are hidden by it."""
     order = {plugin.folder: number for number, plugin in enumerate(plugins)}
     holders: dict[str, Plugin] = {}
     for plugin in sorted(plugins, key=lambda plugin: _name_rank(plugin.state)):

@@ -1,4 +1,4 @@
-"""The whole environment of a plugin's child: what it needs, and nothing of the host's (S-80).
+"""The environment of a plugin's child: what it needs, and nothing of the host's (S-80).
 
 A setting is found in the plugin's ``config.env``, else in the host's environment, else in the default of its schema. A
 key that is in the schema is typed by it: an integer is the digits the value begins with, a boolean is true only when
@@ -50,7 +50,7 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostEnvironment:
-    """What of the host a child's environment is made from."""
+    """The facts about the host from which a child's environment is built."""
 
     environ: Mapping[str, str] = field(repr=False)  # the host's own environment
     project: Path
@@ -62,7 +62,7 @@ class HostEnvironment:
 
 
 class SettingSource(StrEnum):
-    """Where a setting of a plugin comes from."""
+    """The origin of a plugin's setting."""
 
     PLUGIN = "plugin"  # its config.env
     HOST = "host"
@@ -88,7 +88,7 @@ def build_environment(
     keys_of_others: Collection[str] = (),
     given_keys: Collection[str] = (),
 ) -> Environment:
-    """Everything but what a single call adds.
+    """Build the environment of a plugin, without the variables of a single call.
 
     ``keys_of_others`` are the keys in the config.env of other plugins, ``given_keys`` the publish keys that its owner
     gave it. Raises Failure(START_FAILED) when those cannot be read.
@@ -131,7 +131,7 @@ def build_environment(
 def build_call_variables(
     manifest: Manifest, *, request_address: str, callback_base: str | None = None
 ) -> dict[str, str]:
-    """What one call adds: it comes last, so nothing that a plugin configures can stand in its place."""
+    """Build the variables of one call. They come last, so a plugin's configuration cannot replace them."""
     values = {"VCP_REQUEST_IP": request_address}
     if manifest.type is PluginType.ASYNCHRONOUS and callback_base is not None:
         values |= {"CALLBACK_BASE_URL": callback_base, "PLUGIN_NAME_FOR_CALLBACK": manifest.name}
@@ -139,14 +139,14 @@ def build_call_variables(
 
 
 def data_folder(home: Path, plugin: str) -> Path:
-    """The folder that is HOME to a plugin: its own, and a good name under which to keep it, whatever its name is."""
+    """Return the folder that is HOME to a plugin; its name is safe whatever the plugin's name is."""
     plain = _PLAIN_NAME.fullmatch(plugin)
     odd = hashlib.sha256(plugin.encode(errors="surrogatepass")).hexdigest()[:32]
     return home / DATA_FOLDER / (plugin if plain else f"_{odd}")
 
 
 def make_data_folder(home: Path, plugin: str) -> Path:
-    """Make it, for nobody else to read, before the plugin is started. Raises Failure(START_FAILED)."""
+    """Create the data folder, private to its owner. Raises Failure(START_FAILED)."""
     folder = data_folder(home, plugin)
     try:
         make_private_folder(folder)
@@ -160,12 +160,12 @@ def make_data_folder(home: Path, plugin: str) -> Path:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether only secrets have such a name: DOUBAO_API_KEY, Image_Key, accessToken."""
+    """Return whether only secrets have such a name: DOUBAO_API_KEY, Image_Key, accessToken."""
     return bool(_SECRET_NAME.search(_CAMEL.sub("_", name).replace("-", "_").replace(".", "_").lower()))
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a setting is to be kept from everybody's eyes."""
+    """Return whether a setting must be hidden, by its name or its value."""
     return is_secret_name(name) or bool(_LOGIN_IN_URL.search(value))
 
 
@@ -186,7 +186,7 @@ def _base_variables(plugin: str, around: HostEnvironment) -> dict[str, str]:
 
 
 def _local_timezone() -> str | None:
-    """The name of the machine's zone; None when the system does not tell it, and then programs find it as we do."""
+    """Return the name of the machine's time zone; None when it is unknown, and programs then find it themselves."""
     try:
         target = os.readlink("/etc/localtime")
     except OSError:
@@ -205,7 +205,7 @@ def _shared_variables(plugin: str, around: HostEnvironment, denied: frozenset[st
 
 
 def _host_values(name: str, environ: Mapping[str, str], denied: frozenset[str]) -> Iterator[str]:
-    """The host's value for a key of the schema, when it is plainly no secret."""
+    """Yield the host's value for a key of the schema, unless it may be a secret."""
     value = environ.get(name)
     if (
         value is not None
@@ -244,7 +244,7 @@ def _to_text(value: Json) -> str | None:
 
 
 def coerce_text(value: str, kind: str) -> str | None:
-    """``value`` as a child reads a setting of this type, or None when it is none."""
+    """Return ``value`` as a child reads a setting of this type, or None when it does not fit."""
     match kind:
         case "boolean":
             return "true" if value.strip().lower() == "true" else "false"

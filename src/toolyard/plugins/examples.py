@@ -1,4 +1,4 @@
-"""The example calls in a manifest: the request blocks of its examples and descriptions, read as from a model."""
+"""The example calls in a manifest: the request blocks of its examples and descriptions, parsed as a model's."""
 
 import re
 from collections.abc import Iterator
@@ -23,12 +23,12 @@ class Example:
 
     @property
     def is_template(self) -> bool:
-        """Whether it stands in a description, where blocks often show the form only."""
+        """Whether it is in a description, where blocks often show the form only."""
         return self.path[-1] == "description"
 
 
 def parse_examples(manifest: Manifest) -> Iterator[Example]:
-    """Every block, in the order of the manifest."""
+    """Yield every request block, in the order of the manifest."""
     for number, command in enumerate(manifest.commands):
         for name in ("description", "example"):
             path: JsonPath = (*COMMANDS, number, name)

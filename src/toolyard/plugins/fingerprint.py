@@ -1,4 +1,4 @@
-"""What of a plugin's folder decides what would run, as one number: the same number, the same code (S-83).
+"""The fingerprint of a plugin: one digest of everything that decides what would run (S-83).
 
 It covers the manifest, the command line, every file that the command line names, every file of code in the folder and
 below, compiled Python too, where links lead, and settings that choose what an interpreter loads. It does not cover what
@@ -56,23 +56,23 @@ class Fingerprint:
     )  # path -> its stat when it was read
 
     def is_current(self) -> bool:
-        """Whether nothing has been touched since; a clock that stands still for a write is the only way past it."""
+        """Return whether nothing was touched since; only a clock that stands still during a write escapes this."""
         return not self.problem and all(_read_signature(path) == seen for path, seen in self.signatures.items())
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """The folders that were looked through."""
+        """The folders that were scanned."""
         return tuple(path for path, seen in self.signatures.items() if seen and stat.S_ISDIR(seen[0]))
 
 
 class _UnreviewableError(Exception):
-    """A review cannot cover this."""
+    """Raised when a review cannot cover a folder."""
 
 
 def compute_fingerprint(
     folder: Path, *, manifest: bytes, command: str, shell: bool, named: Iterable[str], config: Mapping[str, str]
 ) -> Fingerprint:
-    """``named`` are the files that the command line names; ``config`` the settings that the plugin has."""
+    """Compute the fingerprint; ``named`` are the files on the command line, ``config`` the plugin's settings."""
     files: dict[str, str] = {}
     keys = set(find_key_names(manifest))
     seen = {
@@ -112,12 +112,12 @@ def is_code(name: str) -> bool:
 
 
 def is_own_folder(name: str) -> bool:
-    """Whether a folder of this name is the plugin's own work."""
+    """Return whether a folder of this name is the plugin's own work, not a dependency."""
     return name not in _DEPENDENCY_FOLDERS and not name.startswith(".")
 
 
 def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:
-    """Every file of code and every link to a folder, relative to the plugin's folder."""
+    """Return every file of code and every link to a folder, relative to the plugin's folder."""
     found: list[str] = []
     pending, entries = [""], 0
     while pending:
@@ -139,7 +139,7 @@ def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:
 
 
 def _digest_file(folder: Path, path: str, seen: dict[str, FileSignature], room: int) -> tuple[str, int, set[str]]:
-    """What stands at ``path``, how many bytes were read for it, and which keys of the host it names."""
+    """Return the digest or link target of ``path``, the bytes read for it, and the publish keys it names."""
     full = os.path.join(folder, path)
     seen[full] = _read_signature(full)
     link = f"-> {os.readlink(full)}" if os.path.islink(full) else ""
@@ -169,7 +169,7 @@ def _digest_stream(file: IO[bytes]) -> tuple[str, set[str]]:
 
 
 def _read_signature(path: str) -> FileSignature:
-    """What changes when a file is written, replaced or linked elsewhere: nobody can set the time of the change."""
+    """Return a value that changes when a file is written, replaced or linked elsewhere (ctime cannot be set)."""
     try:
         info = os.lstat(path)
         there = os.stat(path) if stat.S_ISLNK(info.st_mode) else info

@@ -1,4 +1,4 @@
-"""Hot reload: a call to ``changed`` soon after something in the plugin folders was touched.
+"""Hot reload: call ``changed`` soon after something in the plugin folders was touched.
 
 The system's own notices come first: ``changed`` is called when nothing has been touched for a short while, so that a
 file in the middle of being written is rarely looked at. Notices are only a hint: some drives send none, and a system
@@ -34,7 +34,7 @@ async def watch_folders(
     quiet_s: float = QUIET_S,
     every_s: float = EVERY_S,
 ) -> None:
-    """Until ``stop`` is set. ``places``: the folders that matter; asked again after each call of ``changed``."""
+    """Watch until ``stop`` is set. ``places`` returns the folders to watch; asked again after each ``changed``."""
     while not stop.is_set():
         watched = frozenset(places())
         try:
@@ -52,7 +52,7 @@ async def watch_folders(
 async def _wait_for_changes(
     watched: frozenset[Path], stop: asyncio.Event, quiet_s: float, every_s: float
 ) -> AsyncGenerator[None, None]:
-    """One for each time to look."""
+    """Yield each time the folders should be read."""
     from watchfiles import awatch
 
     while not watched:
@@ -87,7 +87,7 @@ async def _wait_stopped(stop: asyncio.Event, seconds: float) -> bool:
 
 
 def is_relevant(path: str) -> bool:
-    """Files that decide what runs, and names that may be folders; what plugins write while they run is neither."""
+    """Return whether a path may decide what runs: code, settings, folders; not what plugins write while they run."""
     name = os.path.basename(path)
     if name in _ALWAYS or is_code(name):
         return True

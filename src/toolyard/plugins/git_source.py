@@ -1,4 +1,4 @@
-"""A plugin out of a git repository: which addresses are taken, and how git is run so that nothing of it runs (S-87).
+"""Plugins from git repositories: which addresses are accepted, and how git runs without running their code (S-87).
 
 Only https, only hosts on the list, no login and no port in the address. git gets no settings but ours, no terminal, no
 helper, no hook, no submodule and no filter; it fetches one commit without its history. The files are taken out as an
@@ -53,7 +53,7 @@ class Commit:
 
 
 def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSource:
-    """``https://host/owner/name`` or ``https://host/owner/name#commit``. Raises UsageError."""
+    """Parse ``https://host/owner/name`` or ``https://host/owner/name#commit``. Raises UsageError."""
     url, _, ref = address.partition("#")
     try:
         parts = urlsplit(url)
@@ -75,7 +75,7 @@ def parse_git_address(address: str, *, hosts: Collection[str] = HOSTS) -> GitSou
 
 
 def build_git_command(*words: str, protocol: str = "https") -> tuple[str, ...]:
-    """The argv of git with nothing switched on but one protocol."""
+    """Return the argv of git with only one protocol allowed."""
     settings = (*_SETTINGS, f"protocol.{protocol}.allow=always")
     return ("git", *(word for setting in settings for word in ("-c", setting)), *words)
 
@@ -98,7 +98,7 @@ def build_git_environment(environ: Mapping[str, str], home: Path, protocol: str 
 def fetch_commit(
     source: GitSource, folder: Path, archive: Path, environ: Mapping[str, str], *, protocol: str = "https"
 ) -> Commit:
-    """One commit of a repository as the tar ``archive``; ``folder`` is a new one to work in. Raises ToolyardError."""
+    """Fetch one commit as the tar ``archive``, working in the new folder ``folder``. Raises ToolyardError."""
     folder.mkdir(mode=0o700)
     around = build_git_environment(environ, folder, protocol)
 

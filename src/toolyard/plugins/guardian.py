@@ -28,7 +28,7 @@ class Guardian:
         return self._process.pid if self._process else None
 
     def start(self) -> None:
-        """Once; further calls do nothing."""
+        """Start the guardian once; further calls do nothing."""
         if self._tried:
             return
         self._tried = True
@@ -53,14 +53,14 @@ class Guardian:
             theirs.close()
 
     def add_group(self, group: int) -> None:
-        """A child without a number leads this group."""
+        """Report a child without a number, which leads this group."""
         self._send(f"+{group}\n")
 
     def remove_group(self, group: int) -> None:
         self._send(f"-{group}\n")
 
     def spare(self, number: int, pipes: tuple[int, ...]) -> None:
-        """This call's processes live on when the host dies, and can go on printing into ``pipes``."""
+        """Let this call's processes outlive the host; the guardian then reads ``pipes``."""
         self._spared.add(number)
         self._send(f"s{number}\n", pipes)
 
@@ -70,7 +70,7 @@ class Guardian:
             self._send(f"e{number}\n")
 
     def close(self) -> None:
-        """The host ends in order, and no child lives but the spared ones; those keep their guardian."""
+        """Close when the host ends in order. Only spared children live on, and keep their guardian."""
         if self._socket:
             self._socket.close()
             self._socket = None

@@ -1,7 +1,7 @@
 """The guardian: a tiny process that outlives its host for a moment and kills what the host left behind.
 
-Run as a program: ``guardian_main.py PREFIX`` with a socket as stdin. Of Toolyard it loads only ``process_numbers.py``, so that
-it starts at once. The host tells it, one line each:
+Run as a program: ``guardian_main.py PREFIX`` with a socket as stdin. Of Toolyard it loads only ``process_numbers.py``,
+so that it starts at once. The host sends it commands, one line each:
 
     +GROUP     a child leads this group        -GROUP     that child has ended         (of children without a number)
     sNUMBER    spare this call; its two pipes come along, so that the child can go on printing when the host is gone
@@ -37,7 +37,7 @@ def main(prefix: int) -> None:
 
 
 def read_commands(host: socket.socket, groups: set[int], spared: dict[int, list[int]]) -> None:
-    """Until the host is gone."""
+    """Read the host's commands until it is gone."""
     rest = b""
     pipes: list[int] = []
     while True:

@@ -1,4 +1,4 @@
-"""Plugins come into the home and leave it. Nothing of a plugin is run, neither on the way in nor on the way out.
+"""Install and remove plugins. Nothing of a plugin is run, neither on the way in nor on the way out.
 
 A source is a folder, an archive or the https address of a git repository. It is put together beside its place under a
 hidden name, where it can be looked at, and gets its own by one rename: a plugin is there whole or not at all. Installed
@@ -40,7 +40,7 @@ class InstalledPlugin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedPlugin:
-    """A plugin in the home that nobody finds yet; ``stage`` is all that is to be removed with it."""
+    """A plugin in the home that is not discovered yet; ``stage`` is the folder to remove with it."""
 
     name: str
     folder: Path
@@ -61,7 +61,7 @@ def install_plugin(
     hosts: Collection[str] = (),
     caps: Caps = Caps(),  # noqa: B008
 ) -> InstalledPlugin:
-    """Bring a plugin into the home; ``hosts`` are taken beside the usual ones. Raises ToolyardError."""
+    """Install a plugin into the home; ``hosts`` are accepted beside the usual ones. Raises ToolyardError."""
     return install_staged(stage_plugin(source, home, environ, hosts=hosts, caps=caps), home)
 
 
@@ -74,7 +74,7 @@ def stage_plugin(
     caps: Caps = Caps(),  # noqa: B008
     prefix: str = ".incoming-",
 ) -> StagedPlugin:
-    """Bring a plugin beside its place, to be looked at and then admitted or discarded. Raises ToolyardError."""
+    """Copy a plugin beside its place, to be reviewed and then installed or discarded. Raises ToolyardError."""
     place = home / FOLDER / f"{prefix}{token_hex(8)}"
     try:
         make_private_folder(place)
@@ -92,7 +92,7 @@ def stage_plugin(
 
 
 def install_staged(staged: StagedPlugin, home: Path) -> InstalledPlugin:
-    """Give a staged plugin its place. Raises ToolyardError; the stage is gone in any case."""
+    """Move a staged plugin to its place. Raises ToolyardError; the stage is removed in any case."""
     name, target = staged.name, home / FOLDER / staged.name
     try:
         move_into_place(staged.folder, target)
@@ -108,7 +108,7 @@ def install_staged(staged: StagedPlugin, home: Path) -> InstalledPlugin:
 
 
 def remove_plugin(folder: Path, home: Path, *, stamp: str) -> Path | None:
-    """Take a plugin out of the home. Where it is now; None when only a link to it was there. Raises ToolyardError."""
+    """Remove a plugin from the home. Return where it is kept; None when it was only a link. Raises ToolyardError."""
     place = home / FOLDER
     inside = place.iterdir() if place.is_dir() else ()
     entry = next((path for path in inside if os.path.realpath(path) == str(folder)), None)
@@ -125,7 +125,7 @@ def remove_plugin(folder: Path, home: Path, *, stamp: str) -> Path | None:
 
 
 def copy_folder(source: Path, target: Path, caps: Caps = Caps()) -> tuple[str, ...]:  # noqa: B008
-    """A folder by the rules for archives; which dependencies did not come along. Raises ToolyardError."""
+    """Copy a folder by the rules for archives. Return the dependencies that were left out. Raises ToolyardError."""
     try:
         entries, left_out = _list_folder(source, caps)
         planned = check_entries(entries, caps, caps.bytes)
@@ -145,7 +145,7 @@ def copy_folder(source: Path, target: Path, caps: Caps = Caps()) -> tuple[str, .
 def _copy_source(
     source: str, stage: Path, environ: Mapping[str, str], hosts: Collection[str], caps: Caps
 ) -> tuple[str, tuple[str, ...]]:
-    """The source as ``stage/content``: what pins it, and what was left out."""
+    """Copy the source to ``stage/content``. Return what pins it, and what was left out."""
     local = Path(source).expanduser()
     if local.is_dir():
         return "", copy_folder(local.resolve(), stage / "content", caps)
@@ -195,7 +195,7 @@ def _build_entry(entry: "os.DirEntry[str]", path: str) -> ArchiveEntry:
 
 
 def _find_plugin_folder(content: Path, source: str) -> Path:
-    """Where the manifest is: at the top, or in the only folder that has one, two levels down at most."""
+    """Return the folder with the manifest: the top, or the only one, two levels down at most."""
     for folders in ([content], *([*content.glob(pattern)] for pattern in ("*/", "*/*/"))):
         found = sorted(folder for folder in folders if folder.is_dir() and read_signature(folder))
         if len(found) > 1:

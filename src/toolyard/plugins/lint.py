@@ -1,4 +1,4 @@
-"""What is wrong with a plugin, or will be: everything that can be told without running it, each with its place.
+"""Problems of a plugin that can be found without running it, each with its place.
 
 An error keeps it from running or from being called as its own text says; all else is a warning.
 """
@@ -33,7 +33,7 @@ _TRANSLATIONS = "translations"  # and in these
 
 @dataclass(frozen=True, slots=True)
 class _ManifestText:
-    """The manifest as it is written, to point into."""
+    """The text of the manifest, to point into."""
 
     text: str
     seen: dict[int, Container] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class _ManifestText:
 
 
 def lint_plugin(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[PluginProblem, ...]:
-    """All problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
+    """Return all problems of a plugin in the order of its files; ``remarks`` are those of its environment."""
     text = _ManifestText(blank_comments(plugin.raw_manifest.decode(errors="replace")))
     problems = [_locate_problem(text, problem) for problem in plugin.problems]
     problems += [PluginProblem(message=remark, warning=True) for remark in remarks]
@@ -63,24 +63,24 @@ def lint_plugin(plugin: Plugin, remarks: Iterable[str] = ()) -> tuple[PluginProb
 
 
 def is_status_query(command: Command) -> bool:
-    """Whether a command of an asynchronous plugin asks about the task of an earlier call."""
+    """Return whether a command of an asynchronous plugin asks about the task of an earlier call."""
     return _ASKS_LATER.search(command.name) is not None and not _PLACEHOLDER.search(command.description)
 
 
 def has_hidden_characters(manifest: Manifest) -> bool:
-    """Whether a text for the model, as it is written, has characters that nobody can see; a model never gets them."""
+    """Return whether a text for the model has invisible characters as written; a model never gets them."""
     return any(has_hidden(text) for _, text in _iter_model_texts(manifest))
 
 
 def _locate_problem(text: _ManifestText, problem: PluginProblem) -> PluginProblem:
-    """A problem of the command has no place of its own."""
+    """Return a problem with its place: one of the command has none of its own."""
     if problem.file or not problem.field:
         return problem
     return replace(text.problem(tuple(problem.field.split(".")), problem.message, problem.fix, warning=False))
 
 
 def _check_texts(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:
-    """Whatever a model gets to read, also inside a schema."""
+    """Yield problems of the texts that a model reads, also inside a schema."""
     for path, value in _iter_model_texts(manifest):
         for message, words in find_injections(value):
             is_text = len(path) in (1, len(COMMANDS) + 2) and path[-1] in _KNOWN_TEXTS
@@ -153,7 +153,7 @@ def _check_python(plugin: Plugin) -> Iterator[PluginProblem]:
 
 
 def _check_sources(plugin: Plugin, manifest: Manifest) -> Iterator[PluginProblem]:
-    """What its programs start and Toolyard stops."""
+    """Yield problems of programs that start processes which Toolyard stops."""
     if manifest.detached or manifest.type is not PluginType.SYNCHRONOUS or plugin.fingerprint is None:
         return
     for file, line, words in find_detached_starts(plugin.folder, plugin.fingerprint.files):

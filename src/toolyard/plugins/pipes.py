@@ -1,4 +1,4 @@
-"""Moves bytes between the host and a child's pipes without ever waiting: each pipe by itself, on the event loop.
+"""Non-blocking pipes between the host and a child: each is served by itself, on the event loop.
 
 A pump owns its descriptor, which is non-blocking, and closes it once. One that is not ready costs nothing, so a child
 that floods one pipe and ignores another holds up nobody.
@@ -13,7 +13,7 @@ _MAX_REST_CHUNKS = 32  # chunks; a pipe cannot hold more
 
 
 class PipeReader:
-    """Hands what arrives to ``take``, until the other side has closed, or ``close``."""
+    """Hands arriving bytes to ``take``, until the other side has closed, or ``close``."""
 
     def __init__(self, pipe: int, take: Callable[[bytes], None]) -> None:
         self._pipe, self._take = pipe, take
@@ -27,7 +27,7 @@ class PipeReader:
         return self._pipe
 
     def read(self) -> bool:
-        """One chunk, if there is one."""
+        """Read one chunk, if there is one."""
         if self._pipe < 0:
             return False
         try:
@@ -43,7 +43,7 @@ class PipeReader:
         return True
 
     def read_rest(self) -> None:
-        """What is in the pipe now."""
+        """Read what is in the pipe now."""
         for _ in range(_MAX_REST_CHUNKS):
             if not self.read():
                 return

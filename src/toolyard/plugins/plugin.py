@@ -1,4 +1,4 @@
-"""A plugin as it is now: what its folder says, and whether it may run."""
+"""A plugin as it is now: the content of its folder, and whether it may run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class PluginState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginProblem:
-    """One fault of a plugin, and where it stands. Lines and columns count from 1; 0 is no place in particular."""
+    """A fault of a plugin and its place. Lines and columns count from 1; 0 is no place in particular."""
 
     message: str
     fix: str = ""
@@ -68,7 +68,7 @@ class Plugin:
 
     @property
     def risk(self) -> Risk:
-        """The risk that counts: what it says of itself, except that nobody has confirmed that it only reads."""
+        """The effective risk: what its manifest claims, except that read-only must have been confirmed."""
         said = self.manifest.risk if self.manifest else Risk.EXECUTE
         return Risk.EXECUTE if said is Risk.READ and not self.read_confirmed else said
 
@@ -78,6 +78,6 @@ class Plugin:
 
     @property
     def id(self) -> str:
-        """Which plugin it is, among all that may ever have its name; the same when the home or Toolyard moves."""
+        """The identity among all plugins that may ever have its name; stable when the home or Toolyard moves."""
         movable = self.origin in (Origin.SHIPPED, Origin.HOME)
         return f"{self.origin.value}:{self.folder.name if movable else self.folder}"

@@ -1,4 +1,4 @@
-"""What stands in a plugin's folder, read so that no folder can hurt: bounded, never waiting, never through a device.
+"""The files of a plugin's folder, read safely: bounded, never blocking, never through a device.
 
 The last good manifest and the last good settings are kept while a newer one cannot be read, be it broken, half written
 or gone unreadable (R30): a plugin runs as it was, or as it is, and never as half of it.
@@ -27,7 +27,7 @@ Signature: TypeAlias = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginFiles:
-    """The last good content; ``problems`` tell what is wrong with the present one."""
+    """The last good content; ``problems`` are those of the present one."""
 
     signature: Signature
     blocked: bool
@@ -39,7 +39,7 @@ class PluginFiles:
 
 
 def read_signature(folder: Path | str) -> Signature | None:
-    """What tells whether the files must be read again; None when this is no plugin's folder."""
+    """Return a value that changes with the files; None when this is not a plugin's folder."""
     manifest, block = _stat(f"{folder}/{MANIFEST}"), _stat(f"{folder}/{BLOCK}")
     if manifest == block == (errno.ENOENT,) or (errno.ENOTDIR,) in (manifest, block):
         return None
@@ -111,7 +111,7 @@ def _read_config_file(folder: Path) -> tuple[Mapping[str, str] | None, list[Plug
 
 
 def _read_file(folder: Path, name: str) -> bytes | PluginProblem | None:
-    """The bytes of an ordinary file of bounded size, or why there are none; None when there is no such file."""
+    """Return the bytes of a regular file of bounded size, or the problem; None when there is no such file."""
     try:
         fd = os.open(folder / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         try:

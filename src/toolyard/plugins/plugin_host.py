@@ -1,4 +1,4 @@
-"""The plugins of a Yard, ready to run: what they share, and each of them as a tool."""
+"""The plugins of a Yard, ready to run: their shared services, and each of them as a tool."""
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -44,7 +44,7 @@ LEFT_BEHIND = "Processes that went on after its answer were stopped: it may not 
 
 
 class PluginHost:
-    """Belongs to one event loop, except that ``tools`` may be asked before there is one."""
+    """The plugins of one event loop; ``tools`` may be called before there is one."""
 
     def __init__(
         self,
@@ -74,19 +74,19 @@ class PluginHost:
         self.background = BackgroundWork(desk, children)
 
     def tools(self) -> "Iterator[PluginTool]":
-        """Every plugin that can be called now."""
+        """Yield every plugin that can be called now."""
         names = (plugin.name for plugin in self.plugins.all if plugin.is_ready)
         return (tool for name in names if (tool := self.tool(name)))
 
     def tool(self, name: str) -> "PluginTool | None":
-        """One plugin as a tool, whether it may run or not; None when there is none of that name to call."""
+        """Return one plugin as a tool, whether it may run or not; None when there is none of that name to call."""
         plugin = self.plugins.get(name)
         if plugin is None or plugin.manifest is None or plugin.manifest.type is PluginType.STATIC:
             return None
         return PluginTool(self, plugin, plugin.manifest)
 
     def require_ready(self, name: str) -> tuple[Plugin, Manifest]:
-        """The plugin as it is at this moment; Failure when it may not run."""
+        """Return the plugin as it is at this moment. Raises Failure when it may not run."""
         plugin = self.plugins.current(name)
         if plugin is None:
             raise Failure(ErrorCode.NOT_FOUND, f"There is no plugin called '{name}' any more.", hint="List the tools.")
@@ -123,7 +123,7 @@ class PluginHost:
         )
 
     def working_folder(self, plugin: Plugin) -> str:
-        """The folder in which a plugin runs, relative to the project; ``.`` for one that is not in the project."""
+        """Return the folder in which a plugin runs, relative to the project; ``.`` for one outside it."""
         folder, project = plugin.folder.resolve(), self.host_environment.project
         return folder.relative_to(project).as_posix() if folder.is_relative_to(project) else "."
 
@@ -182,7 +182,7 @@ class PluginTool:
         return replace(result, context={"cwd": self._host.working_folder(plugin), **result.context})
 
     def _prepare(self, call: ToolCall) -> tuple[Plugin, Manifest, Launch]:
-        """The plugin as it is at this moment; Failure when it may not run, or not with these arguments."""
+        """Return the plugin as it is now. Raises Failure when it may not run, or not with these arguments."""
         plugin, manifest = self._require_ready(call)
         return plugin, manifest, self._host.build_launch(plugin, manifest)
 
@@ -228,7 +228,7 @@ class PluginTool:
         return await self._build_result(call, manifest, ended)
 
     async def _build_result(self, call: ToolCall, manifest: Manifest, ended: ChildReport) -> Result:
-        """The result; what goes on after it becomes a task, and what may not go on is told in the warnings."""
+        """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
         told = (f"{LEFT_BEHIND} {_allow_hint(name)}",) if ended.survivors_killed else ()
         try:
@@ -251,7 +251,7 @@ def _allow_hint(name: str) -> str:
 
 
 def _build_input(call: ToolCall) -> bytes:
-    """What the caller wrote, in the order it was written, and what the host adds: one JSON object.
+    """Build the input: one JSON object with the caller's arguments in their order, and the host's additions.
 
     Nothing at all when there are no arguments, as in VCPToolBox: a plugin then reports what it misses.
     """

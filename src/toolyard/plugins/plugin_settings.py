@@ -1,4 +1,4 @@
-"""The settings of one plugin: those of its schema and of its ``config.env``, each with where its value comes from.
+"""The settings of one plugin: those of its schema and of its ``config.env``, each with the source of its value.
 
 The value of a secret is never in them. Writing changes single keys of ``config.env`` and leaves the rest of the file as
 it is; the file is then there whole or as before, and for its owner only.
@@ -42,14 +42,14 @@ class PluginSetting:
 
 
 def list_settings(manifest: Manifest, config: Mapping[str, str], environment: Environment) -> tuple[PluginSetting, ...]:
-    """Those of the schema in its order, then what else is in config.env."""
+    """Return the settings of the schema in its order, then the other keys of config.env."""
     known = {key.name for key in manifest.config}
     more = [ConfigKey(name=name) for name in config if name not in known]
     return tuple(_build_setting(key, environment, in_schema=key.name in known) for key in (*manifest.config, *more))
 
 
 def write_settings(plugin: Plugin, values: Mapping[str, str | int | float | bool | None]) -> None:
-    """Set these keys, or take out those whose value is None. Raises UsageError for what cannot be set, ConfigError."""
+    """Set these keys, or remove those whose value is None. Raises UsageError for invalid values, ConfigError."""
     schema = {key.name: key for key in (plugin.manifest.config if plugin.manifest else ())}
     texts = {name: None if value is None else _to_text(value) for name, value in values.items()}
     problems = [problem for name, text in texts.items() if (problem := _find_problem(name, text, schema))]

@@ -1,4 +1,4 @@
-"""Which call a process belongs to: a number that a process and all its descendants carry.
+"""Process numbers: which call a process belongs to. A process and all its descendants carry the number.
 
 The number is the RLIMIT_LOCKS of the child: Linux has enforced nothing by it since 2.6, but it goes through fork, exec,
 setsid and a second fork, and nobody but root can raise it again. ``/proc/<pid>/limits`` tells it of any process. The
@@ -53,7 +53,7 @@ class NumberSequence:
 
 @contextlib.contextmanager
 def inherit_number(number: int) -> Iterator[None]:
-    """Processes started by this one in the meantime carry the number. Raises OSError or ValueError when it may not."""
+    """Give the number to processes started in this block. Raises OSError or ValueError when not permitted."""
     soft, hard = resource.getrlimit(_LOCKS)
     resource.setrlimit(_LOCKS, (number, hard))
     try:
@@ -63,12 +63,12 @@ def inherit_number(number: int) -> Iterator[None]:
 
 
 def set_number(pid: int, number: int) -> None:
-    """Raises OSError when the process is gone or may not be numbered."""
+    """Number a process. Raises OSError when the process is gone or may not be numbered."""
     resource.prlimit(pid, _LOCKS, (number, number))
 
 
 def find_processes(prefix: int) -> Iterator[NumberedProcess]:
-    """Every process on this machine, of whatever group or session, that carries a number of the host ``prefix``."""
+    """Yield every process on this machine, of any group or session, that carries a number of the host ``prefix``."""
     ours = os.getsid(0)
     for name in os.listdir("/proc"):
         if name.isdigit():
@@ -85,7 +85,7 @@ def find_processes(prefix: int) -> Iterator[NumberedProcess]:
 
 
 def list_own_children() -> list[int] | None:
-    """The pids of this process's children; None when the kernel does not tell."""
+    """Return the pids of this process's children; None when the kernel does not tell."""
     pid = os.getpid()
     try:
         with open(f"/proc/{pid}/task/{pid}/children", "rb", buffering=0) as file:
@@ -95,7 +95,7 @@ def list_own_children() -> list[int] | None:
 
 
 def has_number(pid: int, number: int) -> bool:
-    """Whether a process that is alive carries this number."""
+    """Return whether a process is alive and carries this number."""
     try:
         soft, hard = resource.prlimit(pid, _LOCKS)
     except (OSError, ValueError):
@@ -107,7 +107,7 @@ def has_number(pid: int, number: int) -> bool:
 
 
 def kill_all(find: Callable[[], Iterable[NumberedProcess]]) -> set[int]:
-    """Freeze, so that nothing is forked any more, then kill; again until none is found. The pids it came upon."""
+    """Freeze, so that nothing is forked any more, then kill; repeat until none is found. Return the pids."""
     seen: set[int] = set()
     for _ in range(ROUNDS):
         frozen: set[int] = set()
@@ -134,7 +134,7 @@ def send_signal(pids: Iterable[int], number: int) -> None:
 
 
 def _read_stat(pid: str) -> tuple[str, int]:
-    """Its state (Z is a zombie) and its session."""
+    """Return the state of a process (Z is a zombie) and its session."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             fields = file.read(512).rpartition(b") ")[2].split()

@@ -1,4 +1,4 @@
-"""How the processes of calls ran, from their end until the end of their call is recorded.
+"""Records of the processes of calls, from their end until the end of their call is recorded.
 
 Of the environment only the names are kept, of stderr and of what else stood on stdout the end and the beginning. Of a
 batch it is the process of its last item that ran. Bounded: what nobody takes is forgotten.
@@ -21,7 +21,7 @@ _TEXT = 16 * 1024  # of each
 
 
 class StartedProcess:
-    """A process that was just started, and when it was heard of first."""
+    """A process that was just started, and the time of its first output."""
 
     def __init__(self, pid: int, launch: "Launch", now: Callable[[], datetime]) -> None:
         self.pid, self.launch, self._now = pid, launch, now
@@ -29,7 +29,7 @@ class StartedProcess:
         self.first: float | None = None
 
     def note_output(self) -> None:
-        """Something is on its stdout."""
+        """Note the time of the first output."""
         if self.first is None:
             self.first = self._now().timestamp()
 
@@ -39,7 +39,7 @@ class ProcessRecords:
         self._kept: OrderedDict[str, JsonObject] = OrderedDict()
 
     def add(self, call_id: str, process: StartedProcess, stderr: "StderrRing", ended: "ChildReport | None") -> None:
-        """Without an end the process was stopped: by its time, by a person, or because it broke a limit."""
+        """Record a process. Without a report it was stopped: by its limit, by a person, or for its output."""
         launch = process.launch
         told: JsonObject = {
             "pid": process.pid,
@@ -59,7 +59,7 @@ class ProcessRecords:
         self.put(call_id, told)
 
     def put(self, call_id: str, told: JsonObject) -> None:
-        """Also for a call that ran on another host."""
+        """Store a record, also for a call that ran on another host."""
         self._kept[call_id.partition("#")[0]] = told
         while len(self._kept) > _MAX_RECORDS:
             self._kept.popitem(last=False)

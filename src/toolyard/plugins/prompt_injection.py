@@ -1,4 +1,4 @@
-"""Texts of a manifest that speak to the model about other things than the plugin's own use (S-84).
+"""Prompt injection in texts of a manifest: words to the model beyond the plugin's own use (S-84).
 
 A list of shapes, not a proof: what it finds deserves a look, and what it does not find may still be wrong. Pure.
 """
@@ -51,7 +51,7 @@ HIDDEN = "it has characters that nobody can see"
 
 
 def find_injections(text: str) -> Iterator[tuple[str, str]]:
-    """What is suspicious, and the words; hidden characters are looked through."""
+    """Yield each suspicion with the matched words; hidden characters are removed first."""
     if has_hidden(text):
         yield HIDDEN, ""
     clear = " ".join(strip_hidden(text).replace("\n", " \n ").split(" "))

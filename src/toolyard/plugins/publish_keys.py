@@ -19,17 +19,17 @@ FILE_NAME = "publish-keys.json"
 
 
 class PublishKeys:
-    """The keys of one home. Another process may be the one that makes them."""
+    """The keys of one home. Another process may create them."""
 
     def __init__(self, home: Path) -> None:
         self._file = StateFile(home / FILE_NAME)
 
     def read(self) -> Mapping[str, str]:
-        """Return the keys by their names; none while there are none."""
+        """Return the keys by their names; empty while there are none."""
         return _read_keys(self._file.read())
 
     def read_or_make(self) -> Mapping[str, str]:
-        """Return both keys, made at the first time. Raises ConfigError."""
+        """Return both keys, created the first time. Raises ConfigError."""
         keys = self.read()
         if keys.keys() != NAMES:
             self._file.update(_add_missing_keys)

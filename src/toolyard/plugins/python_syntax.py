@@ -1,4 +1,4 @@
-"""Python files of a plugin that Python cannot read: a look at the sources, nothing of them is run.
+"""Syntax errors in the Python files of a plugin; nothing of them is run.
 
 They are read by the Python that runs Toolyard. When the plugin has another one, which may know more or less, that is
 said and is no error. Bounded: the first ``_MAX_FILES`` files, none larger than ``_MAX_BYTES``.
@@ -23,7 +23,7 @@ _VERSION = re.compile(r"python(\d+\.\d+)")
 def find_syntax_errors(
     folder: Path, files: Iterable[str], named: Collection[str], program: str
 ) -> Iterator[PluginProblem]:
-    """The first error of each file; those that the command line has ``named`` cannot run at all."""
+    """Yield the first error of each file; files ``named`` on the command line cannot run at all."""
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     version = _VERSION.fullmatch(os.path.basename(os.path.realpath(program)))
     is_ours = version is None or version[1] == own

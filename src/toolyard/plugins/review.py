@@ -1,6 +1,4 @@
-"""What is told of a plugin: a row of a list, and all that an owner should see before saying yes. Values of secrets are
-in neither.
-"""
+"""Client JSON of a plugin: a row of a list, and the review before it may run. Values of secrets are in neither."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +19,7 @@ class PluginReview:
     problems: tuple[PluginProblem, ...] = ()
 
     def with_detached(self, *, detached: bool | None) -> "PluginReview":
-        """The same, with the owner's word on whether its work may go on after its answer; None: none was given."""
+        """Return a copy with the owner's decision on background work; None: no decision."""
         return self if detached is None else replace(self, review=replace(self.review, detached=detached))
 
     def to_json(self) -> dict[str, Any]:
@@ -66,7 +64,7 @@ def plugin_to_json(plugin: Plugin) -> dict[str, Any]:
 
 
 def describe_status(plugin: Plugin) -> str:
-    """Return why a plugin does not run, or which others of its name it runs instead of."""
+    """Return why a plugin does not run, or which others of its name it hides."""
     if plugin.reason or not plugin.hides:
         return plugin.reason
     return f"it runs instead of {', '.join(map(str, plugin.hides))}"

@@ -1,4 +1,4 @@
-"""Where plugins are: folders of plugin folders, looked through one level deep.
+"""Plugin roots: folders of plugin folders, searched one level deep.
 
 The order is: those given for this run, the home's, the project's, the shipped one; within one by name. Of plugins with
 one name the first wins, so the owner's own comes before the one that ships. A folder that is
@@ -29,7 +29,7 @@ class PluginRoot:
 
 
 def list_roots(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[PluginRoot, ...]:
-    """Where plugins are, in the order in which they are looked through."""
+    """Return the roots in the order in which they are searched."""
     shipped = shipped_folder()
     return (
         *(PluginRoot(folder, Origin.GIVEN) for folder in given),
@@ -41,7 +41,7 @@ def list_roots(project: Path, home: Path, given: Sequence[Path] = ()) -> tuple[P
 
 
 def shipped_folder() -> Path | None:
-    """The plugins that come with Toolyard: inside the installed package, or beside the sources in a checkout."""
+    """Return the folder of the shipped plugins: inside the installed package, or beside the sources in a checkout."""
     package = Path(__file__).resolve().parents[1]
     installed = package / "_plugins"
     if installed.is_dir():
@@ -51,7 +51,7 @@ def shipped_folder() -> Path | None:
 
 
 def find_plugin_folders(roots: Sequence[PluginRoot]) -> Iterator[tuple[Path, Origin, PluginProblem | None]]:
-    """Every folder that may be a plugin, by its real path, each once; a dead link by its own path, with a problem.
+    """Yield every folder that may be a plugin by its real path, each once; a dead link by its own, with a problem.
 
     A root of which some are left out is there too, with that problem.
     """

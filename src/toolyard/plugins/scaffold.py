@@ -1,4 +1,4 @@
-"""A new plugin: a small one that works, with tests, in the language of its author's choice.
+"""A new plugin: a small working one, with tests, in the language of its author's choice.
 
 The files are made from those in ``templates/``: words between ``@`` are filled in. The name is checked by the reader
 of manifests before anything is written, and nothing is written over.
@@ -25,7 +25,7 @@ class Language(StrEnum):
 
 
 class TextLanguage(StrEnum):
-    """What the plugin says to models and people."""
+    """The language of the plugin's texts for models and people."""
 
     ENGLISH = "en"
     CHINESE = "zh"
@@ -39,7 +39,7 @@ _MAIN = {
 
 
 def build_files(name: str, *, language: Language, asynchronous: bool, tongue: TextLanguage) -> dict[str, str]:
-    """The files of the new plugin, by name. Raises UsageError when no plugin can be called so."""
+    """Return the files of the new plugin, by name. Raises UsageError when the name is not valid."""
     kind = "async" if asynchronous else "sync"
     main, command = _MAIN[language]
     words = {**json.loads(_read_template("texts.json"))[tongue], "NAME": name, "COMMAND": command}

@@ -1,4 +1,4 @@
-"""A small JSON file of the home folder that several processes change: whole or not at all, and for its owner only.
+"""A small JSON file of the home folder that several processes update atomically, private to its owner.
 
 Reading costs one ``stat`` while nothing has changed. A file that cannot be read counts as empty and says why in
 ``problem``; it is never written over, so that nothing in it is lost. Writers take turns by a lock file beside it, and
@@ -31,7 +31,7 @@ class StateFile:
         self._seen: tuple[int, ...] | None = None
 
     def read(self) -> JsonObject:
-        """What the file holds now; not to be changed."""
+        """Return the content of the file; not to be changed."""
         seen = self.signature()
         if seen != self._seen:
             self._value, self.problem = self._load()
@@ -67,7 +67,7 @@ class StateFile:
         return (value, "") if isinstance(value, dict) else ({}, f"{self.path} is not a JSON object")
 
     def signature(self) -> tuple[int, ...]:
-        """Return what changes whenever the file does."""
+        """Return a value that changes whenever the file does."""
         try:
             info = os.stat(self.path)  # half the time of the method
         except OSError as error:
@@ -76,7 +76,7 @@ class StateFile:
 
 
 def write_private_file(path: Path, content: bytes) -> None:
-    """Put ``content`` in the place of a file, whole or not at all, for its owner only. Raises OSError."""
+    """Replace a file atomically, private to its owner. Raises OSError."""
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with suppress(FileNotFoundError):
         draft.unlink()  # of a process of this number that died
@@ -97,7 +97,7 @@ def write_private_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def lock_file(lock: Path) -> Iterator[None]:
-    """Of several processes that change a file, one at a time. Raises ConfigError when it takes too long."""
+    """Hold an exclusive lock among processes. Raises ConfigError when it takes too long."""
     own = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     pause = threading.Event()
     try:

@@ -1,4 +1,4 @@
-"""Static plugins: programs whose output is the value of a placeholder, run now and then.
+"""Static plugins: programs whose output is the value of a placeholder, run on a schedule.
 
 Each runs at the start and at the times of its ``refreshIntervalCron``. A run that fails, or is too slow, changes
 nothing: the last good value stays, also across restarts, and the run is tried again after 1, 2, 4, 8 and 16 s. After
@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StaticValue:
-    """What a static plugin said last, and what went wrong since."""
+    """The last output of a static plugin, and the error since."""
 
     text: str | None = None
     error: str = ""
@@ -46,7 +46,7 @@ class StaticValues:
         self._runs: dict[str, tuple[str, asyncio.Task[None]]] = {}  # name -> version of the plugin, its task
 
     def placeholders(self) -> dict[str, str]:
-        """The value of each placeholder of each static plugin that there is."""
+        """Return the value of each placeholder of every static plugin."""
         found: dict[str, str] = {}
         for plugin, manifest in self._static_plugins():
             value = self._values.get(plugin.name, StaticValue())
@@ -58,13 +58,13 @@ class StaticValues:
         return self._values.get(name, StaticValue())
 
     async def start(self) -> None:
-        """Bring back what was stored, then keep every static plugin running at its times."""
+        """Load the stored values, then run every static plugin on its schedule."""
         for record in await self._store.find(KIND, Query(), limit=1000):
             self._values[record.id] = StaticValue(text=str(record.body["text"]))
         self.refresh()
 
     def refresh(self) -> None:
-        """After plugins changed: start the new ones, stop those that are gone."""
+        """Start new static plugins and stop those that are gone, after plugins changed."""
         wanted = {plugin.name: (plugin, manifest) for plugin, manifest in self._static_plugins()}
         for name, (version, run) in list(self._runs.items()):
             if name not in wanted or version != _plugin_version(wanted[name][0]):
@@ -84,7 +84,7 @@ class StaticValues:
         await asyncio.gather(*runs, return_exceptions=True)
 
     async def update(self, plugin: Plugin, manifest: Manifest) -> str:
-        """Run one now; its new value, stored. Raises Failure."""
+        """Run one now. Return its new value, which is stored. Raises Failure."""
         text = read_static_value(await self._run_plugin(plugin, manifest))
         if not text:
             raise Failure(Reason.NO_OUTPUT, f"{plugin.name} printed nothing.")
@@ -118,7 +118,7 @@ class StaticValues:
                 return
 
     async def _due_times(self, manifest: Manifest) -> AsyncIterator[datetime]:
-        """Each time at which it is to run again; none without a cron expression, or with one that is no good."""
+        """Yield each time at which it is to run again; none without a valid cron expression."""
         if not manifest.refresh_cron:
             return
         with contextlib.suppress(CronSimError):
@@ -127,12 +127,12 @@ class StaticValues:
                 yield due
 
     async def _sleep_until(self, due: datetime) -> None:
-        """The clock may be set in the meantime, so it is looked at again and again."""
+        """Sleep in short steps, because the clock may be set in the meantime."""
         while (left := (due - self._now()).total_seconds()) > 0:  # noqa: ASYNC110 nobody tells when a clock is set
             await asyncio.sleep(min(left, 1.0))
 
     async def _run_plugin(self, plugin: Plugin, manifest: Manifest) -> str:
-        """The whole stdout of one run that ended well."""
+        """Return the whole stdout of one successful run."""
         ready, manifest = self._host.require_ready(plugin.name)
         launch = replace(self._host.build_launch(ready, manifest), warm=False)
         self._host.make_data_folder(plugin.name)
@@ -161,12 +161,12 @@ class StaticValues:
 
 
 def _plugin_version(plugin: Plugin) -> str:
-    """Changes with what would run, and with its settings."""
+    """Return a text that changes with the code and the settings."""
     return f"{plugin.fingerprint.digest if plugin.fingerprint else ''}:{hash(frozenset(plugin.config.items()))}"
 
 
 def _without_seconds(cron: str) -> str:
-    """Of six fields the first are seconds, which nobody needs here."""
+    """Return a cron expression without its field of seconds, if it has six fields."""
     fields = cron.split()
     return " ".join(fields[1:]) if len(fields) == 6 else cron
 

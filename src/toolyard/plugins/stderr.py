@@ -1,4 +1,4 @@
-"""What plugins print on stderr: never part of a result, kept for the people who look after them.
+"""The stderr of plugins: never part of a result, kept for the people who maintain them.
 
 Bounded twice: of one call the beginning and the end, of one plugin the last lines over all its calls.
 """
@@ -15,7 +15,7 @@ _LOG_CALLS = 200
 
 
 class StderrRing:
-    """The stderr of one call: its first 64 KiB, its last 256 KiB, and how much there was."""
+    """The stderr of one call: its first 64 KiB, its last 256 KiB, and its total size."""
 
     def __init__(self) -> None:
         self.total = 0
@@ -36,12 +36,12 @@ class StderrRing:
 
     @property
     def tail(self) -> str:
-        """What came after the head, from its end."""
+        """The last bytes of what came after the head."""
         return self._tail[-TAIL:].decode("utf-8", "replace")
 
     @property
     def dropped_bytes(self) -> int:
-        """Bytes between head and tail that are not kept."""
+        """The number of bytes between head and tail that are not kept."""
         return self.total - len(self._head) - min(len(self._tail), TAIL)
 
     @property
@@ -50,7 +50,7 @@ class StderrRing:
         return f"{self.head}{gap}{self.tail}"
 
     def last(self, size: int) -> str:
-        """At most the last ``size`` bytes."""
+        """Return at most the last ``size`` bytes."""
         return (self._head + self._tail)[-size:].decode("utf-8", "replace") if size < TAIL else self.text
 
 
@@ -70,7 +70,7 @@ class StderrEntry:
 
 
 class StderrLog:
-    """What one plugin printed beside its answers: its last calls that did, newest last, bounded in bytes and calls."""
+    """The output of one plugin beside its answers: the last calls with any, bounded in bytes and calls."""
 
     def __init__(self, size: int = LOG) -> None:
         self._size = size

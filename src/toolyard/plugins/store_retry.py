@@ -11,7 +11,7 @@ _RETRY_S = 0.5
 
 
 async def retry_until_stored(step: Callable[..., Awaitable[None]], *arguments: object) -> None:
-    """Do ``step`` again and again while the store cannot be used: a watch that gave up would leave its child alone."""
+    """Repeat ``step`` while the store cannot be used: a supervisor that gave up would abandon its child."""
     while True:
         try:
             return await step(*arguments)

@@ -1,4 +1,4 @@
-"""The time a plugin may take once it runs."""
+"""The time limit of a plugin's run."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from toolyard.protocol.failure import Failure
 
 @asynccontextmanager
 async def limit_run_time(plugin: str, seconds: float, what: str = "did not finish") -> AsyncIterator[asyncio.Timeout]:
-    """Failure(TIMEOUT) when the block takes longer; whatever it started is told by its cancellation."""
+    """Raise Failure(TIMEOUT) when the block takes longer; its cancellation ends what it started."""
     try:
         async with asyncio.timeout(seconds) as limit:
             yield limit
@@ -23,7 +23,7 @@ async def limit_run_time(plugin: str, seconds: float, what: str = "did not finis
 
 
 def release_timeout(limit: asyncio.Timeout) -> float:
-    """The seconds that are left, for whoever keeps the limit from now on and raises TimeoutError by itself."""
+    """Return the seconds that are left and end the timeout: the caller now enforces the limit itself."""
     when, now = limit.when(), asyncio.get_running_loop().time()
     limit.reschedule(None)
     return max(0.0, (now if when is None else when) - now)

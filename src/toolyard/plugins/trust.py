@@ -1,4 +1,4 @@
-"""Which plugins may run: the shipped ones, those in folders the owner trusts, those reviewed as they are now (S-83).
+"""Trust: which plugins may run. The shipped ones, those in trusted folders, those reviewed as they are now (S-83).
 
 A review shows the whole command line, the keys of the environment and every file that counts, and binds the permission
 to the fingerprint that was shown: whatever changes afterwards, also between the review and the answer, makes the plugin
@@ -25,7 +25,7 @@ _MAX_KEPT_MANIFEST = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """All that an owner should see before saying yes."""
+    """Everything that an owner should see before allowing a plugin."""
 
     name: str
     folder: Path
@@ -46,7 +46,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Permission:
-    """What was allowed."""
+    """A stored permission: what was allowed."""
 
     digest: str = ""
     command_line: str = ""
@@ -64,17 +64,17 @@ class Trust:
         self.trust_folders(folders)
 
     def trust_folders(self, folders: Collection[Path]) -> None:
-        """From now on every plugin below these, and no other, may run by the owner's setting or for this run only."""
+        """Set the folders whose plugins may run without a review, by the owner's setting or for this run only."""
         self._folders = tuple(os.path.realpath(folder) for folder in folders)
 
     @property
     def problem(self) -> str:
-        """Why the permissions cannot be read; empty when they can."""
+        """The reason why the permissions cannot be read; empty when they can."""
         self._file.read()
         return self._file.problem
 
     def find_state(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> PluginState:
-        """READY, NEEDS_REVIEW or CHANGED. Folders are given by their real paths, here and below."""
+        """Return READY, NEEDS_REVIEW or CHANGED. Folders are given by their real paths, here and below."""
         if origin is Origin.SHIPPED or self._is_trusted(folder):
             return PluginState.READY
         record = self._find_permission(folder)
@@ -83,26 +83,26 @@ class Trust:
         return PluginState.READY if fingerprint.digest and fingerprint.digest == record.digest else PluginState.CHANGED
 
     def detach_permission(self, folder: Path, fingerprint: Fingerprint) -> bool | None:
-        """Whether the owner lets its work go on after its answer, as it was reviewed; None: nothing was said."""
+        """Return whether the owner allowed background work of this version; None: no decision."""
         record = self._find_permission(folder)
         return record.detached if record is not None and fingerprint.digest == record.digest else None
 
     def is_read_confirmed(self, folder: Path, origin: Origin, fingerprint: Fingerprint) -> bool:
-        """Whether a plugin's word that it only reads counts: it is shipped, or its owner confirmed it as it is now."""
+        """Return whether a plugin's claim to be read-only counts: shipped, or confirmed by its owner as it is now."""
         if origin is Origin.SHIPPED:
             return True
         record = self._find_permission(folder)
         return bool(record and record.read_confirmed and fingerprint.digest and fingerprint.digest == record.digest)
 
     def granted_keys(self, folder: Path, origin: Origin, named: frozenset[str]) -> frozenset[str]:
-        """Return which of the host's keys that a plugin names its owner gave it: those that a review has shown."""
+        """Return which of the host's keys that a plugin names its owner granted: those that a review has shown."""
         if origin is Origin.SHIPPED or self._is_trusted(folder):
             return named
         record = self._find_permission(folder)
         return named & frozenset(record.environment) if record else frozenset()
 
     def review(self, plugin: Plugin, environment: Iterable[str]) -> Review:
-        """The plugin as it would be allowed now; ``environment`` are the keys that its child gets."""
+        """Build the review of a plugin as it is now; ``environment`` are the keys that its child gets."""
         if plugin.manifest is None or plugin.command is None or plugin.fingerprint is None:
             raise ValueError("only a plugin whose manifest and command can be read can be reviewed")
         record = self._find_permission(plugin.folder)
@@ -128,7 +128,7 @@ class Trust:
         )
 
     def allow(self, review: Review, *, at: str, confirm_read: bool = False) -> None:
-        """Let exactly what ``review`` shows run. ``at`` tells when, for people to read. Raises ConfigError.
+        """Allow exactly what ``review`` shows. ``at`` is the time, for people to read. Raises ConfigError.
 
         ``confirm_read``: the owner also confirms that it only reads, as its manifest says.
         """
@@ -149,7 +149,7 @@ class Trust:
         self._file.update(lambda value: _permission_table(value).update({str(review.folder): entry}))
 
     def revoke(self, folder: Path) -> None:
-        """Take the permission back."""
+        """Revoke the permission."""
 
         def take(value: JsonObject) -> None:
             _permission_table(value).pop(str(folder), None)

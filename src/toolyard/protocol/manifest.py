@@ -64,7 +64,7 @@ def read_manifest(text: str) -> ParsedManifest:
 
 
 def _select_worst(faults: list[Fault]) -> list[Fault]:
-    """All of them, or as many as anyone reads: what refuses the manifest is never left out."""
+    """Return at most ``_MAX_PROBLEMS`` faults: those that refuse the manifest first."""
     return sorted(faults, key=lambda fault: fault.warning)[:_MAX_PROBLEMS]
 
 

@@ -1,4 +1,4 @@
-"""When a server that crashed may start again (R29): after 1, 2, 4, ... 60 s; after 5 crashes in 60 s not by itself."""
+"""The pause after crashes of a server (R29): 1, 2, 4, ... 60 s; after 5 crashes in 60 s no automatic start."""
 
 from collections import deque
 from collections.abc import Callable
@@ -26,13 +26,13 @@ class Backoff:
 
     @property
     def wait_s(self) -> float:
-        """How long until it may start; 0 when it may now."""
+        """The seconds until it may start; 0 when it may now."""
         if not self._crashes:
             return 0.0
         pause = min(LONGEST_S, 2.0 ** (len(self._crashes) - 1))
         return max(0.0, self._crashes[-1] + pause - self._monotonic())
 
     def reset(self) -> None:
-        """By hand: everything is forgiven."""
+        """Forget all crashes, after a person has asked for it."""
         self._crashes.clear()
         self.is_failed = False

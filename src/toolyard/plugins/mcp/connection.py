@@ -1,4 +1,4 @@
-"""One connection to an MCP server, in a task of its own: opened, checked, used by any number of calls, closed.
+"""A connection to an MCP server, in a task of its own: opened, checked, shared by calls, closed.
 
 The SDK wants a connection to be opened and closed by one task; calls come from others. Before it is used, and again
 whenever the server says that its tools have changed, they are listed; the gate then says which of them may be called.
@@ -31,7 +31,7 @@ Explain = Callable[[], str]
 
 
 class Connection:
-    """``ended`` is done when it is over; before that ``crashed`` is told if it was open and nobody asked it to end."""
+    """A connection. ``ended`` is done when it is over; ``on_crash`` is called when it ended without being asked to."""
 
     def __init__(
         self, name: str, transport: Transport, gate: ToolGate, died: "asyncio.Future[int] | None", explain: Explain
@@ -45,7 +45,7 @@ class Connection:
         self.ended = asyncio.create_task(self._run())
 
     async def wait_opened(self) -> tuple[Client, LenientStream]:
-        """Wait until it can be used: the client, and the stream of its messages. Raises Failure."""
+        """Wait until it can be used. Return the client, and the stream of its messages. Raises Failure."""
         try:
             async with asyncio.timeout(START_S):
                 return await asyncio.shield(self._opened)
@@ -55,7 +55,7 @@ class Connection:
             raise Failure(Reason.START_FAILED, message) from None
 
     async def call(self, tool: str, arguments: JsonObject) -> types.CallToolResult:
-        """Call a tool that may be called. Raises Failure, and what the SDK raises."""
+        """Call an allowed tool. Raises Failure, and what the SDK raises."""
         client, _ = await self.wait_opened()
         if self._changes != self._checked:
             await self.list_tools()
@@ -65,7 +65,7 @@ class Connection:
         return await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
 
     async def list_tools(self) -> ToolListing:
-        """Ask for all tools as they are now. Raises Failure, and what the SDK raises."""
+        """Ask for the current tools. Raises Failure, and what the SDK raises."""
         client, stream = await self.wait_opened()
         changes = self._changes
         listing = await list_tools(client, stream)
@@ -74,7 +74,7 @@ class Connection:
         return listing
 
     async def close(self) -> None:
-        """Asked twice is asked once."""
+        """Close the connection; a second call does nothing."""
         if not self._stop.is_set() and not self._opened.done():
             self.ended.cancel()
         self._stop.set()
@@ -120,7 +120,7 @@ class Connection:
             stopping.cancel()
 
     async def _follow_changes(self) -> None:
-        """List the tools when they have changed, so that people hear of it; a call does not wait for this."""
+        """List the tools when they have changed, so that reviews are offered; calls do not wait for this."""
         while True:
             await self._changed.wait()
             self._changed.clear()
@@ -147,7 +147,7 @@ async def _client(streams: Any, hear: MessageHandlerFnT) -> AsyncIterator[Client
 
 
 def _root_cause(error: BaseException) -> BaseException:
-    """What lies under the groups that the SDK's task groups make of it."""
+    """Return the first error inside the exception groups that the SDK's task groups raise."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""The MCP servers that are written down: in ``mcp.json`` of the home and in ``.mcp.json`` of the project.
+"""The configured MCP servers: ``mcp.json`` of the home and ``.mcp.json`` of the project.
 
 Of two with one name the home's counts. Reading again costs one ``stat`` per file while nothing has changed. A file that
 cannot be read counts as empty and says why in ``problems``.
@@ -32,7 +32,7 @@ class Scope(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class ConfiguredServer:
-    """A server, and where it is written down."""
+    """A configured server, and the file that declares it."""
 
     declared: Declared
     scope: Scope
@@ -44,12 +44,12 @@ class ConfiguredServer:
 
     @property
     def trust_key(self) -> str:
-        """Under which its permission is kept: what one project was allowed, another is not."""
+        """The key of its permission: what one project allows, another does not."""
         return f"{self.file}::{self.name}"
 
     @property
     def command_line(self) -> str:
-        """Exactly what is run or reached, whole."""
+        """The exact command that is run, or the address."""
         return self.declared.url or shlex.join((self.declared.command, *self.declared.args))
 
     @cached_property
@@ -68,7 +68,7 @@ class Declarations:
         self._revision = 0
 
     def all(self) -> list[ConfiguredServer]:
-        """Return every server that is written down."""
+        """Return every configured server."""
         return list(self._read().values())
 
     def _read(self) -> dict[str, ConfiguredServer]:
@@ -93,19 +93,19 @@ class Declarations:
         return found
 
     def version(self) -> int:
-        """Return what changes whenever one of the files does."""
+        """Return a number that changes whenever one of the files does."""
         self._read()
         return self._revision
 
     def get_cached(self, name: str) -> ConfiguredServer | None:
-        """Return a server as it was when the files were last read: without looking at them."""
+        """Return a server as of the last read, without looking at the files."""
         return self._entries.get(name)
 
     def get(self, name: str) -> ConfiguredServer | None:
         return self._read().get(name)
 
     def add(self, declared: Declared) -> None:
-        """Write one into the home's file. Raises ConfigError."""
+        """Write a server into the home's file. Raises ConfigError."""
 
         def put(value: JsonObject) -> None:
             servers = value.setdefault(KEY, {})
@@ -115,7 +115,7 @@ class Declarations:
         self._home.update(put)
 
     def set_enabled(self, name: str, *, on: bool) -> bool:
-        """Enable or disable one; whether it was in the home's file. What was allowed stays so. Raises ConfigError."""
+        """Enable or disable a server. Return whether the home's file has it. Permissions stay. Raises ConfigError."""
         found: list[object] = []
 
         def turn(value: JsonObject) -> None:
@@ -132,7 +132,7 @@ class Declarations:
         return bool(found)
 
     def remove(self, name: str) -> bool:
-        """Whether it was in the home's file."""
+        """Remove a server from the home's file. Return whether it was there."""
         gone: list[object] = []
 
         def take(value: JsonObject) -> None:
@@ -145,7 +145,7 @@ class Declarations:
 
 
 def fill_variables(declared: Declared, environ: Mapping[str, str], secret_keys: Collection[str]) -> Declared:
-    """With its variables filled in from the host's environment, but for the keys of the host. Raises Failure."""
+    """Fill in variables from the host's environment, except the keys of the host. Raises Failure."""
     denied = next(_denied_variables(declared, secret_keys), None)
     if denied:
         message = f"{declared.name} asks for {denied}, which is a key of this host."

@@ -51,14 +51,14 @@ class ToolDefinition:
 
     @property
     def injections(self) -> Iterator[tuple[str, str]]:
-        """What in its texts speaks to the model about other things than its own use (S-84)."""
+        """Suspicious words to the model in its texts (S-84)."""
         schemas = json.dumps([self.schema, self.output_schema], ensure_ascii=False)
         return find_injections(f"{self.title}\n{self.description}\n{schemas}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolListing:
-    """The tools that a server has; ``left_out`` are the names of those that cannot be offered, and why."""
+    """The tools of a server; ``left_out`` has the names of those that cannot be offered, and why."""
 
     tools: tuple[ToolDefinition, ...]
     left_out: Mapping[str, str] = field(default_factory=dict)
@@ -69,7 +69,7 @@ def tool_name(server: str, tool: str) -> str:
 
 
 def from_json(value: Json) -> ToolDefinition | None:
-    """A stored definition; None when this is none."""
+    """Return a stored definition; None when it is not one."""
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         return None
     schema, output_schema = value.get("schema"), value.get("output_schema")
@@ -83,13 +83,13 @@ def from_json(value: Json) -> ToolDefinition | None:
 
 
 def digest_definitions(definitions: Iterable[ToolDefinition]) -> str:
-    """Changes with every name, description and schema, not with their order."""
+    """Return a digest of every name, description and schema, independent of their order."""
     texts = sorted(json.dumps(one.to_json(), sort_keys=True, ensure_ascii=False) for one in definitions)
     return hashlib.sha256("\n".join(texts).encode(errors="surrogatepass")).hexdigest()
 
 
 def find_problem(definition: ToolDefinition) -> str:
-    """Why this tool cannot be offered; empty when it can."""
+    """Return why this tool cannot be offered; empty when it can."""
     if len(json.dumps(definition.to_json())) > _MAX_BYTES:
         return f"its description is larger than {_MAX_BYTES >> 10} KiB"
     if json_problem(definition.to_json(), "it"):

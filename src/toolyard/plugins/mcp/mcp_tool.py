@@ -59,7 +59,7 @@ class McpTool:
         return to_result(self._spec.name, said)
 
     async def _check_output(self, said: "CallToolResult") -> None:
-        """Raise Failure when a result is not what its tool has declared. What reports an error is free of that."""
+        """Raise Failure when a result does not fit the declared output schema. Error reports are exempt."""
         schema = self.definition.output_schema
         if schema is None or said.is_error:
             return
@@ -70,7 +70,7 @@ class McpTool:
             raise self._invalid_output(problem)
 
     def _protocol_failure(self, message: str, *, is_over: bool) -> Failure:
-        """Build the failure that an error of the protocol is; ``is_over``: the server, or its answer, has ended."""
+        """Build the failure for a protocol error; ``is_over``: the connection has ended."""
         if not is_over:
             return Failure(ErrorCode.EXECUTION_ERROR, message or "The MCP server reported an error.")
         why = "" if message.lower() in ("", "connection closed") else f": {message.rstrip('.')}"
@@ -80,7 +80,7 @@ class McpTool:
         return Failure(Reason.INVALID_OUTPUT, f"{self._spec.name} gave no usable result: {problem[:500]}.")
 
     def _build_arguments(self, call: ToolCall) -> JsonObject:
-        """Texts become what the schema asks for; the check is the server's own."""
+        """Convert texts to the types of the schema; the server checks the arguments itself."""
         properties = self.definition.schema.get("properties")
         known = properties if isinstance(properties, dict) else {}
         return {

@@ -1,4 +1,4 @@
-"""Checks what MCP servers answer against the output schemas that they declare, in a process that can be killed.
+"""Check answers of MCP servers against their declared output schemas, in a process that can be killed.
 
 A foreign schema can keep any checker busy for ever: by a pattern, or by references that double at each step. So only a
 plain one is evaluated in this process: a tree of the keywords in ``_PLAIN``, none of which takes longer than the value
@@ -43,7 +43,7 @@ _PLAIN = _NOTES | _LIMITS | {"properties", "items", "additionalProperties"}
 
 @lru_cache(maxsize=256)
 def _is_plain(schema: str) -> bool:
-    """Whether the time of a check is bounded by the sizes of schema and value."""
+    """Return whether the time of a check is bounded by the sizes of schema and value."""
     pending: list[Json] = [json.loads(schema)]
     while pending:
         part = pending.pop()
@@ -59,7 +59,7 @@ def _is_plain(schema: str) -> bool:
 
 
 class OutputChecker:
-    """Belongs to one event loop. ``close`` it at the end."""
+    """The checker of one event loop. ``close`` it at the end."""
 
     def __init__(
         self, processes: "Callable[[], tuple[Children, Starter]]", monotonic: Callable[[], float], folder: Path
@@ -70,7 +70,7 @@ class OutputChecker:
         self._rests_until: dict[str, float] = {}
 
     async def find_problem(self, server: str, schema: JsonObject, value: Json) -> str:
-        """Return why this is no result of a tool of ``server`` with this output schema; empty when it is one."""
+        """Return why a value does not fit the output schema of a tool of ``server``; empty when it does."""
         schema_text, value_text = json.dumps(schema), json.dumps(value)
         if len(schema_text) * len(value_text) <= _PLAIN_WORK and _is_plain(schema_text):
             from toolyard.plugins.mcp.output_check_main import find_problem  # slow to load, seldom needed
@@ -110,7 +110,7 @@ class OutputChecker:
 
 
 class _CheckerProcess:
-    """The process of the checks, and the streams to it."""
+    """The checking process, and the streams to it."""
 
     def __init__(self, child: ChildProcess, children: "Children") -> None:
         self._child, self._children = child, children

@@ -1,4 +1,4 @@
-"""Which MCP servers may run: those that the owner has seen as they are now, command and tools (S-83).
+"""Permissions of MCP servers: they may run as the owner has reviewed them, command and tools (S-83).
 
 A permission holds the hash of the command and the definitions of all tools, as they were shown. Another command needs
 another review, and until then none of its tools runs; see ``gate`` for tools that change. What was allowed and is not
@@ -22,7 +22,7 @@ FILE_NAME: Final = "mcp-trust.json"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pin:
-    """What was allowed."""
+    """A stored permission: what was allowed."""
 
     review: str  # which one: another review of the same is another
     launch: str
@@ -43,31 +43,31 @@ class Pins:
         return self._file.problem
 
     def version(self) -> int:
-        """Return what changes whenever a permission does."""
+        """Return a number that changes whenever a permission does."""
         self.refresh()
         return self._revision
 
     def get(self, entry: ConfiguredServer) -> Pin | None:
-        """Return what was allowed; the same object until the file changes."""
+        """Return the permission; the same object until the file changes."""
         self.refresh()
         return self.get_cached(entry)
 
     def refresh(self) -> None:
-        """Look whether the file has changed."""
+        """Read the file if it has changed."""
         value = self._file.read()
         if value is not self._value:
             self._value, self._pins = value, {}
             self._revision += 1
 
     def get_cached(self, entry: ConfiguredServer) -> Pin | None:
-        """Return what was allowed when the file was last read: without looking at it."""
+        """Return the permission as of the last read, without looking at the file."""
         if entry.trust_key not in self._pins:
             servers = self._value.get("servers")
             self._pins[entry.trust_key] = _read_pin(servers.get(entry.trust_key)) if isinstance(servers, dict) else None
         return self._pins[entry.trust_key]
 
     def allow(self, entry: ConfiguredServer, shown: Sequence[ToolDefinition], *, at: str) -> None:
-        """Let exactly what was shown run, and what was allowed before and is not there now. Raises ConfigError."""
+        """Allow exactly what was shown, and what was allowed before and is absent now. Raises ConfigError."""
         before, names = self.get(entry), {one.name for one in shown}
         absent = before.definitions if before is not None and before.launch == entry.digest else ()
         definitions = [*shown, *(one for one in absent if one.name not in names)]
@@ -109,7 +109,7 @@ def _read_pin(pinned: Json) -> Pin | None:
 
 
 def describe_changes(pin: Pin, entry: ConfiguredServer, now: Sequence[ToolDefinition]) -> list[str]:
-    """What has changed since it was allowed, for people to read."""
+    """Return what has changed since it was allowed, for people to read."""
     said = [] if pin.launch == entry.digest else [f"the command was: {pin.command_line}"]
     before, after = ({one.name: one for one in many} for many in (pin.definitions, now))
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]

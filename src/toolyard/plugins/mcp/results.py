@@ -1,4 +1,4 @@
-"""A ``CallToolResult`` as a Result or a Failure.
+"""Convert a ``CallToolResult`` to a Result or a Failure.
 
 A server that answers in envelopes, as Toolyard itself does, is taken at its word. Texts that only repeat the structured
 content are left out, so that a model reads it once.
@@ -45,7 +45,7 @@ def _split(content: list[Json]) -> tuple[list[str], list[Json]]:
 
 
 def _repeats_value(texts: list[str], value: Json) -> bool:
-    """Whether texts are this value written as JSON: so servers repeat it for clients of older protocols."""
+    """Return whether texts only repeat this value as JSON, as servers do for clients of older protocols."""
     if len(texts) == 1:
         return _is_json_of(texts[0], value)
     if not isinstance(value, list) or len(texts) != len(value) or not texts:
@@ -63,7 +63,7 @@ def _is_json_of(text: str, value: Json) -> bool:
 
 
 def _to_part(block: types.ContentBlock) -> dict[str, Any]:
-    """As plugins write their content."""
+    """Convert a content block to the form in which plugins write content."""
     match block:
         case types.TextContent():
             return {"type": "text", "text": block.text}

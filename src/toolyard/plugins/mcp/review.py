@@ -1,4 +1,4 @@
-"""What is told of an MCP server: a row of a list, and all that an owner should see before it may run.
+"""Client JSON of an MCP server: a row of a list, and the review before it may run.
 
 The values of its variables and headers are in neither.
 """
@@ -12,7 +12,7 @@ from toolyard.plugins.mcp.servers import McpServers
 
 
 def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, Any]:
-    """Return the row of a server: what is written down, and how it is now."""
+    """Return the row of a server: its configuration and its state."""
     pin = servers.pins.get(entry)
     return {
         "name": entry.name,
@@ -27,7 +27,7 @@ def server_to_json(servers: McpServers, entry: ConfiguredServer) -> dict[str, An
 
 
 def review_to_json(entry: ConfiguredServer, listing: ToolListing, pin: Pin | None) -> dict[str, Any]:
-    """Return all that an owner should see of a server that has listed its tools."""
+    """Return everything that an owner should see of a server that has listed its tools."""
     return {
         "name": entry.name,
         "file": str(entry.file),

@@ -1,4 +1,4 @@
-"""What one MCP server prints on stderr: in a file for its owner, and the last of it at hand for an error message.
+"""The stderr of one MCP server: in a file for its owner, with the last lines at hand for an error message.
 
 The file is ``logs/mcp-NAME.log`` of the home, for nobody else to read. At ``MAX_BYTES`` it becomes ``.1`` and a new one
 begins, so two of them is all there ever is. A disk that is full loses lines, never a call.
@@ -35,11 +35,11 @@ class ServerLog:
                 self.path.replace(self.path.with_suffix(".log.1"))
 
     def clear_last_lines(self) -> None:
-        """Forget what an earlier run has said last; the file keeps it."""
+        """Forget the last lines of an earlier run; the file keeps them."""
         self._last = b""
 
     @property
     def last_lines(self) -> str:
-        """The last lines, in one."""
+        """The last lines, joined."""
         lines = [line.strip() for line in self._last.decode("utf-8", "replace").splitlines() if line.strip()]
         return " | ".join(lines[-_LINES:])[-_MAX_LENGTH:]

@@ -1,4 +1,4 @@
-"""Starts a program that speaks MCP, or reaches an address that does, and connects to it.
+"""Start a program that speaks MCP, or connect to an address that does.
 
 A program gets a minimal environment (S-80): what every program needs, a HOME of its own, and what its declaration
 says. It runs without a shell in a session of its own, and is contained and counted as every other child is.
@@ -34,7 +34,7 @@ _READ_S = 300.0  # between two bytes of an answer
 async def start_server(
     name: str, entry: ConfiguredServer, around: "ServerContext", log: ServerLog, gate: ToolGate
 ) -> Connection:
-    """``entry`` with its variables filled in. Raises Failure when there is nothing to start."""
+    """Start a server; the variables of ``entry`` are filled in. Raises Failure when there is nothing to start."""
     log.clear_last_lines()
     if entry.declared.url:
         from toolyard.plugins.mcp.http_client import BoundedClient
@@ -54,7 +54,7 @@ async def start_server(
 
 
 async def wait_died(child: ChildProcess, heard: asyncio.Event) -> int:
-    """Until it has ended and its last answer is ``heard``, or somebody else holds its stdout for too long."""
+    """Wait until it has ended and its last answer is ``heard``, or another process holds its stdout for too long."""
     code = await child.wait()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_S):
@@ -63,7 +63,7 @@ async def wait_died(child: ChildProcess, heard: asyncio.Event) -> int:
 
 
 def _describe_end(over: "asyncio.Future[int]") -> str:
-    """Say how a program ended; empty while it runs."""
+    """Describe how a program ended; empty while it runs."""
     if not over.done():
         return ""
     code = over.result()

@@ -1,4 +1,4 @@
-"""The MCP servers of a Yard: which there are, which may run, and the connections to those that do.
+"""The MCP servers of a Yard: the configured ones, the allowed ones, and the connections to those that run.
 
 A server is started by the first call of one of its tools and stays until ``close``. One that crashes is started again
 by the next call, not before its pause is over (R29). Nothing runs that the owner has not allowed as it is now; tools
@@ -41,7 +41,7 @@ class ServerState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerContext:
-    """What of the host the servers need."""
+    """The facts and services of the host that the servers need."""
 
     home: Path
     project: Path
@@ -65,7 +65,7 @@ class _Server:
 
 
 class McpServers:
-    """Belongs to one event loop, but may be asked what there is before there is one."""
+    """The servers of one event loop; most questions may be asked before there is one."""
 
     def __init__(self, around: ServerContext) -> None:
         self.context = around
@@ -76,14 +76,14 @@ class McpServers:
         self._closed = False
 
     def allowed(self) -> Iterator[tuple[ConfiguredServer, tuple[ToolDefinition, ...]]]:
-        """Yield the servers that may run, with the tools that were allowed; some of these may be withheld."""
+        """Yield the servers that may run, with their allowed tools; some of these may be withheld."""
         for entry in self.declarations.all():
             pin = self._find_pin(entry)
             if pin is not None:
                 yield entry, pin.definitions
 
     def version(self) -> tuple[Hashable, Hashable]:
-        """Return what changes whenever ``allowed`` does, and what does whenever a tool is withheld or no longer."""
+        """Return a value that changes with ``allowed``, and one that changes when a tool is withheld or no longer."""
         allowed = self.declarations.version(), self.pins.version()
         return allowed, tuple((name, tuple(one.gate.status.withheld)) for name, one in self._servers.items())
 
@@ -99,11 +99,11 @@ class McpServers:
         return server is not None and tool in server.gate.status.withheld
 
     def pending_changes(self, entry: ConfiguredServer) -> tuple[str, ...]:
-        """Return which tools of a server wait for a review, as far as it has shown them: "added x", "changed y"."""
+        """Return the tools of a server that wait for a review, as far as known: "added x", "changed y"."""
         return self._review_status(entry).pending
 
     def left_out(self, entry: ConfiguredServer) -> Mapping[str, str]:
-        """Return the tools of a server that cannot be offered, and why, as far as it has shown them."""
+        """Return the tools of a server that cannot be offered, and why, as far as known."""
         server = self._servers.get(entry.name)
         return server.gate.left_out if server else {}
 
@@ -124,7 +124,7 @@ class McpServers:
         return ServerState.RUNNING if running else ServerState.READY
 
     async def get_connection(self, name: str) -> "Connection":
-        """A connection that works. Raises Failure."""
+        """Return a working connection. Raises Failure."""
         entry = self.declarations.get(name)
         pin = self._find_pin(entry) if entry else None
         if entry is None or pin is None:
@@ -145,14 +145,14 @@ class McpServers:
 
     @property
     def crash_count(self) -> int:
-        """Of all of them, since this host runs."""
+        """The crashes of all servers since this host started."""
         return sum(server.backoff.total for server in self._servers.values())
 
     def call_slots(self, name: str) -> asyncio.Semaphore:
         return self._server(name).turn
 
     async def inspect_tools(self, entry: ConfiguredServer) -> ToolListing:
-        """List the tools of a server for a review: one that runs as it is written down, else it is started once.
+        """List the tools of a server for a review: of the running one if it is current, else of one started for this.
 
         Raises Failure.
         """
@@ -179,14 +179,14 @@ class McpServers:
             raise _add_last_lines(failure, server.log) from failure
 
     async def close(self) -> None:
-        """Stop them all; bounded by what each of them is given."""
+        """Stop all servers; bounded."""
         self._closed = True
         running = [server.connection for server in self._servers.values() if server.connection is not None]
         await asyncio.gather(*(connection.close() for connection in running))
         self.outputs.close()
 
     async def stop(self, name: str) -> None:
-        """What may not run any more does not."""
+        """Stop a server that may not run any more."""
         server = self._servers.get(name)
         if server is not None and server.connection is not None:
             connection, server.connection = server.connection, None  # at once: another one may be opened meanwhile
@@ -228,12 +228,12 @@ class McpServers:
         return self._servers[name]
 
     def _cached_pin(self, name: str) -> Pin | None:
-        """Return what was allowed of a server when that was last looked at, which every call begins with."""
+        """Return the permission as of the last read, which every call begins with."""
         entry = self.declarations.get_cached(name)
         return self.pins.get_cached(entry) if entry else None
 
     def _find_pin(self, entry: ConfiguredServer) -> Pin | None:
-        """Return what was allowed of a server that may run as it is written down now."""
+        """Return the permission of a server that may run as it is configured now."""
         pin = self.pins.get(entry)
         return None if pin is None or entry.declared.disabled or pin.launch != entry.digest else pin
 
@@ -243,7 +243,7 @@ class McpServers:
 
 
 def _reset_backoff(server: _Server, review: str) -> None:
-    """The owner has looked at it again: what it did before does not count."""
+    """Forget the crashes before a new review."""
     server.review = review
     server.backoff.reset()
 
@@ -262,7 +262,7 @@ def _require_startable(name: str, server: _Server) -> None:
 
 
 def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
-    """Return a failed start with what the program has printed; any other failure as it is."""
+    """Return a failed start with the last lines of the program; any other failure unchanged."""
     said = f" It said: {log.last_lines}" if log.last_lines else ""
     if failure.reason is not Reason.START_FAILED or failure.hint:
         return failure

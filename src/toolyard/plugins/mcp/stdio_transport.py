@@ -30,7 +30,7 @@ Log = Callable[[bytes], None]
 async def open_stdio(
     child: ChildProcess, children: Children, log: Log, all_heard: asyncio.Event
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """The streams that a client of the SDK wants. The child ends with them."""
+    """Open the streams that a client of the SDK needs. The child ends with them."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_LINE)
     stdout, stdin = os.fdopen(child.stdout, "rb", buffering=0), os.fdopen(child.stdin, "wb", buffering=0)

@@ -1,4 +1,4 @@
-"""Which tools of one MCP server may be called: those that are, in what it lists now, as its owner has allowed them.
+"""The gate of one MCP server: only tools that are listed now exactly as their owner allowed them may be called.
 
 A tool that is new or has changed waits for a review of the difference; the others go on. One that is gone is not
 offered while it is.
@@ -16,7 +16,7 @@ _CHANGED, _GONE = "has changed since its owner allowed it", "is not there any mo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewStatus:
-    """What a server lists, compared with what was allowed."""
+    """The listed tools of a server, compared with the allowed ones."""
 
     withheld: Mapping[str, str] = field(default_factory=dict)  # allowed tools that may not be called, and why
     pending: tuple[str, ...] = ()  # what waits for a review
@@ -29,7 +29,7 @@ class ToolGate:
         self._compared: tuple[Pin, ToolListing, ReviewStatus] | None = None
 
     def set_listing(self, listing: ToolListing) -> None:
-        """Note what the server lists from now on."""
+        """Set the current listing of the server."""
         self._listing = listing
 
     @property

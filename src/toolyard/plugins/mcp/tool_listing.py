@@ -22,7 +22,7 @@ _LIST: Final = "tools/list"
 
 
 class LenientStream:
-    """The messages of a server, without the tools that the SDK could not read. ``version`` is that of the protocol."""
+    """The messages of a server, without tools that the SDK cannot parse. ``version`` is that of the protocol."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""What a fork server imports ahead, and whether it may fork at all. See ``fork_main``.
+"""Imports that a fork server makes ahead, and the check whether it may fork at all. See ``fork_main``.
 
 Only the standard library and installed packages are imported: those that the script, or a module of its folder that it
 imports, names in the import statements at its beginning. The first statement that could change what an import does
@@ -25,7 +25,7 @@ _QUIET = (
 
 
 def preload(script: str, folder: str, known: set[str], sources: Any) -> str:
-    """Import ahead, watched by ``sources``. Nothing, or the reason why this interpreter is not one to fork now."""
+    """Import ahead, watched by ``sources``. Return why this interpreter cannot be forked now; empty when it can."""
     local = [folder, *(entry for entry in sys.path[1:] if not _is_installed(entry))]
     sys.path[:] = installed = [entry for entry in sys.path[1:] if _is_installed(entry)]
     finders = sys.meta_path[:]
@@ -71,7 +71,7 @@ def _find_obstacle(opened: int, sources: Any) -> str:
 
 
 def reset_start_time() -> None:
-    """In a new child: the moment at which it began."""
+    """Reset the start time that logging knows, in a new child."""
     logging = sys.modules.get("logging")
     if logging:
         import time
@@ -81,13 +81,13 @@ def reset_start_time() -> None:
 
 
 def list_mtimes(script: str) -> bytes:
-    """What changes when the script does, or when a package is installed or removed, and when it last did."""
+    """Return modification times and paths of the script and of the folders of installed packages."""
     paths = [script, *(entry for entry in sys.path[1:] if _is_installed(entry) and os.path.exists(entry))]
     return b"\0".join(b"%d %s" % (os.stat(path).st_mtime_ns, os.fsencode(os.path.abspath(path))) for path in paths)
 
 
 class MissingPackageError(Exception):
-    """A package that the plugin names is not installed."""
+    """Raised when a package that the plugin imports is not installed."""
 
 
 class ImportFollower:
@@ -96,7 +96,7 @@ class ImportFollower:
         self._followed: set[str] = set()
 
     def follow(self, file: str) -> bool:
-        """Import what this file imports. False when it does more than import and define. Raises Absent."""
+        """Import what this file imports. False when it does more than import and define. Raises MissingPackageError."""
         if file in self._followed:
             return True
         self._followed.add(file)
@@ -143,7 +143,7 @@ class ImportFollower:
         return True
 
     def _follow_local(self, root: str, name: str) -> bool:
-        """Every file of the plugin that importing ``name`` would run, outermost package first."""
+        """Follow every file of the plugin that importing ``name`` would run, outermost package first."""
         place = root
         for word in filter(None, name.split(".")):
             place = os.path.join(place, word)
@@ -154,7 +154,7 @@ class ImportFollower:
 
 
 def _is_quiet(statement: Any) -> bool:
-    """Whether it leaves alone what an import depends on: sys.path, the environment, warning filters and so on."""
+    """Return whether a statement leaves alone what an import depends on: sys.path, the environment, warning filters."""
     if isinstance(statement, ast.Expr):
         call = statement.value
         if isinstance(call, ast.Call):
@@ -190,7 +190,7 @@ def _has_printed() -> bool:
 
 
 def _try_fork() -> None:
-    """Libraries that can be forked (OpenBLAS, say) end their threads before a fork and begin anew when needed."""
+    """Fork once. Libraries that can be forked (OpenBLAS, say) end their threads before a fork and restart them."""
     import warnings
 
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Runs a plugin's script in its own interpreter: as a server that forks for each call, or once, after a wait.
+"""Run a plugin's script in its own interpreter: as a server that forks for each call, or once, after a wait.
 
 A program of its own, for any Python from 3.8 on, without Toolyard: standard library only, and little of it.
 
@@ -27,7 +27,7 @@ FIRST = {name: value for name, value in globals().items() if name.startswith("__
 
 
 def load_part(name: str) -> Any:
-    """A file beside this one, known to nobody: the script shall not find it among its modules."""
+    """Load a file beside this one without registering it: the script must not find it among its modules."""
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), name + ".py")
     module = type(sys)(name)
     module.__file__ = path
@@ -51,7 +51,7 @@ class Server:
         self._socket.send(packet)
 
     def serve(self) -> bool:
-        """Comes back in each child, with True; in the server when the host is gone."""
+        """Serve until the host is gone. Returns True in each child, False in the server."""
         read, write = os.pipe()
         os.set_blocking(write, False)
         os.set_blocking(read, False)
@@ -98,7 +98,7 @@ class Server:
         return True
 
     def _report_exits(self) -> None:
-        """Tell who has ended. They are not waited for yet: their numbers stay theirs until the host has let go."""
+        """Report exits. Children are not waited for yet: their pids stay theirs until the host has let go."""
         for child in list(self._living):
             ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is not None:
@@ -112,7 +112,7 @@ class Server:
 
 
 def serve(number: int, scripts: Any, script: Any) -> Any:
-    """In a child that has its call: the script. In a server that is over, and a child that gets no call: nothing."""
+    """Return the script in a child that has its call; None in a server that is over, and a child without a call."""
     imports = load_part("fork_imports")
     server = Server(number)
     times = imports.list_mtimes(script.path)
@@ -132,7 +132,7 @@ def serve(number: int, scripts: Any, script: Any) -> Any:
 
 
 def main() -> Any:
-    """The script, at the moment when it shall run; nothing when it shall not."""
+    """Return the script at the moment when it is to run; None when it is not."""
     how, number = sys.argv[1:3]
     scripts = load_part("fork_script")
     script = scripts.Script(FIRST, sys.argv[3:])

@@ -1,4 +1,4 @@
-"""The sources of randomness in a fork server: which of them each child must reseed, and which forbid to fork.
+"""Sources of randomness in a fork server: which ones each child must reseed, and which ones forbid forking.
 
 A source that an import seeded from the operating system is reseeded in every child, so that no two calls draw the same
 numbers. One that an import seeded with a value of its own may be meant to repeat, or not (the time, a process id): that
@@ -24,7 +24,7 @@ _DRAWS = ("seed", "random", "getrandbits", "getstate", "setstate")
 
 
 class RandomSources:
-    """Watches packages being imported, as the first finder of ``sys.meta_path``: how is each source seeded?"""
+    """The first finder of ``sys.meta_path``: watches how each source of randomness is seeded by an import."""
 
     def __init__(self) -> None:
         self._watching = True
@@ -39,7 +39,7 @@ class RandomSources:
             self._hooks.pop(name)(sys.modules[name])
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """Nothing, but for the modules to watch, which are changed when they have been run."""
+        """Return None, except for the modules to watch, which are patched after they have been run."""
         hook = self._hooks.pop(name, None)
         spec: Any = PathFinder.find_spec(name, path, target) if hook else None
         if spec is not None and hook:
@@ -47,14 +47,14 @@ class RandomSources:
         return spec
 
     def find_obstacle(self) -> str:
-        """Stop watching. Nothing, or the reason why this interpreter cannot be forked."""
+        """Stop watching. Return why this interpreter cannot be forked; empty when it can."""
         self._watching = False
         for undo in self._undo:
             undo()
         return self._find_random_obstacle() or self._find_numpy_obstacle()
 
     def reseed(self) -> None:
-        """In a new child: reseed what would be the same in two of them. Python itself has renewed ``random``."""
+        """Reseed, in a new child, what would be the same in two of them. Python itself reseeds ``random``."""
         for reseed in self._reseed:
             reseed()
 

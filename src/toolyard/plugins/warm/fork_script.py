@@ -1,4 +1,4 @@
-"""A script as ``python script.py`` would run it, in an interpreter that runs already. See ``fork_main``.
+"""Run a script as ``python script.py`` would, in an interpreter that runs already. See ``fork_main``.
 
 The end is Python's own whenever it matters: after an exception nobody caught, or when native code of others is loaded,
 which may have things to do at exit. Otherwise the same is done in the same order without taking every module apart:
@@ -22,7 +22,7 @@ _STANDARD = os.path.dirname(os.path.abspath(os.__file__))
 
 
 def wait_for_call() -> bool:
-    """Wait at stdin for the call: a length, then the variables that it adds. False when there will be none."""
+    """Wait on stdin for the call: a length, then the variables that it adds. Return False when none will come."""
     size = int.from_bytes(_read(4), "big")
     told = _read(size) if size else b""
     for pair in told[1:].split(b"\0"):
@@ -61,14 +61,14 @@ class Script:
             self._code = compile(file.read(), self.path, "exec", dont_inherit=True)
 
     def prepare(self) -> None:
-        """Modules are found from here on as the script finds them. Done ahead: whatever a child need not look at."""
+        """Set up the script's module search path, ahead of the fork so that children copy less."""
         isolated = sys.flags.isolated or getattr(sys.flags, "safe_path", False)
         sys.path[:] = self._path if isolated else [self.folder, *self._path[1:]]
         self._loaded = len(sys.modules)
         self._native = _has_native_code(sys.modules)
 
     def run(self) -> None:
-        """Does not come back. An exception goes on to the interpreter, which knows best what to do with it."""
+        """Run the script; does not return. An exception is left to the interpreter."""
         # made after the fork: what is older was frozen, and would not be collected at the end
         main = sys.modules["__main__"] = _main_module(self._first, self.path)
         try:
@@ -123,12 +123,12 @@ def _hide_own_frames(hook: Any) -> Any:
 
 
 def _newest_modules(modules: dict[str, Any], count: int) -> dict[str, Any]:
-    """Those that were added last, without a look at the others: to look at them is to copy their memory."""
+    """Return the modules added last, without touching the others: that would copy their memory."""
     return {name: modules[name] for _, name in zip(range(count), reversed(modules))}  # noqa: B905 not before 3.10
 
 
 def _has_native_code(modules: dict[str, Any]) -> bool:
-    """Whether code is loaded that is neither Python nor part of it."""
+    """Return whether native code other than Python's own is loaded."""
     if "_ctypes" in modules:
         return True
     files = [str(getattr(module, "__file__", None) or "") for module in list(modules.values())]
@@ -174,7 +174,7 @@ def _flush(stream: Any) -> bool:
 
 
 def _flush_files(objects: list[object]) -> None:
-    """Files that something of the interpreter still holds: Python would write them out at the very end."""
+    """Flush files that the interpreter still holds: Python would write them at the very end."""
     import _io
 
     files = (_io.TextIOWrapper, _io.BufferedWriter, _io.BufferedRandom)

@@ -84,7 +84,7 @@ class ForkServer:
         return list(self._spare)
 
     async def fork_child(self, per_call: Mapping[str, str]) -> ForkedChild | None:
-        """A child that runs for this call. None: start it cold."""
+        """Return a child that runs for this call. None: start it cold."""
         if self.state is not ServerState.READY or self.is_retired:
             return None
         if not self._is_current():
@@ -102,7 +102,7 @@ class ForkServer:
         return child
 
     def retire(self) -> None:
-        """No more calls; it ends with its last child."""
+        """Accept no more calls; end with the last child."""
         self.is_retired = True
         self._drop_spares()
         if not self.is_busy:
@@ -115,14 +115,14 @@ class ForkServer:
         self._shut_down()
 
     def _is_current(self) -> bool:
-        """Whether the script and the installed packages are what they were."""
+        """Return whether the script and the installed packages are unchanged."""
         try:
             return all(os.stat(path).st_mtime_ns == time for path, time in self._times)
         except OSError:
             return False
 
     def _request_fork(self, answer: "asyncio.Future[_WaitingChild | None] | None" = None) -> None:
-        """Have one more forked: for who waits for the answer, else as a spare."""
+        """Request another fork: for the waiter of the answer, else as a spare."""
         pipes = [end for _ in range(3) for end in os.pipe()]
         ours, theirs = (pipes[1], pipes[2], pipes[4]), [pipes[0], pipes[3], pipes[5]]
         try:
@@ -151,7 +151,7 @@ class ForkServer:
         return answer.result()
 
     def _park(self, parked: _WaitingChild) -> None:
-        """Let it wait for another call, if there may be one."""
+        """Let a child wait for another call, if there may be one."""
         if self.is_retired or parked.pid not in self._living:
             _close_pipes(parked.pipes)
         else:
@@ -172,7 +172,7 @@ class ForkServer:
         return child
 
     def _drop_spares(self) -> None:
-        """They see that no call will come, and go."""
+        """Close the pipes of the spares; they see that no call will come, and exit."""
         for parked in self._spare.values():
             _close_pipes(parked.pipes)
         self._spare.clear()
@@ -237,7 +237,7 @@ class ForkServer:
             self.process.kill()
 
     def _reap(self) -> None:
-        """The host has let go of these: their pids are free for others."""
+        """Tell the server which exited children the host has released: their pids become free."""
         self._reaper = None
         free = {pid for pid in self._exited[:1000] if not self._children.number_of(pid)}
         self._exited = [pid for pid in self._exited if pid not in free]
@@ -252,7 +252,7 @@ class ForkServer:
         self.process.kill()
 
     def _shut_down(self) -> None:
-        """It is gone, or will be at once."""
+        """Clean up: the server is gone, or will be at once."""
         if self._socket.fileno() < 0:
             return
         self._loop.remove_reader(self._socket)

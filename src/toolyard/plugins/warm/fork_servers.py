@@ -1,4 +1,4 @@
-"""The fork servers of a host: few, small in sum, and none that is not used.
+"""The fork servers of a host: bounded in number and memory, and ended when idle.
 
 A launch whose server is not ready, is too old or does not work has none: its call starts cold. One that proves unfit is
 not tried again; one that breaks is tried twice more.
@@ -38,11 +38,11 @@ class ForkServers:
 
     @property
     def spares(self) -> list[int]:
-        """The children that were forked ahead."""
+        """The pids of the children that were forked ahead."""
         return [pid for server in self._servers.values() for pid in server.spares]
 
     def unfit_reason(self, key: Hashable) -> str:
-        """Why this launch cannot be forked, as far as that is known; nothing otherwise."""
+        """Return why this launch cannot be forked, as far as that is known; empty otherwise."""
         return self._unfit.get(key, "")
 
     def mark_unfit(self, key: Hashable, reason: str) -> None:
@@ -51,7 +51,7 @@ class ForkServers:
             self._unfit.pop(next(iter(self._unfit)))
 
     def is_hopeless(self, key: Hashable) -> bool:
-        """Our program does not run in this interpreter."""
+        """Return whether the server program does not run in this interpreter."""
         return self._failures.get(key, 0) >= _TRIES
 
     def is_ready(self, key: Hashable) -> bool:
@@ -67,7 +67,7 @@ class ForkServers:
         return await server.fork_child(per_call)
 
     def prepare(self, key: Hashable, recipe: WarmCommand, launch: Launch) -> None:
-        """Start a server, in the background, unless there is one or it is known to be of no use."""
+        """Start a server in the background, unless there is one or it is known to be useless."""
         if key in self._servers or key in self._unfit or self.is_hopeless(key):
             return
         try:
@@ -82,7 +82,7 @@ class ForkServers:
             self._idle = self._loop.call_later(IDLE_S / 4, self._end_idle)
 
     def drop(self, key: Hashable) -> None:
-        """This launch is a thing of the past."""
+        """Retire the server of a launch that is out of date."""
         server = self._servers.pop(key, None)
         self._used.pop(key, None)
         if server:
@@ -115,7 +115,7 @@ class ForkServers:
             self._failures.pop(next(iter(self._failures)))
 
     def _trim(self) -> None:
-        """The ones that were not used for the longest time go first."""
+        """Retire the least recently used servers until the rest are within the limits."""
         sizes = {key: server.process.resident_bytes for key, server in self._servers.items()}
         for key in list(self._servers):
             if len(self._servers) <= MAX_SERVERS and sum(sizes.values()) <= MAX_BYTES:

@@ -1,4 +1,4 @@
-"""A child that a fork server has made: its exit is told by the server, or seen by the host when the server has died."""
+"""A child of a fork server: the server reports its exit, or the host sees it when the server has died."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ class ForkedChild:
         self._exit: asyncio.Future[int] = self._loop.create_future()
 
     async def wait(self) -> int:
-        """Until it has ended: its exit code, or minus the number of the signal that ended it."""
+        """Wait until it has ended. Return its exit code, or minus the number of the signal that ended it."""
         return await asyncio.shield(self._exit)
 
     def set_exit_code(self, code: int) -> None:
@@ -22,7 +22,7 @@ class ForkedChild:
             self._exit.set_result(code)
 
     def watch_exit(self) -> None:
-        """Its server is dead, and it is a child of the host."""
+        """Watch for the exit here: the server is dead, and this is a child of the host."""
         try:
             pidfd = os.pidfd_open(self.pid)
         except OSError:

@@ -68,7 +68,7 @@ class PrestartedProcess:
 
     @property
     def resident_bytes(self) -> int:
-        """The bytes of memory it takes, those that it shares included."""
+        """The resident memory in bytes, shared pages included."""
         try:
             with open(f"/proc/{self.pid}/statm", "rb", buffering=0) as file:
                 return int(file.read().split()[1]) * resource.getpagesize()
@@ -77,7 +77,7 @@ class PrestartedProcess:
 
     @property
     def cpu_s(self) -> float:
-        """The seconds of processor time it has taken."""
+        """The processor time used, in seconds."""
         try:
             with open(f"/proc/{self.pid}/stat", "rb", buffering=0) as file:
                 fields = file.read().rpartition(b")")[2].split()
@@ -86,7 +86,7 @@ class PrestartedProcess:
             return 0.0
 
     def hand_over(self) -> tuple[int, int, int]:
-        """From now on it is a child of a call: its pipes and its end are somebody else's business."""
+        """Hand the process over to a call: return its pipes, and stop watching it."""
         self._close_pidfd()
         self._process.returncode = 0  # Children waits for it; Popen shall not mind
         pipes, self.pipes = self.pipes, (-1, -1, -1)
@@ -98,7 +98,7 @@ class PrestartedProcess:
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def wait_ended(self) -> None:
-        """Until it is dead after ``end``; bounded."""
+        """Wait until it is dead after ``kill``; bounded."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_END_S):
                 await self.exited.wait()
@@ -117,7 +117,7 @@ class PrestartedProcess:
 
 
 def bind_to_call(children: Children, pid: int, limits: Limits, stdin: int, per_call: Mapping[str, str]) -> bool:
-    """Make who waits at the gate the child of a call: number it, limit it, let it go. False when it cannot go."""
+    """Make a waiting process the child of a call: number it, limit it, let it go. Return False when it cannot."""
     number = children.numbers.next()
     try:
         process_numbers.set_number(pid, number)
@@ -132,7 +132,7 @@ def bind_to_call(children: Children, pid: int, limits: Limits, stdin: int, per_c
 
 
 def _open_gate(stdin: int, per_call: Mapping[str, str]) -> bool:
-    """The word that opens the gate: a length, and what the call adds to the environment."""
+    """Send the packet that opens the gate: a length, and the call's environment variables."""
     pairs = b"\0".join(f"{name}={value}".encode("utf-8", "surrogateescape") for name, value in per_call.items())
     message = (len(pairs) + 1).to_bytes(4, "big") + b"\n" + pairs
     os.set_blocking(stdin, False)

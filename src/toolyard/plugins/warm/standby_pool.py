@@ -1,9 +1,9 @@
-"""Interpreters that have started and wait at a gate before the first line of the plugin's script.
+"""Standby interpreters: started, and waiting at a gate before the first line of the plugin's script.
 
-How many wait for one launch follows its use: one after its first call, one more each time that none was ready, up to
-``MAX_PER_LAUNCH``; none when it was not called for ``IDLE_S``. All launches together have ``MAX_PROCESSES``, and ``MAX_BYTES``. Only one
-that stands at the gate is used: a byte in its stdin was there for it to take. If two in a row die before that, the
-launch is not tried again.
+The number for one launch follows its use: one after its first call, one more each time that none was ready, up to
+``MAX_PER_LAUNCH``; none when it was not called for ``IDLE_S``. All launches together have ``MAX_PROCESSES`` and
+``MAX_BYTES``. Only one that waits at the gate is used: it has taken the byte that was put into its stdin. If two in a
+row die before that, the launch is not tried again.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ _NOTHING = b"\0" * 4
 
 @dataclass(slots=True)
 class _LaunchPool:
-    """Those who wait for one launch."""
+    """The standby processes of one launch."""
 
     recipe: WarmCommand
     launch: Launch
@@ -55,12 +55,12 @@ class StandbyPool:
         return [one.pid for row in self._pools.values() for one in row.waiting]
 
     def count_ready(self, key: Hashable) -> int:
-        """How many stand at the gate."""
+        """Return how many wait at the gate."""
         row = self._pools.get(key)
         return sum(_is_at_gate(one) for one in row.waiting) if row else 0
 
     def take(self, key: Hashable, per_call: Mapping[str, str]) -> ColdChild | None:
-        """One that becomes the child of this call. None: start it cold."""
+        """Return one as the child of this call. None: start it cold."""
         row = self._pools.get(key)
         if row is None:
             return None
@@ -76,7 +76,7 @@ class StandbyPool:
         return None
 
     def prepare(self, key: Hashable, recipe: WarmCommand, launch: Launch) -> None:
-        """It is in use: have one ready for the next call."""
+        """Have one ready for the next call of this launch."""
         if key not in self._pools:
             self._pools[key] = _LaunchPool(recipe, launch, self._loop.time())
             self._refill_later(key)

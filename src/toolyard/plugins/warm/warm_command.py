@@ -1,4 +1,4 @@
-"""How a launch can be made warm, told from its command: a Python or Node interpreter and a script, nothing odd."""
+"""The warm form of a launch, derived from its command: a Python or Node interpreter and a plain script."""
 
 import re
 from dataclasses import dataclass
@@ -27,18 +27,18 @@ class WarmCommand:
     script: tuple[str, ...]  # the script as it is named, and its arguments
 
     def fork_server_argv(self, socket: int) -> tuple[str, ...]:
-        """The command of a fork server."""
+        """Return the command of a fork server."""
         return (*self.program, str(_HERE / "fork_main.py"), "serve", str(socket), *self.script)
 
     def standby_argv(self) -> tuple[str, ...]:
-        """The command of an interpreter that waits before the script."""
+        """Return the command of an interpreter that waits before the script."""
         if self.interpreter is Interpreter.NODE:
             return (*self.program, "--require", str(_HERE / "gate.js"), *self.script)
         return (*self.program, str(_HERE / "fork_main.py"), "standby", "-", *self.script)
 
 
 def parse_warm_command(launch: Launch) -> WarmCommand | None:
-    """None when it can only be started cold."""
+    """Return the warm form of a launch; None when it can only be started cold."""
     if _ODD & launch.environment.keys():
         return None
     name = Path(launch.argv[0]).name

@@ -1,4 +1,4 @@
-"""Starts children warm where it can, and cold where it cannot: never later, never with another result.
+"""Warm starts where possible, cold ones elsewhere: never later, never with another result.
 
 The first call of a launch starts cold and makes what the next ones use: a fork server for Python, a standby for Node
 and for Python that is unfit for forking. A launch is what it is by its command, folder, environment, limits and
@@ -20,7 +20,7 @@ _MAX_LAUNCHES = 1024
 
 
 class WarmStarter:
-    """Belongs to one event loop. ``close`` it before ``children``."""
+    """The starter of one event loop. ``close`` it before ``children``."""
 
     def __init__(self, children: Children, cold: ColdStarter, *, enabled: bool = True) -> None:
         self._children = children
@@ -38,7 +38,7 @@ class WarmStarter:
         return self._parts()[1]
 
     async def spawn(self, launch: Launch, per_call: Mapping[str, str]) -> ChildProcess:
-        """A child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
+        """Start a child for one call; ``per_call`` is added to the environment. Raises Failure(START_FAILED)."""
         if not (self._enabled and launch.warm):
             return await self.cold.spawn(launch, per_call)
         key = self.launch_key(launch, per_call)
@@ -63,7 +63,7 @@ class WarmStarter:
         return self._pools
 
     def launch_key(self, launch: Launch, per_call: Mapping[str, str]) -> Hashable:
-        """What a launch is; what was made for an older one of the same command ends."""
+        """Return the identity of a launch; processes made for an older one of the same command end."""
         place = (launch.argv, launch.cwd)
         key = (*place, tuple(sorted(launch.environment.items())), launch.limits, launch.version, *per_call)
         before = self._current.get(place)

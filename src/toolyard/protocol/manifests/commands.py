@@ -1,4 +1,4 @@
-"""``capabilities.invocationCommands``: what a plugin can do, with the parameters of each command."""
+"""``capabilities.invocationCommands``: the commands of a plugin, with the parameters of each."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
-    """The commands in their order. Their texts have no hidden characters and a bounded length."""
+    """Parse the commands in their order. Their texts have no hidden characters and a bounded length."""
     items = list(capabilities.items(_LIST))
     if len(items) > MAX_COMMANDS:
         message = f"There are {len(items)} commands; at most {MAX_COMMANDS} can be read."
@@ -57,7 +57,7 @@ def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
 
 
 def read_safe_text(fields: Fields, name: str) -> str:
-    """A text as models read it; what had to be taken out of it is noted."""
+    """Return a text as models read it; what was removed from it is noted."""
     written = fields.text(name)
     text = strip_hidden(written)
     if has_hidden(written):
@@ -102,7 +102,7 @@ def _declared_parameters(fields: Fields) -> JsonObject | None:
 
 
 def _clean_schema(schema: JsonObject) -> JsonObject:
-    """A schema as a model may read it: nothing hidden in its titles and descriptions (S-84)."""
+    """Return a schema without hidden characters in its titles and descriptions (S-84)."""
 
     def clean(key: str, value: Json) -> Json:
         if isinstance(value, str):
@@ -166,7 +166,7 @@ def _iter_members(schema: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _listed_parameters(fields: Fields) -> JsonObject | None:
-    """Parameters that are listed, ``[{"name", "type", "required", "description"}]`` or ``{name: ...}``."""
+    """Parse listed parameters: ``[{"name", "type", "required", "description"}]`` or ``{name: ...}``."""
     value = fields.value.get("parameters")
     named: dict[str, Json] = {}
     if isinstance(value, list):

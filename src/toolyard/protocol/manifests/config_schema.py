@@ -1,4 +1,4 @@
-"""``configSchema``: which settings a plugin has, in every form that manifests use."""
+"""``configSchema``: the settings of a plugin, in every form that manifests use."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _KEY = re.compile(r"[^=\s\0]{1,200}")
 
 
 def parse_config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
-    """The settings in the order of the manifest; of several with one name the first counts."""
+    """Parse the settings in the order of the manifest; of several with one name the first counts."""
     value = manifest.value.get("configSchema")
     if isinstance(value, list):
         schema = Fields({}, (*manifest.path, "configSchema"), manifest.faults)
@@ -38,7 +38,7 @@ def parse_config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
 
 
 def _properties(schema: Mapping[str, Json]) -> Mapping[str, Json]:
-    """The settings themselves when the whole is written as a JSON Schema."""
+    """Return the settings of a schema that is written as a JSON Schema, or the schema itself."""
     properties = schema.get("properties")
     return properties if isinstance(properties, dict) and schema.get("type") == "object" else schema
 

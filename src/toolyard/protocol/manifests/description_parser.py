@@ -1,4 +1,4 @@
-"""Parameters read from a description written for models: what it plainly says, and nothing that it does not.
+"""Parameters parsed from a description written for models: only what it plainly says.
 
 Sources: lists (``- text (string, required): ...``), the fields of request blocks, and sentences such as
 ``Required fields: a, b``. Every name found is a parameter. It is required only when the text says so without a
@@ -58,7 +58,7 @@ class _Mention:
 
 
 def parse_description(description: str, example: str, *, selects: bool) -> JsonObject | None:
-    """The JSON Schema that the texts of one command tell, or None when they name no parameter.
+    """Return the JSON Schema that the texts of one command describe, or None when they name no parameter.
 
     ``selects``: the argument ``command`` tells which command is meant, so it is no parameter of this one.
     """
@@ -87,13 +87,13 @@ def parse_description(description: str, example: str, *, selects: bool) -> JsonO
 
 
 def parse_calls(example: str) -> tuple[tuple[str, JsonObject], ...]:
-    """The tool and the arguments of every request block of an example that can be read."""
+    """Return the tool and the arguments of every readable request block of an example."""
     requests = parse_requests(_FENCE.sub("", example))
     return tuple((str(one["tool"]), one["args"]) for one in requests if one["ok"] and isinstance(one["args"], dict))
 
 
 def parameter_schema(types: Sequence[str], text: str) -> JsonObject:
-    """The schema of one parameter whose values may come out of a request block, where all are texts."""
+    """Return the schema of a parameter whose values may come from a request block, where all are texts."""
     kinds: list[Json] = list(types)
     if kinds and "string" not in kinds:
         kinds.append("string")
@@ -112,13 +112,13 @@ def _is_required(mentions: list[_Mention]) -> bool:
 
 
 def _is_numbered(name: str, names: dict[str, list[_Mention]]) -> bool:
-    """``filePath2`` of a batch, where ``filePath`` is the parameter."""
+    """Return whether a name is ``filePath2`` of a batch, where ``filePath`` is the parameter."""
     match = _BATCH.fullmatch(name)
     return match is not None and (match[1] in names or match[1] == "command")
 
 
 def _parse_blocks(text: str) -> tuple[list[list[str]], bool]:
-    """The argument names of each request block that is no batch; and whether all blocks could be read."""
+    """Return the argument names of each request block that is no batch; and whether all blocks could be read."""
     requests = parse_requests(_FENCE.sub("", text))
     args = [request["args"] for request in requests]
     names = [list(block) for block in args if isinstance(block, dict)]
@@ -126,7 +126,7 @@ def _parse_blocks(text: str) -> tuple[list[list[str]], bool]:
 
 
 def _iter_lines(text: str) -> Iterator[str]:
-    """Lines of bounded length without runs of blanks, on which no pattern here takes long."""
+    """Yield lines of bounded length without runs of blanks, on which no pattern here takes long."""
     for line in text.split("\n"):
         yield _BLANKS.sub(" ", line)[:_MAX_LINE]
 
@@ -162,7 +162,7 @@ def _parse_item(item: re.Match[str], *, in_section: bool) -> Iterator[_Mention]:
 
 
 def _parse_field(field: re.Match[str]) -> _Mention:
-    """``prompt:「始」(必需) what to draw「末」`` or ``prompt:「始」...「末」 (必需)``."""
+    """Parse ``prompt:「始」(必需) what to draw「末」`` or ``prompt:「始」...「末」 (必需)``."""
     value, _, _ = field["rest"].partition("「末")
     after = _AFTER_VALUE.search(field["rest"])
     aside = after["aside"] if after else ""

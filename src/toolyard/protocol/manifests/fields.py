@@ -24,7 +24,7 @@ class Fields:
         self.faults.append(Fault(message=message, fix=fix, path=path, warning=warning))
 
     def note_missing(self, name: str, fix: str, known: Collection[str]) -> None:
-        """Refuse an object without this member; one that is not ``known`` and was meant to be it is named."""
+        """Refuse an object without this member, and name a misspelt one that is not ``known``."""
         whole = ".".join(str(part) for part in (*self.path, name))
         written = find_nearest(name, [key for key in self.value if key not in known])
         if written is None:
@@ -34,7 +34,7 @@ class Fields:
             self.note(written, message, f"Did you mean '{name}'? Write it instead.", warning=False)
 
     def note_misspelt(self, known: Collection[str]) -> None:
-        """Warn of members that are not known, and are written almost like one that is and does not stand here."""
+        """Warn of unknown members that are almost spelt like an absent known one."""
         absent = [name for name in known if name not in self.value]
         noted = {fault.path for fault in self.faults}
         for name in self.value:
@@ -65,7 +65,7 @@ class Fields:
         return default
 
     def number(self, name: str, low: float, high: float, *, whole: bool = False, vital: bool = False) -> float | None:
-        """A number, also one written as text; None when it is missing or not from ``low`` to ``high``."""
+        """Return a number, also one written as text; None when it is missing or not from ``low`` to ``high``."""
         value = self.value.get(name)
         if value is None:
             return None

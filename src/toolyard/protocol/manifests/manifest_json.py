@@ -22,7 +22,7 @@ JsonPath: TypeAlias = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What is wrong with the part of a manifest at ``path``, or at the character ``at`` of a text that is no JSON."""
+    """A problem with the part of a manifest at ``path``, or at the character ``at`` of a text that is not JSON."""
 
     message: str
     fix: str
@@ -32,7 +32,7 @@ class Fault:
 
 
 def parse_json(text: str) -> tuple[JsonObject | None, list[Fault]]:
-    """The object that ``text`` is, with warnings; None with the reasons when it is none that can be trusted."""
+    """Parse the object that ``text`` is, with warnings; None with the reasons when it cannot be trusted."""
     if len(text) > MAX_BYTES or len(text.encode(errors="surrogatepass")) > MAX_BYTES:
         return None, [Fault(message=f"The manifest is larger than {MAX_BYTES} bytes.", fix="Shorten its texts.", at=0)]
     plain = blank_comments(text)
@@ -73,7 +73,7 @@ def _parse_plain(text: str) -> tuple[JsonObject | None, list[Fault]]:
 
 
 def locate(text: str, path: JsonPath, seen: dict[int, Container]) -> tuple[int, int]:
-    """Line and column, from 1, of the part at ``path``: of its key in an object; of its nearest owner when missing.
+    """Return line and column, from 1, of the part at ``path``: its key in an object; its nearest owner when missing.
 
     ``text`` has no comments. ``seen`` keeps what was read of ``text`` for the next question.
     """
@@ -95,7 +95,7 @@ def line_and_column(text: str, at: int) -> tuple[int, int]:
 
 
 def format_path(path: JsonPath) -> str:
-    """``entryPoint.command``, ``capabilities.invocationCommands[0].parameters``."""
+    """Return ``entryPoint.command`` or ``capabilities.invocationCommands[0].parameters``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
@@ -155,7 +155,7 @@ _MARKDOWN = re.compile(r"[ \t\r\n]*(?:```|~~~)")
 
 
 def _explain_error(text: str, error: json.JSONDecodeError) -> Fault:
-    """The parser's word, made plain for the mistakes that people make."""
+    """Return the parser's error in plain words for the usual mistakes."""
     blank = _BLANK.match(text, error.pos)
     at = blank.end() if blank else error.pos
     before = text[:at].rstrip(" \t\r\n")

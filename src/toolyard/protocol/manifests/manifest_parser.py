@@ -1,4 +1,4 @@
-"""From the JSON of a manifest to a Manifest: every field, its default, and what is wrong with it.
+"""Parse the JSON of a manifest to a Manifest: every field, its default, and its problems.
 
 Refused is only what could not run, or would run with less protection than the manifest asks for. Everything else that
 is missing or odd is a warning, because manifests of VCPToolBox are full of it and work.
@@ -41,7 +41,7 @@ _IN_NODE = (PluginType.MESSAGE_PREPROCESSOR, PluginType.SERVICE, PluginType.HYBR
 
 
 def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
-    """The manifest, or None when one of the faults is no warning."""
+    """Return the manifest, or None when one of the faults is more than a warning."""
     faults: list[Fault] = []
     fields = Fields(value, (), faults)
     name, kind = _parse_name(fields), _parse_type(fields)
@@ -86,7 +86,7 @@ def parse_manifest(value: JsonObject) -> tuple[Manifest | None, list[Fault]]:
 
 
 def _note_misspelt(fields: Fields) -> None:
-    """Warn of keys that are almost known; others are kept and mean nothing to us."""
+    """Warn of keys that are almost known; others are kept and ignored."""
     fields.note_misspelt(_KEYS)
     for name, keys in _INNER_KEYS.items():
         value = fields.value.get(name)
@@ -152,14 +152,14 @@ def _parse_command_line(fields: Fields, kind: PluginType | None, unsupported: st
 
 
 def _uses_shell(fields: Fields) -> bool:
-    """``shell`` may stand at the top or in ``entryPoint``."""
+    """Return the flag ``shell``, at the top or in ``entryPoint``."""
     entry = fields.value.get("entryPoint")
     inside = Fields(entry if isinstance(entry, dict) else {}, ("entryPoint",), fields.faults)
     return fields.flag("shell", default=False, vital=True) or inside.flag("shell", default=False, vital=True)
 
 
 def _parse_timeout_s(fields: Fields, kind: PluginType) -> float:
-    """VCPToolBox overlooks ``entryPoint.timeout``; whoever wrote it there meant it."""
+    """Return the timeout, also from ``entryPoint``, where VCPToolBox overlooks it."""
     limits = [
         fields.nested(place).number("timeout", 1, MAX_TIMEOUT_S * 1000)
         for place in ("communication", "entryPoint")
@@ -195,7 +195,7 @@ def _parse_placeholders(capabilities: Fields) -> tuple[str, ...]:
 def _note_missing_parts(
     fields: Fields, capabilities: Fields, kind: PluginType, known: tuple[Command, ...], placeholders: tuple[str, ...]
 ) -> None:
-    """Warn of what a good manifest has and an old one may lack."""
+    """Warn of parts that a good manifest has and an old one may lack."""
     for name, meaning in (("displayName", "the name that people read"), ("communication", '{"protocol": "stdio"}')):
         if name not in fields.value:
             fields.note(None, f"'{name}' is missing.", f'Add "{name}": {meaning}.')
@@ -257,6 +257,6 @@ def _parse_limits(fields: Fields) -> Limits:
 
 
 def _parse_permissions(fields: Fields) -> JsonObject:
-    """Old manifests have a list of words here, which VCPToolBox never read."""
+    """Return the permissions. Old manifests have a list of words here, which VCPToolBox never read."""
     value = fields.value.get("permissions")
     return {} if isinstance(value, list) else fields.nested("permissions", vital=True).value

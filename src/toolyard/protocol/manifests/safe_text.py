@@ -15,7 +15,7 @@ _BREAKS = re.compile("\r\n?|\x85|\u2028|\u2029")
 
 
 def strip_hidden(text: str) -> str:
-    """``text`` without what a reader cannot see; all line ends are newlines."""
+    """Return ``text`` without invisible characters; all line ends are newlines."""
     text = _BREAKS.sub("\n", text)
     if text.isascii() and text.isprintable():
         return text
@@ -24,19 +24,19 @@ def strip_hidden(text: str) -> str:
 
 
 def escape_hidden(text: str) -> str:
-    """``text`` with everything that a reader cannot see written out as ``\\u200b``; newlines and tabs stay."""
+    """Return ``text`` with invisible characters written out as ``\\u200b``; newlines and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(f"\\u{ord(char):04x}" if is_hidden(char) else char for char in text)
 
 
 def is_hidden(char: str) -> bool:
-    """Whether nobody sees a character, or only its effect on others; newline and tab are seen."""
+    """Return whether a character is invisible, or only its effect on others is seen; newline and tab are visible."""
     return char not in "\n\t" and (unicodedata.category(char) in _UNSEEN or bool(_BLANK_LOOKING.match(char)))
 
 
 def has_hidden(text: str) -> bool:
-    """Whether ``text`` has anything that a reader cannot see."""
+    """Return whether ``text`` has invisible characters."""
     return strip_hidden(text) != _BREAKS.sub("\n", text)
 
 

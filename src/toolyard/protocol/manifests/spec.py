@@ -1,4 +1,4 @@
-"""A manifest as a tool: what models read, and what the arguments of a call are checked against."""
+"""A manifest as a tool: the texts for models, and the schemas that check the arguments of a call."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,7 +15,7 @@ SELECTOR = "command"
 
 
 def tool_spec(manifest: Manifest) -> ToolSpec:
-    """The plugin as one tool. Its schema is for models and forms: it tells what all commands take, and refuses little.
+    """Return the plugin as one tool. Its schema is for models and forms: it covers all commands, and refuses little.
 
     What a call must have depends on its command: ``command_spec`` is for checking.
     """
@@ -35,7 +35,7 @@ def tool_spec(manifest: Manifest) -> ToolSpec:
 
 
 def command_spec(manifest: Manifest, arguments: Mapping[str, Json]) -> ToolSpec | None:
-    """The spec of the one command that ``arguments`` are for; None when there is nothing to check them against.
+    """Return the spec of the one command that ``arguments`` are for; None when there is nothing to check.
 
     That is so for a command without known parameters, an unknown command, and a numbered batch, which only the plugin
     itself understands. Derived parameters check a call only if it has no argument that they do not know: such a one
@@ -66,7 +66,7 @@ def _build_description(manifest: Manifest) -> str:
 
 
 def _merge_parameters(commands: tuple[Command, ...]) -> JsonObject:
-    """What any of the commands takes; where they differ about a parameter, only what they agree on."""
+    """Return the parameters of all commands; where they differ about one, only what they agree on."""
     if len(commands) == 1 and commands[0].parameters is not None:
         return {**commands[0].parameters, "additionalProperties": True}
     properties: JsonObject = {}
@@ -84,7 +84,7 @@ def _merge_parameters(commands: tuple[Command, ...]) -> JsonObject:
 
 
 def _merge_schemas(one: Json, other: Json) -> Json:
-    """What both schemas say; a reference is dropped, because it leads into the schema of its own command."""
+    """Return what both schemas say; references are dropped, because they point into their own command's schema."""
     other = (
         {key: value for key, value in other.items() if not _has_reference({key: value})}
         if isinstance(other, dict)

@@ -1,4 +1,4 @@
-"""``translations``: what people read about a plugin in other languages; the English ones also models, natively.
+"""``translations``: texts about a plugin in other languages for people; the English ones also for native tool calls.
 
 At most 50 languages, and the help of 200 parameters in each. What is no language, and the help of a parameter that no
 command has, is noted and left out.
@@ -20,7 +20,7 @@ _LANGUAGE = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8}){0,2}")
 
 
 def parse_translations(fields: Fields, commands: tuple[Command, ...]) -> dict[str, Translation]:
-    """By language. Texts have no hidden characters and a bounded length; empty ones are not translated."""
+    """Parse translations by language. Texts have no hidden characters and a bounded length; empty ones are skipped."""
     known = {SELECTOR} if len(commands) > 1 else set()
     known.update(name for command in commands for name in command.properties)
     found: dict[str, Translation] = {}

@@ -1,4 +1,4 @@
-"""The words of manifests written by hand, in English and Chinese: types, and whether something must be given."""
+"""Vocabulary of manifests written by hand, in English and Chinese: types, and required or optional."""
 
 import re
 from enum import Enum, auto
@@ -37,17 +37,17 @@ _CONDITIONAL = re.compile(
 
 
 def parse_type(word: str) -> str | None:
-    """The JSON type that ``word`` names, or None."""
+    """Return the JSON type that ``word`` names, or None."""
     return _KIND.get(word.strip().strip("`'\"").lower())
 
 
 def find_types(text: str) -> tuple[str, ...]:
-    """The types named in ``字符串或JSON数组, 必需``, in their order."""
+    """Return the types named in ``字符串或JSON数组, 必需``, in their order."""
     return tuple(dict.fromkeys(kind for word in _split_words(text) if (kind := parse_type(word))))
 
 
 def find_need(text: str) -> Need | None:
-    """What ``字符串, 必需, 默认 5`` says; a need under a condition counts as optional."""
+    """Return the need in ``字符串, 必需, 默认 5``; one under a condition counts as optional."""
     words = _split_words(text)
     needs = {_parse_need(word) for word in words} - {None}
     if needs == {Need.REQUIRED}:
@@ -57,7 +57,7 @@ def find_need(text: str) -> Need | None:
 
 
 def leading_need(text: str) -> Need | None:
-    """What ``(可选) how many`` or ``必填，the text`` begins with."""
+    """Return the need that ``(可选) how many`` or ``必填，the text`` begins with."""
     match = _FIRST.match(text)
     return _NEED[match[1].lower()] if match else None
 
