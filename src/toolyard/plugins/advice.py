@@ -31,4 +31,4 @@ def _is_about(failure: Failure, key: str) -> bool:
     printed = (str(failure.data.get(name, "")) for name in _PRINTED)
     words = [word for word in _BREAK.split(key.lower()) if word]
     phrase = re.compile(r"[\W_]*".join(map(re.escape, words)), re.IGNORECASE)
-    return any(key in said for said in (failure.message, *printed)) or bool(words and phrase.search(failure.message))
+    return any(key in text for text in (failure.message, *printed)) or bool(words and phrase.search(failure.message))

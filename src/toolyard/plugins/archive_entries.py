@@ -46,7 +46,7 @@ class ArchiveEntry:
 
 def check_entries(entries: Iterable[ArchiveEntry], caps: Caps, packed: int) -> list[ArchiveEntry]:
     """Return the entries with normalized paths, folders before their content. Raises ArchiveError."""
-    found: list[ArchiveEntry] = []
+    checked: list[ArchiveEntry] = []
     claims: dict[str, tuple[str, bool]] = {}
     total = 0
     for number, entry in enumerate(entries, 1):
@@ -66,14 +66,14 @@ def check_entries(entries: Iterable[ArchiveEntry], caps: Caps, packed: int) -> l
             raise ArchiveError(f"it unpacks to more than {caps.bytes >> 20} MiB")
         if path:
             _check_collision(claims, path, is_folder=entry.is_folder)
-            found.append(replace(entry, path=path))
+            checked.append(replace(entry, path=path))
         elif not entry.is_folder:
             raise ArchiveError("a file in it has no name")
     if total > caps.max_unpacked(packed):
         raise ArchiveError(f"it unpacks to more than {caps.ratio} times its size")
-    if not found:
+    if not checked:
         raise ArchiveError("it is empty")
-    return found
+    return checked
 
 
 def normalize_path(name: str) -> str:

@@ -86,14 +86,14 @@ class AsyncRunner:
         tasks: tuple[Task, ...] = ()
         living: AsyncChild | None = None
         process: StartedProcess | None = None
-        ended: ChildReport | None = None
+        report: ChildReport | None = None
         try:
             async with limit_run_time(manifest.name, RECEIPT_S, "gave no receipt"):
                 living, process = await self._start(manifest, launch, stdin, expected.token, checkpoint)
-                ended = await living.wait_receipt()
-            said = require_answer(manifest.name, ended)
-            result = read_plugin_result(manifest.name, said, warnings=ended.warnings)
-            tasks = await self._desk.store_receipt(expected, json.dumps(said, ensure_ascii=False), living.pid)
+                report = await living.wait_receipt()
+            answer = require_answer(manifest.name, report)
+            result = read_plugin_result(manifest.name, answer, warnings=report.warnings)
+            tasks = await self._desk.store_receipt(expected, json.dumps(answer, ensure_ascii=False), living.pid)
             crashpoint("task.receipt-stored")
         except asyncio.CancelledError:
             if living is not None:
@@ -101,8 +101,8 @@ class AsyncRunner:
             raise
         finally:
             if living is not None and process is not None:
-                self._runs.add(call.id, process, living.stderr, ended)
-                noise = "" if ended is None else ended.noise
+                self._runs.add(call.id, process, living.stderr, report)
+                noise = "" if report is None else report.noise
                 log = partial(self._log, manifest.name, call.id, living.stderr, noise)
                 self._watch(
                     _WatchedChild(living, expected, tasks, manifest.timeout_s, detached=manifest.detached, log=log)
@@ -193,12 +193,12 @@ class AsyncRunner:
         """Wait until the task has ended, or until the process has and no callback can come any more."""
         exited = asyncio.ensure_future(watch.child.wait())
         either: set[asyncio.Future[Any]] = {ended, exited}
-        told: JsonObject = {}
+        progress: JsonObject = {}
         try:
             while not ended.done() and not exited.done():
                 await asyncio.wait(either, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED)
                 await retry_until_stored(self._desk.refresh, watch.expected)
-                told = await self._report_progress(watch, told)
+                progress = await self._report_progress(watch, progress)
             left = None if watch.detached else CALLBACK_GRACE_S
             while not ended.done() and (left is None or left > 0):
                 await asyncio.wait({ended}, timeout=_POLL_S)
@@ -207,13 +207,13 @@ class AsyncRunner:
         finally:
             exited.cancel()
 
-    async def _report_progress(self, watch: _WatchedChild, told: JsonObject) -> JsonObject:
+    async def _report_progress(self, watch: _WatchedChild, last: JsonObject) -> JsonObject:
         lines = _PROGRESS.findall(watch.child.stderr.last(4096))
         if not lines:
-            return told
+            return last
         done, text = lines[-1]
         now: JsonObject = {"done": _parse_fraction(done), "text": text.strip()[:200]}
-        if now != told:
+        if now != last:
             for task in watch.tasks:
                 await retry_until_stored(self._desk.report_progress, task.id, now)
         return now

@@ -161,12 +161,12 @@ class _HttpExchange:
         if self._http.they_are_waiting_for_100_continue:
             go_on = h11.InformationalResponse(status_code=100, headers=[])
             self._writer.write(self._http.send(go_on) or b"")
-        found = bytearray()
+        body = bytearray()
         while isinstance(event := await self._next_event(), h11.Data):
-            found += event.data
-            if len(found) > MAX_BODY:
+            body += event.data
+            if len(body) > MAX_BODY:
                 return None
-        return bytes(found)
+        return bytes(body)
 
     async def respond(self, answered: CallbackResponse) -> None:
         text = json.dumps(answered.body, ensure_ascii=False).encode()

@@ -46,10 +46,10 @@ def add_case(plugin: Plugin, *, home: Path, name: str, arguments: JsonObject, ex
                 raise UsageError(f"{FILE} has this test already: '{same.get('name', '')}'")
             free = _unique_name(_to_one_line(name), {str(one.get("name", "")) for one in cases})
             case = _format_case({"name": free, "args": arguments, "expect": expect})
-            whole = _append_case(raw.decode(), case, is_first=not cases).encode()
-            if len(whole) > MAX_BYTES:
+            content = _append_case(raw.decode(), case, is_first=not cases).encode()
+            if len(content) > MAX_BYTES:
                 raise UsageError(f"{FILE} would be larger than {MAX_BYTES >> 20} MiB")
-            write_private_file(file, whole)
+            write_private_file(file, content)
             file.chmod(mode)  # it is a source like the others, and not for its owner only
     except OSError as error:
         raise ConfigError(f"{file} cannot be changed: {error.strerror or error}") from error
@@ -87,8 +87,8 @@ def _case_content(case: JsonObject) -> tuple[Json, Json]:
 
 def _to_one_line(name: str) -> str:
     """Return a name as one line of printable text."""
-    shown = "".join(char if char.isprintable() else " " for char in name)
-    return " ".join(shown.split())[:MAX_NAME].strip() or "call"
+    printable = "".join(char if char.isprintable() else " " for char in name)
+    return " ".join(printable.split())[:MAX_NAME].strip() or "call"
 
 
 def _unique_name(name: str, taken: set[str]) -> str:

@@ -49,10 +49,10 @@ def collect_cases(manifest: Manifest, folder: Path) -> tuple[list[Case], list[Pl
 
 def _cases_from_examples(manifest: Manifest) -> Iterator[Case]:
     """Yield the examples as cases. Blocks in a description count only where a command has no example."""
-    found = list(parse_examples(manifest))
-    shown = {id(example.command) for example in found if not example.is_template}
-    for example in found:
-        if example.is_template and id(example.command) in shown:
+    examples = list(parse_examples(manifest))
+    with_example = {id(example.command) for example in examples if not example.is_template}
+    for example in examples:
+        if example.is_template and id(example.command) in with_example:
             continue
         title = example.command.name or manifest.name
         name = f"{title}: {', '.join(f'{k}={v}' for k, v in example.arguments.items())}"[:80]
@@ -101,5 +101,5 @@ def _parse_case(item: Json, number: int) -> Case | str:
     texts = contains if isinstance(contains, list) else [contains]
     if not all(isinstance(words, str) for words in texts):
         return "'text_contains' is a text or a list of texts."
-    wanted = (Status(str(status)),) if status is not None else (Status.SUCCESS, Status.PARTIAL)
-    return Case(name=name, arguments=arguments, status=wanted, text_contains=tuple(map(str, texts)))
+    expected = (Status(str(status)),) if status is not None else (Status.SUCCESS, Status.PARTIAL)
+    return Case(name=name, arguments=arguments, status=expected, text_contains=tuple(map(str, texts)))

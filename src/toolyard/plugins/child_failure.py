@@ -36,90 +36,90 @@ _SIGNALS = {
 }
 
 
-def require_answer(plugin: str, ended: ChildReport) -> JsonObject:
+def require_answer(plugin: str, report: ChildReport) -> JsonObject:
     """Return the object that the plugin answered with. Raises Failure."""
-    if ended.answer is None or ended.too_large:
-        raise explain_failure(plugin, ended)
-    broken = ended.bad_utf8_at is not None and ended.answer["status"] == "success"
-    return {**ended.answer, "status": "partial"} if broken else ended.answer
+    if report.answer is None or report.too_large:
+        raise explain_failure(plugin, report)
+    broken = report.bad_utf8_at is not None and report.answer["status"] == "success"
+    return {**report.answer, "status": "partial"} if broken else report.answer
 
 
-def explain_failure(plugin: str, ended: ChildReport) -> Failure:
+def explain_failure(plugin: str, report: ChildReport) -> Failure:
     """Return the failure of a plugin that ended without an answer."""
-    if ended.too_large:
-        most = ended.limits.stdout_bytes
+    if report.too_large:
+        most = report.limits.stdout_bytes
         return _failure(
             Reason.OUTPUT_TOO_LARGE,
             f"{plugin} printed more than {_format_size(most)} and was stopped.",
             "Ask for less, or have the plugin write a file and answer with its path.",
-            ended,
+            report,
         )
-    if ended.overrun:
+    if report.overrun:
         return _failure(
             Reason.CRASHED,
-            f"{plugin} started more than {ended.limits.processes} processes and was stopped.",
+            f"{plugin} started more than {report.limits.processes} processes and was stopped.",
             "Have it start fewer, or raise limits.processes.",
-            ended,
+            report,
         )
-    if ended.signal is not None:
-        return _signal_failure(plugin, ended.signal, ended)
-    return _missing_dependency_failure(plugin, ended) or _no_answer_failure(plugin, ended)
+    if report.signal is not None:
+        return _signal_failure(plugin, report.signal, report)
+    return _missing_dependency_failure(plugin, report) or _no_answer_failure(plugin, report)
 
 
-def _signal_failure(plugin: str, number: int, ended: ChildReport) -> Failure:
+def _signal_failure(plugin: str, number: int, report: ChildReport) -> Failure:
     try:
         name = signal.Signals(number).name
     except ValueError:
         name = "unknown"
     why, hint = _SIGNALS.get(number, ("", "Look at its stderr."))  # type: ignore[call-overload]
     message = f"{plugin} was ended by signal {number} ({name}){', ' + why if why else ''} before it had answered."
-    return _failure(Reason.CRASHED, message, hint, ended)
+    return _failure(Reason.CRASHED, message, hint, report)
 
 
-def _missing_dependency_failure(plugin: str, ended: ChildReport) -> Failure | None:
+def _missing_dependency_failure(plugin: str, report: ChildReport) -> Failure | None:
     """Return the failure of a program that lacks something it needs to start."""
-    if not ended.exit_code:
+    if not report.exit_code:
         return None
-    what, fix = _find_missing_dependency(ended.stderr.last(_STDERR * 4), ended.exit_code)
-    return _failure(Reason.START_FAILED, f"{plugin} could not run: {what}.", fix, ended) if what else None
+    what, fix = _find_missing_dependency(report.stderr.last(_STDERR * 4), report.exit_code)
+    return _failure(Reason.START_FAILED, f"{plugin} could not run: {what}.", fix, report) if what else None
 
 
 def _find_missing_dependency(stderr: str, exit_code: int) -> tuple[str, str]:
     """Return what is missing and how to get it."""
-    if found := _python_module.search(stderr):
-        name = found[1]
+    if match := _python_module.search(stderr):
+        name = match[1]
         often = _PACKAGES.get(name, name)
         return f"it needs the Python package {name}", f"Install what provides it (often `pip install {often}`)."
-    if found := _node_module.search(stderr):
-        name = found[1]
+    if match := _node_module.search(stderr):
+        name = match[1]
         if name.startswith((".", "/")):
             return f"its file {name} is not there", "Install the plugin again, or mend entryPoint.command."
         return f"it needs the Node package {name}", f"Run `npm install` in its folder (or `npm install {name}`)."
-    if exit_code in {2, 127} and (found := _no_file.search(stderr)):
-        return f"its file {found[1]} is not there", "Install the plugin again, or mend entryPoint.command."
+    if exit_code in {2, 127} and (match := _no_file.search(stderr)):
+        return f"its file {match[1]} is not there", "Install the plugin again, or mend entryPoint.command."
     if exit_code in {126, 127}:
-        found = _no_command.search(stderr)
-        command = (found[1] or found[2]) if found else "a command it uses"
+        match = _no_command.search(stderr)
+        command = (match[1] or match[2]) if match else "a command it uses"
         state = "not found" if exit_code == 127 else "not executable"
         return f"{command} was {state}", f"Install {command}, or make it reachable by the PATH of plugins."
     return "", ""
 
 
-def _no_answer_failure(plugin: str, ended: ChildReport) -> Failure:
-    last = _last_stderr_line(ended.stderr.last(_STDERR * 4))
+def _no_answer_failure(plugin: str, report: ChildReport) -> Failure:
+    last = _last_stderr_line(report.stderr.last(_STDERR * 4))
     seen = f" Its stderr ends with: {last[:_SEEN]}" if last else ""
-    if ended.exit_code and (last or ended.stdout_bytes):
-        how = f"{plugin} exited with code {ended.exit_code} before it had answered."
-        return _failure(Reason.CRASHED, how + seen, "" if seen else "Look at what it printed.", ended)
-    if not ended.stdout_head.strip():
-        how = f" (exit code {ended.exit_code})" if ended.exit_code else ""
+    if report.exit_code and (last or report.stdout_bytes):
+        how = f"{plugin} exited with code {report.exit_code} before it had answered."
+        return _failure(Reason.CRASHED, how + seen, "" if seen else "Look at what it printed.", report)
+    if not report.stdout_head.strip():
+        how = f" (exit code {report.exit_code})" if report.exit_code else ""
         message = f"{plugin} ended without printing anything on stdout{how}.{seen}"
-        return _failure(Reason.NO_OUTPUT, message, _ANSWER, ended)
-    if ended.too_deep:
+        return _failure(Reason.NO_OUTPUT, message, _ANSWER, report)
+    if report.too_deep:
         message = f"{plugin} printed JSON nested deeper than {MAX_DEPTH} levels."
-        return _failure(Reason.INVALID_OUTPUT, message, "Answer with a flatter object.", ended)
+        return _failure(Reason.INVALID_OUTPUT, message, "Answer with a flatter object.", report)
     message = f"{plugin} printed no complete JSON object with a status.{seen}"
-    return _failure(Reason.INVALID_OUTPUT, message, _ANSWER, ended)
+    return _failure(Reason.INVALID_OUTPUT, message, _ANSWER, report)
 
 
 def _last_stderr_line(stderr: str) -> str:
@@ -135,17 +135,17 @@ def _last_stderr_line(stderr: str) -> str:
 _ANSWER = 'A plugin answers with one JSON object such as {"status": "success", "result": "..."}.'
 
 
-def _failure(reason: Reason, message: str, hint: str, ended: ChildReport) -> Failure:
+def _failure(reason: Reason, message: str, hint: str, report: ChildReport) -> Failure:
     data: JsonObject = {
-        "stdout": ended.stdout_head.decode("utf-8", "replace"),
-        "stderr": ended.stderr.last(_STDERR),
+        "stdout": report.stdout_head.decode("utf-8", "replace"),
+        "stderr": report.stderr.last(_STDERR),
     }
-    if ended.exit_code is not None:
-        data["exit_code"] = ended.exit_code
-    if ended.signal is not None:
-        data["signal"] = ended.signal
+    if report.exit_code is not None:
+        data["exit_code"] = report.exit_code
+    if report.signal is not None:
+        data["signal"] = report.signal
     if reason is Reason.INVALID_OUTPUT and "\ufffd" in str(data["stdout"]):
-        data["stdout_hex"] = ended.stdout_head[:_HEX].hex(" ")
+        data["stdout_hex"] = report.stdout_head[:_HEX].hex(" ")
     return Failure(reason, message, hint=hint, data=data)
 
 

@@ -248,16 +248,16 @@ class Children:
 
     def _kill_escaped(self, dead: set[int]) -> tuple[list[_CallProcesses], set[int]]:
         """Kill the processes of ended calls. Return the running calls with too many processes, and the zombies."""
-        found = list(process_numbers.find_processes(self.numbers.prefix))
-        if any(one.number in dead and not one.zombie for one in found):
+        processes = list(process_numbers.find_processes(self.numbers.prefix))
+        if any(one.number in dead and not one.zombie for one in processes):
             process_numbers.kill_all(partial(self._find_numbered, dead))
-            found = list(process_numbers.find_processes(self.numbers.prefix))
+            processes = list(process_numbers.find_processes(self.numbers.prefix))
         counts: dict[int, int] = {}
-        for one in found:
+        for one in processes:
             counts[one.number] = counts.get(one.number, 0) + (not one.zombie)
         running = list(self._running.values())
         over = [family for family in running if family.number and counts.get(family.number, 0) > family.processes]
-        return over, {one.pid for one in found if one.zombie}
+        return over, {one.pid for one in processes if one.zombie}
 
     def _find_numbered(self, numbers: set[int]) -> list[process_numbers.NumberedProcess]:
         return [one for one in process_numbers.find_processes(self.numbers.prefix) if one.number in numbers]

@@ -109,13 +109,13 @@ def set_limits(pid: int, limits: Limits) -> None:
     """Set the resource limits of a process; Linux only. Errors are ignored: the child may have ended already."""
     if not hasattr(resource, "prlimit"):
         return
-    wanted = (
+    settings = (
         (resource.RLIMIT_AS, limits.memory_bytes, 0),
         (resource.RLIMIT_CPU, limits.cpu_s, 1),  # SIGXCPU first, SIGKILL a second later
         (resource.RLIMIT_NOFILE, limits.open_files, 0),
         (resource.RLIMIT_FSIZE, limits.file_bytes, 0),
     )
-    for kind, most, more in wanted:
+    for kind, most, more in settings:
         if most is not None:
             ours = resource.getrlimit(kind)[1]
             hard = most + more if ours == resource.RLIM_INFINITY else min(most + more, ours)

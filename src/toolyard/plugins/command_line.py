@@ -78,8 +78,8 @@ class Programs:
                 return os.path.abspath(path)
         if self._chosen:
             return self._chosen
-        found = (self.find(name) for name in ("python", "python3"))
-        return next((path for path in found if path and not _is_python_2(path)), sys.executable)
+        candidates = (self.find(name) for name in ("python", "python3"))
+        return next((path for path in candidates if path and not _is_python_2(path)), sys.executable)
 
 
 def resolve_command(command: str, folder: Path, *, shell: bool, programs: Programs) -> CommandLine | CommandProblem:
@@ -133,10 +133,10 @@ def _find_shell_syntax(command: str) -> str | None:
     """Return the first part of the command that only a shell would understand."""
     at = 0
     while at < len(command):
-        found = _NEEDS_SHELL.match(command, at) or _IN_QUOTES.match(command, at)
-        if found and found.groupdict().get("syntax"):
-            return found["syntax"].replace("\n", "a new line")
-        at = found.end() if found else at + 1
+        match = _NEEDS_SHELL.match(command, at) or _IN_QUOTES.match(command, at)
+        if match and match.groupdict().get("syntax"):
+            return match["syntax"].replace("\n", "a new line")
+        at = match.end() if match else at + 1
     return None
 
 
@@ -203,9 +203,9 @@ def _search_path(name: str, search: str) -> Iterator[str]:
         if not os.path.isabs(place):
             continue  # the current folder, under any name, is not where interpreters are
         shim = os.path.basename(place) == "shims"
-        found = _resolve_shim(place, name) if shim else os.path.join(place, name)
-        if found and os.path.isfile(found) and os.access(found, os.X_OK):
-            yield found
+        path = _resolve_shim(place, name) if shim else os.path.join(place, name)
+        if path and os.path.isfile(path) and os.access(path, os.X_OK):
+            yield path
 
 
 def _resolve_shim(place: str, name: str) -> str | None:

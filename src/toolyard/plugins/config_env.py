@@ -96,14 +96,14 @@ def edit_config(text: str, values: Mapping[str, str | None]) -> str:
         elif new is not None and setting is last[setting.key]:
             pieces += [plain[at : setting.start], _format_value(setting.key, new)]
             at = setting.end
-    whole = "".join(pieces) + plain[at:]
+    edited = "".join(pieces) + plain[at:]
     for key, new in values.items():
         if new is not None and key not in last:
-            whole += f"{'' if whole.endswith(chr(10)) or not whole else chr(10)}{key}={_format_value(key, new)}\n"
-    wanted = {**before.values, **values}
-    if not _has_values(whole, {key: value for key, value in wanted.items() if value is not None}):
+            edited += f"{'' if edited.endswith(chr(10)) or not edited else chr(10)}{key}={_format_value(key, new)}\n"
+    expected = {**before.values, **values}
+    if not _has_values(edited, {key: value for key, value in expected.items() if value is not None}):
         raise ValueError("the file cannot be changed here without changing other settings: edit it by hand")
-    return whole.replace("\n", "\r\n") if "\r\n" in text else whole
+    return edited.replace("\n", "\r\n") if "\r\n" in text else edited
 
 
 def _normalize_newlines(text: str) -> str:
@@ -114,10 +114,10 @@ def _format_value(key: str, value: str) -> str:
     """Return the plainest way to write a value that reads as the same again."""
     escaped = value.replace("\n", "\\n").replace("\r", "\\r")
     forms = (value, *(f"{quote}{value}{quote}" for quote in "'\"`"), f'"{escaped}"')
-    found = next((form for form in forms if _has_values(f"{key}={form}", {key: value})), None)
-    if found is None:
+    written = next((form for form in forms if _has_values(f"{key}={form}", {key: value})), None)
+    if written is None:
         raise ValueError(f"{key}: neither the name nor this value can be written in this file")
-    return found
+    return written
 
 
 def _has_values(text: str, values: Mapping[str, str]) -> bool:
@@ -137,10 +137,10 @@ def _iter_lines(text: str) -> Iterator[tuple[int, int, _Setting | None]]:
 
 
 def _parse_setting(text: str, at: int, end: int) -> _Setting | None:
-    found = _SETTING.match(text, at, end)
-    if found is None:
+    match = _SETTING.match(text, at, end)
+    if match is None:
         return None
-    key, start = found[1], found.end()
+    key, start = match[1], match.end()
     quote = text[start] if start < end and text[start] in _QUOTED else ""
     quoted = _QUOTED[quote].match(text, start) if quote else None
     if quoted:

@@ -33,9 +33,9 @@ def find_detached_starts(folder: Path, files: Iterable[str]) -> Iterator[Detache
     scanned = [name for name in sorted(files) if Path(name).suffix in _BY_SUFFIX and "node_modules" not in name]
     for name in scanned[:_MAX_FILES]:
         for number, line in enumerate(_read(folder / name).splitlines(), 1):
-            found = _BY_SUFFIX[Path(name).suffix].search(line)
-            if found and not line.lstrip().startswith(_COMMENT):
-                yield DetachedStart(name, number, found[0].strip())
+            match = _BY_SUFFIX[Path(name).suffix].search(line)
+            if match and not line.lstrip().startswith(_COMMENT):
+                yield DetachedStart(name, number, match[0].strip())
                 break
 
 

@@ -85,20 +85,20 @@ class Plugins:
     def refresh(self, again: Path | None = None) -> Changes:
         """Read what has changed; the plugin in the folder ``again`` is read anew in any case."""
         before = {plugin.folder: plugin for plugin in self._all}
-        found: dict[Path, Plugin] = {}
+        plugins: dict[Path, Plugin] = {}
         files: dict[Path, PluginFiles] = {}
         for folder, origin, fault in find_plugin_folders(self._roots):
             if fault:
-                found[folder] = Plugin(
+                plugins[folder] = Plugin(
                     name=folder.name, folder=folder, origin=origin, state=PluginState.BROKEN, reason=fault.message,
                     problems=(fault,),
                 )  # fmt: skip
             elif signature := read_signature(folder):
                 files[folder] = self._read(folder, signature, anew=folder == again)
                 known = None if folder == again else before.get(folder)
-                found[folder] = self._inspect(folder, origin, files[folder], known)
+                plugins[folder] = self._inspect(folder, origin, files[folder], known)
         self._files = files
-        self._all = _resolve_names(tuple(found.values()))
+        self._all = _resolve_names(tuple(plugins.values()))
         self._by_name = {}
         for plugin in sorted(self._all, key=lambda plugin: _name_rank(plugin.state)):
             self._by_name.setdefault(plugin.name, plugin)
@@ -120,11 +120,11 @@ class Plugins:
 
     def watched_folders(self) -> frozenset[Path]:
         """Return the existing folders in which a change can matter."""
-        wanted = {root.folder if root.folder.is_dir() else root.folder.parent for root in self._roots}
-        wanted |= {self._disabled.path.parent}  # where commands leave what they change
-        wanted |= {Path(path) for p in self._all if p.fingerprint for path in p.fingerprint.folders}
-        wanted |= {plugin.folder for plugin in self._all}
-        return frozenset(place for place in wanted if place.is_dir())
+        folders = {root.folder if root.folder.is_dir() else root.folder.parent for root in self._roots}
+        folders |= {self._disabled.path.parent}  # where commands leave what they change
+        folders |= {Path(path) for p in self._all if p.fingerprint for path in p.fingerprint.folders}
+        folders |= {plugin.folder for plugin in self._all}
+        return frozenset(place for place in folders if place.is_dir())
 
     def _read(self, folder: Path, signature: Signature, *, anew: bool) -> PluginFiles:
         last = self._files.get(folder)
@@ -184,21 +184,21 @@ class Plugins:
         if isinstance(prepared, CommandProblem):
             fault = PluginProblem(message=prepared.message, fix=prepared.fix, field="entryPoint.command")
             return replace(plugin, reason=str(fault), problems=(*plugin.problems, fault))
-        command, print_ = prepared
-        state = self._trust.find_state(plugin.folder, plugin.origin, print_)
+        command, fingerprint = prepared
+        state = self._trust.find_state(plugin.folder, plugin.origin, fingerprint)
         reason = _REASONS.get(state, "").format(name=plugin.name)
-        if state is not PluginState.READY and print_.problem:
-            reason = f"it cannot be reviewed: {print_.problem}"
+        if state is not PluginState.READY and fingerprint.problem:
+            reason = f"it cannot be reviewed: {fingerprint.problem}"
         elif state is PluginState.READY and files.stale:
             reason = f"its last good version is used: {plugin.reason}"
-        may_detach = self._trust.detach_permission(plugin.folder, print_)
+        may_detach = self._trust.detach_permission(plugin.folder, fingerprint)
         if state is PluginState.READY and may_detach is not None:
             manifest = replace(manifest, detached=may_detach)
-        confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, print_)
-        keys = self._trust.granted_keys(plugin.folder, plugin.origin, print_.publish_keys)
-        problems = (*plugin.problems, *_unreviewed_key_problems(plugin.name, print_.publish_keys - keys))
+        confirmed = self._trust.is_read_confirmed(plugin.folder, plugin.origin, fingerprint)
+        keys = self._trust.granted_keys(plugin.folder, plugin.origin, fingerprint.publish_keys)
+        problems = (*plugin.problems, *_unreviewed_key_problems(plugin.name, fingerprint.publish_keys - keys))
         return replace(
-            plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=print_,
+            plugin, state=state, reason=reason, manifest=manifest, command=command, fingerprint=fingerprint,
             read_confirmed=confirmed, publish_keys=keys,
             problems=problems if state is PluginState.READY else plugin.problems,
         )  # fmt: skip

@@ -83,7 +83,7 @@ class Environment:
 def build_environment(
     manifest: Manifest,
     config: Mapping[str, str],
-    around: HostEnvironment,
+    host: HostEnvironment,
     *,
     keys_of_others: Collection[str] = (),
     given_keys: Collection[str] = (),
@@ -93,12 +93,12 @@ def build_environment(
     ``keys_of_others`` are the keys in the config.env of other plugins, ``given_keys`` the publish keys that its owner
     gave it. Raises Failure(START_FAILED) when those cannot be read.
     """
-    denied = frozenset(key.lower() for key in around.secret_keys) | HOST_KEYS
+    denied = frozenset(key.lower() for key in host.secret_keys) | HOST_KEYS
     denied |= {key.lower() for key in keys_of_others if is_secret_name(key)}
-    shared, problems = _shared_variables(manifest.name, around, denied)
-    offered = shared | {key.name: v for key in manifest.config for v in _host_values(key.name, around.environ, denied)}
+    shared, problems = _shared_variables(manifest.name, host, denied)
+    offered = shared | {key.name: v for key in manifest.config for v in _host_values(key.name, host.environ, denied)}
     schema = {key.name: key for key in manifest.config}
-    values = _base_variables(manifest.name, around)
+    values = _base_variables(manifest.name, host)
     defaults = {name: value for key in schema.values() for name, value in _default_values(key)}
     values |= defaults
     sources = dict.fromkeys(defaults, SettingSource.DEFAULT)
@@ -109,11 +109,11 @@ def build_environment(
                 problems.append(f"{name} is not of the type {schema[name].type}: {name} counts as not set")
             elif name not in RESERVED:
                 values[name], sources[name] = typed, source
-    published = _publish_values(around.home, given_keys)
+    published = _publish_values(host.home, given_keys)
     values |= published
     sources |= dict.fromkeys(published, SettingSource.HOST)
     if published:
-        values.setdefault(_ADDRESS, around.address)
+        values.setdefault(_ADDRESS, host.address)
     lacking = [
         key.name for key in manifest.config if key.required and not values.get(key.name) and key.name not in RESERVED
     ]
@@ -169,19 +169,19 @@ def is_secret(name: str, value: str) -> bool:
     return is_secret_name(name) or bool(_LOGIN_IN_URL.search(value))
 
 
-def _base_variables(plugin: str, around: HostEnvironment) -> dict[str, str]:
-    host = around.environ
-    zone = host.get("TZ") or _local_timezone()
+def _base_variables(plugin: str, host: HostEnvironment) -> dict[str, str]:
+    environ = host.environ
+    zone = environ.get("TZ") or _local_timezone()
     return {
-        "PATH": host.get("PATH") or os.defpath,
-        "HOME": str(data_folder(around.home, plugin)),
-        "LANG": host.get("LANG") or "C.UTF-8",
+        "PATH": environ.get("PATH") or os.defpath,
+        "HOME": str(data_folder(host.home, plugin)),
+        "LANG": environ.get("LANG") or "C.UTF-8",
         **({"TZ": zone} if zone else {}),
-        "TMPDIR": host.get("TMPDIR") or "/tmp",  # noqa: S108 - the system's own place, which programs would take anyway
+        "TMPDIR": environ.get("TMPDIR") or "/tmp",  # noqa: S108 - the system's own place, which programs would take anyway
         "PYTHONIOENCODING": "utf-8",
         "PYTHONUNBUFFERED": "1",
-        "PROJECT_BASE_PATH": str(around.project),
-        "SERVER_PORT": str(around.port),
+        "PROJECT_BASE_PATH": str(host.project),
+        "SERVER_PORT": str(host.port),
     }
 
 
@@ -194,13 +194,13 @@ def _local_timezone() -> str | None:
     return target.partition("zoneinfo/")[2] or None
 
 
-def _shared_variables(plugin: str, around: HostEnvironment, denied: frozenset[str]) -> tuple[dict[str, str], list[str]]:
+def _shared_variables(plugin: str, host: HostEnvironment, denied: frozenset[str]) -> tuple[dict[str, str], list[str]]:
     values, problems = {}, []
-    for name in around.shared.get(plugin, ()):
+    for name in host.shared.get(plugin, ()):
         if _is_denied(name, denied):
             problems.append(f"{name} is a key of the host, its upstream or another plugin: it cannot be shared")
-        elif name in around.environ:
-            values[name] = around.environ[name]
+        elif name in host.environ:
+            values[name] = host.environ[name]
     return values, problems
 
 
@@ -249,7 +249,7 @@ def coerce_text(value: str, kind: str) -> str | None:
         case "boolean":
             return "true" if value.strip().lower() == "true" else "false"
         case "integer" | "number":
-            found = (_INTEGER if kind == "integer" else _NUMBER).match(value)
-            return found[1] if found else None
+            match = (_INTEGER if kind == "integer" else _NUMBER).match(value)
+            return match[1] if match else None
         case _:
             return value

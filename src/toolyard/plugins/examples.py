@@ -32,9 +32,11 @@ def parse_examples(manifest: Manifest) -> Iterator[Example]:
     for number, command in enumerate(manifest.commands):
         for name in ("description", "example"):
             path: JsonPath = (*COMMANDS, number, name)
-            for found in parse_requests(_FENCE.sub("", getattr(command, name))):
-                if found["ok"]:
-                    arguments = found["args"] if isinstance(found["args"], dict) else {}
-                    yield Example(path=path, command=command, tool=str(found["tool"]), arguments=arguments)
+            for request in parse_requests(_FENCE.sub("", getattr(command, name))):
+                if request["ok"]:
+                    arguments = request["args"] if isinstance(request["args"], dict) else {}
+                    yield Example(path=path, command=command, tool=str(request["tool"]), arguments=arguments)
                 else:
-                    yield Example(path=path, command=command, tool=str(found["tool"]), problem=str(found["problem"]))
+                    yield Example(
+                        path=path, command=command, tool=str(request["tool"]), problem=str(request["problem"])
+                    )

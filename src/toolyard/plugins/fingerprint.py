@@ -96,14 +96,14 @@ def compute_fingerprint(
         return Fingerprint(
             digest="", problem=f"{error.filename or folder} cannot be read: {error.strerror}", signatures=seen
         )
-    whole = {
+    content = {
         "manifest": hashlib.sha256(manifest).hexdigest(),
         "command": command,
         "shell": shell,
         "files": dict(sorted(files.items())),
         "steering": {key: value for key, value in sorted(config.items()) if _STEERING.fullmatch(key)},
     }
-    digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return Fingerprint(digest=digest, files=files, publish_keys=frozenset(keys), signatures=seen)
 
 
@@ -118,7 +118,7 @@ def is_own_folder(name: str) -> bool:
 
 def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:
     """Return every file of code and every link to a folder, relative to the plugin's folder."""
-    found: list[str] = []
+    code: list[str] = []
     pending, entries = [""], 0
     while pending:
         inner = pending.pop()
@@ -132,10 +132,10 @@ def _find_code(folder: Path, seen: dict[str, FileSignature]) -> list[str]:
                 path = os.path.join(inner, entry.name)
                 if not entry.is_dir():
                     is_cached = os.path.basename(inner) == _PYCACHE and _CACHED.fullmatch(entry.name)
-                    found += [path] if is_code(entry.name) and not is_cached else []
+                    code += [path] if is_code(entry.name) and not is_cached else []
                 elif is_own_folder(entry.name):
-                    (found if entry.is_symlink() else pending).append(path)
-    return sorted(found)
+                    (code if entry.is_symlink() else pending).append(path)
+    return sorted(code)
 
 
 def _digest_file(folder: Path, path: str, seen: dict[str, FileSignature], room: int) -> tuple[str, int, set[str]]:

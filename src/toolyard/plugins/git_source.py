@@ -81,8 +81,8 @@ def build_git_command(*words: str, protocol: str = "https") -> tuple[str, ...]:
 
 
 def build_git_environment(environ: Mapping[str, str], home: Path, protocol: str = "https") -> dict[str, str]:
-    kept = {name: environ[name] for name in ("PATH", *_PASSED_VARIABLES) if environ.get(name)}
-    return kept | {
+    passed = {name: environ[name] for name in ("PATH", *_PASSED_VARIABLES) if environ.get(name)}
+    return passed | {
         "HOME": str(home),
         "LC_ALL": "C",
         "GIT_CONFIG_NOSYSTEM": "1",
@@ -100,10 +100,10 @@ def fetch_commit(
 ) -> Commit:
     """Fetch one commit as the tar ``archive``, working in the new folder ``folder``. Raises ToolyardError."""
     folder.mkdir(mode=0o700)
-    around = build_git_environment(environ, folder, protocol)
+    variables = build_git_environment(environ, folder, protocol)
 
     def git(*words: str) -> str:
-        return _run_git(build_git_command(*words, protocol=protocol), folder, around)
+        return _run_git(build_git_command(*words, protocol=protocol), folder, variables)
 
     git("init", "--quiet", "--bare", "--template=", ".")
     git("fetch", "--quiet", "--depth=1", "--no-tags", "--recurse-submodules=no", "--", source.url, source.ref)
@@ -113,10 +113,10 @@ def fetch_commit(
     return Commit(commit, tree)
 
 
-def _run_git(argv: tuple[str, ...], folder: Path, around: Mapping[str, str]) -> str:
+def _run_git(argv: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> str:
     try:
         with subprocess.Popen(  # noqa: S603
-            argv, cwd=folder, env=dict(around), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            argv, cwd=folder, env=dict(variables), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, errors="replace", start_new_session=True,
         ) as running:  # fmt: skip
             if hasattr(resource, "prlimit"):
@@ -131,7 +131,9 @@ def _run_git(argv: tuple[str, ...], folder: Path, around: Mapping[str, str]) -> 
     except subprocess.TimeoutExpired as error:
         raise ToolyardError(f"git took longer than {TIMEOUT_S} s: download the plugin as a zip") from error
     if running.returncode:
-        said = " ".join(err.split())[-500:] or f"exit code {running.returncode}"
-        hint = " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in said else ""
-        raise ToolyardError(f"git could not fetch it: {said}{hint}")
+        message = " ".join(err.split())[-500:] or f"exit code {running.returncode}"
+        hint = (
+            " (an address that redirects is not followed: try it with .git at its end)" if "redirect" in message else ""
+        )
+        raise ToolyardError(f"git could not fetch it: {message}{hint}")
     return out.strip()

@@ -79,9 +79,9 @@ def stage_plugin(
     try:
         make_private_folder(place)
         proof, left_out = _copy_source(source, place, environ, (*HOSTS, *(host.lower() for host in hosts)), caps)
-        found = _find_plugin_folder(place / "content", source)
+        folder = _find_plugin_folder(place / "content", source)
         return StagedPlugin(
-            name=_read_name(found, source), folder=found, stage=place, source=source, proof=proof, left_out=left_out
+            name=_read_name(folder, source), folder=folder, stage=place, source=source, proof=proof, left_out=left_out
         )
     except OSError as error:
         shutil.rmtree(place, ignore_errors=True)
@@ -117,11 +117,11 @@ def remove_plugin(folder: Path, home: Path, *, stamp: str) -> Path | None:
     if entry.is_symlink():
         entry.unlink()
         return None
-    kept = place / REMOVED / f"{entry.name}-{stamp}-{token_hex(3)}"
-    kept.parent.mkdir(mode=0o700, exist_ok=True)
+    target = place / REMOVED / f"{entry.name}-{stamp}-{token_hex(3)}"
+    target.parent.mkdir(mode=0o700, exist_ok=True)
     crashpoint("plugin.before-removal")
-    entry.rename(kept)
-    return kept
+    entry.rename(target)
+    return target
 
 
 def copy_folder(source: Path, target: Path, caps: Caps = Caps()) -> tuple[str, ...]:  # noqa: B008
@@ -162,7 +162,7 @@ def _copy_source(
 
 
 def _list_folder(source: Path, caps: Caps) -> tuple[list[ArchiveEntry], tuple[str, ...]]:
-    found: list[ArchiveEntry] = []
+    entries: list[ArchiveEntry] = []
     left_out: list[str] = []
     pending = [""]
     while pending:
@@ -173,12 +173,12 @@ def _list_folder(source: Path, caps: Caps) -> tuple[list[ArchiveEntry], tuple[st
                 if entry.name in EXCLUDED:
                     left_out += [path] if entry.name in _DEPENDENCIES else []
                     continue
-                found.append(_build_entry(entry, path))
-                if len(found) > caps.entries:
+                entries.append(_build_entry(entry, path))
+                if len(entries) > caps.entries:
                     raise ArchiveError(f"it has more than {caps.entries} entries")
                 if entry.is_dir(follow_symlinks=False):
                     pending.append(f"{path}/")
-    return found, tuple(left_out)
+    return entries, tuple(left_out)
 
 
 def _build_entry(entry: "os.DirEntry[str]", path: str) -> ArchiveEntry:
@@ -197,12 +197,12 @@ def _build_entry(entry: "os.DirEntry[str]", path: str) -> ArchiveEntry:
 def _find_plugin_folder(content: Path, source: str) -> Path:
     """Return the folder with the manifest: the top, or the only one, two levels down at most."""
     for folders in ([content], *([*content.glob(pattern)] for pattern in ("*/", "*/*/"))):
-        found = sorted(folder for folder in folders if folder.is_dir() and read_signature(folder))
-        if len(found) > 1:
-            names = ", ".join(folder.name for folder in found[:10])
+        candidates = sorted(folder for folder in folders if folder.is_dir() and read_signature(folder))
+        if len(candidates) > 1:
+            names = ", ".join(folder.name for folder in candidates[:10])
             raise ToolyardError(f"{source} has several plugins ({names}): install one of them, by its own folder")
-        if found:
-            return found[0]
+        if candidates:
+            return candidates[0]
     raise ToolyardError(f"{source} has no {MANIFEST}: this is no plugin")
 
 

@@ -94,11 +94,11 @@ def _check_texts(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProb
 def _iter_model_texts(manifest: Manifest) -> Iterator[tuple[JsonPath, str]]:
     capabilities = manifest.fields.get("capabilities")
     listed = capabilities.get(COMMANDS[-1]) if isinstance(capabilities, dict) else None
-    shown: dict[JsonPath, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
+    texts: dict[JsonPath, Json] = {(name,): manifest.fields.get(name) for name in _KNOWN_TEXTS[:2]}
     translations = manifest.fields.get(_TRANSLATIONS)
     english = translations.get(LANGUAGE) if isinstance(translations, dict) else None
     yield from (
-        *_iter_strings(shown),
+        *_iter_strings(texts),
         *_iter_strings({(_TRANSLATIONS, LANGUAGE): english}),
         *_iter_strings({COMMANDS: listed}),
     )
@@ -117,11 +117,11 @@ def _iter_strings(values: "dict[JsonPath, Json]") -> Iterator[tuple[JsonPath, st
 
 
 def _check_examples(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProblem]:
-    found = list(parse_examples(manifest))
-    for example in found:
+    examples = list(parse_examples(manifest))
+    for example in examples:
         yield from _check_example(text, manifest, example)
     if manifest.type in (PluginType.SYNCHRONOUS, PluginType.ASYNCHRONOUS):
-        have = {id(example.command) for example in found}
+        have = {id(example.command) for example in examples}
         for number, command in enumerate(manifest.commands):
             if id(command) not in have:
                 message = "no request block shows how to call this: models guess, and nothing can be tested."
@@ -171,10 +171,10 @@ def _check_type(text: _ManifestText, manifest: Manifest) -> Iterator[PluginProbl
         return
     for number, command in enumerate(manifest.commands):
         path = (*COMMANDS, number, "description")
-        told = _PLACEHOLDER.search(command.description)
+        placeholder = _PLACEHOLDER.search(command.description)
         fix = f"Say: include this placeholder as it is in your reply: {{{{VCP_ASYNC_RESULT::{manifest.name}::ID}}}}"
-        if told and told[1] != manifest.name:
-            yield text.problem(path, f"the placeholder names '{told[1]}', not this plugin.", fix, warning=False)
-        elif not is_status_query(command) and not (told and _REPEAT.search(command.description)):
+        if placeholder and placeholder[1] != manifest.name:
+            yield text.problem(path, f"the placeholder names '{placeholder[1]}', not this plugin.", fix, warning=False)
+        elif not is_status_query(command) and not (placeholder and _REPEAT.search(command.description)):
             message = "nothing tells the model to repeat the placeholder, so the result would never be seen."
             yield text.problem(path, message, fix, warning=True)

@@ -36,16 +36,16 @@ class RecordedOutput:
         return bytes(self._kept).decode("utf-8", "replace")
 
     def _copy(self, source: int) -> None:
-        heard = True
+        is_read = True
         try:
             while chunk := os.read(source, _CHUNK):
                 self.size += len(chunk)
                 self._kept += chunk[: max(0, MAX_KEPT - len(self._kept))]
-                if heard:
+                if is_read:
                     try:
                         _write(self._sink, chunk)
                     except OSError:
-                        heard = False
+                        is_read = False
         except OSError:
             pass
         finally:

@@ -69,8 +69,8 @@ class Plugin:
     @property
     def risk(self) -> Risk:
         """The effective risk: what its manifest claims, except that read-only must have been confirmed."""
-        said = self.manifest.risk if self.manifest else Risk.EXECUTE
-        return Risk.EXECUTE if said is Risk.READ and not self.read_confirmed else said
+        claimed = self.manifest.risk if self.manifest else Risk.EXECUTE
+        return Risk.EXECUTE if claimed is Risk.READ and not self.read_confirmed else claimed
 
     @property
     def is_ready(self) -> bool:

@@ -99,15 +99,15 @@ def _read_config_file(folder: Path) -> tuple[Mapping[str, str] | None, list[Plug
     text = raw if isinstance(raw, PluginProblem) else _decode(raw, CONFIG)
     if isinstance(text, PluginProblem):
         return None, [text]
-    found = parse_config(text)
+    config = parse_config(text)
     problems = [
         PluginProblem(message=p.message, fix=p.fix, file=CONFIG, line=p.line, warning=not p.fatal)
-        for p in found.problems
+        for p in config.problems
     ]
-    if any(map(is_secret_name, found.values)) and _is_open_to_others(folder / CONFIG):
+    if any(map(is_secret_name, config.values)) and _is_open_to_others(folder / CONFIG):
         message = "other users of this machine can read the secrets in it."
         problems.append(PluginProblem(message=message, fix=f"chmod 600 {CONFIG}", file=CONFIG, warning=True))
-    return (None if any(p.fatal for p in found.problems) else found.values), problems
+    return (None if any(p.fatal for p in config.problems) else config.values), problems
 
 
 def _read_file(folder: Path, name: str) -> bytes | PluginProblem | None:

@@ -49,7 +49,7 @@ class PluginHost:
     def __init__(
         self,
         plugins: Plugins,
-        around: HostEnvironment,
+        host_environment: HostEnvironment,
         desk: TaskIntake,
         *,
         children: Children,
@@ -62,7 +62,7 @@ class PluginHost:
         at_once: int,
         outlives: bool = False,
     ) -> None:
-        self.plugins, self.host_environment, self.now = plugins, around, now
+        self.plugins, self.host_environment, self.now = plugins, host_environment, now
         self._keep_secret, self._keep_from_logs = keep_secret, keep_from_logs
         self.children, self.starter = children, starter
         self.queue = CallQueue(at_once=at_once)
@@ -199,7 +199,7 @@ class PluginTool:
         self, call: ToolCall, manifest: Manifest, launch: Launch, stdin: bytes, checkpoint: Checkpoint
     ) -> Result:
         name, process = manifest.name, None
-        ended: ChildReport | None = None
+        report: ChildReport | None = None
         ring = StderrRing()
         try:
             async with limit_run_time(name, manifest.timeout_s) as limit:
@@ -209,7 +209,7 @@ class PluginTool:
                 )
                 process = StartedProcess(child.pid, launch, self._host.now)
                 await confirm_input(child, self._host.children, checkpoint)
-                ended = await run_child(
+                report = await run_child(
                     child,
                     stdin,
                     children=self._host.children,
@@ -221,27 +221,27 @@ class PluginTool:
                     silence_s=SILENCE_S,
                 )
         finally:
-            note = LEFT_BEHIND if ended is not None and ended.survivors_killed else ""
-            self._host.log_output(name, call.id, ring, "" if ended is None else ended.noise, note)
+            note = LEFT_BEHIND if report is not None and report.survivors_killed else ""
+            self._host.log_output(name, call.id, ring, "" if report is None else report.noise, note)
             if process is not None:
-                self._host.process_records.add(call.id, process, ring, ended)
-        return await self._build_result(call, manifest, ended)
+                self._host.process_records.add(call.id, process, ring, report)
+        return await self._build_result(call, manifest, report)
 
-    async def _build_result(self, call: ToolCall, manifest: Manifest, ended: ChildReport) -> Result:
+    async def _build_result(self, call: ToolCall, manifest: Manifest, report: ChildReport) -> Result:
         """Build the result. Allowed survivors become a task; others are reported in the warnings."""
         name, background = manifest.name, self._host.background
-        told = (f"{LEFT_BEHIND} {_allow_hint(name)}",) if ended.survivors_killed else ()
+        notes = (f"{LEFT_BEHIND} {_allow_hint(name)}",) if report.survivors_killed else ()
         try:
-            result = read_plugin_result(name, require_answer(name, ended), warnings=(*ended.warnings, *told))
+            result = read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, *notes))
         except Failure:
-            if ended.survivors is not None:
-                background.stop(ended.survivors)
+            if report.survivors is not None:
+                background.stop(report.survivors)
             raise
-        if ended.survivors is None:
+        if report.survivors is None:
             return result
-        task = await background.track(call, ended.survivors, timeout_s=manifest.detached_timeout_s)
+        task = await background.track(call, report.survivors, timeout_s=manifest.detached_timeout_s)
         if task is None:
-            return read_plugin_result(name, require_answer(name, ended), warnings=(*ended.warnings, _NO_ROOM))
+            return read_plugin_result(name, require_answer(name, report), warnings=(*report.warnings, _NO_ROOM))
         goes_on: JsonObject = {"task": task.id, "deadline": task.deadline}
         return replace(result, context={**result.context, "background": goes_on})
 
@@ -255,7 +255,7 @@ def _build_input(call: ToolCall) -> bytes:
 
     Nothing at all when there are no arguments, as in VCPToolBox: a plugin then reports what it misses.
     """
-    whole: JsonObject = {**call.arguments, **call.metadata}
+    value: JsonObject = {**call.arguments, **call.metadata}
     if call.maid is not None:
-        whole.setdefault("maid", call.maid)
-    return json.dumps(whole, ensure_ascii=False).encode() if whole else b""
+        value.setdefault("maid", call.maid)
+    return json.dumps(value, ensure_ascii=False).encode() if value else b""

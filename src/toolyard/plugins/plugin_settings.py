@@ -84,12 +84,12 @@ def _edit_file(file: Path, texts: Mapping[str, str | None]) -> str:
         with file.open("rb") as stream:
             text = stream.read(_MAX_BYTES + 1).decode()
     try:
-        whole = edit_config(text, texts)
+        edited = edit_config(text, texts)
     except ValueError as error:
         raise UsageError(f"{CONFIG}: {error}") from error
-    if len(whole) > _MAX_BYTES:
+    if len(edited) > _MAX_BYTES:
         raise UsageError(f"{CONFIG} would be larger than {_MAX_BYTES >> 20} MiB")
-    return whole
+    return edited
 
 
 def _to_text(value: Json) -> str:

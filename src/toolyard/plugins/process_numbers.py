@@ -74,14 +74,14 @@ def find_processes(prefix: int) -> Iterator[NumberedProcess]:
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/limits", "rb", buffering=0) as file:
-                    found = _LOCKS_LINE.search(file.read(4096))
+                    match = _LOCKS_LINE.search(file.read(4096))
             except OSError:
                 continue  # it ended, or it is somebody else's
-            if not found or not found[1].isdigit() or int(found[1]) >> _COUNT_BITS != prefix >> _COUNT_BITS:
+            if not match or not match[1].isdigit() or int(match[1]) >> _COUNT_BITS != prefix >> _COUNT_BITS:
                 continue
             state, session = _read_stat(name)
-            if found[1] == found[2] or session != ours:
-                yield NumberedProcess(int(name), int(found[1]), state in "ZX")
+            if match[1] == match[2] or session != ours:
+                yield NumberedProcess(int(name), int(match[1]), state in "ZX")
 
 
 def list_own_children() -> list[int] | None:

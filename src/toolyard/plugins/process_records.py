@@ -38,10 +38,10 @@ class ProcessRecords:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, JsonObject] = OrderedDict()
 
-    def add(self, call_id: str, process: StartedProcess, stderr: "StderrRing", ended: "ChildReport | None") -> None:
+    def add(self, call_id: str, process: StartedProcess, stderr: "StderrRing", report: "ChildReport | None") -> None:
         """Record a process. Without a report it was stopped: by its limit, by a person, or for its output."""
         launch = process.launch
-        told: JsonObject = {
+        record: JsonObject = {
             "pid": process.pid,
             "argv": list(launch.argv),
             "folder": str(launch.cwd),
@@ -49,18 +49,18 @@ class ProcessRecords:
             "warm": launch.warm,
             "started": process.at,
             "first_output": process.first,
-            "exit_code": ended.exit_code if ended else None,
-            "signal": ended.signal if ended else None,
-            "limits_hit": [name for name in ("too_large", "too_deep", "overrun") if ended and getattr(ended, name)],
-            "stdout_bytes": ended.stdout_bytes if ended else None,
+            "exit_code": report.exit_code if report else None,
+            "signal": report.signal if report else None,
+            "limits_hit": [name for name in ("too_large", "too_deep", "overrun") if report and getattr(report, name)],
+            "stdout_bytes": report.stdout_bytes if report else None,
             "stderr": stderr.last(_TEXT),
-            "noise": ended.noise[:_TEXT] if ended else "",
+            "noise": report.noise[:_TEXT] if report else "",
         }
-        self.put(call_id, told)
+        self.put(call_id, record)
 
-    def put(self, call_id: str, told: JsonObject) -> None:
+    def put(self, call_id: str, record: JsonObject) -> None:
         """Store a record, also for a call that ran on another host."""
-        self._kept[call_id.partition("#")[0]] = told
+        self._kept[call_id.partition("#")[0]] = record
         while len(self._kept) > _MAX_RECORDS:
             self._kept.popitem(last=False)
 

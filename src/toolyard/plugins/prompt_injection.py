@@ -56,6 +56,6 @@ def find_injections(text: str) -> Iterator[tuple[str, str]]:
         yield HIDDEN, ""
     clear = " ".join(strip_hidden(text).replace("\n", " \n ").split(" "))
     for message, shape in _PATTERNS.items():
-        found = shape.search(clear)
-        if found:
-            yield message, found[0][:80]
+        match = shape.search(clear)
+        if match:
+            yield message, match[0][:80]

@@ -47,5 +47,5 @@ def _read_keys(value: JsonObject) -> dict[str, str]:
 
 
 def _add_missing_keys(value: JsonObject) -> None:
-    kept = _read_keys(value)
-    value.update({name: kept.get(name) or secrets.token_urlsafe(32) for name in sorted(NAMES)})
+    keys = _read_keys(value)
+    value.update({name: keys.get(name) or secrets.token_urlsafe(32) for name in sorted(NAMES)})

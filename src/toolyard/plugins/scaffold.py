@@ -46,8 +46,8 @@ def build_files(name: str, *, language: Language, asynchronous: bool, tongue: Te
     manifest = _fill_template(f"{kind}.{tongue}.json", words)
     problem = next(iter(read_manifest(manifest).problems), None)
     if problem is not None or json.loads(manifest)["name"] != name:
-        said = f"{problem.message} {problem.fix}" if problem else "write it with letters, digits and _"
-        raise UsageError(f"a plugin cannot be called '{name}': {said}")
+        reason = f"{problem.message} {problem.fix}" if problem else "write it with letters, digits and _"
+        raise UsageError(f"a plugin cannot be called '{name}': {reason}")
     return {
         MANIFEST: manifest,
         main: _fill_template(f"{kind}.{language}.txt", words),
@@ -74,4 +74,4 @@ def _read_template(name: str) -> str:
 
 
 def _fill_template(name: str, words: dict[str, str]) -> str:
-    return _WORD.sub(lambda found: words[found[1]], _read_template(name))
+    return _WORD.sub(lambda match: words[match[1]], _read_template(name))

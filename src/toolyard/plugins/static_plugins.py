@@ -47,12 +47,12 @@ class StaticValues:
 
     def placeholders(self) -> dict[str, str]:
         """Return the value of each placeholder of every static plugin."""
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for plugin, manifest in self._static_plugins():
             value = self._values.get(plugin.name, StaticValue())
             text = value.text if value.text is not None else _placeholder_text(manifest, value.error)
-            found |= dict.fromkeys(manifest.placeholders, text)
-        return found
+            values |= dict.fromkeys(manifest.placeholders, text)
+        return values
 
     def value(self, name: str) -> StaticValue:
         return self._values.get(name, StaticValue())
@@ -65,12 +65,12 @@ class StaticValues:
 
     def refresh(self) -> None:
         """Start new static plugins and stop those that are gone, after plugins changed."""
-        wanted = {plugin.name: (plugin, manifest) for plugin, manifest in self._static_plugins()}
+        current = {plugin.name: (plugin, manifest) for plugin, manifest in self._static_plugins()}
         for name, (version, run) in list(self._runs.items()):
-            if name not in wanted or version != _plugin_version(wanted[name][0]):
+            if name not in current or version != _plugin_version(current[name][0]):
                 run.cancel()
                 del self._runs[name]
-        for name, (plugin, manifest) in wanted.items():
+        for name, (plugin, manifest) in current.items():
             if name not in self._runs:
                 self._runs[name] = (
                     _plugin_version(plugin),
@@ -140,7 +140,7 @@ class StaticValues:
         try:
             async with limit_run_time(plugin.name, manifest.timeout_s):
                 child = await self._host.starter.spawn(launch, {})
-                ended = await run_child(
+                report = await run_child(
                     child,
                     b"",
                     children=self._host.children,
@@ -150,9 +150,9 @@ class StaticValues:
                 )
         finally:
             self._host.log_output(plugin.name, "static", ring)
-        if ended.too_large or ended.signal is not None or ended.exit_code:
-            raise explain_failure(plugin.name, ended)
-        return ended.stdout_head.decode("utf-8", "replace")
+        if report.too_large or report.signal is not None or report.exit_code:
+            raise explain_failure(plugin.name, report)
+        return report.stdout_head.decode("utf-8", "replace")
 
     def _static_plugins(self) -> Iterator[tuple[Plugin, Manifest]]:
         for plugin in self._host.plugins.all:

@@ -185,19 +185,19 @@ def _permission_table(value: JsonObject) -> dict[str, Json]:
 
 
 def _describe_changes(then: _Permission, now: Review) -> tuple[str, ...]:
-    said = [
+    lines = [
         f"{'added' if path not in then.files else 'removed' if path not in now.files else 'changed'} {path}"
         for path in sorted({*then.files, *now.files})
         if then.files.get(path) != now.files.get(path)
     ]
     if now.command_line != then.command_line:
-        said.append(f"the command was: {then.command_line}")
+        lines.append(f"the command was: {then.command_line}")
     if now.shell != then.shell:
-        said.append("now runs in a shell" if now.shell else "no longer runs in a shell")
+        lines.append("now runs in a shell" if now.shell else "no longer runs in a shell")
     if now.detached and not then.detached:
-        said.append("now may work on after its answer")
-    said += [f"now has {key} in its environment" for key in sorted({*now.environment} - {*then.environment})]
-    return tuple(said)
+        lines.append("now may work on after its answer")
+    lines += [f"now has {key} in its environment" for key in sorted({*now.environment} - {*then.environment})]
+    return tuple(lines)
 
 
 def _diff(old: str, new: bytes) -> str:

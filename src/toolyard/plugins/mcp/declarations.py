@@ -54,8 +54,8 @@ class ConfiguredServer:
 
     @cached_property
     def digest(self) -> str:
-        told = json.dumps(self.declared.to_json(), sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+        text = json.dumps(self.declared.to_json(), sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 class Declarations:
@@ -80,17 +80,17 @@ class Declarations:
         return self._entries
 
     def _parse(self, values: list[JsonObject]) -> dict[str, ConfiguredServer]:
-        found: dict[str, ConfiguredServer] = {}
+        servers: dict[str, ConfiguredServer] = {}
         problems: list[str] = []
         for (scope, file), value in zip(self._files, values, strict=True):
             declared, wrong = read(value) if value else ([], [])
             problems += [file.problem] if file.problem else [f"{file.path}: {one}" for one in wrong]
             for one in declared:
-                if one.name in found:
-                    problems.append(f"{file.path}: {one.name} is also in {found[one.name].file}, which counts")
-                found.setdefault(one.name, ConfiguredServer(declared=one, scope=scope, file=file.path))
+                if one.name in servers:
+                    problems.append(f"{file.path}: {one.name} is also in {servers[one.name].file}, which counts")
+                servers.setdefault(one.name, ConfiguredServer(declared=one, scope=scope, file=file.path))
         self.problems = tuple(problems)
-        return found
+        return servers
 
     def version(self) -> int:
         """Return a number that changes whenever one of the files does."""
@@ -116,20 +116,20 @@ class Declarations:
 
     def set_enabled(self, name: str, *, on: bool) -> bool:
         """Enable or disable a server. Return whether the home's file has it. Permissions stay. Raises ConfigError."""
-        found: list[object] = []
+        changed: list[object] = []
 
         def turn(value: JsonObject) -> None:
             servers = value.get(KEY)
             entry = servers.get(name) if isinstance(servers, dict) else None
             if isinstance(entry, dict):
-                found.append(entry)
+                changed.append(entry)
                 for word in ("disabled", "enabled"):
                     entry.pop(word, None)
                 if not on:
                     entry["disabled"] = True
 
         self._home.update(turn)
-        return bool(found)
+        return bool(changed)
 
     def remove(self, name: str) -> bool:
         """Remove a server from the home's file. Return whether it was there."""

@@ -31,17 +31,17 @@ class ToolDefinition:
     output_schema: JsonObject | None = None
 
     def to_json(self) -> JsonObject:
-        told: JsonObject = {
+        value: JsonObject = {
             "name": self.name, "title": self.title, "description": self.description, "schema": self.schema
         }  # fmt: skip
-        return told if self.output_schema is None else told | {"output_schema": self.output_schema}
+        return value if self.output_schema is None else value | {"output_schema": self.output_schema}
 
     def to_spec(self, server: str, *, risk: Risk, launch: str, timeout_s: float) -> ToolSpec:
         """Return the tool as it is offered; ``launch`` is the digest of the command behind it."""
-        told = truncate(strip_hidden(self.description)).strip() or strip_hidden(self.title).strip() or self.name
+        text = truncate(strip_hidden(self.description)).strip() or strip_hidden(self.title).strip() or self.name
         return ToolSpec(
             name=tool_name(server, self.name),
-            description=f"{told}\n\n(A tool of the MCP server {server}.)",
+            description=f"{text}\n\n(A tool of the MCP server {server}.)",
             parameters={"type": "object", **self.schema},
             risk=risk,
             fingerprint=f"{launch}:{digest_definitions([self])}",

@@ -50,22 +50,22 @@ class McpTool:
             connection = await self._servers.get_connection(self.server)
             await confirm_start(checkpoint)
             try:
-                said = await connection.call(self.definition.name, self._build_arguments(call))
+                result = await connection.call(self.definition.name, self._build_arguments(call))
             except MCPError as error:
                 raise self._protocol_failure(error.message, is_over=error.code == CONNECTION_CLOSED) from error
             except (RuntimeError, ValueError) as error:  # so the SDK says that a result is none
                 raise self._invalid_output(str(error)) from error
-            await self._check_output(said)
-        return to_result(self._spec.name, said)
+            await self._check_output(result)
+        return to_result(self._spec.name, result)
 
-    async def _check_output(self, said: "CallToolResult") -> None:
+    async def _check_output(self, result: "CallToolResult") -> None:
         """Raise Failure when a result does not fit the declared output schema. Error reports are exempt."""
         schema = self.definition.output_schema
-        if schema is None or said.is_error:
+        if schema is None or result.is_error:
             return
         problem = "it has an output schema but gave no structured content"
-        if said.structured_content is not None or "structured_content" in said.model_fields_set:
-            problem = await self._servers.outputs.find_problem(self.server, schema, said.structured_content)
+        if result.structured_content is not None or "structured_content" in result.model_fields_set:
+            problem = await self._servers.outputs.find_problem(self.server, schema, result.structured_content)
         if problem:
             raise self._invalid_output(problem)
 

@@ -110,10 +110,10 @@ def _read_pin(pinned: Json) -> Pin | None:
 
 def describe_changes(pin: Pin, entry: ConfiguredServer, now: Sequence[ToolDefinition]) -> list[str]:
     """Return what has changed since it was allowed, for people to read."""
-    said = [] if pin.launch == entry.digest else [f"the command was: {pin.command_line}"]
+    lines = [] if pin.launch == entry.digest else [f"the command was: {pin.command_line}"]
     before, after = ({one.name: one for one in many} for many in (pin.definitions, now))
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
     words = (
         "added" if name not in before else "not there now:" if name not in after else "changed" for name in changed
     )
-    return said + [f"{word} {name}" for word, name in zip(words, changed, strict=True)]
+    return lines + [f"{word} {name}" for word, name in zip(words, changed, strict=True)]

@@ -16,12 +16,12 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.plugin_result import read_plugin_result
 
 
-def to_result(tool: str, said: types.CallToolResult) -> Result:
-    structured: Json = said.structured_content
+def to_result(tool: str, result: types.CallToolResult) -> Result:
+    structured: Json = result.structured_content
     if isinstance(structured, dict) and {"status", "data", "text", "stats", "context"} <= structured.keys():
         return read_plugin_result(tool, structured)
-    content: list[Json] = [_to_part(block) for block in said.content]
-    if said.is_error:
+    content: list[Json] = [_to_part(block) for block in result.content]
+    if result.is_error:
         message = "\n".join(_split(content)[0]).strip() or f"{tool} failed and did not say why."
         data: JsonObject = structured if isinstance(structured, dict) else {}
         raise Failure(ErrorCode.EXECUTION_ERROR, message, data=data)

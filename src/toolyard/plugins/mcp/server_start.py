@@ -32,7 +32,7 @@ _READ_S = 300.0  # between two bytes of an answer
 
 
 async def start_server(
-    name: str, entry: ConfiguredServer, around: "ServerContext", log: ServerLog, gate: ToolGate
+    name: str, entry: ConfiguredServer, context: "ServerContext", log: ServerLog, gate: ToolGate
 ) -> Connection:
     """Start a server; the variables of ``entry`` are filled in. Raises Failure when there is nothing to start."""
     log.clear_last_lines()
@@ -41,24 +41,24 @@ async def start_server(
 
         http = BoundedClient(headers=dict(entry.declared.headers), timeout=_timeout())
         return Connection(name, lambda: _open_http(entry, http), gate, None, lambda: http.refusal)
-    children, starter = around.processes()
-    child, heard = await starter.spawn(_build_launch(entry, around), {}), asyncio.Event()
-    over = asyncio.ensure_future(wait_died(child, heard))
+    children, starter = context.processes()
+    child, stdout_ended = await starter.spawn(_build_launch(entry, context), {}), asyncio.Event()
+    over = asyncio.ensure_future(wait_died(child, stdout_ended))
 
     def speaking() -> contextlib.AbstractAsyncContextManager[Any]:
         from toolyard.plugins.mcp.stdio_transport import open_stdio
 
-        return open_stdio(child, children, log.add, heard)
+        return open_stdio(child, children, log.add, stdout_ended)
 
     return Connection(name, speaking, gate, over, lambda: _describe_end(over))
 
 
-async def wait_died(child: ChildProcess, heard: asyncio.Event) -> int:
+async def wait_died(child: ChildProcess, stdout_ended: asyncio.Event) -> int:
     """Wait until it has ended and its last answer is ``heard``, or another process holds its stdout for too long."""
     code = await child.wait()
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(DRAIN_S):
-            await heard.wait()
+            await stdout_ended.wait()
     return code
 
 
@@ -70,17 +70,17 @@ def _describe_end(over: "asyncio.Future[int]") -> str:
     return f"its program was ended by signal {-code}" if code < 0 else f"its program ended with exit code {code}"
 
 
-def _build_launch(entry: ConfiguredServer, around: "ServerContext") -> Launch:
+def _build_launch(entry: ConfiguredServer, context: "ServerContext") -> Launch:
     declared = entry.declared
-    folder = make_data_folder(around.home, f"mcp-{entry.name}")
-    path = declared.env.get("PATH") or around.environ.get("PATH") or os.defpath
-    cwd = (around.project / declared.cwd) if declared.cwd else around.project
+    folder = make_data_folder(context.home, f"mcp-{entry.name}")
+    path = declared.env.get("PATH") or context.environ.get("PATH") or os.defpath
+    cwd = (context.project / declared.cwd) if declared.cwd else context.project
     local = "/" in declared.command and not os.path.isabs(declared.command)
     program = shutil.which(str(cwd / declared.command) if local else declared.command, path=path)
     if program is None:
         message = f"The MCP server {entry.name} cannot start: there is no program '{declared.command}'."
         raise Failure(Reason.START_FAILED, message, hint="Install it, or name it by its absolute path.")
-    host = around.environ
+    host = context.environ
     needed = {
         "PATH": path,
         "HOME": str(folder),

@@ -67,11 +67,11 @@ class _Server:
 class McpServers:
     """The servers of one event loop; most questions may be asked before there is one."""
 
-    def __init__(self, around: ServerContext) -> None:
-        self.context = around
-        self.declarations = Declarations(around.project, around.home)
-        self.pins = Pins(around.home)
-        self.outputs = OutputChecker(around.processes, around.monotonic, around.project)
+    def __init__(self, context: ServerContext) -> None:
+        self.context = context
+        self.declarations = Declarations(context.project, context.home)
+        self.pins = Pins(context.home)
+        self.outputs = OutputChecker(context.processes, context.monotonic, context.project)
         self._servers: dict[str, _Server] = {}
         self._closed = False
 
@@ -214,11 +214,11 @@ class McpServers:
         return connection
 
     def _fill_variables(self, entry: ConfiguredServer) -> ConfiguredServer:
-        around = self.context
-        declared = fill_variables(entry.declared, around.environ, around.secret_keys)
+        context = self.context
+        declared = fill_variables(entry.declared, context.environ, context.secret_keys)
         secret = [value for name, value in {**declared.env, **declared.headers}.items() if is_secret_name(name)]
-        used = [around.environ[name] for name in entry.declared.variables if name in around.environ]
-        around.keep_secret([*secret, *declared.headers.values(), *(v for v in used if len(v) >= 16)])
+        used = [context.environ[name] for name in entry.declared.variables if name in context.environ]
+        context.keep_secret([*secret, *declared.headers.values(), *(v for v in used if len(v) >= 16)])
         return replace(entry, declared=declared)
 
     def _server(self, name: str) -> _Server:
@@ -263,10 +263,10 @@ def _require_startable(name: str, server: _Server) -> None:
 
 def _add_last_lines(failure: Failure, log: ServerLog) -> Failure:
     """Return a failed start with the last lines of the program; any other failure unchanged."""
-    said = f" It said: {log.last_lines}" if log.last_lines else ""
+    output = f" It said: {log.last_lines}" if log.last_lines else ""
     if failure.reason is not Reason.START_FAILED or failure.hint:
         return failure
-    return Failure(Reason.START_FAILED, f"{failure.message}{said}", hint=f"Its owner finds more in {log.path}.")
+    return Failure(Reason.START_FAILED, f"{failure.message}{output}", hint=f"Its owner finds more in {log.path}.")
 
 
 def _refusal(name: str, state: ServerState | None) -> Failure:

@@ -28,35 +28,35 @@ Log = Callable[[bytes], None]
 
 @contextlib.asynccontextmanager
 async def open_stdio(
-    child: ChildProcess, children: Children, log: Log, all_heard: asyncio.Event
+    child: ChildProcess, children: Children, log: Log, stdout_ended: asyncio.Event
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """Open the streams that a client of the SDK needs. The child ends with them."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MAX_LINE)
     stdout, stdin = os.fdopen(child.stdout, "rb", buffering=0), os.fdopen(child.stdin, "wb", buffering=0)
     errors = PipeReader(child.stderr, log)
-    hearing, saying = None, None
-    heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
-    outgoing, said = anyio.create_memory_object_stream[SessionMessage](0)
+    read_transport, write_transport = None, None
+    received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outgoing, sent = anyio.create_memory_object_stream[SessionMessage](0)
     try:
-        hearing, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdout)
-        saying, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdin)
-        writer = asyncio.StreamWriter(saying, flow, None, loop)
+        read_transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), stdout)
+        write_transport, flow = await loop.connect_write_pipe(asyncio.streams.FlowControlMixin, stdin)
+        writer = asyncio.StreamWriter(write_transport, flow, None, loop)
         async with anyio.create_task_group() as group:
-            group.start_soon(_read_messages, reader, heard, log, all_heard)
-            group.start_soon(_write_messages, writer, said)
+            group.start_soon(_read_messages, reader, received, log, stdout_ended)
+            group.start_soon(_write_messages, writer, sent)
             try:
                 yield incoming, outgoing
             finally:
                 group.cancel_scope.cancel()
     finally:
         with anyio.CancelScope(shield=True):
-            (stdin if saying is None else saying).close()
+            (stdin if write_transport is None else write_transport).close()
             await _stop_child(child, children)
-            (stdout if hearing is None else hearing).close()
+            (stdout if read_transport is None else read_transport).close()
             errors.read_rest()
             errors.close()
-            for stream in (heard, incoming, outgoing, said):
+            for stream in (received, incoming, outgoing, sent):
                 stream.close()
 
 
@@ -69,12 +69,12 @@ async def _stop_child(child: ChildProcess, children: Children) -> None:
 
 async def _read_messages(
     reader: asyncio.StreamReader,
-    heard: MemoryObjectSendStream[SessionMessage | Exception],
+    received: MemoryObjectSendStream[SessionMessage | Exception],
     log: Log,
-    all_heard: asyncio.Event,
+    stdout_ended: asyncio.Event,
 ) -> None:
     try:
-        async with heard:
+        async with received:
             with contextlib.suppress(ValueError, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
                 while line := await reader.readline():
                     try:
@@ -82,14 +82,14 @@ async def _read_messages(
                     except ValueError:
                         log(b"[stdout] " + line[:2000])
                         continue
-                    await heard.send(SessionMessage(message))
+                    await received.send(SessionMessage(message))
     finally:
-        all_heard.set()
+        stdout_ended.set()
 
 
-async def _write_messages(writer: asyncio.StreamWriter, said: MemoryObjectReceiveStream[SessionMessage]) -> None:
-    async with said:
+async def _write_messages(writer: asyncio.StreamWriter, sent: MemoryObjectReceiveStream[SessionMessage]) -> None:
+    async with sent:
         with contextlib.suppress(OSError):
-            async for one in said:
+            async for one in sent:
                 writer.write(one.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
                 await writer.drain()

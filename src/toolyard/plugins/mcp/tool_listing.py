@@ -55,15 +55,15 @@ class LenientStream:
             return item
         if not self._problem(message.result, tools):
             return item
-        kept = []
+        readable = []
         for tool in tools:
             why = self._problem(message.result, [tool])
             if why:
                 name = tool.get("name") if isinstance(tool, dict) else None
                 self.left_out[name if isinstance(name, str) else "a tool without a name"] = why
             else:
-                kept.append(tool)
-        result = {**message.result, "tools": kept}
+                readable.append(tool)
+        result = {**message.result, "tools": readable}
         return replace(item, message=message.model_copy(update={"result": result}))
 
     def _problem(self, result: dict[str, Any], tools: list[Any]) -> str:
@@ -79,25 +79,25 @@ class LenientStream:
 async def list_tools(client: "Client", stream: LenientStream) -> ToolListing:
     """Ask a server for all its tools."""
     stream.left_out.clear()
-    found: dict[str, ToolDefinition] = {}
+    tools: dict[str, ToolDefinition] = {}
     left_out: dict[str, str] = {}
     cursor: str | None = None
     for _ in range(_MAX_PAGES):
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             one = _to_definition(tool)
-            why = "there is another tool of this name" if one.name in found else find_problem(one)
-            if not why and len(found) >= MAX_TOOLS:
+            why = "there is another tool of this name" if one.name in tools else find_problem(one)
+            if not why and len(tools) >= MAX_TOOLS:
                 why = f"more than {MAX_TOOLS} tools of one server are not offered"
             if why:
                 left_out.setdefault(one.name, why)
             else:
-                found[one.name] = one
+                tools[one.name] = one
         cursor = page.next_cursor
-        if cursor is None or len(found) >= MAX_TOOLS:
+        if cursor is None or len(tools) >= MAX_TOOLS:
             break
-    shown = {name[:200]: why[:300] for name, why in (stream.left_out | left_out).items()}
-    return ToolListing(tools=tuple(found.values()), left_out=dict(list(shown.items())[:MAX_TOOLS]))
+    reasons = {name[:200]: why[:300] for name, why in (stream.left_out | left_out).items()}
+    return ToolListing(tools=tuple(tools.values()), left_out=dict(list(reasons.items())[:MAX_TOOLS]))
 
 
 def _to_definition(tool: types.Tool) -> ToolDefinition:

@@ -38,8 +38,8 @@ def preload(script: str, folder: str, known: set[str], sources: Any) -> str:
         return "an import changes sys.path"
     sys.meta_path[:] = finders + [one for one in sys.meta_path if one not in fewer]
     for name in {name.partition(".")[0] for name in sys.modules} - known:
-        found = PathFinder.find_spec(name, local)
-        if found is not None and found.loader is not None:
+        spec = PathFinder.find_spec(name, local)
+        if spec is not None and spec.loader is not None:
             return f"the plugin has a module {name} of its own"
     for entry in [entry for entry in sys.path_importer_cache if entry not in installed]:
         sys.path_importer_cache.pop(entry, None)

@@ -66,11 +66,11 @@ class Server:
                     os.read(read, 4096)
                     self._report_exits()
                     continue
-                told, pipes = self._receive()
-                if not told:
+                packet, pipes = self._receive()
+                if not packet:
                     return False
-                if told[:1] == b"r":
-                    self._reap(told)
+                if packet[:1] == b"r":
+                    self._reap(packet)
                 elif self._fork(pipes):
                     self._signal.set_wakeup_fd(-1)
                     self._signal.signal(self._signal.SIGCHLD, before)
@@ -81,9 +81,9 @@ class Server:
                     os.close(pipe)
 
     def _receive(self) -> tuple[bytes, list[int]]:
-        told, extra, _, _ = self._socket.recvmsg(65536, 256)
+        packet, extra, _, _ = self._socket.recvmsg(65536, 256)
         received = b"".join(data for _, _, data in extra)
-        return told, [int.from_bytes(received[at : at + 4], sys.byteorder) for at in range(0, len(received), 4)]
+        return packet, [int.from_bytes(received[at : at + 4], sys.byteorder) for at in range(0, len(received), 4)]
 
     def _fork(self, pipes: list[int]) -> bool:
         child = os.fork()
@@ -106,8 +106,8 @@ class Server:
                 code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
                 self.send(b"x%d %d" % (child, code))
 
-    def _reap(self, told: bytes) -> None:
-        for child in told[1:].split():
+    def _reap(self, packet: bytes) -> None:
+        for child in packet[1:].split():
             os.waitpid(int(child), 0)
 
 

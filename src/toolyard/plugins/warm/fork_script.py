@@ -24,12 +24,12 @@ _STANDARD = os.path.dirname(os.path.abspath(os.__file__))
 def wait_for_call() -> bool:
     """Wait on stdin for the call: a length, then the variables that it adds. Return False when none will come."""
     size = int.from_bytes(_read(4), "big")
-    told = _read(size) if size else b""
-    for pair in told[1:].split(b"\0"):
+    variables = _read(size) if size else b""
+    for pair in variables[1:].split(b"\0"):
         name, _, value = os.fsdecode(pair).partition("=")
         if name:
             environ[name] = value
-    return bool(told)
+    return bool(variables)
 
 
 def _read(size: int) -> bytes:

@@ -38,7 +38,7 @@ def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
         message = f"There are {len(items)} commands; at most {MAX_COMMANDS} can be read."
         capabilities.note(_LIST, message, "Split the plugin.", warning=False)
         return ()
-    found: list[Command] = []
+    parsed: list[Command] = []
     names: set[str] = set()
     for number, item in items:
         fields = Fields(
@@ -52,8 +52,8 @@ def parse_commands(capabilities: Fields) -> tuple[Command, ...]:
         if command.name in names:
             fields.note(None, f"The command {command.name!r} is there twice.", "Give each its own name.")
         names |= {command.name} - {""}
-        found.append(command)
-    return tuple(found)
+        parsed.append(command)
+    return tuple(parsed)
 
 
 def read_safe_text(fields: Fields, name: str) -> str:

@@ -19,7 +19,7 @@ def parse_config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
     value = manifest.value.get("configSchema")
     if isinstance(value, list):
         schema = Fields({}, (*manifest.path, "configSchema"), manifest.faults)
-        found = [key for number, item in enumerate(value) for key in _parse_listed(schema, number, item)]
+        parsed = [key for number, item in enumerate(value) for key in _parse_listed(schema, number, item)]
     else:
         schema = manifest.nested("configSchema")
         texts = manifest.value.get("configSchemaDescriptions")
@@ -27,9 +27,9 @@ def parse_config_keys(manifest: Fields) -> tuple[ConfigKey, ...]:
         musts = schema.value.get("required") if members is not schema.value else None
         needed = frozenset(one for one in musts if isinstance(one, str)) if isinstance(musts, list) else frozenset()
         keys_ = (_parse_key(schema, name, name, form, texts) for name, form in members.items())
-        found = [replace(key, required=True) if key.name in needed else key for key in keys_]
+        parsed = [replace(key, required=True) if key.name in needed else key for key in keys_]
     keys: dict[str, ConfigKey] = {}
-    for key in found:
+    for key in parsed:
         if not _KEY.fullmatch(key.name):
             schema.note(key.name, f"{key.name!r} cannot be the name of a setting.", "Use letters, digits and _.")
         else:
@@ -53,8 +53,8 @@ def _parse_listed(schema: Fields, number: int, item: Json) -> Iterator[ConfigKey
 
 
 def _parse_key(schema: Fields, step: str | int, name: str, form: Json, texts: Json) -> ConfigKey:
-    told = texts.get(name) if isinstance(texts, dict) else None
-    text = told if isinstance(told, str) else ""
+    help_text = texts.get(name) if isinstance(texts, dict) else None
+    text = help_text if isinstance(help_text, str) else ""
     if isinstance(form, str):
         match = _SHORT.fullmatch(form)
         word, aside, rest = match.groups() if match else (form, None, "")

@@ -151,8 +151,8 @@ def _find_mentions(text: str) -> Iterator[_Mention]:
 def _parse_item(item: re.Match[str], *, in_section: bool) -> Iterator[_Mention]:
     aside, rest = item["aside"] or "", item["rest"].strip()
     types, need = find_types(aside), find_need(aside) or leading_need(rest)
-    said = bool(types or need)
-    if not (said and (item["bullet"] or in_section)) and not (in_section and item["bullet"] and item["colon"]):
+    is_marked = bool(types or need)
+    if not (is_marked and (item["bullet"] or in_section)) and not (in_section and item["bullet"] and item["colon"]):
         return
     names = re.findall(_NAME, re.sub(r"\b(?:or)\b", " ", item["names"]))
     if len(names) > 1 or (need is Need.REQUIRED and is_conditional(rest)):

@@ -25,12 +25,12 @@ class Fields:
 
     def note_missing(self, name: str, fix: str, known: Collection[str]) -> None:
         """Refuse an object without this member, and name a misspelt one that is not ``known``."""
-        whole = ".".join(str(part) for part in (*self.path, name))
+        full_name = ".".join(str(part) for part in (*self.path, name))
         written = find_nearest(name, [key for key in self.value if key not in known])
         if written is None:
-            self.note(None, f"'{whole}' is missing.", fix, warning=False)
+            self.note(None, f"'{full_name}' is missing.", fix, warning=False)
         else:
-            message = f"'{whole}' is missing, and '{written}' is not known."
+            message = f"'{full_name}' is missing, and '{written}' is not known."
             self.note(written, message, f"Did you mean '{name}'? Write it instead.", warning=False)
 
     def note_misspelt(self, known: Collection[str]) -> None:
@@ -64,14 +64,14 @@ class Fields:
             self._note_wrong_type(name, "true or false", vital=vital)
         return default
 
-    def number(self, name: str, low: float, high: float, *, whole: bool = False, vital: bool = False) -> float | None:
+    def number(self, name: str, low: float, high: float, *, integer: bool = False, vital: bool = False) -> float | None:
         """Return a number, also one written as text; None when it is missing or not from ``low`` to ``high``."""
         value = self.value.get(name)
         if value is None:
             return None
         number = to_number(value)
-        if number is None or not low <= number <= high or (whole and not number.is_integer()):
-            kind = "a whole number" if whole else "a number"
+        if number is None or not low <= number <= high or (integer and not number.is_integer()):
+            kind = "a whole number" if integer else "a number"
             self._note_wrong_type(name, f"{kind} from {low:g} to {high:g}", vital=vital)
             return None
         return number
@@ -90,10 +90,12 @@ class Fields:
 
     def _note_wrong_type(self, name: str, expected: str, *, vital: bool) -> None:
         value = self.value[name]
-        found = json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else describe_kind(value)
-        found = found if len(found) <= 60 else found[:57] + "..."
+        shown_value = (
+            json.dumps(value, ensure_ascii=False) if isinstance(value, str | int | float) else describe_kind(value)
+        )
+        shown_value = shown_value if len(shown_value) <= 60 else shown_value[:57] + "..."
         remark = "" if vital else " It is ignored."
-        self.note(name, f"'{name}' is {found}.{remark}", f"Make it {expected}, or remove it.", warning=not vital)
+        self.note(name, f"'{name}' is {shown_value}.{remark}", f"Make it {expected}, or remove it.", warning=not vital)
 
 
 def to_number(value: Json) -> float | None:

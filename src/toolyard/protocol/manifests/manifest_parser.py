@@ -233,7 +233,7 @@ def _parse_risk(fields: Fields) -> Risk:
 
 
 def _parse_positive_integer(fields: Fields, name: str, high: int) -> int | None:
-    number = fields.number(name, 1, high, whole=True, vital=True)
+    number = fields.number(name, 1, high, integer=True, vital=True)
     return None if number is None else int(number)
 
 

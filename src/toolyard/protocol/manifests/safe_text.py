@@ -19,8 +19,8 @@ def strip_hidden(text: str) -> str:
     text = _BREAKS.sub("\n", text)
     if text.isascii() and text.isprintable():
         return text
-    kept = [char for char in text if char in "\n\t" or unicodedata.category(char) not in _HIDDEN]
-    return _BLANK_LOOKING.sub("", "".join(kept))
+    visible = [char for char in text if char in "\n\t" or unicodedata.category(char) not in _HIDDEN]
+    return _BLANK_LOOKING.sub("", "".join(visible))
 
 
 def escape_hidden(text: str) -> str:

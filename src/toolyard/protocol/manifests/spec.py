@@ -104,10 +104,10 @@ def _has_reference(value: Json) -> bool:
 def _select_command(commands: tuple[Command, ...], arguments: Mapping[str, Json]) -> Command | None:
     if len(commands) == 1:
         return commands[0]
-    wanted = next((value for name, value in arguments.items() if fold_name(name) == SELECTOR), None)
-    exact = [command for command in commands if command.name and command.name == wanted]
-    if not exact and isinstance(wanted, str):
-        exact = [command for command in commands if command.name.lower() == wanted.strip().lower() != ""]
+    selected = next((value for name, value in arguments.items() if fold_name(name) == SELECTOR), None)
+    exact = [command for command in commands if command.name and command.name == selected]
+    if not exact and isinstance(selected, str):
+        exact = [command for command in commands if command.name.lower() == selected.strip().lower() != ""]
     return exact[0] if len(exact) == 1 else None
 
 

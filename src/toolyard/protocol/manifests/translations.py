@@ -23,18 +23,18 @@ def parse_translations(fields: Fields, commands: tuple[Command, ...]) -> dict[st
     """Parse translations by language. Texts have no hidden characters and a bounded length; empty ones are skipped."""
     known = {SELECTOR} if len(commands) > 1 else set()
     known.update(name for command in commands for name in command.properties)
-    found: dict[str, Translation] = {}
+    parsed: dict[str, Translation] = {}
     for language in list(fields.value)[:MAX_LANGUAGES]:
         if not _LANGUAGE.fullmatch(language):
             fields.note(language, "This is no language. It is ignored.", 'Write a code such as "en" or "zh".')
             continue
         one = fields.nested(language)
-        found[language] = Translation(
+        parsed[language] = Translation(
             display_name=read_safe_text(one, "displayName").strip(),
             description=read_safe_text(one, "description"),
             parameters=dict(_parse_parameters(one.nested("parameters"), known)),
         )
-    return found
+    return parsed
 
 
 def _parse_parameters(fields: Fields, known: set[str]) -> Iterable[tuple[str, str]]:

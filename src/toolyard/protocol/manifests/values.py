@@ -55,8 +55,8 @@ class Command:
     @property
     def properties(self) -> JsonObject:
         """The schema of each known parameter, by its name."""
-        found = (self.parameters or {}).get("properties")
-        return found if isinstance(found, dict) else {}
+        properties = (self.parameters or {}).get("properties")
+        return properties if isinstance(properties, dict) else {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
