@@ -25,7 +25,7 @@ ERAS = ("legacy", "auto")  # the handshake of 2025, and the protocol of 2026-07-
 
 
 @contextlib.asynccontextmanager
-async def connected(
+async def open_client(
     project: Path,
     home: Path,
     *,
@@ -53,7 +53,7 @@ def stdio(project: Path, home: Path) -> StdioServerParameters:
 
 
 @contextlib.asynccontextmanager
-async def over_http(yard: Yard) -> AsyncIterator[str]:
+async def serve_http(yard: Yard) -> AsyncIterator[str]:
     """The address of a real server on a real socket."""
     mounted = mcp_app(
         yard, lambda request: f"key:{request.headers.get('x-test-key', 'none')}", lambda _: True, refresh=True
@@ -86,7 +86,7 @@ class User:
         return self.reply
 
 
-async def calls(yard: Yard, state: str, *, some: bool) -> None:
+async def wait_for_calls(yard: Yard, state: str, *, some: bool) -> None:
     """Until there are calls in a state, or none."""
     async with asyncio.timeout(60):
         while True:

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from tests.plugins.children import LINUX, Keeper, failure_of, keeper
+from tests.plugins.children import LINUX, Keeper, catch_failure, keeper
 from tests.waiting import wait_until
 from toolyard.plugins.child import run_child
 from toolyard.plugins.child_failure import require_answer
@@ -57,7 +57,7 @@ async def test_a_node_program_is_a_plugin(zoo: Keeper) -> None:
 async def test_a_crash_of_a_node_program_is_told_by_its_error(zoo: Keeper, fault: str, words: str) -> None:
     child = await zoo.starter.spawn(zoo.launch(str(shutil.which("node")), "-e", fault), {})
     ended = await run_child(child, b"{}", children=zoo.children, limits=Limits())
-    failure = failure_of(require_answer, "Node", ended)
+    failure = catch_failure(require_answer, "Node", ended)
     assert (failure.reason, failure.message.partition("ends with: ")[2]) == (Reason.CRASHED, words)
 
 
@@ -66,18 +66,18 @@ async def test_a_crash_of_a_node_program_is_told_by_its_error(zoo: Keeper, fault
 async def test_a_cancelled_run_returns_at_once_and_the_child_is_killed_behind_it(zoo: Keeper, program: str) -> None:
     ring = StderrRing()
     run = asyncio.create_task(zoo.run(program, stderr=ring))
-    await wait_until(lambda: bool(zoo.alive()) and (bool(ring.total) or program == "sleeps_forever.py"))
+    await wait_until(lambda: bool(zoo.list_alive()) and (bool(ring.total) or program == "sleeps_forever.py"))
     run.cancel()
     for _ in range(10):  # rounds of the loop, in which no time passes: it waits for nothing
         await asyncio.sleep(0)
     assert run.cancelled()
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("r:R10")
 async def test_a_child_gets_sigterm_first_and_may_end_by_itself(zoo: Keeper) -> None:
     child = await zoo.spawn("sleeps_forever.py")
-    await wait_until(lambda: bool(zoo.alive()))
+    await wait_until(lambda: bool(zoo.list_alive()))
     await zoo.children.stop(child, 30.0)
     assert await child.wait() == -15
 
@@ -86,7 +86,7 @@ async def test_a_child_gets_sigterm_first_and_may_end_by_itself(zoo: Keeper) -> 
 async def test_a_background_process_that_holds_stdout_delays_the_answer_by_the_drain_only(zoo: Keeper) -> None:
     ended = await asyncio.wait_for(zoo.run("leaves_stdout_open.py", drain_s=0.1), 60)
     assert require_answer("Held", ended)["result"] == "done"
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("plugin:answered", "p:P4")
@@ -97,40 +97,40 @@ async def test_an_answer_counts_after_silence_and_the_process_is_stopped_later(z
     assert ended.warnings == (
         "It answered but did not exit: the answer counts, and its process is stopped 10 s later.",
     )
-    assert zoo.alive()
-    assert await zoo.all_gone()
+    assert zoo.list_alive()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("plugin:answered", "p:P4")
 async def test_the_end_of_the_host_does_not_wait_for_who_lingers() -> None:
     async with keeper() as zoo:
         await zoo.run("answers_and_stays.py", silence_s=0.2, linger_s=600.0)
-        assert zoo.alive()
-    assert not zoo.alive()
+        assert zoo.list_alive()
+    assert not zoo.list_alive()
 
 
 @pytest.mark.requirement("plugin:answered")
 async def test_of_one_that_never_falls_silent_the_answer_counts_at_the_limit(zoo: Keeper) -> None:
     ended = await zoo.run("answers_and_stays.py", "babbles", silence_s=600.0, limit_s=1.0, linger_s=0.1)
     assert require_answer("Babbles", ended)["result"] == "done"
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("plugin:answered", "r:R10")
 async def test_without_an_answer_the_limit_is_a_timeout(zoo: Keeper) -> None:
     with pytest.raises(TimeoutError):
         await zoo.run("sleeps_forever.py", silence_s=0.1, limit_s=0.5)
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("r:R14")
 async def test_a_flood_on_stdout_ends_the_call_and_the_child(zoo: Keeper) -> None:
     ended = await zoo.run("floods_stdout.py", limits=Limits(stdout_bytes=MIB))
-    failure = failure_of(require_answer, "Flood", ended)
+    failure = catch_failure(require_answer, "Flood", ended)
     assert (failure.reason, failure.code) == (Reason.OUTPUT_TOO_LARGE, ErrorCode.EXECUTION_ERROR)
     assert "1 MiB" in failure.message
     assert ended.stdout_bytes <= MIB
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("r:R15")
@@ -169,7 +169,7 @@ async def test_invalid_utf8_in_an_answer_makes_it_partial_and_says_where(zoo: Ke
 
 @pytest.mark.requirement("r:R18")
 async def test_output_that_is_no_text_fails_with_its_bytes_in_hex(zoo: Keeper) -> None:
-    failure = failure_of(require_answer, "Png", await zoo.run("not_text.py"))
+    failure = catch_failure(require_answer, "Png", await zoo.run("not_text.py"))
     assert failure.reason is Reason.INVALID_OUTPUT
     assert failure.data["stdout_hex"] == "89 50 4e 47 0d 0a 1a 0a 00 00 ff fe"
 
@@ -180,7 +180,7 @@ async def test_output_that_is_no_text_fails_with_its_bytes_in_hex(zoo: Keeper) -
 )
 async def test_half_an_answer_is_none_and_shows_what_there_was(zoo: Keeper, how: str, reason: Reason) -> None:
     ended = await zoo.run("half_an_answer.py", how)
-    failure = failure_of(require_answer, "Half", ended)
+    failure = catch_failure(require_answer, "Half", ended)
     assert failure.reason is reason
     stdout, stderr = str(failure.data["stdout"]), str(failure.data["stderr"])
     assert (len(stdout), len(stderr)) == (2048, 2048)
@@ -215,7 +215,7 @@ async def test_answers_of_every_layout_are_understood(zoo: Keeper) -> None:
 
 @pytest.mark.requirement("r:R21")
 async def test_an_answer_nested_too_deep_is_invalid(zoo: Keeper) -> None:
-    failure = failure_of(require_answer, "Deep", await zoo.run("too_deep.py"))
+    failure = catch_failure(require_answer, "Deep", await zoo.run("too_deep.py"))
     assert failure.reason is Reason.INVALID_OUTPUT
     assert "200 levels" in failure.message
 
@@ -245,25 +245,25 @@ def _article(status: str) -> str:
 @pytest.mark.requirement("r:R24")
 @pytest.mark.parametrize("code", ["0", "3"])
 async def test_silence_is_no_output(zoo: Keeper, code: str) -> None:
-    failure = failure_of(require_answer, "Silent", await zoo.run("silent.py", code))
+    failure = catch_failure(require_answer, "Silent", await zoo.run("silent.py", code))
     assert failure.reason is Reason.NO_OUTPUT
     assert failure.hint
 
 
 @pytest.mark.requirement("r:R07")
 async def test_a_killed_plugin_fails_with_the_signal_and_the_likely_cause(zoo: Keeper) -> None:
-    failure = failure_of(require_answer, "Big", await zoo.run("killed.py"))
+    failure = catch_failure(require_answer, "Big", await zoo.run("killed.py"))
     assert (failure.reason, failure.code) == (Reason.CRASHED, ErrorCode.EXECUTION_ERROR)
     assert "signal 9 (SIGKILL), possibly because of a memory limit" in failure.message
 
 
 @pytest.mark.requirement("r:R28")
 async def test_a_missing_dependency_is_named(zoo: Keeper) -> None:
-    package = failure_of(require_answer, "Needy", await zoo.run("needs_a_package.py"))
+    package = catch_failure(require_answer, "Needy", await zoo.run("needs_a_package.py"))
     assert package.reason is Reason.START_FAILED
     assert package.message == "Needy could not run: it needs the Python package no_such_package_here."
     assert "pip install no_such_package_here" in package.hint
-    needed = failure_of(require_answer, "Needy", await zoo.run("needs_a_command.sh"))
+    needed = catch_failure(require_answer, "Needy", await zoo.run("needs_a_command.sh"))
     assert needed.reason is Reason.START_FAILED
     assert "no-such-command-here was not found" in needed.message
 
@@ -271,7 +271,7 @@ async def test_a_missing_dependency_is_named(zoo: Keeper) -> None:
 @pytest.mark.requirement("r:R28")
 @pytest.mark.parametrize("program", ["not_there.py", "not_there.sh"])
 async def test_a_missing_entry_file_is_named(zoo: Keeper, program: str) -> None:
-    failure = failure_of(require_answer, "Gone", await zoo.run(program))
+    failure = catch_failure(require_answer, "Gone", await zoo.run(program))
     assert failure.reason is Reason.START_FAILED
     assert f"{program} is not there" in failure.message
 
@@ -280,7 +280,9 @@ async def test_a_missing_entry_file_is_named(zoo: Keeper, program: str) -> None:
 @pytest.mark.requirement("r:R28")
 async def test_a_missing_node_module_is_named(zoo: Keeper) -> None:
     child = await zoo.starter.spawn(zoo.launch(str(shutil.which("node")), "needs_a_module.js"), {})
-    failure = failure_of(require_answer, "Needy", await run_child(child, b"{}", children=zoo.children, limits=Limits()))
+    failure = catch_failure(
+        require_answer, "Needy", await run_child(child, b"{}", children=zoo.children, limits=Limits())
+    )
     assert failure.reason is Reason.START_FAILED
     assert failure.message == "Needy could not run: it needs the Node package no-such-module-here."
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.plugins.children import LINUX, Keeper, failure_of, gone, keeper, marked, written
+from tests.plugins.children import LINUX, Keeper, bytes_written, catch_failure, find_marked, is_gone, keeper
 from tests.waiting import wait_until
 from toolyard.plugins import children, process_numbers
 from toolyard.plugins.child_failure import require_answer
@@ -65,12 +65,12 @@ async def test_50_processes_that_hide_are_gone_after_the_call(zoo: Keeper, monke
     others, hunt, escaped = _zombies(), zoo.children._kill_escaped, list[int]()
 
     def watched(dead: set[int]) -> Any:
-        escaped.extend(zoo.alive() if dead else ())
+        escaped.extend(zoo.list_alive() if dead else ())
         return hunt(dead)
 
     monkeypatch.setattr(zoo.children, "_kill_escaped", watched)
     assert require_answer("Scatter", await zoo.run("scatters.py"))["result"] == "scattered"
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
     assert escaped  # from the group, which was killed before
     await wait_until(lambda: _zombies() <= others)
 
@@ -81,36 +81,36 @@ async def test_closing_kills_what_is_left_at_once(monkeypatch: pytest.MonkeyPatc
     others = _zombies()
     async with keeper() as zoo:
         await zoo.run("scatters.py")
-        hidden = len(zoo.alive())
+        hidden = len(zoo.list_alive())
         run = asyncio.create_task(zoo.run("sleeps_forever.py"))
-        await wait_until(lambda: len(zoo.alive()) > hidden > 0)
+        await wait_until(lambda: len(zoo.list_alive()) > hidden > 0)
         run.cancel()
-    assert zoo.alive() == []
+    assert zoo.list_alive() == []
     assert _zombies() <= others
 
 
 @pytest.mark.requirement("r:R33", "s:S-88", "p:P5")
 async def test_a_fork_bomb_is_stopped_while_other_calls_go_on(zoo: Keeper) -> None:
     bomb = asyncio.create_task(zoo.run("fork_bomb.py", limits=Limits(processes=40)))
-    await wait_until(lambda: len(zoo.alive()) > 20)
+    await wait_until(lambda: len(zoo.list_alive()) > 20)
     async with keeper() as other:
         assert require_answer("Echo", await other.run("echo.sh", stdin=b'"fine"'))["result"] == "fine"
-    failure = failure_of(require_answer, "Bomb", await asyncio.wait_for(bomb, 60))
+    failure = catch_failure(require_answer, "Bomb", await asyncio.wait_for(bomb, 60))
     assert failure.reason is Reason.CRASHED
     assert "more than 40 processes" in failure.message
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("p:P4", "p:P5")
 async def test_one_host_never_touches_the_children_of_another(zoo: Keeper) -> None:
     async with keeper() as other:
         run = asyncio.create_task(other.run("sleeps_forever.py"))
-        await wait_until(lambda: len(other.alive()) == 1)
+        await wait_until(lambda: len(other.list_alive()) == 1)
         await zoo.run("scatters.py")
-        assert await zoo.all_gone()
-        assert len(other.alive()) == 1
+        assert await zoo.wait_all_gone()
+        assert len(other.list_alive()) == 1
         run.cancel()
-    assert other.alive() == []
+    assert other.list_alive() == []
 
 
 @pytest.mark.requirement("p:P4")
@@ -119,7 +119,7 @@ async def test_a_process_keeps_its_number_through_fork_session_and_exec(zoo: Kee
     seen: list[int] = []
 
     def only_the_hidden_one() -> bool:
-        seen[:] = zoo.alive()  # one look: between two of them the plugin may fork or end
+        seen[:] = zoo.list_alive()  # one look: between two of them the plugin may fork or end
         return len(seen) == 1 and zoo.children.number_of(seen[0]) == 0
 
     await wait_until(only_the_hidden_one)
@@ -129,14 +129,14 @@ async def test_a_process_keeps_its_number_through_fork_session_and_exec(zoo: Kee
         ours.prefix >> 32
     }
     run.cancel()
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("r:R13", "platform:macos")
 async def test_without_numbers_what_stays_in_the_group_is_killed_with_the_end_of_its_call() -> None:
     async with keeper(numbered=False) as zoo:
         await zoo.run("leaves_stdout_open.py")
-        assert await zoo.all_gone()
+        assert await zoo.wait_all_gone()
 
 
 @pytest.mark.requirement("p:P4", "p:P5")
@@ -155,7 +155,7 @@ async def test_what_another_thread_starts_meanwhile_does_not_count_as_the_plugin
 async def test_the_host_does_not_wait_for_children_that_are_not_of_its_calls(zoo: Keeper) -> None:
     stranger = await asyncio.create_subprocess_exec("/bin/sh", "-c", "exit 7")
     await zoo.run("scatters.py")
-    assert await zoo.all_gone()
+    assert await zoo.wait_all_gone()
     assert await asyncio.wait_for(stranger.wait(), 60) == 7
 
 
@@ -166,10 +166,10 @@ async def test_the_host_does_not_wait_for_children_that_are_not_of_its_calls(zoo
 async def test_when_the_host_is_killed_its_children_die(words: list[str], many: int) -> None:
     mark = f"ZOO_MARK={uuid.uuid4().hex}"
     async with _host(mark, *words) as host:
-        await wait_until(lambda: len(marked(mark)) > many)
+        await wait_until(lambda: len(find_marked(mark)) > many)
         host.kill()
         await host.wait()
-        await wait_until(lambda: not marked(mark))
+        await wait_until(lambda: not find_marked(mark))
 
 
 @pytest.mark.requirement("r:R02")
@@ -180,11 +180,13 @@ async def test_when_the_host_is_killed_a_child_after_its_receipt_lives_on() -> N
         said = json.loads(await asyncio.wait_for(host.stdout.readline(), 60))
         host.kill()
         await host.wait()
-        before = written(said["pid"])
-        await wait_until(lambda: written(said["pid"]) > before + 300_000)  # the guardian has killed, and reads now
-        assert marked(mark) == [said["pid"]]
+        before = bytes_written(said["pid"])
+        await wait_until(
+            lambda: bytes_written(said["pid"]) > before + 300_000
+        )  # the guardian has killed, and reads now
+        assert find_marked(mark) == [said["pid"]]
         os.kill(said["pid"], signal.SIGKILL)
-        await wait_until(lambda: gone(said["pid"]) and gone(said["guardian"]))
+        await wait_until(lambda: is_gone(said["pid"]) and is_gone(said["guardian"]))
 
 
 @pytest.mark.requirement("r:R14", "r:R15", "r:R16")

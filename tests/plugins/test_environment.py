@@ -51,7 +51,7 @@ def around(tmp_path: Path) -> HostEnvironment:
     return HostEnvironment(environ=HOST, project=tmp_path / "project", home=tmp_path / "home", port=6005)
 
 
-def sharing(around: HostEnvironment, **shared: list[str]) -> HostEnvironment:
+def share_keys(around: HostEnvironment, **shared: list[str]) -> HostEnvironment:
     return HostEnvironment(
         environ={**HOST, "SETTING_OF_HOST": "canary-setting"},
         project=around.project,
@@ -160,7 +160,7 @@ def test_an_address_with_a_login_in_it_is_a_secret(around: HostEnvironment) -> N
 
 @pytest.mark.requirement("plugin:environment:shared")
 def test_a_key_shared_by_name_reaches_that_plugin_only(around: HostEnvironment) -> None:
-    shared = sharing(around, Probe=["VarHttpUrl", "AWS_SECRET_ACCESS_KEY", "ABSENT"])
+    shared = share_keys(around, Probe=["VarHttpUrl", "AWS_SECRET_ACCESS_KEY", "ABSENT"])
     found = build_environment(plugin(), {}, shared)
     assert found.values["VarHttpUrl"] == "http://10.0.0.2"
     assert found.from_host == ("AWS_SECRET_ACCESS_KEY", "VarHttpUrl")
@@ -173,7 +173,7 @@ def test_a_key_shared_by_name_reaches_that_plugin_only(around: HostEnvironment) 
     "name", ["API_Key", "api_key", "Key", "VCP_Key", "AdminPassword", "TOOLYARD_HOME", "SETTING_OF_HOST", "THEIR_TOKEN"]
 )
 def test_keys_of_the_host_its_upstream_or_other_plugins_cannot_be_shared(around: HostEnvironment, name: str) -> None:
-    found = build_environment(plugin(), {}, sharing(around, Probe=[name]), keys_of_others=["THEIR_TOKEN", "COLOUR"])
+    found = build_environment(plugin(), {}, share_keys(around, Probe=[name]), keys_of_others=["THEIR_TOKEN", "COLOUR"])
     assert name not in found.values
     assert "canary" not in "".join(found.values.values())
     assert any(name in problem and "cannot be shared" in problem for problem in found.problems)

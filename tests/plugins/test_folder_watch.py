@@ -16,7 +16,7 @@ NEVER_S = 600.0
 PATIENCE_S = 60.0
 
 
-class Watched:
+class WatchedPlugins:
     """Plugins that are refreshed by a watch; tests wait for what they look like then."""
 
     def __init__(self, plugins: Plugins) -> None:
@@ -40,9 +40,9 @@ class Watched:
 
 
 @asynccontextmanager
-async def watching(plugins: Plugins, *, every_s: float = NEVER_S) -> AsyncIterator[Watched]:
+async def watching(plugins: Plugins, *, every_s: float = NEVER_S) -> AsyncIterator[WatchedPlugins]:
     """A running watch; by default it never looks without a notice."""
-    watched = Watched(plugins)
+    watched = WatchedPlugins(plugins)
     plugins.refresh()
     stop, armed = asyncio.Event(), asyncio.Event()
 
@@ -126,7 +126,7 @@ async def test_where_no_notices_come_the_folders_are_looked_at_every_few_seconds
 ) -> None:
     folder = make_plugin(root, "Some", version="1")
     plugins = plugins_in(root, home=tmp_path / "home")
-    watched, stop = Watched(plugins), asyncio.Event()
+    watched, stop = WatchedPlugins(plugins), asyncio.Event()
     task = asyncio.create_task(
         watch_folders(lambda: [tmp_path / name for name in silent], watched.changed, stop=stop, every_s=0.05)
     )

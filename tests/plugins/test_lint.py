@@ -32,7 +32,7 @@ def _good(**more: Any) -> dict[str, Any]:
     return {"command": "Go", "description": "Goes.", "example": BLOCK.format(name="Linted"), **more}
 
 
-def _said(problems: Iterable[PluginProblem]) -> list[tuple[bool, str, str]]:
+def _messages(problems: Iterable[PluginProblem]) -> list[tuple[bool, str, str]]:
     return [(problem.warning, problem.field, problem.message) for problem in problems]
 
 
@@ -175,7 +175,7 @@ def test_an_example_must_pass_the_plugins_own_schema(tmp_path: Path) -> None:
 def test_a_command_without_any_block_is_a_warning(tmp_path: Path) -> None:
     fenced = f"Goes.\n```\n{BLOCK.format(name='Linted')}\n```"
     capabilities = _commands({"command": "A", "description": "Goes."}, {"command": "B", "description": fenced})
-    said = _said(lint_plugin(_plugin(tmp_path, capabilities=capabilities)))
+    said = _messages(lint_plugin(_plugin(tmp_path, capabilities=capabilities)))
     assert [(warning, field) for warning, field, _ in said] == [(True, "capabilities.invocationCommands[0]")]
 
 
@@ -185,7 +185,7 @@ def test_an_asynchronous_plugin_must_tell_the_model_to_repeat_the_placeholder(tm
         submit = _good(command="submit", description=description)
         query = {"command": "query", "description": "Asks.", "example": BLOCK.format(name="Linted")}
         plugin = _plugin(tmp_path / name, pluginType="asynchronous", capabilities=_commands(submit, query))
-        return [(warning, field) for warning, field, _ in _said(lint_plugin(plugin))]
+        return [(warning, field) for warning, field, _ in _messages(lint_plugin(plugin))]
 
     place = "capabilities.invocationCommands[0].description"
     assert said("without", "Makes a film.") == [(True, place)]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugins.children import LINUX, ZOO, gone
+from tests.plugins.children import LINUX, ZOO, is_gone
 from tests.plugins.test_warm_same import (
     PER_CALL,
     Refuses,
@@ -157,7 +157,7 @@ async def test_nothing_is_left_when_the_host_closes(tmp_path: Path) -> None:
         pids = [*warm.servers.pids, *warm.servers.spares, *warm.standbys.pids, child.pid]
         assert len(pids) >= 4
         assert not any(map(is_dead, pids))
-    await wait_until(lambda: all(map(gone, pids)))
+    await wait_until(lambda: all(map(is_gone, pids)))
     close_pipes(child)
 
 
