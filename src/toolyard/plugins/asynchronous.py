@@ -61,7 +61,7 @@ class AsyncRunner:
 
     def __init__(
         self,
-        desk: TaskIntake,
+        intake: TaskIntake,
         children: Children,
         starter: Starter,
         callback_base: Callable[[], Awaitable[str]],
@@ -71,8 +71,8 @@ class AsyncRunner:
         log: Callable[[str, str, StderrRing, str], None],
         outlives: bool,
     ) -> None:
-        self._runs, self._now, self._log = runs, now, log
-        self._desk, self._children, self.starter, self._callback_base = desk, children, starter, callback_base
+        self._process_records, self._now, self._log = runs, now, log
+        self._intake, self._children, self.starter, self._callback_base = intake, children, starter, callback_base
         self._outlives = outlives  # whether children go on when this host ends: somebody must take their callbacks
         self._watches: dict[asyncio.Task[None], _WatchedChild] = {}
 
@@ -82,33 +82,33 @@ class AsyncRunner:
         """Start the child and return its receipt; the child is supervised in the background."""
         if len(self._watches) >= MAX_CHILDREN:
             raise Failure(Reason.BUSY, f"{len(self._watches)} tasks are running already.", hint="Try again later.")
-        expected = self._desk.expect(call, timeout_s=manifest.timeout_s)
+        pending = self._intake.expect(call, timeout_s=manifest.timeout_s)
         tasks: tuple[Task, ...] = ()
-        living: AsyncChild | None = None
+        child: AsyncChild | None = None
         process: StartedProcess | None = None
         report: ChildReport | None = None
         try:
             async with limit_run_time(manifest.name, RECEIPT_S, "gave no receipt"):
-                living, process = await self._start(manifest, launch, stdin, expected.token, checkpoint)
-                report = await living.wait_receipt()
+                child, process = await self._start(manifest, launch, stdin, pending.token, checkpoint)
+                report = await child.wait_receipt()
             answer = require_answer(manifest.name, report)
             result = read_plugin_result(manifest.name, answer, warnings=report.warnings)
-            tasks = await self._desk.store_receipt(expected, json.dumps(answer, ensure_ascii=False), living.pid)
+            tasks = await self._intake.store_receipt(pending, json.dumps(answer, ensure_ascii=False), child.pid)
             crashpoint("task.receipt-stored")
         except asyncio.CancelledError:
-            if living is not None:
-                living.terminate()
+            if child is not None:
+                child.terminate()
             raise
         finally:
-            if living is not None and process is not None:
-                self._runs.add(call.id, process, living.stderr, report)
+            if child is not None and process is not None:
+                self._process_records.add(call.id, process, child.stderr, report)
                 noise = "" if report is None else report.noise
-                log = partial(self._log, manifest.name, call.id, living.stderr, noise)
+                log = partial(self._log, manifest.name, call.id, child.stderr, noise)
                 self._watch(
-                    _WatchedChild(living, expected, tasks, manifest.timeout_s, detached=manifest.detached, log=log)
+                    _WatchedChild(child, pending, tasks, manifest.timeout_s, detached=manifest.detached, log=log)
                 )
             if not tasks:
-                self._desk.close(expected)
+                self._intake.close(pending)
         return _add_tasks(result, tasks)
 
     async def _start(
@@ -117,19 +117,19 @@ class AsyncRunner:
         base = await self._callback_base() + token
         extra = build_call_variables(manifest, request_address="127.0.0.1", callback_base=base)
         await confirm_start(checkpoint)
-        child = await self.starter.spawn(launch, extra)
+        spawned = await self.starter.spawn(launch, extra)
         crashpoint("task.process-started")
-        await confirm_input(child, self._children, checkpoint)
-        process = StartedProcess(child.pid, launch, self._now)
-        living = AsyncChild(
-            child,
+        await confirm_input(spawned, self._children, checkpoint)
+        process = StartedProcess(spawned.pid, launch, self._now)
+        child = AsyncChild(
+            spawned,
             stdin,
             children=self._children,
             limits=manifest.limits,
             detached=manifest.detached,
             first=process.note_output,
         )
-        return living, process
+        return child, process
 
     def adopt(self, child: AdoptedChild, expected: PendingCall, tasks: tuple[Task, ...], *, left_s: float) -> None:
         """Supervise a child of an earlier run again; ``left_s`` is what remains of its total limit."""
@@ -149,7 +149,7 @@ class AsyncRunner:
             if outlives:
                 await watch.child.release()
             else:
-                await self._desk.end_open_tasks(
+                await self._intake.end_open_tasks(
                     watch.expected, TaskState.INTERRUPTED, "the host that took its callback ended"
                 )
                 await watch.child.terminate()
@@ -166,28 +166,28 @@ class AsyncRunner:
         self._watches.pop(running).log()
 
     async def _supervise(self, watch: _WatchedChild) -> None:
-        expected = watch.expected
-        ended = asyncio.ensure_future(expected.wait_ended())
+        pending = watch.expected
+        ended = asyncio.ensure_future(pending.wait_ended())
         try:
             try:
                 async with asyncio.timeout(watch.timeout_s):
                     await self._wait_for_end(watch, ended)
             except TimeoutError:
                 await retry_until_stored(
-                    self._desk.end_open_tasks, expected, TaskState.TIMED_OUT, "it ran past its total limit"
+                    self._intake.end_open_tasks, pending, TaskState.TIMED_OUT, "it ran past its total limit"
                 )
             if not ended.done():
                 await retry_until_stored(
-                    self._desk.end_open_tasks, expected, TaskState.FAILED, "the process ended without callback"
+                    self._intake.end_open_tasks, pending, TaskState.FAILED, "the process ended without callback"
                 )
-            await expected.wait_ended()
-            if expected.is_answered:
+            await pending.wait_ended()
+            if pending.is_answered:
                 await self._wait_or_terminate(watch.child)
             else:
                 await watch.child.terminate()
         finally:
             ended.cancel()
-            self._desk.close(expected)
+            self._intake.close(pending)
 
     async def _wait_for_end(self, watch: _WatchedChild, ended: "asyncio.Future[TaskState]") -> None:
         """Wait until the task has ended, or until the process has and no callback can come any more."""
@@ -197,12 +197,12 @@ class AsyncRunner:
         try:
             while not ended.done() and not exited.done():
                 await asyncio.wait(either, timeout=_POLL_S, return_when=asyncio.FIRST_COMPLETED)
-                await retry_until_stored(self._desk.refresh, watch.expected)
+                await retry_until_stored(self._intake.refresh, watch.expected)
                 progress = await self._report_progress(watch, progress)
             left = None if watch.detached else CALLBACK_GRACE_S
             while not ended.done() and (left is None or left > 0):
                 await asyncio.wait({ended}, timeout=_POLL_S)
-                await retry_until_stored(self._desk.refresh, watch.expected)
+                await retry_until_stored(self._intake.refresh, watch.expected)
                 left = None if left is None else left - _POLL_S
         finally:
             exited.cancel()
@@ -215,15 +215,15 @@ class AsyncRunner:
         now: JsonObject = {"done": _parse_fraction(done), "text": text.strip()[:200]}
         if now != last:
             for task in watch.tasks:
-                await retry_until_stored(self._desk.report_progress, task.id, now)
+                await retry_until_stored(self._intake.report_progress, task.id, now)
         return now
 
-    async def _wait_or_terminate(self, living: AsyncChild | AdoptedChild) -> None:
+    async def _wait_or_terminate(self, child: AsyncChild | AdoptedChild) -> None:
         try:
             async with asyncio.timeout(EXIT_GRACE_S):
-                await living.wait()
+                await child.wait()
         except TimeoutError:
-            await living.terminate()
+            await child.terminate()
 
 
 def _parse_fraction(text: str) -> float:

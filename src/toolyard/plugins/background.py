@@ -31,8 +31,8 @@ class _BackgroundTask:
 class BackgroundWork:
     """The background tasks of one host. Belongs to one event loop."""
 
-    def __init__(self, desk: TaskIntake, children: Children) -> None:
-        self._desk, self._children = desk, children
+    def __init__(self, intake: TaskIntake, children: Children) -> None:
+        self._intake, self._children = intake, children
         self._running: dict[asyncio.Task[None], _BackgroundTask] = {}
 
     async def track(self, call: ToolCall, remainder: Survivors, *, timeout_s: float) -> Task | None:
@@ -41,11 +41,11 @@ class BackgroundWork:
             self.stop(remainder)
             return None
         try:
-            expected = self._desk.expect(call, timeout_s=timeout_s)
+            pending = self._intake.expect(call, timeout_s=timeout_s)
             try:
-                task = await self._desk.begin_task(expected, call.id.replace("#", "-"))
+                task = await self._intake.begin_task(pending, call.id.replace("#", "-"))
             except BaseException:
-                self._desk.close(expected)
+                self._intake.close(pending)
                 raise
         except Failure:  # too many tasks of all kinds
             self.stop(remainder)
@@ -53,7 +53,7 @@ class BackgroundWork:
         except BaseException:
             self.stop(remainder)
             raise
-        work = _BackgroundTask(remainder, expected, timeout_s)
+        work = _BackgroundTask(remainder, pending, timeout_s)
         running = asyncio.create_task(self._supervise(work))
         self._running[running] = work
         running.add_done_callback(self._running.pop)
@@ -69,7 +69,9 @@ class BackgroundWork:
         for running, work in list(self._running.items()):
             running.cancel()
             await asyncio.wait({running})
-            await self._desk.end_open_tasks(work.expected, TaskState.INTERRUPTED, "the host that watched over it ended")
+            await self._intake.end_open_tasks(
+                work.expected, TaskState.INTERRUPTED, "the host that watched over it ended"
+            )
             self.stop(work.survivors)
 
     async def _supervise(self, work: _BackgroundTask) -> None:
@@ -80,17 +82,17 @@ class BackgroundWork:
                 async with asyncio.timeout(work.timeout_s):
                     while not ended.done() and self._children.has_survivors(pid):
                         await asyncio.wait({ended}, timeout=_POLL_S)
-                        await retry_until_stored(self._desk.refresh, work.expected)
+                        await retry_until_stored(self._intake.refresh, work.expected)
             except TimeoutError:
                 await retry_until_stored(
-                    self._desk.end_open_tasks, work.expected, TaskState.TIMED_OUT, "it ran past its limit"
+                    self._intake.end_open_tasks, work.expected, TaskState.TIMED_OUT, "it ran past its limit"
                 )
             if not ended.done():
                 await retry_until_stored(
-                    self._desk.end_open_tasks, work.expected, TaskState.SUCCEEDED, "its processes have ended"
+                    self._intake.end_open_tasks, work.expected, TaskState.SUCCEEDED, "its processes have ended"
                 )
             await self._children.stop_survivors(pid)
             work.survivors.close()
         finally:
             ended.cancel()
-            self._desk.close(work.expected)
+            self._intake.close(work.expected)

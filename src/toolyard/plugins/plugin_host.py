@@ -50,7 +50,7 @@ class PluginHost:
         self,
         plugins: Plugins,
         host_environment: HostEnvironment,
-        desk: TaskIntake,
+        intake: TaskIntake,
         *,
         children: Children,
         starter: Starter,
@@ -69,9 +69,9 @@ class PluginHost:
         self.logs: dict[str, StderrLog] = {}
         self.process_records = runs
         self.async_runner = AsyncRunner(
-            desk, children, starter, callback_base, runs=runs, now=now, log=self.log_output, outlives=outlives
+            intake, children, starter, callback_base, runs=runs, now=now, log=self.log_output, outlives=outlives
         )
-        self.background = BackgroundWork(desk, children)
+        self.background = BackgroundWork(intake, children)
 
     def tools(self) -> "Iterator[PluginTool]":
         """Yield every plugin that can be called now."""
