@@ -75,7 +75,7 @@ async def serve_http(yard: Yard) -> AsyncIterator[str]:
 
 
 class User:
-    """Whoever sits at the MCP client: answers what it is asked, and remembers it."""
+    """The person at the MCP client: answers what it is asked, and remembers it."""
 
     def __init__(self, action: str = "accept", answer: str = "allow") -> None:
         self.reply = ElicitResult(action=action, content={"answer": answer} if action == "accept" else None)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ class User:
 
 
 async def wait_for_calls(yard: Yard, state: str, *, some: bool) -> None:
-    """Until there are calls in a state, or none."""
+    """Wait until there are calls in a state, or none."""
     async with asyncio.timeout(60):
         while True:
             _, seq = await yard.store.event_span()

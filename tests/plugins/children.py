@@ -82,7 +82,7 @@ async def keeper(*, numbered: bool = LINUX) -> AsyncIterator[Keeper]:
 
 
 def find_marked(mark: str) -> list[int]:
-    """The living processes with this in their environment; a zombie has none any more."""
+    """Return the living processes with this in their environment; a zombie has none any more."""
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -95,12 +95,12 @@ def find_marked(mark: str) -> list[int]:
 
 
 def bytes_written(pid: int) -> int:
-    """How many bytes a process has written."""
+    """Return how many bytes a process has written."""
     return int(re.findall(r"^wchar: (\d+)", Path(f"/proc/{pid}/io").read_text("ascii"), re.M)[0])
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process is dead; if it has become our child it is waited for."""
+    """Return whether a process is dead; if it has become our child it is waited for."""
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
     except ChildProcessError:
@@ -108,7 +108,7 @@ def is_gone(pid: int) -> bool:
 
 
 def catch_failure(call: Callable[..., object], *arguments: object) -> Failure:
-    """The Failure that a call raises."""
+    """Return the Failure that a call raises."""
     try:
         call(*arguments)
     except Failure as failure:

@@ -71,7 +71,7 @@ def replace_name(archive: bytes, old: bytes, new: bytes) -> bytes:
 
 
 def patch_zip_list(archive: bytes, offset: int, value: bytes) -> bytes:
-    """One field of the first entry of a zip's list, changed."""
+    """Change one field of the first entry of a zip's list."""
     at = archive.index(b"PK\x01\x02") + offset
     return archive[:at] + value + archive[at + len(value) :]
 

@@ -28,7 +28,7 @@ class Crowd:
 
 
 async def run_ready_callbacks() -> None:
-    """Until nobody has anything left to do at once."""
+    """Let the event loop run until nothing is ready any more."""
     for _ in range(20):
         await asyncio.sleep(0)
 

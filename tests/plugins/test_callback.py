@@ -28,7 +28,7 @@ class Listening:
         return CallbackResponse(HTTPStatus.OK, {"status": "success"})
 
     async def send(self, raw: bytes) -> tuple[int, Json]:
-        """What is answered to these very bytes."""
+        """Return the response to these bytes."""
         reader, writer = await asyncio.open_connection("127.0.0.1", int(self.base.split(":")[2].split("/")[0]))
         writer.write(raw)
         async with asyncio.timeout(60):

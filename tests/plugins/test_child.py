@@ -1,4 +1,4 @@
-"""How every program of the zoo ends, with real processes."""
+"""The end of every program of the zoo, with real processes."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""From entryPoint.command to an argv."""
+"""``entryPoint.command`` becomes an argv."""
 
 import os
 import subprocess

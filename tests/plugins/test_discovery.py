@@ -1,4 +1,4 @@
-"""Which plugins there are, and what is wrong with those that cannot run."""
+"""Plugins that are found, and the problems of those that cannot run."""
 
 import os
 import shutil

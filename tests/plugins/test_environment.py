@@ -1,4 +1,4 @@
-"""What a plugin's child finds in its environment, and what it never does."""
+"""The environment of a plugin's child: what it holds, and what it never does."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""What is kept of stderr, per call and per plugin."""
+"""The part of stderr that is kept, per call and per plugin."""
 
 import tracemalloc
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""Which plugins may run, and when they must be looked at again."""
+"""Permissions: which plugins may run, and when they need another review."""
 
 import os
 from collections.abc import Callable

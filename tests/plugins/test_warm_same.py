@@ -85,7 +85,7 @@ def launch_of(folder: Path, *argv: str) -> Launch:
 
 
 async def stand_by(children: Children, warm: WarmStarter, launch: Launch) -> None:
-    """Until an interpreter waits at the gate for the next call."""
+    """Wait until an interpreter is at the gate for the next call."""
     await call(children, warm, launch)
     key = warm.launch_key(launch, PER_CALL)
     await wait_until(lambda: warm.standbys.count_ready(key) > 0)
@@ -106,7 +106,7 @@ def left_behind(folder: Path) -> dict[str, bytes]:
 
 
 class Refuses:
-    """In the place of a cold starter: a warm start that falls back is found out."""
+    """A stand-in for the cold starter that refuses: a warm start that falls back is found out."""
 
     async def close(self) -> None:
         """Nothing was started."""

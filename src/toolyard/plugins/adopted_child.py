@@ -23,7 +23,7 @@ class AdoptedChild:
 
     async def wait(self) -> int:
         """Wait until the process is gone. Return 0: the exit code of a process that is not our child is unknown."""
-        while self._is_alive():  # noqa: ASYNC110 a process that is not our child tells nothing
+        while self._is_alive():  # noqa: ASYNC110 the exit of a process that is not our child cannot be awaited
             await asyncio.sleep(_POLL_S)
         return 0
 

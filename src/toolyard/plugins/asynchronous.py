@@ -73,7 +73,7 @@ class AsyncRunner:
     ) -> None:
         self._process_records, self._now, self._log = runs, now, log
         self._intake, self._children, self.starter, self._callback_base = intake, children, starter, callback_base
-        self._outlives = outlives  # whether children go on when this host ends: somebody must take their callbacks
+        self._outlives = outlives  # children outlive this host: another one takes their callbacks
         self._watches: dict[asyncio.Task[None], _WatchedChild] = {}
 
     async def submit(

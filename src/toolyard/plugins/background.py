@@ -1,8 +1,8 @@
 """Background work of synchronous plugins: processes that continue after the answer, where the owner allows it.
 
-What goes on is one task: it is in the list of tasks, ends when its last process has ended, can be cancelled there, and
-is stopped at its limit. Its outputs are read and thrown away, so that it never blocks. It does not outlive the host:
-what goes on when the host ends is stopped, and its task says so. At most ``MAX_BACKGROUND_TASKS`` go on at a time.
+The processes that continue are one task: it is listed, ends when its last process has ended, can be cancelled, and is
+stopped at its limit. Its outputs are read and discarded, so that it never blocks. It does not outlive the host: when
+the host ends it is stopped and marked as interrupted. There are at most ``MAX_BACKGROUND_TASKS`` at a time.
 """
 
 import asyncio

@@ -181,7 +181,7 @@ class _HttpExchange:
             self._writer.close()
             await self._writer.wait_closed()
         except (ConnectionError, h11.LocalProtocolError):
-            self._writer.close()  # whoever called has gone; the result is stored all the same
+            self._writer.close()  # the caller has gone; the result is stored all the same
 
     async def _next_event(self) -> object:
         while (event := self._http.next_event()) is h11.NEED_DATA:

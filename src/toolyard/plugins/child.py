@@ -71,8 +71,8 @@ class ChildReport:
     too_large: bool = False
     too_deep: bool = False
     overrun: bool = False  # killed because it had too many processes
-    survivors_killed: bool = False  # processes of it went on when it had exited, and were killed
-    survivors: Survivors | None = None  # or they go on still
+    survivors_killed: bool = False  # processes of it outlived its exit, and were killed
+    survivors: Survivors | None = None  # or they still run
 
 
 async def confirm_input(child: ChildProcess, children: Children, checkpoint: Checkpoint) -> None:

@@ -1,7 +1,7 @@
 """Cold starts: no shell, a session of its own, limits set the moment the child exists.
 
 The start itself takes a fifth of a millisecond, so it is done on the event loop. Limits are set from outside right
-after it: code run between fork and exec is not safe in a program with threads. The exit is told by a pidfd, or by a
+after it: code run between fork and exec is not safe in a program with threads. The exit is seen by a pidfd, or by a
 thread where there is none; the child is not waited for (reaped) before ``Children`` has killed its group, so that
 its number cannot become another process's in between.
 """
@@ -55,7 +55,7 @@ class ColdStarter:
         self._children.adopt(process.pid, launch.limits, number)
         crashpoint("plugin.adopted")
         set_limits(process.pid, launch.limits)
-        process.returncode = 0  # Children waits for it; Popen shall not mind
+        process.returncode = 0  # Children waits for it; Popen must not
         return ColdChild(process.pid, pipes[1], pipes[2], pipes[4])
 
     async def close(self) -> None:
@@ -97,7 +97,7 @@ class ColdChild:
             code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
         except ChildProcessError:
             code = -signal.SIGKILL
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody wants to know any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: there is no waiter any more
             self._loop.call_soon_threadsafe(self._set_exit_code, code)
 
     def _set_exit_code(self, code: int) -> None:

@@ -25,7 +25,7 @@ _QUOTED = {
     quote: compile_pattern(rf"{quote}((?:[^{quote}\\]|\\{quote}|\\)*+){quote}[ \t]*(?:#[^\n]*)?(?:\n|\Z)")
     for quote in "'\"`"
 }
-_MAX_PROBLEMS = 50  # told of one file, but for fatal ones; more would not help
+_MAX_PROBLEMS = 50  # reported of one file, fatal ones excepted; more would not help
 _LINE_END = re.compile(r"\r\n?")
 
 

@@ -23,7 +23,7 @@ class Example:
 
     @property
     def is_template(self) -> bool:
-        """Whether it is in a description, where blocks often show the form only."""
+        """True when it is in a description, where blocks often show the form only."""
         return self.path[-1] == "description"
 
 

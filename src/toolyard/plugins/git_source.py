@@ -3,7 +3,7 @@
 Only https, only hosts on the list, no login and no port in the address. git gets no settings but ours, no terminal, no
 helper, no hook, no submodule and no filter; it fetches one commit without its history. The files are taken out as an
 archive, so the rules for archives hold for them: no file is checked out. A commit is named in full or by a branch or a
-tag; which one it was is told.
+tag; the result says which one it was.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The host's end of its guardian, the process that kills the host's children when the host itself is killed.
 
 Started once, before the first child: a host that was killed in between would leave it alone. If it cannot start,
-children run unguarded and the log says so. If it dies it is not started again. What it is told never waits: a guardian
+children run unguarded and the log says so. If it dies it is not started again. Commands to it never block: a guardian
 that does not read is given up.
 """
 
@@ -17,7 +17,7 @@ _MAIN = Path(__file__).with_name("guardian_main.py")
 
 class Guardian:
     def __init__(self, prefix: int) -> None:
-        self._prefix = prefix  # 0: there are no numbers, and it is told groups
+        self._prefix = prefix  # 0: there are no numbers, and it gets process groups
         self._socket: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._tried = False

@@ -35,7 +35,7 @@ class InstalledPlugin:
     folder: Path
     source: str
     proof: str = ""  # what pins it: "sha256 ...", "commit ... tree ..."
-    left_out: tuple[str, ...] = ()  # dependencies that have to be installed anew
+    left_out: tuple[str, ...] = ()  # dependencies that have to be installed again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

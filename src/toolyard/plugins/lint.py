@@ -27,7 +27,7 @@ _REPEAT = re.compile(
     r"占位符|原文|原样|placeholder|verbatim|as it is|word for word|repeat|include|包含|返回给用户", re.IGNORECASE
 )
 _PLACEHOLDER = re.compile(r"VCP_ASYNC_RESULT::([^:{}\s]+)::")
-_KNOWN_TEXTS = ("displayName", "description", "example")  # read_manifest itself tells of what is hidden in these
+_KNOWN_TEXTS = ("displayName", "description", "example")  # read_manifest itself reports hidden characters in these
 _TRANSLATIONS = "translations"  # and in these
 
 

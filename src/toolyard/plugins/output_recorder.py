@@ -1,4 +1,4 @@
-"""Keeps every byte that children print, for the author of a plugin, while the host reads them as always.
+"""Record every byte that children print, for the author of a plugin, while the host reads them as always.
 
 Two threads for each child copy its outputs to the pipes that the host reads. What is kept is bounded; a host that stops
 reading does not stop the copying.
@@ -18,7 +18,7 @@ _JOIN_S = 2.0
 
 
 class RecordedOutput:
-    """What was printed on one stream: its first ``MAX_KEPT`` bytes, and how many there were."""
+    """The output on one stream: its first ``MAX_KEPT`` bytes, and its total size."""
 
     def __init__(self, source: int) -> None:
         self.size = 0
@@ -31,7 +31,7 @@ class RecordedOutput:
 
     @property
     def text(self) -> str:
-        """Everything so far; a stream that has ended is waited for."""
+        """Return everything so far; a stream that has ended is waited for."""
         self._thread.join(_JOIN_S)
         return bytes(self._kept).decode("utf-8", "replace")
 
@@ -55,7 +55,7 @@ class RecordedOutput:
 
 
 class RecordedChild:
-    """A child under watch, as the host gets it."""
+    """A recorded child, as the host gets it."""
 
     def __init__(self, child: ChildProcess, launch: Launch) -> None:
         self._child, self.launch = child, launch
@@ -100,7 +100,7 @@ class RecordingStarter:
 
 
 def record_output(host: PluginHost) -> RecordingStarter:
-    """From now on every child of this host is watched; what was seen before is forgotten."""
+    """Record every child of this host from now on; earlier recordings are dropped."""
     witness = host.starter if isinstance(host.starter, RecordingStarter) else RecordingStarter(host.starter)
     host.starter = host.async_runner.starter = witness
     witness.children = []

@@ -1,7 +1,7 @@
 """Process numbers: which call a process belongs to. A process and all its descendants carry the number.
 
 The number is the RLIMIT_LOCKS of the child: Linux has enforced nothing by it since 2.6, but it goes through fork, exec,
-setsid and a second fork, and nobody but root can raise it again. ``/proc/<pid>/limits`` tells it of any process. The
+setsid and a second fork, and nobody but root can raise it again. ``/proc/<pid>/limits`` shows it of any process. The
 high bits are the host's, so that several hosts on one machine never take each other's processes; the low ones count
 calls. Where the kernel offers none of this (macOS) ``AVAILABLE`` is False and children are known by their group only.
 It finds what hides by accident or habit. A program that lowers its own limit on purpose is lost: this is no sandbox.

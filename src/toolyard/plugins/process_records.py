@@ -1,7 +1,7 @@
 """Records of the processes of calls, from their end until the end of their call is recorded.
 
 Of the environment only the names are kept, of stderr and of what else stood on stdout the end and the beginning. Of a
-batch it is the process of its last item that ran. Bounded: what nobody takes is forgotten.
+batch it is the process of its last item that ran. Bounded: the oldest records are dropped.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,7 @@
 """Syntax errors in the Python files of a plugin; nothing of them is run.
 
-They are read by the Python that runs Toolyard. When the plugin has another one, which may know more or less, that is
-said and is no error. Bounded: the first ``_MAX_FILES`` files, none larger than ``_MAX_BYTES``.
+They are compiled by the Python that runs Toolyard. When the plugin has another one, which may know more or less, the
+message says so and is a warning. Bounded: the first ``_MAX_FILES`` files, none larger than ``_MAX_BYTES``.
 """
 
 import os
@@ -55,5 +55,5 @@ def _syntax_error(path: Path) -> SyntaxError | None:
     except SyntaxError as error:
         return error
     except (OSError, ValueError, RecursionError, MemoryError, OverflowError):
-        return None  # what cannot be read is told elsewhere
+        return None  # unreadable files are reported elsewhere
     return None

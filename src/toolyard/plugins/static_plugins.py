@@ -94,7 +94,7 @@ class StaticValues:
             stored = await self._store.get(KIND, plugin.name)
             await self._store.commit([replace(stored or fresh, updated=stamp, body={"text": text})], lasting=False)
         finally:
-            self._values[plugin.name] = StaticValue(text=text)  # whoever sees it finds it again after a restart
+            self._values[plugin.name] = StaticValue(text=text)  # a value that was seen is there again after a restart
         return text
 
     async def _run_on_schedule(self, plugin: Plugin, manifest: Manifest) -> None:
@@ -128,7 +128,7 @@ class StaticValues:
 
     async def _sleep_until(self, due: datetime) -> None:
         """Sleep in short steps, because the clock may be set in the meantime."""
-        while (left := (due - self._now()).total_seconds()) > 0:  # noqa: ASYNC110 nobody tells when a clock is set
+        while (left := (due - self._now()).total_seconds()) > 0:  # noqa: ASYNC110 there is no event for a clock that is set
             await asyncio.sleep(min(left, 1.0))
 
     async def _run_plugin(self, plugin: Plugin, manifest: Manifest) -> str:

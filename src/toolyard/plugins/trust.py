@@ -33,7 +33,7 @@ class Review:
     command_line: str  # as the manifest has it, whole
     argv: tuple[str, ...]
     shell: bool
-    detached: bool  # its work may go on after its answer
+    detached: bool  # its processes may continue after its answer
     environment: tuple[str, ...]
     files: Mapping[str, str]  # path -> sha256
     digest: str

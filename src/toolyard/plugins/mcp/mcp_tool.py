@@ -32,7 +32,7 @@ class McpTool:
 
     @property
     def is_withheld(self) -> bool:
-        """Whether it waits for a review, or is gone."""
+        """True while it waits for a review, or is gone."""
         return self._servers.is_withheld(self.server, self.definition.name)
 
     def check(self, call: ToolCall) -> None:  # noqa: ARG002 whatever its arguments are

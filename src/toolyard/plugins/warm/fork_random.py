@@ -2,7 +2,7 @@
 
 A source that an import seeded from the operating system is reseeded in every child, so that no two calls draw the same
 numbers. One that an import seeded with a value of its own may be meant to repeat, or not (the time, a process id): that
-cannot be told, and such a launch is not forked. Numbers that an import has drawn already stay what they are.
+cannot be known, and such a launch is not forked. Numbers that an import has drawn already stay what they are.
 
 Known are ``random.Random`` and numpy's generators. See ``fork_main``.
 """

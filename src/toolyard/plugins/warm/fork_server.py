@@ -1,7 +1,7 @@
 """The host's end of a fork server (``fork_main``): one process for one launch, which forks a child for each call.
 
 A child waits at its stdin until the host has numbered it and set its limits; up to ``_SPARE`` of them are forked ahead.
-When it ends the server tells its exit code and keeps it as a zombie until the host has let go of it, so that its pid
+When it ends the server reports its exit code and keeps it as a zombie until the host has let go of it, so that its pid
 cannot become another's. If the server dies its children become the host's own, which is a subreaper, and none of their
 results is lost.
 """

@@ -88,7 +88,7 @@ class PrestartedProcess:
     def hand_over(self) -> tuple[int, int, int]:
         """Hand the process over to a call: return its pipes, and stop watching it."""
         self._close_pidfd()
-        self._process.returncode = 0  # Children waits for it; Popen shall not mind
+        self._process.returncode = 0  # Children waits for it; Popen must not
         pipes, self.pipes = self.pipes, (-1, -1, -1)
         return pipes
 

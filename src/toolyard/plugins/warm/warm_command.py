@@ -11,7 +11,7 @@ _HERE = Path(__file__).parent
 _PYTHON = re.compile(r"python[\d.]*")
 _NODE = re.compile(r"node(?:js)?[\d.]*")
 _FLAGS = re.compile(r"-[BEIOPSsu]+|-Xpycache_prefix=.+")
-# variables by which an interpreter runs code before the script, or goes on after it
+# variables by which an interpreter runs code before the script, or continues after it
 _ODD = frozenset({"NODE_OPTIONS", "PYTHONINSPECT", "PYTHONVERBOSE", "PYTHONPROFILEIMPORTTIME"})
 
 

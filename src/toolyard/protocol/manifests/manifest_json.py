@@ -15,7 +15,7 @@ from toolyard.protocol.json_text import Container, read_container
 
 MAX_BYTES = 2**20
 MAX_DEPTH = 50
-_MAX_DUPLICATES = 20  # told of one manifest; more would not help
+_MAX_DUPLICATES = 20  # reported of one manifest; more would not help
 
 JsonPath: TypeAlias = tuple[str | int, ...]
 

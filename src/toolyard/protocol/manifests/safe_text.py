@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-MAX_DESCRIPTION = 20_000  # characters of one command's description or example, and of all that a plugin tells a model
+MAX_DESCRIPTION = 20_000  # characters of one command's description or example, and of all texts of a plugin for a model
 
 # what shows nothing although its category says letter or mark; U+FE0F stays: it makes ☺ an emoji
 _BLANK_LOOKING = re.compile(

@@ -92,8 +92,8 @@ class Manifest:
     limits: Limits = field(default_factory=Limits)
     permissions: JsonObject = field(default_factory=dict)
     warm: bool = True
-    detached: bool = False  # its work may go on: before the callback without a process, or after the answer
-    detached_timeout_s: float = 1800.0  # of a synchronous one: how long it may go on after the answer
+    detached: bool = False  # it may work without its process until the callback, or after its answer
+    detached_timeout_s: float = 1800.0  # of a synchronous one: the limit after its answer
     unsupported: str = ""  # why it cannot run here, in one sentence; empty: it can
     fields: JsonObject = field(default_factory=dict)  # the whole manifest as written, unknown fields included
 
