@@ -11,7 +11,7 @@ from toolyard.protocol.outcome import BatchItem, Outcome
 
 
 def list_parts(outcome: Outcome) -> tuple[Part, ...]:
-    """What the reader sees: the tool's own parts; else a summary and its structured data; else the text alone."""
+    """Return the parts to show: the tool's own; else a summary and its structured data; else the text alone."""
     if outcome.batch:
         return tuple(_batch(outcome.batch))
     if outcome.extras.details is not None and outcome.extras.parts:  # as it came, whatever its details say
@@ -30,7 +30,7 @@ def _body(outcome: Outcome) -> tuple[Part, ...]:
 
 
 def _batch(items: tuple[BatchItem, ...]) -> Iterator[Part]:
-    """Messages of writes and of failures in one text first, then what was read, in order (000 §2.3), then findings."""
+    """Yield messages of writes and failures in one text, then what was read, in order (000 §2.3), then findings."""
     answers = [item.outcome for item in items if _answers(item)]
     others = [item.outcome for item in items if not _answers(item)]
     if others:
@@ -46,7 +46,7 @@ def _answers(item: BatchItem) -> bool:
 
 
 def _findings(outcome: Outcome, *, names_file: bool = False) -> Iterator[Part]:
-    """What the validators said after a write: never a failure, always visible (000 §4), one text for each file."""
+    """Yield the validators' findings after a write, one text per file: never a failure, always visible (000 §4)."""
     by_file: dict[str, list[str]] = {}
     resolved = outcome.envelope.context.get("path_resolved")
     for finding in _validation(outcome.envelope.data):
@@ -58,7 +58,7 @@ def _findings(outcome: Outcome, *, names_file: bool = False) -> Iterator[Part]:
 
 
 def _validation(data: JsonObject) -> Iterator[Json]:
-    """The findings of a result, of all its files."""
+    """Yield the findings of a result, of all its files."""
     files = data.get("files")
     for holder in (data, *(files if isinstance(files, list) else ())):
         findings = holder.get("validation") if isinstance(holder, dict) else None

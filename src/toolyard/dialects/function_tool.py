@@ -58,23 +58,23 @@ def to_function(spec: ToolSpec) -> JsonObject:
 
 
 def remove_blocks(text: str) -> str:
-    """A plugin's text without its request blocks and their headings: whoever is offered a function writes no blocks."""
-    kept: list[str] = []
+    """Return a plugin's text without request blocks and their headings: a function call needs no block."""
+    lines: list[str] = []
     inside = False
     for line in text.split("\n"):
         if not inside and line.lstrip().startswith(START):
             inside = True
-            while kept and _LABEL.fullmatch(kept[-1]):
-                kept.pop()
+            while lines and _LABEL.fullmatch(lines[-1]):
+                lines.pop()
         if not inside:
-            kept.append(line)
+            lines.append(line)
         elif END in line:
             inside = False
-    return text.strip() if inside else re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
+    return text.strip() if inside else re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def _example(spec: ToolSpec) -> str:
-    """A line with the first example of a plugin, whose schema may know less than its author."""
+    """Return a line with the first example of a plugin, whose schema may know less than its author."""
     if spec.prompt_text is None or not spec.examples:
         return ""
     written = orjson.dumps(spec.examples[0]).decode()
@@ -83,7 +83,7 @@ def _example(spec: ToolSpec) -> str:
 
 
 def _compact(schema: JsonObject, helps: Mapping[str, str], *, spec: ToolSpec, before: str = "") -> JsonObject:
-    """A schema without what only checks need; ``helps`` are translated descriptions by name, ``before`` leads to it."""
+    """Return ``schema`` without what only checks need; ``helps`` are descriptions by name, ``before`` their prefix."""
     made: JsonObject = {}
     for key, value in schema.items():
         if key in _FOR_CHECKS or (key == "additionalProperties" and not _is_told(value, spec)):
@@ -105,7 +105,7 @@ def _compact(schema: JsonObject, helps: Mapping[str, str], *, spec: ToolSpec, be
 
 
 def _is_told(additional: Json, spec: ToolSpec) -> bool:
-    """Whether a model hears of what else an object may have: where that has a schema, or nobody here checks it."""
+    """Return whether ``additionalProperties`` stays: it is a schema, or the arguments are not checked here."""
     return isinstance(additional, dict) or (additional is False and spec.verbatim)
 
 
@@ -134,7 +134,7 @@ def _is_explained(parameter: str, spec: ToolSpec) -> bool:
 
 
 def _one_type(types: Json) -> Json:
-    """Of a parameter that may also come as text out of a request block, the type of its own; text if it has several."""
+    """Return one type for a parameter that may also come as text from a request block: its own, or text if several."""
     others = [one for one in types if one != "string"] if isinstance(types, list) else []
     scalar = len(others) == 1 and others[0] in ("integer", "number", "boolean")
     return others[0] if scalar else "string"
