@@ -135,7 +135,7 @@ def test_an_offer_is_kept_until_the_tools_change() -> None:
     assert list(made.native(ALL).names) == ["A", "B"]
     for number in range(200):
         made.native(Selection(frozenset({f"X{number}"})))
-    assert len(made._kept) <= 64
+    assert len(made._offers) <= 64
 
 
 @pytest.mark.requirement("offer:cheap")

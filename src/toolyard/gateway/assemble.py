@@ -1,4 +1,4 @@
-"""A Chat for a Yard: what the settings say about model providers, and what a chat may use of the Yard."""
+"""Assembles the Chat of a Yard: its model providers from the settings, and the ports it uses."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ _MOST_WAITING = 200
 
 
 class Yard(Protocol):
-    """What of a Yard a chat needs."""
+    """The parts of a Yard that a chat uses."""
 
     config: Config
     tools: Registry
@@ -62,7 +62,7 @@ def make_chat(
     tour_pause_s: float = _TOUR_PAUSE_S,
     links: MediaLinks | None = None,
 ) -> Chat:
-    """The chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets that plugins brought.
+    """Return the chat of a Yard. ``static`` has the values of static plugins, ``mask`` the secrets of plugins.
 
     ``links``: where people see the media of tools; without, only small pictures are in answers.
     """
@@ -92,7 +92,7 @@ def make_chat(
 
 
 def change_upstreams(chat: Chat, config: Config, *, clock: Clock, mask: Mask) -> None:
-    """Let the model providers of these settings answer from now on."""
+    """Use the model providers of these settings for turns that begin from now on."""
     mask.add(config.secrets)
     chat.change_upstreams(_upstreams(config, clock, Limits(), _TOUR_PAUSE_S))
 
@@ -135,13 +135,13 @@ async def _publish_nothing(_: Media) -> str:
 
 
 async def _waiting(approvals: Approvals, calls: Collection[str], address: str) -> list[PendingApproval]:
-    found = await approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
-    asked = ((one, str(one.body["call_id"])) for one in reversed(found))
+    pending = await approvals.page((ApprovalState.PENDING,), limit=_MOST_WAITING)
+    pairs = ((one, str(one.body["call_id"])) for one in reversed(pending))
     return [
         PendingApproval(
             approval=one.id, call_id=call, tool=one.tool, url=f"{address}/approvals#{one.id}" if address else ""
         )
-        for one, call in asked
+        for one, call in pairs
         if call in calls
     ]
 

@@ -1,11 +1,11 @@
 """Chat: the port between HTTP and the model providers.
 
-A request with an id for its chat survives its client when it streams: it goes on, its reply is recorded, and ``follow``
-gives every later piece; it ends when nobody has followed it for a while. Any other streamed request ends when its
-client leaves, with its model and its tools. So does one whose answer comes in one piece, unless its client timed out
-and will ask again, or was told that a call waits for approval: see ``shared_turns``.
+A streamed request that names its chat survives its client: it continues, its reply is recorded, and ``follow`` gives
+every later piece; it ends when nobody has followed it for a while. Any other streamed request ends when its
+client leaves, with its model and its tools. So does one that is not streamed, unless its client timed out and
+will retry, or was told that a call waits for approval: see ``shared_turns``.
 
-A request with an ``Idempotency-Key`` has no client here: whoever joins its repeats asks once, and lets it end.
+A request with an ``Idempotency-Key`` has no client here: the code that joins its repeats asks once, and lets it end.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRun:
-    """An answer: whole in ``body``, or as it comes in ``pieces``."""
+    """An answer: complete in ``body``, or streamed in ``pieces``."""
 
     id: str
     status: int = HTTPStatus.OK
@@ -91,7 +91,7 @@ class Chat:
         self._leaving: dict[asyncio.Task[None], Upstreams] = {}  # providers that only running turns still need
 
     def change_upstreams(self, upstreams: Upstreams) -> None:
-        """Turns from now on go to these; one that runs stays with the provider it began with."""
+        """Send turns from now on to these providers; a running turn stays with the provider it began with."""
         before, self._upstreams = self._upstreams, upstreams
         self._leaving[task := asyncio.create_task(self._leave(before))] = before
         task.add_done_callback(self._leaving.pop)
@@ -108,9 +108,9 @@ class Chat:
         key_offer: OfferMode | None = None,
         run_id: str = "",
     ) -> ChatRun:
-        """Answer a chat request; faults are answers too. ``raw`` is ``body`` as it came, if it came as bytes.
+        """Answer a chat request; faults are answers too. ``raw`` is ``body`` as received, if it came as bytes.
 
-        ``key_offer``: how the key of the request has tools offered, if it says so. ``run_id`` is for an idempotent
+        ``key_offer``: the offer mode of the request's key, if it has one. ``run_id`` is for an idempotent
         request, and the id of its chat unless it names one: it starts a turn of its own in any case, and its answer
         comes when the turn has ended. See ``wait_early``.
         """
@@ -153,7 +153,7 @@ class Chat:
 
     @property
     def followed_s(self) -> float:
-        """How long a chat goes on that nobody follows."""
+        """Seconds for which a chat continues that nobody follows."""
         return self._followed_s
 
     async def models(self) -> list[JsonObject]:
@@ -162,24 +162,24 @@ class Chat:
     async def model(self, id_: str) -> JsonObject | None:
         """Return a model by its id, an alias included, or by the name of its provider as in ``name/model``."""
         name, _ = split_alias(id_)
-        listed = next((model for model in await self._upstreams.models() if model.get("id") == name), None)
-        found = listed or await self._upstreams.model(name)
-        return None if found is None else {**found, "id": id_}
+        listed = next((one for one in await self._upstreams.models() if one.get("id") == name), None)
+        model = listed or await self._upstreams.model(name)
+        return None if model is None else {**model, "id": id_}
 
     @property
     def upstreams(self) -> Upstreams:
-        """The model providers that answer now."""
+        """The current model providers."""
         return self._upstreams
 
     def contacts(self) -> dict[str, Contact]:
-        """When each model provider last answered or failed, since these providers were set."""
+        """Return the last contact with each model provider, since these providers were set."""
         return self._upstreams.contacts()
 
     def interrupt(self, *, caller: str, request_id: str = "", chat: str = "") -> bool:
         return self._chats.interrupt(caller, handle=request_id, chat=chat)
 
     def record(self, chat: str, caller: str) -> JsonObject | None:
-        """What was sent to the model in a chat of this caller, and what its tools did."""
+        """Return the requests sent to the model in a chat of this caller, and the work of its tools."""
         entry = self._chats.get(caller, chat)
         if entry is None:
             return None
@@ -187,7 +187,7 @@ class Chat:
         return entry.record.to_dict() | {"cursor": cursor}
 
     def follow(self, chat: str, cursor: int, caller: str) -> AsyncGenerator[bytes, None] | None:
-        """The events of a surviving chat behind ``cursor``; None when there is no such chat."""
+        """Return the events of a surviving chat after ``cursor``; None when there is no such chat."""
         entry = self._chats.get(caller, chat)
         return entry.recorded.follow(cursor) if entry and entry.recorded else None
 
@@ -221,8 +221,8 @@ class Chat:
         prompt = await filled(without_published(recalled.messages), self._texts, caller, nonce)
         messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         model = str(body.get("model") or "")
-        asked, alias = split_alias(model)
-        upstream, name = self._upstreams.pick(asked)  # from here to the books without a pause: it may be leaving
+        base_model, alias = split_alias(model)
+        upstream, name = self._upstreams.pick(base_model)  # no await from here to its registration
         changes: JsonObject = {"messages": messages} if messages is not sent else {}
         changes |= {"model": name} if name != model else {}
         ours = [key for key in (*EXTRAS, EXTENSION) if key in body]
@@ -242,11 +242,11 @@ class Chat:
             owners=Ownership.from_body(body),
         )
         text_form = None
-        if name != TOUR:  # the guide knows its tools by heart
+        if name != TOUR:  # the guide's script names its tools
             wish = first_wish(options.offer, alias, key_offer, self.offering.usual)
             ask, text_form = self.offering.offer(ask, prompt, wish, options.bounds, upstream, name)
         now = self._now().timestamp()
-        own = run_id or f"chat_{random.getrandbits(128):032x}"  # nobody sees another's, so it may be guessed
+        own = run_id or f"chat_{random.getrandbits(128):032x}"  # need not be secret: only its caller reads it
         id_ = options.chat or own
         record = ChatRecord(id=id_, caller=caller, model=name, started=now, offer=ask.offer.to_json())
         memory = self._memory if options.show is not Show.RAW else None  # a raw answer has its rounds in it
@@ -263,7 +263,7 @@ class Chat:
         )
 
     def _begin(self, turn: Turn, raw: bytes, options: ChatOptions) -> Entry:
-        """Enter the turn in the books. Raises ChatFailed while another one of its chat runs."""
+        """Register the turn. Raises ChatFailed while another one of its chat runs."""
         before = self._chats.get(turn.request.caller, options.chat)
         if before is not None and before.turn is not None:
             raise bad_request(f"the chat '{options.chat}' is still running", "chat_busy", HTTPStatus.CONFLICT)
@@ -341,7 +341,7 @@ class Chat:
             self._chats.end(entry)
             raise
         passing = self._pass(entry, turn)
-        await anext(passing)  # one that has not begun would not end its turn when it is closed
+        await anext(passing)  # a generator that has not begun would not end its turn when closed
         return ChatRun(id=turn.record.id, pieces=passing)
 
     async def _pass(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
@@ -361,7 +361,7 @@ class Chat:
     async def _surviving(self, entry: Entry, turn: Turn, recorded: Recorded) -> ChatRun:
         opening = entry.opening = asyncio.create_task(turn.open())
         opening.add_done_callback(lambda _: self._opened(entry, turn, recorded, opening))
-        await asyncio.shield(opening)  # the client may leave before the model has said a word
+        await asyncio.shield(opening)  # the client may disconnect before the first byte
         return _follow(entry, recorded)
 
     def _opened(self, entry: Entry, turn: Turn, recorded: Recorded, opening: asyncio.Task[None]) -> None:

@@ -36,7 +36,7 @@ class Fallback:
         return self._upstream.max_rounds
 
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
-        """Ask the one that keeps the turn; the first time whoever answers. ``body`` names the first one's model."""
+        """Ask the provider that keeps the turn; at first, whichever answers. ``body`` names the first one's model."""
         if self._is_settled or not retry:
             return await self._upstream.ask(self._written_for(body, self._model), stream=stream, retry=retry)
         first: ChatFailed | None = None
@@ -63,7 +63,7 @@ class Fallback:
         self._upstream.failed(failed)
 
     async def close(self) -> None:
-        """They belong to all turns."""
+        """Do nothing: the providers belong to all turns."""
 
     def _written_for(self, body: bytes, model: str) -> bytes:
         if model == self._candidates[0][1]:
@@ -73,5 +73,5 @@ class Fallback:
 
 
 def may_fall_back(fault: ChatFault) -> bool:
-    """Whether another provider may do better: not when it is the request that is wrong."""
+    """Return whether another provider may succeed: not when the request itself is wrong."""
     return fault.status not in _OF_REQUEST

@@ -1,4 +1,4 @@
-"""The offer of one chat request: as it says itself, its model alias, its key or the settings, in this order.
+"""The offer of one chat request: set by the request, its model alias, its key or the settings, in this order.
 
 Nothing is offered where it would only disturb: see ``_should_offer_nothing``. A request that brings tools of its own
 gets ours only if it, its alias or its key asks for them. A model that refuses native tools is asked again at once with
@@ -26,7 +26,7 @@ from toolyard.protocol.offer import OfferMode
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """How tools are to be offered, and whether somebody asks for them who knows the request."""
+    """The offer mode to use, and whether it was chosen by somebody who knows the request."""
 
     mode: OfferMode
     is_explicit: bool = False  # also to a request that brings tools of its own
@@ -36,17 +36,17 @@ ALIASES: Final = {"+tools": Wish(OfferMode.AUTO, is_explicit=True), "+plain": Wi
 
 
 def split_alias(model: str) -> tuple[str, Wish | None]:
-    """Return the name of a model without its alias, and what the alias asks for."""
+    """Return the name of a model without its alias, and the alias's wish."""
     for suffix, wish in ALIASES.items():
         if model.endswith(suffix):
             return model.removesuffix(suffix), wish
     return model, None
 
 
-def first_wish(asked: OfferMode | None, alias: Wish | None, key: OfferMode | None, usual: OfferMode) -> Wish:
-    """Return the wish that counts; ``usual`` is the setting's."""
-    if asked is not None:
-        return Wish(asked, is_explicit=asked is not OfferMode.AUTO)
+def first_wish(option: OfferMode | None, alias: Wish | None, key: OfferMode | None, usual: OfferMode) -> Wish:
+    """Return the wish that applies; ``usual`` is the setting's."""
+    if option is not None:
+        return Wish(option, is_explicit=option is not OfferMode.AUTO)
     if alias is not None:
         return alias
     return Wish(key, is_explicit=key is not OfferMode.AUTO) if key is not None else Wish(usual)
@@ -66,7 +66,7 @@ class Offering:
     def __init__(
         self, texts: PromptSources, now: Callable[[], float], usual: OfferMode, *, lists_aliases: bool
     ) -> None:
-        """``now`` gives seconds that never jump."""
+        """``now`` is a monotonic clock."""
         self._offers = Offers(texts.specs, texts.version)
         self._refusals = ToolRefusals(now)
         self.usual, self.lists_aliases = usual, lists_aliases
@@ -79,7 +79,7 @@ class Offering:
     def offer(
         self, ask: ModelRequest, prompt: Filled, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
     ) -> tuple[ModelRequest, TextForm | None]:
-        """Return the request with what it is offered, and what to ask if the model refuses that."""
+        """Return the request with its offer, and the form to retry with if the model refuses that."""
         if wish.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
             return ask, None
         if ask.owners.brings_tools and not wish.is_explicit:

@@ -1,4 +1,4 @@
-"""What goes on to the provider of a model untouched: embeddings, images, audio, moderations, legacy completions.
+"""Requests that go to the provider of a model untouched: embeddings, images, audio, moderations, legacy completions.
 
 The model stands in the body, JSON or a form; without one it is the default provider's. A form goes on while it comes,
 as soon as its model is known. Of the body only the model's name changes, where the provider knows it by another, and
@@ -98,7 +98,7 @@ class PassThrough:
 
 
 class _Upload:
-    """A form that goes on while it comes. Why it stopped coming is kept: whoever sends it on hears only that it did."""
+    """A form that is sent on while it arrives; keeps the reason why it stopped, which its sender does not see."""
 
     def __init__(self, form: FormModel, rest: AsyncIterator[bytes]) -> None:
         self._form, self._rest = form, rest

@@ -1,8 +1,8 @@
-"""Prompt filling: what the placeholders of a chat request become on its way to the model (contract §5).
+"""Prompt filling: replaces the placeholders of a chat request on its way to the model (contract §5).
 
 Tools, clock and static values are filled in system messages only; results of asynchronous tasks in system and
-assistant messages, and only those of this caller. One pass: what is inserted is never looked at again, and what came
-from a tool is made inert first. Messages without placeholders are passed on as the very same objects.
+assistant messages, and only those of this caller. One pass: inserted text is never scanned again, and text that
+came from a tool is made inert first. Messages without placeholders are passed on as the very same objects.
 
 A listing of tools is inserted once in a request; where its placeholder stands again, nothing is. All placeholders
 together make a prompt grow by at most ``MAX_GROWTH`` bytes: a request that asks for more is refused.
@@ -36,7 +36,7 @@ class Filled:
     messages: list[Json]
     changed: bool
     forbids_tools: bool
-    lists_tools: bool = False  # a placeholder has told the model about tools
+    lists_tools: bool = False  # a placeholder inserted tools
 
 
 async def filled(messages: list[Json], texts: PromptSources, caller: str, nonce: str | None = None) -> Filled:
@@ -88,7 +88,7 @@ async def _text(text: str, expansion: "_Expansion", *, is_system: bool, nonce: s
 
 
 class _Expansion:
-    """The placeholders of one request: what each becomes, which listings stand in it, and how much it has grown."""
+    """The placeholders of one request: their values, the listings inserted so far, and the growth of the prompt."""
 
     def __init__(self, messages: list[Json], texts: PromptSources, caller: str) -> None:
         self._messages, self._texts, self._caller = messages, texts, caller
@@ -110,7 +110,7 @@ class _Expansion:
                 if placeholder.name not in self._values:
                     self._values[placeholder.name] = await self._value(placeholder)
                 is_known = is_known or self._values[placeholder.name] is not None
-        return fill_placeholders(text, lambda found: self._insert(found, is_system=is_system)) if is_known else text
+        return fill_placeholders(text, lambda one: self._insert(one, is_system=is_system)) if is_known else text
 
     def _insert(self, placeholder: Placeholder, *, is_system: bool) -> str | None:
         value = self._values.get(placeholder.name)

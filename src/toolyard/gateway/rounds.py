@@ -1,6 +1,6 @@
 """Rounds of tool work as messages: made small enough to keep, and native ones written as text.
 
-A round is the model's reply and what its requests came to. Providers take native calls and their results only beside
+A round is the model's reply and the results of its requests. Providers take native calls and their results only beside
 ``tools``, so a request without any carries such rounds as request blocks and one message with the results.
 """
 

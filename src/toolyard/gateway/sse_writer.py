@@ -8,13 +8,13 @@ from toolyard.protocol.json import JsonObject
 
 
 class SseWriter:
-    """Writes the events of one turn; chunks that nobody changed keep the bytes in which they came."""
+    """Writes the events of one turn; unchanged chunks keep the bytes in which they came."""
 
     def __init__(self, head: Head) -> None:
         self._head = head
 
     def write(self, event: TurnEvent) -> bytes:
-        """Return the bytes of an event; none when a stream has nothing to say about it."""
+        """Return the bytes of an event; none when a stream does not carry it."""
         match event:
             case Delta(chunks):
                 return _join(chunks)

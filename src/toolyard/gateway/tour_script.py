@@ -1,4 +1,4 @@
-"""What the built-in guide says: a topic by the user's words, a request for tools, and a word about their results."""
+"""The script of the built-in guide: picks a topic by the user's words, calls tools, and comments on their results."""
 
 import json
 import re
@@ -34,7 +34,7 @@ class Topic(StrEnum):
     MENU = "menu"
 
 
-_WORDS: Final = (  # the first that is heard counts
+_WORDS: Final = (  # the first match counts
     (Topic.STRUCTURED, r"structured|diagram|formula|table|latex|mermaid|结构化|流程图|公式|表格"),
     (Topic.SCHEDULE, r"schedul|remind|later|tomorrow|定时|提醒|稍后|明天"),
     (Topic.STATUS, r"\b(is it done|finished|ready|status|result of)\b|好了吗|完成了吗|结果呢|进度"),
@@ -54,7 +54,7 @@ class Said:
 
 
 def script(heard: str, results: str | None, before: str, now: datetime) -> Said:
-    """The next reply. ``results`` are those of the tools that were just asked for."""
+    """Return the next reply. ``results`` are those of the tools that were just called."""
     language = "zh" if _CHINESE.search(heard) else "en"
     topic = topic_of(heard)
     texts = TEXTS[language]
@@ -75,13 +75,13 @@ def script(heard: str, results: str | None, before: str, now: datetime) -> Said:
 def topic_of(heard: str) -> Topic:
     if _SUM.search(heard) and not re.search(r"plot|draw|画|图|schedul|定时|later|稍后", heard, re.IGNORECASE):
         return Topic.SUM
-    found = (topic for topic, words in _WORDS if re.search(words, heard, re.IGNORECASE))
-    return next(found, Topic.MENU)
+    topics = (topic for topic, words in _WORDS if re.search(words, heard, re.IGNORECASE))
+    return next(topics, Topic.MENU)
 
 
 def _requests(topic: Topic, heard: str, now: datetime, language: str) -> list[str]:
-    found = _SUM.search(heard)
-    expression = found[0].strip() if found else "integral(x^2, x, 0, 1) + sqrt(16)"
+    match = _SUM.search(heard)
+    expression = match[0].strip() if match else "integral(x^2, x, 0, 1) + sqrt(16)"
     curve = _CURVE.search(heard)
     plot = format_request("Plotter", {"functions": curve[0] if curve else "y = sin(x); cos(x)/2", "range": "-6,6"})
     calculation = format_request("SciCalculator", {"expression": expression})
@@ -106,26 +106,26 @@ def _requests(topic: Topic, heard: str, now: datetime, language: str) -> list[st
 
 
 def _told(topic: Topic, results: str, language: str) -> str:
-    """What came of the tools, in the words of a guide."""
+    """Return the guide's comment on the results."""
     texts = TEXTS[language]
     heads = list(_RESULT.finditer(results))
     ends = [*(head.start() for head in heads[1:]), len(results)]
-    told = []
+    quotes = []
     for head, end in zip(heads, ends, strict=True):
         body = results[head.end() : end].strip()
         short = body if len(body) <= _SHORT else body[:_SHORT] + "…"
         mark = "✗" if head[3] == "error" else "✓"
         quoted = "\n".join(f"    {line}" for line in short.split("\n"))
-        told.append(f"{mark} **{head[2]}**\n\n{quoted}")
+        quotes.append(f"{mark} **{head[2]}**\n\n{quoted}")
     task = _TASK.search(results)
-    lines = [texts["after"], *told]
+    lines = [texts["after"], *quotes]
     if topic is Topic.TASK and task:
         lines.append(f"{texts['task_after']} {task[0]}")
     return "\n\n".join([*lines, texts["next"]])
 
 
 def _status(before: str, texts: dict[str, str]) -> str:
-    """What the guide said last holds the result of the task by now, where its placeholder was."""
-    _, found, rest = before.partition(texts["task_after"])
-    result = rest.partition("\n")[0].strip() if found else ""
+    """Return the state of the task, whose result has replaced the placeholder in the guide's last message."""
+    _, mark, rest = before.partition(texts["task_after"])
+    result = rest.partition("\n")[0].strip() if mark else ""
     return f"{texts['status']} {result}\n\n{texts['next']}" if result else f"{texts['no_task']}\n\n{texts['next']}"
