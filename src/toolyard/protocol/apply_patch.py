@@ -1,9 +1,9 @@
-"""A patch of several files: read, and held against the files before anything is written.
+"""Patches of several files: parsed, and checked against the files before anything is written.
 
-``parse`` reads ``*** Begin Patch`` and unified diffs; ``plan`` verifies every change against the current texts and says
-what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A plan is made
-of splices, so that what the patch does not touch stays as it is, byte for byte. Each file may be named once: the
-changes are made at the same time, and none sees another.
+``parse`` reads ``*** Begin Patch`` and unified diffs; ``plan`` verifies every change against the current texts and
+returns what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A plan
+consists of splices, so that everything the patch does not touch stays as it is, byte for byte. Each file may be named
+once: the changes are made at the same time, and none sees another.
 """
 
 import re
@@ -30,7 +30,7 @@ _HOW_TO_WRITE = "Write '*** Begin Patch' ... '*** End Patch', or a unified diff 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """What is to be written to one file; paths are as the patch writes them."""
+    """The planned write of one file; paths are as the patch writes them."""
 
     path: str
     operation: Operation
@@ -39,18 +39,18 @@ class PlannedFile:
     splices: tuple[Splice, ...] = ()  # on ``before``
     text: str = ""  # of a created file
     strategy: Strategy = Strategy.EXACT  # the most forgiving one that was needed
-    note: str = ""  # what the patch asks for and is not done
+    note: str = ""  # a request of the patch that is not carried out
 
     @property
     def after(self) -> str | None:
-        """The whole new text; None when the file is deleted."""
+        """The complete new text; None when the file is deleted."""
         if self.operation is Operation.DELETE:
             return None
         return self.text if self.before is None else apply_splices(self.before, self.splices)
 
 
 def parse(patch: str) -> tuple[FileChange, ...]:
-    """What the patch wants, in its order; raises Failure naming the line that cannot be read."""
+    """Return the changes of a patch, in its order; raises Failure naming the line that cannot be read."""
     if len(patch) > MAX_CHARACTERS:
         raise Failure(
             Reason.TOO_LARGE,
@@ -69,7 +69,7 @@ def parse(patch: str) -> tuple[FileChange, ...]:
 
 
 def _unwrapped(rows: list[Row]) -> list[Row]:
-    """Without the heredoc or the fence that a patch is often written in."""
+    """Return the rows without the heredoc or the fence that a patch is often written in."""
     used = [at for at, row in enumerate(rows) if not row.blank]
     if not used:
         return rows
@@ -86,7 +86,7 @@ def _unwrapped(rows: list[Row]) -> list[Row]:
 
 
 def plan(changes: Iterable[FileChange], read: Callable[[str], str | None]) -> tuple[PlannedFile, ...]:
-    """What to write, in the order of the patch; ``read`` gives the text of a path, or None when there is no file."""
+    """Return the files to write, in the order of the patch; ``read`` returns a path's text, or None without a file."""
     changes = tuple(map(_settled, changes))
     named: dict[str, FileChange] = {}
     for change in changes:
@@ -102,7 +102,7 @@ def _plain_path(path: str) -> str:
 
 
 def _settled(change: FileChange) -> FileChange:
-    """A move to where the file already is changes only the text."""
+    """Return the change; a move to the file's own path changes only the text."""
     if change.new_path is not None and _plain_path(change.new_path) == _plain_path(change.path):
         return replace(change, operation=Operation.UPDATE, new_path=None)
     return change
@@ -164,7 +164,7 @@ def _spliced(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strat
         splices.append(Splice(0, 0, verbatim(added)))
     elif added:
         splices.append(appended(before, splices, site.lines(View.PLAIN), added))
-    elif not change.unified:  # which says itself how the text ends
+    elif not change.unified:  # a unified diff states how the text ends
         splices = without_last_ending(before, splices)
     strategies = list(Strategy)
     strategy = max((place.sought.level.strategy for place in places), key=strategies.index, default=Strategy.EXACT)
@@ -172,7 +172,7 @@ def _spliced(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strat
 
 
 def _require_at_end(change: FileChange, number: int, site: Site) -> None:
-    """Lines with no line of the file beside them go to its end, if nothing at all tells of another place."""
+    """Raise Failure unless lines without context may go to the end: nothing else names another place."""
     hunk, texts = change.hunks[number - 1], site.lines(View.PLAIN).texts
     maybe_context = hunk.slack and not all(map(str.strip, texts))
     if texts and (change.unified or hunk.anchors or hunk.at is not None or maybe_context):

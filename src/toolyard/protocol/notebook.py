@@ -1,7 +1,7 @@
-"""One cell of a Jupyter notebook replaced, inserted or deleted, in the notebook's own text.
+"""Edits one cell of a Jupyter notebook, in the notebook's own text: replace, insert or delete.
 
-The text is spliced: what is not in the cell stays as it is by construction, and in the cell all that the edit does not
-concern. What is new is written as the notebook writes: its indentation, its order of keys, ``source`` as a list of
+The text is spliced: everything outside the cell stays as it is by construction, and so does the rest of the cell. New
+parts are written in the notebook's style: its indentation, its order of keys, ``source`` as a list of
 lines or as one string, other characters than ASCII as they are or escaped. A valid notebook stays valid for nbformat,
 and a cell that was damaged (outputs in a Markdown cell, no ``execution_count`` in a code cell) comes out sound.
 """
@@ -34,7 +34,7 @@ class EditMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellEdit:
-    """Name the cell by its number from 0, its id, or both. A new cell comes to stand there; the number n appends it."""
+    """Names the cell by its number from 0, its id, or both. A new cell is put at this number; number n appends."""
 
     mode: EditMode = EditMode.REPLACE
     cell_number: int | None = None
@@ -54,7 +54,7 @@ class EditedNotebook:
 
 
 def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
-    """The notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when it cannot be done."""
+    """Return the notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when impossible."""
     if edit.new_source is None and edit.mode is not EditMode.DELETE:
         raise Failure(ErrorCode.INVALID_PARAM, f"new_source is missing: edit_mode={edit.mode} needs it.")
     notebook = NotebookText.of(text)
@@ -79,12 +79,12 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
 
 
 def _edits(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
-    """The type the cell then has, and the splices."""
+    """Return the cell's type after the edit, and the splices."""
     if edit.mode is EditMode.INSERT:
         return _insert(notebook, number, edit, new_id)
     old_type = notebook.cells[number].get("cell_type")
     if not isinstance(old_type, str):
-        old_type = CellType.RAW  # a cell of no type can only be shown as it is
+        old_type = CellType.RAW  # a cell without a type can only be raw
     if edit.mode is EditMode.DELETE:
         return writable(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
     cell_type = edit.cell_type or old_type
@@ -105,7 +105,7 @@ def _find(notebook: NotebookText, edit: CellEdit) -> int:
     if not 0 <= number < count + (edit.mode is EditMode.INSERT):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"Cell number is out of bounds. Notebook has {count} cells.",  # the words of the back end's protocol
+            f"Cell number is out of bounds. Notebook has {count} cells.",  # worded as the back end's protocol requires
             hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
             data=notebook.facts,
         )
@@ -138,46 +138,46 @@ def _insert(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) ->
 def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
     cell, shape = notebook.layout(number)
     old = notebook.cells[number]
-    wanted = _wanted(old, cell_type)
+    changes = _wanted(old, cell_type)
     if joined(old.get("source")) != source:
-        wanted["source"] = notebook.source(source, number, old.get("source"), shape)
+        changes["source"] = notebook.source(source, number, old.get("source"), shape)
     if notebook.wants_ids and "id" not in old:
-        wanted["id"] = json.dumps(notebook.fresh_id(new_id))
+        changes["id"] = json.dumps(notebook.fresh_id(new_id))
     keys, numbers = [part.key for part in cell.parts], cell.numbers
     members = json_text.change_parts(
         cell,
         shape,
-        values={numbers[key]: value for key, value in wanted.items() if key in numbers and value is not None},
-        gone=[at for at, key in enumerate(keys) if key in wanted and wanted[key] is None],
+        values={numbers[key]: value for key, value in changes.items() if key in numbers and value is not None},
+        gone=[at for at, key in enumerate(keys) if key in changes and changes[key] is None],
         new=[
             (_place(keys, key), shape.member(key, value))
-            for key, value in sorted(wanted.items())
+            for key, value in sorted(changes.items())
             if key not in numbers and value is not None
         ],
     )
-    unfit = _unfit(old.get("metadata"), cell_type) if "cell_type" in wanted else []
+    unfit = _unfit(old.get("metadata"), cell_type) if "cell_type" in changes else []
     inner = notebook.without_metadata(cell, unfit) if unfit else ()
     return tuple(sorted((*members, *inner), key=lambda splice: (splice.start, splice.end)))
 
 
 def _wanted(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
-    """What the cell's keys must say that they do not say yet; None for a key that must go."""
-    wanted: dict[str, str | None] = {}
+    """Return the values that the cell's keys must have and do not have yet; None for a key that must go."""
+    changes: dict[str, str | None] = {}
     if cell.get("cell_type") != cell_type:
-        wanted["cell_type"] = json.dumps(cell_type)
+        changes["cell_type"] = json.dumps(cell_type)
     if "metadata" not in cell:
-        wanted["metadata"] = "{}"
+        changes["metadata"] = "{}"
     if cell_type == CellType.CODE:
         fresh = {key: json.loads(value) for key, value in _NEVER_RUN.items()}
-        wanted |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
-        wanted |= {"attachments": None} if "attachments" in cell else {}
+        changes |= {key: _NEVER_RUN[key] for key in fresh if cell.get(key, ...) != fresh[key]}
+        changes |= {"attachments": None} if "attachments" in cell else {}
     elif cell_type in list(CellType):
-        wanted |= {key: None for key in _NEVER_RUN if key in cell}
-    return wanted
+        changes |= {key: None for key in _NEVER_RUN if key in cell}
+    return changes
 
 
 def _unfit(metadata: object, cell_type: str) -> list[str]:
-    """The keys of a cell's metadata whose values cannot be what the key means in a cell of this type."""
+    """Return the metadata keys whose values are invalid in a cell of this type."""
     if not isinstance(metadata, dict):
         return []
     fits = _METADATA.get(cell_type, {})
@@ -185,11 +185,11 @@ def _unfit(metadata: object, cell_type: str) -> list[str]:
 
 
 def _place(keys: Sequence[str], key: str) -> int:
-    """Where a new key goes: where the alphabet puts it, as nbformat sorts them; last, where the keys are not sorted."""
+    """Return the index of a new key: in alphabetical order, as nbformat sorts them; last if the keys are not sorted."""
     return bisect_left(keys, key) if list(keys) == sorted(keys) else len(keys)
 
 
-_NEVER_RUN = {"execution_count": "null", "outputs": "[]"}  # what code cells have and others must not have
+_NEVER_RUN = {"execution_count": "null", "outputs": "[]"}  # required in code cells, forbidden in others
 
 _METADATA: Mapping[str, Mapping[str, Callable[[object], bool]]] = {
     CellType.CODE: {

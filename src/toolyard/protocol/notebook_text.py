@@ -1,4 +1,4 @@
-"""A Jupyter notebook as text: where its cells stand, and in which style it is written."""
+"""A Jupyter notebook as text: the positions of its cells, and the style in which it is written."""
 
 import json
 import re
@@ -47,7 +47,7 @@ class NotebookText:
 
     @property
     def facts(self) -> JsonObject:
-        """What is true of the notebook even when an edit fails."""
+        """Data about the notebook that hold even when an edit fails."""
         return {"language": self.language, "total_cells": len(self.cells)}
 
     @property
@@ -56,9 +56,9 @@ class NotebookText:
         return isinstance(minor, int) and minor >= 5
 
     def fresh_id(self, new_id: str) -> str:
-        """``new_id``, or one like it when a cell already has it."""
-        taken, number, fresh = set(self._ids()), 1, new_id
-        while fresh in taken:
+        """Return ``new_id``, or a similar one when a cell already has it."""
+        used, number, fresh = set(self._ids()), 1, new_id
+        while fresh in used:
             number += 1
             fresh = f"{new_id[: _ID_LENGTH - 12]}-{number}"
         return fresh
@@ -88,7 +88,7 @@ class NotebookText:
         return cell, json_text.read_layout(self.text, cell, self.shape)
 
     def example(self, number: int, cell_type: str) -> tuple[list[str], Layout]:
-        """The keys and the layout that a new cell here should have: those of the nearest, if it can be of its type."""
+        """Return the keys and the layout for a new cell here: those of the nearest cell that can be of its type."""
         near = self._nearest(number, lambda cell: cell.get("cell_type") == cell_type)
         if near is None:
             if not self.cells:
@@ -98,7 +98,7 @@ class NotebookText:
         return list(cell.numbers), shape
 
     def source(self, source: str, number: int, old: object, shape: Layout) -> str:
-        """A source for the cell with this number and layout, in the style of its ``old`` one or of the notebook."""
+        """Return a source for the cell with this number and layout, in the style of its ``old`` one or the others."""
         as_list = isinstance(old, list) if old else self._lists_sources()
         if not as_list:
             return self._string(source)
@@ -132,11 +132,11 @@ class NotebookText:
     def _ids(self) -> list[str]:
         return [cell["id"] for cell in self.cells if isinstance(cell.get("id"), str)]
 
-    def _nearest_ids(self, wanted: str) -> list[str]:
+    def _nearest_ids(self, cell_id: str) -> list[str]:
         from rapidfuzz import fuzz, process  # only a miss needs it
 
-        found = process.extract(wanted[:_ID_LENGTH], self._ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
-        return [writable(found_id[:_ID_LENGTH]) for found_id, _, _ in found]
+        matches = process.extract(cell_id[:_ID_LENGTH], self._ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
+        return [writable(found_id[:_ID_LENGTH]) for found_id, _, _ in matches]
 
 
 def language_of(notebook: Mapping[str, Any]) -> str:
@@ -149,12 +149,12 @@ def language_of(notebook: Mapping[str, Any]) -> str:
 
 
 def writable(text: str) -> str:
-    """JSON can write half characters, which UTF-8 cannot carry."""
+    """Return ``text`` without half surrogate pairs, which JSON can write and UTF-8 cannot."""
     return text.encode(errors="backslashreplace").decode()
 
 
 def joined(source: object) -> str | None:
-    """What a source says, as one text; None when it is not a source."""
+    """Return a source as one text; None when it is not a source."""
     if isinstance(source, str):
         return source
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
@@ -174,7 +174,7 @@ def _parsed(text: str) -> dict[str, Any]:
         raise _not_a_notebook("its JSON holds numbers too long, or values nested too deeply, to be read") from error
     if not isinstance(content, dict):
         raise _not_a_notebook("its JSON is not an object")
-    version = content.get("nbformat", 4)  # without one, a list of cells says as much
+    version = content.get("nbformat", 4)  # a list of cells implies version 4
     if version != 4:
         raise Failure(
             ErrorCode.INVALID_PARAM,
@@ -200,5 +200,5 @@ def _not_a_notebook(why: str, line: int | None = None, column: int | None = None
 
 
 def _named(values: Collection[object]) -> str:
-    shown = [f"'{value}'" if isinstance(value, str) else str(value) for value in list(values)[:_IDS_SHOWN]]
-    return ", ".join(shown) + (", ..." if len(values) > _IDS_SHOWN else "")
+    names = [f"'{value}'" if isinstance(value, str) else str(value) for value in list(values)[:_IDS_SHOWN]]
+    return ", ".join(names) + (", ..." if len(values) > _IDS_SHOWN else "")
