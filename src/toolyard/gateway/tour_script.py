@@ -80,8 +80,8 @@ def topic_of(heard: str) -> Topic:
 
 
 def _requests(topic: Topic, heard: str, now: datetime, language: str) -> list[str]:
-    match = _SUM.search(heard)
-    expression = match[0].strip() if match else "integral(x^2, x, 0, 1) + sqrt(16)"
+    formula = _SUM.search(heard)
+    expression = formula[0].strip() if formula else "integral(x^2, x, 0, 1) + sqrt(16)"
     curve = _CURVE.search(heard)
     plot = format_request("Plotter", {"functions": curve[0] if curve else "y = sin(x); cos(x)/2", "range": "-6,6"})
     calculation = format_request("SciCalculator", {"expression": expression})

@@ -119,31 +119,31 @@ class Block:
             self._name = field[1]
             self._store(field[2].strip())
             return field.end()
-        match = self._marks.fields.search(text, at)
-        gap = text[at : match.start() if match else len(text)]
-        kind = match.lastgroup if match else None
+        mark = self._marks.fields.search(text, at)
+        gap = text[at : mark.start() if mark else len(text)]
+        kind = mark.lastgroup if mark else None
         if gap.strip() or (kind is not None and kind != "open"):
             self._forget_name()
-        if match is None:
+        if mark is None:
             return len(text)
         match kind:
             case "end":
-                self._check(match[0])
+                self._check(mark[0])
                 self.end = End.MARKER
             case "start":
                 self._problem(f"The block has no end marker before the next one: close it with {END} on its own line.")
                 self.end = End.NEXT_BLOCK
-                return match.start()
+                return mark.start()
             case "colon":
-                self._name = match["name"]
+                self._name = mark["name"]
                 self._expected = not gap.rpartition("\n")[2].strip(" \t\r,，")
-                if match["colon"] != ":":
+                if mark["colon"] != ":":
                     self._repaired["full-width colon"] = None
             case "open":
-                self._open_value(match[0])
+                self._open_value(mark[0])
             case "close":
-                self._repaired[f"stray {match[0]}"] = None
-        return match.end()
+                self._repaired[f"stray {mark[0]}"] = None
+        return mark.end()
 
     def _open_value(self, mark: str) -> None:
         if self._name is None:
