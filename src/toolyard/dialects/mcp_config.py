@@ -14,7 +14,7 @@ _HTTP = ("http", "streamable-http", "streamableHttp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class ServerDeclaration:
     """A declared server: a command, or a URL. ``${NAME}`` is not expanded yet."""
 
     name: str
@@ -45,22 +45,22 @@ class Declared:
         return entry | {key: value for key, value in more.items() if value}
 
 
-def read(value: Json) -> tuple[list[Declared], list[str]]:
+def parse_servers(value: Json) -> tuple[list[ServerDeclaration], list[str]]:
     """Return the servers of a file, and the problems found in it."""
     servers = value.get(KEY, {}) if isinstance(value, dict) else None
     if not isinstance(servers, dict):
         return [], [f'expected an object such as {{"{KEY}": {{"name": {{"command": "..."}}}}}}']
-    declared: list[Declared] = []
+    declared: list[ServerDeclaration] = []
     problems: list[str] = []
     for name, entry in servers.items():
-        wrong = list(_problems(name, entry))
+        wrong = list(_find_problems(name, entry))
         problems += [f"{name[:60]}: {problem}" for problem in wrong]
         if not wrong and isinstance(entry, dict):
-            declared.append(_declared(name, entry))
+            declared.append(_parse_server(name, entry))
     return declared, problems
 
 
-def fill(text: str, values: Mapping[str, str]) -> str:
+def expand_variables(text: str, values: Mapping[str, str]) -> str:
     """Expand ``${NAME}`` and ``${NAME:-default}``; raises KeyError with the name of a variable that has no value."""
 
     def value(match: "re.Match[str]") -> str:
@@ -74,7 +74,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
     return _VARIABLE.sub(value, text)
 
 
-def _problems(name: str, entry: Json) -> Iterator[str]:
+def _find_problems(name: str, entry: Json) -> Iterator[str]:
     if not _NAME.fullmatch(name):
         yield "a name has up to 40 letters, digits, _ and -, and begins with a letter or digit"
     if not isinstance(entry, dict):
@@ -104,8 +104,8 @@ def _is_texts(value: Json) -> bool:
     return value is None or (isinstance(value, list) and all(isinstance(one, str) for one in value))
 
 
-def _declared(name: str, entry: dict[str, Any]) -> Declared:
-    return Declared(
+def _parse_server(name: str, entry: dict[str, Any]) -> ServerDeclaration:
+    return ServerDeclaration(
         name=name,
         command=entry.get("command") or "",
         args=tuple(entry.get("args") or ()),

@@ -42,7 +42,7 @@ class Answer(Protocol):
         """Return the next events, as many as have arrived; none at the end. Raises ChatFailed."""
         ...
 
-    async def whole(self) -> bytes: ...
+    async def read_all(self) -> bytes: ...
 
     def close(self) -> None:
         """Stop it at once. Closing twice is harmless."""
@@ -87,8 +87,8 @@ class HttpAnswer:
             raise unreadable_answer(self._name, "sent something that is no chat completion", self._junk)
         return rest
 
-    async def whole(self) -> bytes:
-        data = await self._whole()
+    async def read_all(self) -> bytes:
+        data = await self._read_body()
         if not may_be_odd(data):
             return data
         return await asyncio.to_thread(repair_provider_json, data)  # a long one takes a while
@@ -99,8 +99,8 @@ class HttpAnswer:
         else:
             self._response.close()
 
-    async def _whole(self) -> bytes:
-        if self._body.is_there and not self._begun:  # as nearly always
+    async def _read_body(self) -> bytes:
+        if self._body.is_complete and not self._begun:  # as nearly always
             data = self._body.read_rest()
         else:
             deadline = asyncio.get_running_loop().time() + self._limits.whole_s
@@ -130,12 +130,12 @@ class HttpAnswer:
 
     async def _as_events(self) -> list[bytes]:
         """Return the events of a complete answer, once; none afterwards."""
-        data = await self.whole()
+        data = await self.read_all()
         return to_events(self._name, data) if data else []
 
     def _take(self, events: list[bytes]) -> list[bytes]:
         if not self._has_data:
-            self._look(events)
+            self._check_data(events)
         self._ready = events
         return self._next_ready()
 
@@ -146,7 +146,7 @@ class HttpAnswer:
             events, self._ready = self._ready[:MAX_BATCH], self._ready[MAX_BATCH:]
         return list(map(self._repair.repair_event, events))
 
-    def _look(self, events: list[bytes]) -> None:
+    def _check_data(self, events: list[bytes]) -> None:
         for event in events:
             if data_of(event) is not None:
                 self._has_data = True

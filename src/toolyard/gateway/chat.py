@@ -20,20 +20,20 @@ from http import HTTPStatus
 from typing import Final
 
 from toolyard.gateway.chat_record import ChatRecord
-from toolyard.gateway.chats import Chats, Entry, Recorded
+from toolyard.gateway.chats import Chats, Entry, RecordedReply
 from toolyard.gateway.contact import Contact
 from toolyard.gateway.display import Show, approvals_extension, write_approvals
 from toolyard.gateway.faults import ChatFailed, ChatFault, bad_request, encode_request
 from toolyard.gateway.interruption import Interrupted
-from toolyard.gateway.media import without_published
+from toolyard.gateway.media import replace_published_messages
 from toolyard.gateway.media_refusals import MediaRefusals
-from toolyard.gateway.memory import Recalled, TurnMemory, last_question
+from toolyard.gateway.memory import RecalledMessages, TurnMemory, last_question
 from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.native_calls import Ownership
 from toolyard.gateway.offering import Offering, first_wish, split_alias
 from toolyard.gateway.options import EXTENSION, NO_HEADERS, ChatOptions, parse_options, wants_json
 from toolyard.gateway.ports import PendingApproval, PromptSources, ToolPort
-from toolyard.gateway.prompt import filled
+from toolyard.gateway.prompt import fill_prompt
 from toolyard.gateway.rounds import write_as_text
 from toolyard.gateway.shared_turns import SharedTurn, SharedTurns
 from toolyard.gateway.sse_writer import SseWriter
@@ -93,7 +93,7 @@ class Chat:
     def change_upstreams(self, upstreams: Upstreams) -> None:
         """Send turns from now on to these providers; a running turn stays with the provider it began with."""
         before, self._upstreams = self._upstreams, upstreams
-        self._leaving[task := asyncio.create_task(self._leave(before))] = before
+        self._leaving[task := asyncio.create_task(self._close_when_unused(before))] = before
         task.add_done_callback(self._leaving.pop)
 
     async def complete(
@@ -118,21 +118,21 @@ class Chat:
             options = parse_options(body, headers, may_approve=may_approve, vcp=vcp, usual=self._show)
             if not run_id and (joined := await self._join(body, raw, caller, options)) is not None:
                 return joined
-            turn = await self._turn(body, raw, caller, options, key_offer, run_id)
+            turn = await self._make_turn(body, raw, caller, options, key_offer, run_id)
             entry = self._begin(turn, raw, options)
         except ChatFailed as failed:
-            return self._failed("", failed)
+            return self._to_failed_run("", failed)
         try:
             if run_id and not turn.request.streams:
                 entry.answer = WholeAnswer(turn.head)
                 return await self._finish(entry, turn, entry.answer)
             if not turn.request.streams:
-                return await self._whole(entry, turn, raw, options)
+                return await self._run_shared(entry, turn, raw, options)
             if entry.recorded is not None:
-                return await self._surviving(entry, turn, entry.recorded)
-            return await self._plain(entry, turn)
+                return await self._stream_recorded(entry, turn, entry.recorded)
+            return await self._stream(entry, turn)
         except ChatFailed as failed:
-            return self._failed(turn.record.id, failed, turn.record)
+            return self._to_failed_run(turn.record.id, failed, turn.record)
 
     async def wait_early(self, chat: str, caller: str) -> ChatRun:
         """Return the answer for a client that cannot wait, once a call of an idempotent request waits for approval.
@@ -200,12 +200,12 @@ class Chat:
         if leaving:
             await asyncio.wait(leaving)
 
-    async def _leave(self, upstreams: Upstreams) -> None:
-        await self._chats.outlived()
+    async def _close_when_unused(self, upstreams: Upstreams) -> None:
+        await self._chats.wait_for_running()
         await upstreams.idle()
         await upstreams.close()
 
-    async def _turn(
+    async def _make_turn(
         self,
         body: JsonObject,
         raw: bytes,
@@ -217,8 +217,8 @@ class Chat:
         nonce = secrets.token_hex(4) if self._nonce else None
         sent = body["messages"]
         sent = sent if isinstance(sent, list) else []
-        recalled = self._memory.recall(caller, sent, nonce) if self._memory else Recalled(sent)
-        prompt = await filled(without_published(recalled.messages), self._texts, caller, nonce)
+        recalled = self._memory.recall(caller, sent, nonce) if self._memory else RecalledMessages(sent)
+        prompt = await fill_prompt(replace_published_messages(recalled.messages), self._texts, caller, nonce)
         messages = prompt.messages if body.get("tools") else write_as_text(prompt.messages, recalled.calls, nonce)
         model = str(body.get("model") or "")
         base_model, alias = split_alias(model)
@@ -270,7 +270,7 @@ class Chat:
         entry = Entry(turn.record, options.handle, turn, request=raw)
         entry.recorded = before.recorded if before else None
         if options.chat and turn.request.streams:
-            entry.recorded = entry.recorded or Recorded()
+            entry.recorded = entry.recorded or RecordedReply()
             entry.begun = entry.recorded.begin()
         self._chats.begin(entry)
         return entry
@@ -287,7 +287,7 @@ class Chat:
             return None
         return _follow(entry, entry.recorded)
 
-    async def _whole(self, entry: Entry, turn: Turn, raw: bytes, options: ChatOptions) -> ChatRun:
+    async def _run_shared(self, entry: Entry, turn: Turn, raw: bytes, options: ChatOptions) -> ChatRun:
         shared = SharedTurn(raw, turn, WholeAnswer(turn.head))
         shared.task = entry.task = asyncio.create_task(self._finish(entry, turn, shared.answer))
         self._shared.add(shared)
@@ -302,7 +302,7 @@ class Chat:
                     answer.take(event)
             return ChatRun(id=turn.record.id, body=answer.body)
         except ChatFailed as failed:
-            return self._failed(turn.record.id, failed, turn.record)
+            return self._to_failed_run(turn.record.id, failed, turn.record)
         except asyncio.CancelledError:
             turn.record.mark_failed("the client left")
             raise
@@ -328,23 +328,25 @@ class Chat:
         calls = shared.turn.calls_run
         if calls and not shared.task.cancelled() and (error := shared.task.exception()):
             _log.error("the turn %s failed after tools had run", shared.turn.record.id, exc_info=error)
-            return self._failed(shared.turn.record.id, ChatFailed(_bug().after_tools(calls)), shared.turn.record)
+            return self._to_failed_run(
+                shared.turn.record.id, ChatFailed(_internal_fault().after_tools(calls)), shared.turn.record
+            )
         if shared.task.cancelled():
             fault = bad_request("the turn was interrupted", "interrupted").fault
-            return self._failed(shared.turn.record.id, ChatFailed(fault.after_tools(calls) if calls else fault))
+            return self._to_failed_run(shared.turn.record.id, ChatFailed(fault.after_tools(calls) if calls else fault))
         return shared.task.result()
 
-    async def _plain(self, entry: Entry, turn: Turn) -> ChatRun:
+    async def _stream(self, entry: Entry, turn: Turn) -> ChatRun:
         try:
             await turn.open()
         except BaseException:
             self._chats.end(entry)
             raise
-        passing = self._pass(entry, turn)
+        passing = self._stream_events(entry, turn)
         await anext(passing)  # a generator that has not begun would not end its turn when closed
         return ChatRun(id=turn.record.id, pieces=passing)
 
-    async def _pass(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
+    async def _stream_events(self, entry: Entry, turn: Turn) -> AsyncGenerator[bytes, None]:
         writer = SseWriter(turn.head)
         try:
             yield b""
@@ -358,18 +360,18 @@ class Chat:
         finally:
             self._chats.end(entry)
 
-    async def _surviving(self, entry: Entry, turn: Turn, recorded: Recorded) -> ChatRun:
+    async def _stream_recorded(self, entry: Entry, turn: Turn, recorded: RecordedReply) -> ChatRun:
         opening = entry.opening = asyncio.create_task(turn.open())
-        opening.add_done_callback(lambda _: self._opened(entry, turn, recorded, opening))
+        opening.add_done_callback(lambda _: self._start_recording(entry, turn, recorded, opening))
         await asyncio.shield(opening)  # the client may disconnect before the first byte
         return _follow(entry, recorded)
 
-    def _opened(self, entry: Entry, turn: Turn, recorded: Recorded, opening: asyncio.Task[None]) -> None:
+    def _start_recording(self, entry: Entry, turn: Turn, recorded: RecordedReply, opening: asyncio.Task[None]) -> None:
         entry.opening = None
         failed = asyncio.CancelledError() if opening.cancelled() else opening.exception()
         if failed is None:
             entry.task = asyncio.create_task(self._record(entry, turn, recorded))
-            recorded.when_left(self._followed_s, turn.interrupt)
+            recorded.on_abandoned(self._followed_s, turn.interrupt)
             return
         if isinstance(failed, ChatFailed):
             fault = failed.fault.mask_secrets(self._tools.mask)
@@ -381,18 +383,18 @@ class Chat:
                 _log.error("the turn %s could not begin", turn.record.id, exc_info=failed)
         self._chats.end(entry)
 
-    async def _record(self, entry: Entry, turn: Turn, recorded: Recorded) -> None:
+    async def _record(self, entry: Entry, turn: Turn, recorded: RecordedReply) -> None:
         try:
             writer = SseWriter(turn.head)
             async with aclosing(turn.events()) as events:
                 async for event in events:
                     recorded.put(writer.write(event))
                     with suppress(Interrupted), turn.interruption.guard():
-                        await recorded.room()
+                        await recorded.wait_for_room()
         finally:
             self._chats.end(entry)
 
-    def _failed(self, chat: str, failed: ChatFailed, record: ChatRecord | None = None) -> ChatRun:
+    def _to_failed_run(self, chat: str, failed: ChatFailed, record: ChatRecord | None = None) -> ChatRun:
         fault = failed.fault.mask_secrets(self._tools.mask)
         if record is not None:
             record.mark_failed(fault.message)
@@ -405,7 +407,7 @@ class Chat:
 _COME_BACK = "\nOnce it is allowed, send the same request again within 10 minutes: it goes on from here.\n"
 
 
-def _bug() -> ChatFault:
+def _internal_fault() -> ChatFault:
     message = "This is a bug of Toolyard; the server's log has it"
     return ChatFault(status=HTTPStatus.INTERNAL_SERVER_ERROR, message=message, code="internal_error")
 
@@ -416,6 +418,6 @@ def _early_answer(turn: Turn, answer: WholeAnswer, waiting: list[PendingApproval
     return ChatRun(id=turn.record.id, body=answer.close_early(note, approvals_extension(waiting)))
 
 
-def _follow(entry: Entry, recorded: Recorded) -> ChatRun:
+def _follow(entry: Entry, recorded: RecordedReply) -> ChatRun:
     headers = {"X-Toolyard-Cursor": str(entry.begun)}
     return ChatRun(id=entry.record.id, pieces=recorded.follow(entry.begun), headers=headers)

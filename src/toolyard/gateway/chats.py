@@ -30,7 +30,7 @@ class _Reader:
     behind: int = 0  # bytes
 
 
-class Recorded:
+class RecordedReply:
     """The events of one chat. Cursors count events, over all turns of the chat."""
 
     def __init__(self) -> None:
@@ -56,9 +56,9 @@ class Recorded:
     def end(self) -> None:
         self.ended = True
         self._cancel_timer()
-        self._ring()
+        self._notify()
 
-    def when_left(self, seconds: float, then: Callable[[], None]) -> None:
+    def on_abandoned(self, seconds: float, then: Callable[[], None]) -> None:
         """Call ``then`` once nobody has followed the reply for ``seconds``."""
         self._patience = (seconds, then)
         self._start_timer()
@@ -84,9 +84,9 @@ class Recorded:
         while self.size > MAX_RECORDED and len(self._events) > 1:
             self.size -= len(self._events.popleft())
             self._first += 1
-        self._ring()
+        self._notify()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until no reader is too far behind."""
         while any(reader.behind > MAX_BEHIND for reader in self._readers):
             self._room.clear()
@@ -126,7 +126,7 @@ class Recorded:
             self._room.set()
         return b"id: %d\n%b\n\n" % (reader.at, event)
 
-    def _ring(self) -> None:
+    def _notify(self) -> None:
         self._news.set()
 
 
@@ -141,7 +141,7 @@ class Entry:
     handle: str = ""  # the client interrupts it by this
     turn: Turn | None = None  # while it runs
     answer: WholeAnswer | None = None  # of a turn that ``Chat.wait_early`` answers for
-    recorded: Recorded | None = None
+    recorded: RecordedReply | None = None
     opening: "asyncio.Task[None] | None" = field(default=None, repr=False)  # keeps a reference
     task: "asyncio.Task[Any] | None" = field(default=None, repr=False)
     request: bytes = field(default=b"", repr=False)  # as it came
@@ -183,7 +183,7 @@ class Chats:
             entry.record.state = "done"
         self._ended[entry.key] = entry.size  # a call that nobody waits for may still add to it
         self._ended_size += self._ended[entry.key]
-        while self._full and self._ended:
+        while self._is_full and self._ended:
             key, size = self._ended.popitem(last=False)
             self._ended_size -= size
             del self._entries[key]
@@ -201,7 +201,7 @@ class Chats:
             turn.interrupt()
         return bool(turns)
 
-    async def outlived(self) -> None:
+    async def wait_for_running(self) -> None:
         """Wait until every turn that runs now has ended."""
         running = [entry for entry in self._entries.values() if entry.turn is not None]
         while running:
@@ -219,5 +219,5 @@ class Chats:
             self.end(entry)  # a task that is cancelled before its first step ends nothing by itself
 
     @property
-    def _full(self) -> bool:
+    def _is_full(self) -> bool:
         return len(self._entries) > MAX_CHATS or self._ended_size > MAX_KEPT

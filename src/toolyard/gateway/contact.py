@@ -6,7 +6,7 @@ from datetime import datetime
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.faults import ChatFailed
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
 
@@ -43,7 +43,7 @@ class WatchedUpstream:
         self._note_answer()
         return answer
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         try:
             forwarded = await self._upstream.forward(request)
         except ChatFailed as failed:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject, json_bytes, json_value
 
@@ -38,11 +38,11 @@ class Fallback:
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
         """Ask the provider that keeps the turn; at first, whichever answers. ``body`` names the first one's model."""
         if self._is_settled or not retry:
-            return await self._upstream.ask(self._written_for(body, self._model), stream=stream, retry=retry)
+            return await self._upstream.ask(self._with_model(body, self._model), stream=stream, retry=retry)
         first: ChatFailed | None = None
         for upstream, model in self._candidates:
             try:
-                answer = await upstream.ask(self._written_for(body, model), stream=stream, retry=True)
+                answer = await upstream.ask(self._with_model(body, model), stream=stream, retry=True)
             except ChatFailed as failed:
                 if not may_fall_back(failed.fault):
                     raise
@@ -53,7 +53,7 @@ class Fallback:
                 return answer
         raise first or RuntimeError("there is at least one")
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         return await self._upstream.forward(request)
 
     async def models(self) -> list[JsonObject]:
@@ -65,7 +65,7 @@ class Fallback:
     async def close(self) -> None:
         """Do nothing: the providers belong to all turns."""
 
-    def _written_for(self, body: bytes, model: str) -> bytes:
+    def _with_model(self, body: bytes, model: str) -> bytes:
         if model == self._candidates[0][1]:
             return body
         request = json_value(body)

@@ -36,7 +36,7 @@ class Outgoing:
         return made
 
 
-class Forwarded:
+class ForwardedAnswer:
     """The answer to such a request, which has begun. Its holder closes it."""
 
     def __init__(self, name: str, response: "aiohttp.ClientResponse", limits: Limits, fair: StepLimiter) -> None:

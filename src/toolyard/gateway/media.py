@@ -51,7 +51,7 @@ def replace_published(text: str) -> str:
     return _PUBLISHED.sub(_marker, text)
 
 
-def without_published(messages: list[Json]) -> list[Json]:
+def replace_published_messages(messages: list[Json]) -> list[Json]:
     """Return messages in which assistants show no media of ours; the same list when none does."""
     made = [_without_published(message) if _is_assistant(message) else message for message in messages]
     return made if any(new is not old for new, old in zip(made, messages, strict=True)) else messages

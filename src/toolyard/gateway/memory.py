@@ -48,7 +48,7 @@ class FinishedTurn:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledMessages:
     """The messages of a request with the rounds behind its answers, and the native calls in these rounds."""
 
     messages: list[Json]
@@ -56,7 +56,7 @@ class Recalled:
 
 
 @dataclass(slots=True)
-class _Kept:
+class _StoredTurn:
     content: bytes  # JSON: the messages of all rounds, and the last words
     calls: CallKeys
     used: float
@@ -67,7 +67,7 @@ class TurnMemory:
 
     def __init__(self, now: Callable[[], float], mask: Callable[[str], str]) -> None:
         self._now, self._mask = now, mask
-        self._turns: OrderedDict[bytes, _Kept] = OrderedDict()  # the one not used for longest first
+        self._turns: OrderedDict[bytes, _StoredTurn] = OrderedDict()  # the one not used for longest first
         self.size = 0  # bytes
 
     def __len__(self) -> int:
@@ -75,8 +75,8 @@ class TurnMemory:
 
     def remember(self, caller: str, turn: FinishedTurn) -> None:
         """Keep the rounds of a turn, unless it has none, or its answer has no text to know it by or very much."""
-        words = _answer_alone(turn.last_words)
-        if not turn.rounds or not _known_by(turn.answer) or len(words) > MAX_TURN:
+        words = _strip_first_thought(turn.last_words)
+        if not turn.rounds or not _identifying_text(turn.answer) or len(words) > MAX_TURN:
             return
         try:
             messages = [message for one in fit_rounds(turn.rounds, MAX_TURN) for message in one]
@@ -86,14 +86,14 @@ class TurnMemory:
         if not messages:
             return
         if turn.nonce is not None:  # the number holds for one request alone
-            content = content.replace(_numbered(turn.nonce), START)
+            content = content.replace(_start_with_nonce(turn.nonce), START)
         key = _key(caller, turn.question, turn.answer)
         self._drop(key)
-        stored = self._turns[key] = _Kept(self._mask(content).encode(), call_keys(messages), self._now())
+        stored = self._turns[key] = _StoredTurn(self._mask(content).encode(), call_keys(messages), self._now())
         self.size += len(stored.content)
         self._make_room()
 
-    def recall(self, caller: str, messages: list[Json], nonce: str | None = None) -> Recalled:
+    def recall(self, caller: str, messages: list[Json], nonce: str | None = None) -> RecalledMessages:
         """Put the rounds before each answer of ours that a client sends back; the same list when there are none.
 
         A turn whose native calls the client carries itself is left as it came.
@@ -101,7 +101,7 @@ class TurnMemory:
         self._make_room()
         rounds_at: dict[int, list[Json]] = {}
         if not self._turns:
-            return Recalled(messages)
+            return RecalledMessages(messages)
         carried, questions, room = call_keys(messages), _questions(messages), MAX_ADDED
         used_keys: set[bytes] = set()
         calls: CallKeys = frozenset()
@@ -122,7 +122,7 @@ class TurnMemory:
             rounds_at[index] = _restore(stored.content, message, nonce)
             calls |= stored.calls
         made = [one for index, message in enumerate(messages) for one in rounds_at.get(index, [message])]
-        return Recalled(made, calls) if rounds_at else Recalled(messages)
+        return RecalledMessages(made, calls) if rounds_at else RecalledMessages(messages)
 
     def _make_room(self) -> None:
         oldest = self._now() - KEPT_S
@@ -154,7 +154,7 @@ def _questions(messages: list[Json]) -> list[str]:
 
 
 def _key(caller: str, question: str, answer: str) -> bytes:
-    answer = _known_by(answer)
+    answer = _identifying_text(answer)
     known = sha256()
     for part in (caller, answer, "" if len(answer) >= DISTINCT else question.strip()):
         data = part.encode(errors="surrogatepass")
@@ -162,12 +162,12 @@ def _key(caller: str, question: str, answer: str) -> bytes:
     return known.digest()
 
 
-def _known_by(answer: str) -> str:
+def _identifying_text(answer: str) -> str:
     """Return the part of an answer that identifies it."""
-    return " ".join(_without_thoughts(answer).split())
+    return " ".join(_strip_thoughts(answer).split())
 
 
-def _without_thoughts(text: str) -> str:
+def _strip_thoughts(text: str) -> str:
     pieces, at, began = [], 0, -1
     for tag in _THOUGHT.finditer(text):
         if tag[1] and began >= 0:
@@ -178,17 +178,17 @@ def _without_thoughts(text: str) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def _answer_alone(text: str) -> str:
+def _strip_first_thought(text: str) -> str:
     thought = _FIRST_THOUGHT.match(text)
     return text[thought.end() :] if thought else text
 
 
-def _numbered(nonce: str) -> str:
+def _start_with_nonce(nonce: str) -> str:
     return START.replace("]", f":{nonce}]")
 
 
 def _restore(content: bytes, message: JsonObject, nonce: str | None) -> list[Json]:
-    text = content.decode() if nonce is None else content.decode().replace(START, _numbered(nonce))
+    text = content.decode() if nonce is None else content.decode().replace(START, _start_with_nonce(nonce))
     rounds, last_words = orjson.loads(text)
     made: list[Json] = list(rounds)
     if last_words or message.get("tool_calls"):

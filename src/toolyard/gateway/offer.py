@@ -62,11 +62,11 @@ class Selection:
 
     names: frozenset[str] | None = None  # None: all but those that are offered only by name
     is_read_only: bool = False
-    taken: frozenset[str] = frozenset()  # names of the client's own tools, which ours never shadow
+    client_names: frozenset[str] = frozenset()  # names of the client's own tools, which ours never shadow
 
     @classmethod
-    def from_bounds(cls, bounds: Bounds, taken: frozenset[str] = frozenset()) -> "Selection":
-        return cls(bounds.tools, bounds.mode is Mode.READ_ONLY, taken)
+    def from_bounds(cls, bounds: Bounds, client_names: frozenset[str] = frozenset()) -> "Selection":
+        return cls(bounds.tools, bounds.mode is Mode.READ_ONLY, client_names)
 
     def can_offer(self, spec: ToolSpec) -> bool:
         if spec.prompt_text == "":
@@ -111,8 +111,10 @@ class Offers:
         return offer
 
     def _make_native(self, selection: Selection) -> Offer:
-        specs = {spec.name: spec for spec in self._select(selection) if plain_name(spec.name) not in selection.taken}
-        room = MAX_TOOLS - len(selection.taken)
+        specs = {
+            spec.name: spec for spec in self._select(selection) if plain_name(spec.name) not in selection.client_names
+        }
+        room = MAX_TOOLS - len(selection.client_names)
         chosen, tokens, left_out = _choose_fitting(specs, lambda name: self._native(specs[name]).tokens, room)
         if not chosen:
             return Offer(left_out=left_out)

@@ -16,7 +16,7 @@ from toolyard.gateway.model_request import ModelRequest
 from toolyard.gateway.offer import Offer, Offers, Selection
 from toolyard.gateway.options import wants_json
 from toolyard.gateway.ports import PromptSources
-from toolyard.gateway.prompt import SYSTEM, Filled, add_nonce
+from toolyard.gateway.prompt import SYSTEM, FilledPrompt, add_nonce
 from toolyard.gateway.tool_refusals import ToolRefusals
 from toolyard.gateway.upstream import Upstream
 from toolyard.gateway.upstreams import TOUR
@@ -77,7 +77,7 @@ class Offering:
         return [*models, *({**model, "id": f"{model['id']}{suffix}"} for model in real for suffix in ALIASES)]
 
     def offer(
-        self, ask: ModelRequest, prompt: Filled, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
+        self, ask: ModelRequest, prompt: FilledPrompt, wish: Wish, bounds: Bounds, upstream: Upstream, model: str
     ) -> tuple[ModelRequest, TextForm | None]:
         """Return the request with its offer, and the form to retry with if the model refuses that."""
         if wish.mode is OfferMode.NONE or _should_offer_nothing(ask.body, prompt):
@@ -88,7 +88,9 @@ class Offering:
         refused = wish.mode is OfferMode.AUTO and self._refusals.has(upstream.name, model)
         if refused or wish.mode is OfferMode.TEXT or "functions" in ask.body:
             return self._add_listing(ask, selection), None
-        offered = add_tools(ask, self._offers.native(replace(selection, taken=ask.owners.client)), prompt.messages)
+        offered = add_tools(
+            ask, self._offers.native(replace(selection, client_names=ask.owners.client)), prompt.messages
+        )
         if wish.mode is not OfferMode.AUTO:
             return offered, None
         return offered, TextForm(
@@ -137,7 +139,7 @@ def _with_text(messages: list[Json], text: str) -> list[Json]:
     return [{"role": "system", "content": text}, *messages]
 
 
-def _should_offer_nothing(body: JsonObject, prompt: Filled) -> bool:
+def _should_offer_nothing(body: JsonObject, prompt: FilledPrompt) -> bool:
     """Return whether tools would disturb a request: it has them, forbids them, or could not use them."""
     return (
         prompt.lists_tools

@@ -46,7 +46,7 @@ async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOp
             body = await ResponseBody("", got).read_all(MAX_LIST, deadline + PROBE_S, "")
             status = got.status
     except ChatFailed as failed:
-        return Probe(error=_own_words(failed.fault))
+        return Probe(error=_describe_fault(failed.fault))
     except TimeoutError:
         return Probe(error=f"it did not answer within {PROBE_S:g} s")
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -54,22 +54,22 @@ async def probe(url: str, key: str | None, options: ProviderOptions = ProviderOp
         why = os.strerror(number) if number is not None and number > 0 else str(error) or type(error).__name__
         return Probe(error=f"it cannot be reached: {why}")
     if not is_answer(status):
-        return Probe(error=_words(status, body))
-    return _listed(body)
+        return Probe(error=_describe_refusal(status, body))
+    return _parse_models(body)
 
 
-def _own_words(fault: ChatFault) -> str:
+def _describe_fault(fault: ChatFault) -> str:
     """Return the fault without the provider's name, which is empty here."""
     return "it " + fault.message.partition("'' ")[2]
 
 
-def _words(status: int, body: bytes) -> str:
+def _describe_refusal(status: int, body: bytes) -> str:
     fault = refused_request("", status, body).fault
     message = fault.own.get("message")
-    return f"it answered {status}: {message}" if isinstance(message, str) and message else _own_words(fault)
+    return f"it answered {status}: {message}" if isinstance(message, str) and message else _describe_fault(fault)
 
 
-def _listed(body: bytes) -> Probe:
+def _parse_models(body: bytes) -> Probe:
     try:
         answer = parse_provider_json(body) if len(body) <= MAX_LIST else None
     except ValueError:

@@ -41,7 +41,7 @@ class Reply(Protocol):
         """Return the reply as a message of the conversation; its calls may be left out."""
         ...
 
-    def spent(self) -> JsonObject:
+    def total_usage(self) -> JsonObject:
         """Return the usage of all rounds up to this one."""
         ...
 

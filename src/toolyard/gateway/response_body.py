@@ -23,23 +23,23 @@ _ENCODINGS = {"gzip": _GZIP, "x-gzip": _GZIP, "deflate": _ZLIB}
 class ResponseBody:
     """The bytes of a response. Raises ChatFailed for an encoding that it does not support."""
 
-    __slots__ = ("_content", "_inflation", "_name")
+    __slots__ = ("_content", "_decompressor", "_name")
 
     def __init__(self, name: str, response: "aiohttp.ClientResponse") -> None:
         self._name, self._content = name, response.content
         encoding = response.headers.get("Content-Encoding", "").strip().lower()
-        self._inflation: Inflation | None = None
+        self._decompressor: Decompressor | None = None
         if encoding not in ("", "identity"):
             if encoding not in _ENCODINGS:
                 raise unreadable_answer(
                     name, f"sent its answer compressed as '{encoding[:50]}', which nobody asked for"
                 )
-            self._inflation = Inflation(_ENCODINGS[encoding])
+            self._decompressor = Decompressor(_ENCODINGS[encoding])
 
     @property
-    def is_there(self) -> bool:
+    def is_complete(self) -> bool:
         """Return whether the body has arrived completely, so that ``read_rest`` need not wait."""
-        return self._inflation is None and self._content.is_eof()
+        return self._decompressor is None and self._content.is_eof()
 
     def read_rest(self) -> bytes:
         return self._content.read_nowait(-1)
@@ -49,15 +49,15 @@ class ResponseBody:
 
         Raises ChatFailed when it broke off, but only after every byte that came before.
         """
-        if self._inflation is None:
+        if self._decompressor is None:
             return await self._receive(deadline, silence)
         try:
-            while not (data := await asyncio.to_thread(self._inflation.step)):
+            while not (data := await asyncio.to_thread(self._decompressor.step)):
                 more = await self._receive(deadline, silence)
                 if not more:
-                    self._inflation.finish()
+                    self._decompressor.finish()
                     return b""
-                self._inflation.feed(more)
+                self._decompressor.feed(more)
         except zlib.error as error:
             raise unreadable_answer(self._name, f"sent a compressed answer that cannot be read: {error}") from error
         except EOFError as error:
@@ -90,7 +90,7 @@ class ResponseBody:
             raise broken_answer(self._name, str(error)) from error
 
 
-class Inflation:
+class Decompressor:
     """Decompression in steps. Raises zlib.error for bytes of another kind."""
 
     def __init__(self, kind: int) -> None:

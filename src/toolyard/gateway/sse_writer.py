@@ -32,9 +32,9 @@ class SseWriter:
     def _finish(self, event: Finished) -> bytes:
         reply = event.reply
         if event.ending is Ending.DONE:
-            return _join(reply.closing()) if isinstance(reply, StreamedReply) else b""
+            return _join(reply.take_held()) if isinstance(reply, StreamedReply) else b""
         last = self._head.chunk({}, "stop") | {"toolyard": {"type": event.ending.value}}
-        spent: JsonObject = reply.spent() if reply is not None else {}
+        spent: JsonObject = reply.total_usage() if reply is not None else {}
         return event_of(last | ({"usage": spent} if spent else {}))
 
 

@@ -97,7 +97,7 @@ class StreamedReply:
         return not self._looks or self._call_owner is _CallOwner.CLIENT
 
     def message(self) -> JsonObject:
-        more = {key: _joined(pieces) for key, pieces in self._more.items()} if self._calls else {}
+        more = {key: _join_pieces(pieces) for key, pieces in self._more.items()} if self._calls else {}
         return {"role": "assistant", "content": self.text} | more
 
     def take(self, events: list[bytes]) -> list[Chunk]:
@@ -144,12 +144,12 @@ class StreamedReply:
         self._note_visible(text)
         return self._text_chunks(text)
 
-    def closing(self) -> list[Chunk]:
+    def take_held(self) -> list[Chunk]:
         """Return the chunks that were held back, now that this reply is the last."""
         calls = self._all_calls() if self._call_owner is _CallOwner.HOST else []
         return [*calls, *(self._stamp(chunk.data, chunk.raw, usage=True) for chunk in self._held)]
 
-    def spent(self) -> JsonObject:
+    def total_usage(self) -> JsonObject:
         return add_usage(self._head.usage, self._usage)
 
     def _text_chunks(self, text: str) -> list[Chunk]:
@@ -270,11 +270,11 @@ class StreamedReply:
             return Chunk(chunk, event + b"\n\n")
         made = chunk | {"id": self._head.id, "created": self._head.created, "model": self._head.model}
         if usage and isinstance(chunk.get("usage"), dict):
-            made["usage"] = self.spent()
+            made["usage"] = self.total_usage()
         return Chunk(made)
 
 
-def _joined(pieces: list[Json]) -> Json:
+def _join_pieces(pieces: list[Json]) -> Json:
     texts = [piece for piece in pieces if isinstance(piece, str)]
     lists = [piece for piece in pieces if isinstance(piece, list)]
     return "".join(texts) if texts else [one for piece in lists for one in piece] if lists else pieces[-1]

@@ -14,10 +14,10 @@ import orjson
 
 from toolyard.gateway.answer import Answer
 from toolyard.gateway.faults import ChatFailed, bad_request
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.sse import DONE
 from toolyard.gateway.step_limiter import StepLimiter
-from toolyard.gateway.tour_script import Said, script
+from toolyard.gateway.tour_script import ScriptedReply, write_reply
 from toolyard.gateway.vcp import PAYLOAD
 from toolyard.protocol.json import Json, JsonObject
 
@@ -36,7 +36,7 @@ class Tour:
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:  # noqa: ARG002 it can do both, and never fails
         request = orjson.loads(body)
         messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
-        reply = script(_heard(messages), _results(messages), _before(messages), self._now())
+        reply = write_reply(_last_user_text(messages), _results(messages), _last_own_text(messages), self._now())
         words = sum(len(_text(message)) for message in messages) // 4
         usage: JsonObject = {
             "prompt_tokens": words,
@@ -46,9 +46,9 @@ class Tour:
         counts = isinstance(request.get("stream_options"), dict) and bool(
             request["stream_options"].get("include_usage")
         )
-        return _Spoken(reply, usage, self._fair, counts=counts, pause_s=self._pause_s)
+        return _ScriptedAnswer(reply, usage, self._fair, counts=counts, pause_s=self._pause_s)
 
-    async def forward(self, request: Outgoing) -> Forwarded:  # noqa: ARG002
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:  # noqa: ARG002
         raise bad_request("the built-in guide 'tour' can only chat: name a model of a provider", "no_provider")
 
     async def models(self) -> list[JsonObject]:
@@ -61,8 +61,10 @@ class Tour:
         """Do nothing: it holds no resources."""
 
 
-class _Spoken:
-    def __init__(self, reply: Said, usage: JsonObject, fair: StepLimiter, *, counts: bool, pause_s: float) -> None:
+class _ScriptedAnswer:
+    def __init__(
+        self, reply: ScriptedReply, usage: JsonObject, fair: StepLimiter, *, counts: bool, pause_s: float
+    ) -> None:
         self._reply, self._usage, self._fair, self._counts, self._pause_s = reply, usage, fair, counts, pause_s
         self._pending = self._batches()
         self._begun = False
@@ -87,7 +89,7 @@ class _Spoken:
             )
         yield [*last, DONE.strip()]
 
-    async def whole(self) -> bytes:
+    async def read_all(self) -> bytes:
         message: JsonObject = {"role": "assistant", "content": self._reply.text}
         if self._reply.thought:
             message["reasoning_content"] = self._reply.thought
@@ -114,7 +116,7 @@ def _text(message: JsonObject) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _heard(messages: list[JsonObject]) -> str:
+def _last_user_text(messages: list[JsonObject]) -> str:
     """Return the user's last message."""
     texts = (_text(message) for message in reversed(messages) if message.get("role") == "user")
     return next((text for text in texts if not text.startswith(PAYLOAD)), "")
@@ -126,7 +128,7 @@ def _results(messages: list[JsonObject]) -> str | None:
     return last.removeprefix(PAYLOAD).strip() if last.startswith(PAYLOAD) else None
 
 
-def _before(messages: list[JsonObject]) -> str:
+def _last_own_text(messages: list[JsonObject]) -> str:
     """Return the guide's own last message, with the results that have arrived since."""
     texts = (_text(message) for message in reversed(messages) if message.get("role") == "assistant")
     return next(texts, "")

@@ -48,41 +48,41 @@ _WORDS: Final = (  # the first match counts
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScriptedReply:
     text: str
     thought: str = ""
 
 
-def script(heard: str, results: str | None, before: str, now: datetime) -> Said:
+def write_reply(question: str, results: str | None, before: str, now: datetime) -> ScriptedReply:
     """Return the next reply. ``results`` are those of the tools that were just called."""
-    language = "zh" if _CHINESE.search(heard) else "en"
-    topic = topic_of(heard)
+    language = "zh" if _CHINESE.search(question) else "en"
+    topic = find_topic(question)
     texts = TEXTS[language]
     if results is not None:
-        return Said(_told(topic, results, language))
+        return ScriptedReply(_comment_results(topic, results, language))
     match topic:
         case Topic.MENU:
-            return Said(MENU[language], texts["thought"])
+            return ScriptedReply(MENU[language], texts["thought"])
         case Topic.STATUS:
-            return Said(_status(before, texts))
+            return ScriptedReply(_status(before, texts))
         case Topic.STRUCTURED:
-            return Said(json.dumps(STRUCTURED[language], ensure_ascii=False, indent=1), texts["thought"])
+            return ScriptedReply(json.dumps(STRUCTURED[language], ensure_ascii=False, indent=1), texts["thought"])
         case _:
-            blocks = "\n\n".join(_requests(topic, heard, now, language))
-            return Said(f"{texts[topic]}\n\n{blocks}\n", texts["thought"])
+            blocks = "\n\n".join(_requests(topic, question, now, language))
+            return ScriptedReply(f"{texts[topic]}\n\n{blocks}\n", texts["thought"])
 
 
-def topic_of(heard: str) -> Topic:
-    if _SUM.search(heard) and not re.search(r"plot|draw|画|图|schedul|定时|later|稍后", heard, re.IGNORECASE):
+def find_topic(question: str) -> Topic:
+    if _SUM.search(question) and not re.search(r"plot|draw|画|图|schedul|定时|later|稍后", question, re.IGNORECASE):
         return Topic.SUM
-    topics = (topic for topic, words in _WORDS if re.search(words, heard, re.IGNORECASE))
+    topics = (topic for topic, words in _WORDS if re.search(words, question, re.IGNORECASE))
     return next(topics, Topic.MENU)
 
 
-def _requests(topic: Topic, heard: str, now: datetime, language: str) -> list[str]:
-    formula = _SUM.search(heard)
+def _requests(topic: Topic, question: str, now: datetime, language: str) -> list[str]:
+    formula = _SUM.search(question)
     expression = formula[0].strip() if formula else "integral(x^2, x, 0, 1) + sqrt(16)"
-    curve = _CURVE.search(heard)
+    curve = _CURVE.search(question)
     plot = format_request("Plotter", {"functions": curve[0] if curve else "y = sin(x); cos(x)/2", "range": "-6,6"})
     calculation = format_request("SciCalculator", {"expression": expression})
     listing = format_request("LS", {"path": "."})
@@ -105,7 +105,7 @@ def _requests(topic: Topic, heard: str, now: datetime, language: str) -> list[st
             return [listing, format_request("Glob", {"pattern": "**/*.md", "limit": "5"})]
 
 
-def _told(topic: Topic, results: str, language: str) -> str:
+def _comment_results(topic: Topic, results: str, language: str) -> str:
     """Return the guide's comment on the results."""
     texts = TEXTS[language]
     heads = list(_RESULT.finditer(results))

@@ -136,7 +136,7 @@ class Turn:
                 if all(job.is_detached for job in jobs):
                     yield self._finish(reply)  # with calls of the client's own tools, if it has any
                     return
-                self.head.usage = reply.spent()
+                self.head.usage = reply.total_usage()
                 await self._ask_next(reply)
         except ChatFailed as failed:
             if rest := self._streamed.end():
@@ -219,7 +219,7 @@ class Turn:
 
     async def _read_whole(self) -> list[Chunk]:
         with self.interruption.guard():
-            raw = await self._open_answer.whole()
+            raw = await self._open_answer.read_all()
         self._reply = WholeReply(
             raw,
             self.head,

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from toolyard.gateway.answer import Answer, HttpAnswer, Limits
 from toolyard.gateway.endpoint import Endpoint
 from toolyard.gateway.faults import ChatFailed, refused_request, slow_provider, unreachable_provider, unreadable_answer
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.key_ring import KeyRing, is_about_key
 from toolyard.gateway.provider_json import parse_provider_json
 from toolyard.gateway.response_body import ResponseBody
@@ -53,7 +53,7 @@ class Upstream(Protocol):
         """Send a chat request. Raises ChatFailed."""
         ...
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         """Send any other request. Raises ChatFailed."""
         ...
 
@@ -117,7 +117,7 @@ class HttpUpstream:
     async def ask(self, body: bytes, *, stream: bool, retry: bool) -> Answer:
         return await self._try(lambda key: self._ask_once(body, key, stream=stream), retry=retry)
 
-    async def forward(self, request: Outgoing) -> Forwarded:
+    async def forward(self, request: Outgoing) -> ForwardedAnswer:
         return await self._try(lambda key: self._forward_once(request, key), retry=isinstance(request.body, bytes))
 
     async def _try(self, send: Callable[[str | None], Awaitable[T]], *, retry: bool) -> T:
@@ -127,15 +127,15 @@ class HttpUpstream:
             try:
                 return await send(key)
             except ChatFailed as failed:
-                if self._passes_on(key, failed, keys) and retry:
+                if self._can_use_other_key(key, failed, keys) and retry:
                     continue
-                pause = self._pause(failed, number) if retry else None
+                pause = self._retry_delay(failed, number) if retry else None
                 if pause is None:
                     raise
             await asyncio.sleep(pause)
             number, keys = number + 1, self._keys.in_order()
 
-    def _passes_on(self, key: str | None, failed: ChatFailed, others: list[str | None]) -> bool:
+    def _can_use_other_key(self, key: str | None, failed: ChatFailed, others: list[str | None]) -> bool:
         """Return whether another key may be used instead; then this one rests."""
         if not is_about_key(failed.fault):
             return False
@@ -165,7 +165,7 @@ class HttpUpstream:
             return []  # not every provider has a list
         if not is_answer(got.status):
             failed = refused_request(self.name, got.status, raw)
-            self._passes_on(key, failed, [])
+            self._can_use_other_key(key, failed, [])
             raise failed
         return parse_models(self.name, raw)
 
@@ -193,12 +193,12 @@ class HttpUpstream:
             response.close()
             raise
 
-    async def _forward_once(self, request: Outgoing, key: str | None) -> Forwarded:
+    async def _forward_once(self, request: Outgoing, key: str | None) -> ForwardedAnswer:
         session = self._session or await self._open()
         address, headers = self._endpoint.address(request.path), request.headers | self._headers[key]
         response = await self._post(session, address, request.body, headers, self._limits.whole_s)
         try:
-            return Forwarded(self.name, response, self._limits, self._fair)
+            return ForwardedAnswer(self.name, response, self._limits, self._fair)
         except ChatFailed:
             response.close()
             raise
@@ -232,10 +232,10 @@ class HttpUpstream:
         except (aiohttp.ClientError, OSError) as error:
             raise unreachable_provider(self.name, str(error) or type(error).__name__) from error
         if not is_answer(response.status):
-            raise await self._refused(response)
+            raise await self._read_refusal(response)
         return response
 
-    async def _refused(self, response: "aiohttp.ClientResponse") -> ChatFailed:
+    async def _read_refusal(self, response: "aiohttp.ClientResponse") -> ChatFailed:
         body, deadline = b"", asyncio.get_running_loop().time() + _LAST_WORD_S
         with contextlib.closing(response), contextlib.suppress(ChatFailed):
             body = await ResponseBody(self.name, response).read_all(_MAX_REFUSAL, deadline, "did not end its refusal")
@@ -244,7 +244,7 @@ class HttpUpstream:
             self.name, response.status, body, after if after.isascii() else ""
         )  # it is sent on as a header
 
-    def _pause(self, failed: ChatFailed, number: int) -> float | None:
+    def _retry_delay(self, failed: ChatFailed, number: int) -> float | None:
         """Return the seconds before the next attempt; None when there is none."""
         fault = failed.fault
         again = fault.code == "upstream_unreachable" or fault.status == HTTPStatus.TOO_MANY_REQUESTS
@@ -264,10 +264,10 @@ class HttpUpstream:
             raise unreachable_provider(
                 self.name, "its connections are closed, as the server ends or has other settings now"
             )
-        self._session = self._session or self._new()
+        self._session = self._session or self._make_session()
         return self._session
 
-    def _new(self) -> "aiohttp.ClientSession":
+    def _make_session(self) -> "aiohttp.ClientSession":
         import aiohttp
 
         self._chat = self._endpoint.address("/chat/completions")

@@ -16,7 +16,7 @@ from typing import Final
 from toolyard.gateway.contact import Contact, WatchedUpstream
 from toolyard.gateway.fallback import Fallback
 from toolyard.gateway.faults import ChatFailed, bad_request
-from toolyard.gateway.forwarding import Forwarded, Outgoing
+from toolyard.gateway.forwarding import ForwardedAnswer, Outgoing
 from toolyard.gateway.upstream import Upstream
 from toolyard.protocol.json import JsonObject
 
@@ -68,7 +68,7 @@ class Upstreams:
             raise bad_request(f"{what}: use one of {known}, tour", "model_not_found", HTTPStatus.NOT_FOUND)
         return upstream, model
 
-    async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> Forwarded:
+    async def forward(self, model: str, outgoing: Callable[[str], Outgoing]) -> ForwardedAnswer:
         """Send a request to the provider of a model; ``outgoing`` makes it with the provider's name for the model.
 
         Raises ChatFailed. The providers stay open until the answer is closed, see ``idle``.
@@ -124,7 +124,7 @@ class Upstreams:
         if now - at > _FRESH_S or not any(lists.values()):
             upstreams = {"": self._default} if self._default else {}
             upstreams |= {name: one.upstream for name, one in self._providers.items() if not one.models}
-            answers = await asyncio.gather(*map(_ask, upstreams.values()))
+            answers = await asyncio.gather(*map(_list_models, upstreams.values()))
             lists = dict(zip(upstreams, answers, strict=True))
             lists |= {
                 by: [_model(name, by) for name in one.models] for by, one in self._providers.items() if one.models
@@ -144,7 +144,7 @@ class Upstreams:
             await upstream.close()
 
 
-async def _ask(upstream: Upstream) -> list[JsonObject]:
+async def _list_models(upstream: Upstream) -> list[JsonObject]:
     try:
         return await upstream.models()
     except ChatFailed as failed:

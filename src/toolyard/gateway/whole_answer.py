@@ -55,7 +55,7 @@ class WholeAnswer:
         message: JsonObject = reply.message_for_client() if is_done else {"role": "assistant"}
         content: Json = self.text or ("" if message.get("content") is not None else None)
         finish = reply.finish if is_done else "stop"
-        usage: JsonObject = {"usage": spent} if (spent := reply.spent()) else {}
+        usage: JsonObject = {"usage": spent} if (spent := reply.total_usage()) else {}
         extension: JsonObject = {} if is_done else {"toolyard": {"type": ending.value}}
         choice = reply.choice | {"message": message | {"content": content}, "finish_reason": finish}
         return json_bytes(reply.body | identity | {"choices": [choice]} | usage | extension)

@@ -68,7 +68,7 @@ class WholeReply:
         rest = {key: value for key, value in self._message.items() if key != "tool_calls"}
         return rest | ({"tool_calls": calls} if calls else {})
 
-    def spent(self) -> JsonObject:
+    def total_usage(self) -> JsonObject:
         return add_usage(self._head.usage, self._usage)
 
     def _client_calls(self) -> list[JsonObject]:

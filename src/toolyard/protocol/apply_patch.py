@@ -57,7 +57,7 @@ def parse(patch: str) -> tuple[FileChange, ...]:
             f"The patch has {len(patch)} characters; the limit is {MAX_CHARACTERS}.",
             hint="Apply it in parts.",
         )
-    rows = _unwrapped(rows_of(patch))
+    rows = _unwrap(rows_of(patch))
     first = next((at for at, row in enumerate(rows) if not row.blank), None)
     if first is None:
         raise Failure(ErrorCode.INVALID_PARAM, "The patch is empty.", hint=_HOW_TO_WRITE)
@@ -68,7 +68,7 @@ def parse(patch: str) -> tuple[FileChange, ...]:
     return parse_unified(rows)
 
 
-def _unwrapped(rows: list[Row]) -> list[Row]:
+def _unwrap(rows: list[Row]) -> list[Row]:
     """Return the rows without the heredoc or the fence that a patch is often written in."""
     used = [at for at, row in enumerate(rows) if not row.blank]
     if not used:
@@ -87,13 +87,13 @@ def _unwrapped(rows: list[Row]) -> list[Row]:
 
 def plan(changes: Iterable[FileChange], read: Callable[[str], str | None]) -> tuple[PlannedFile, ...]:
     """Return the files to write, in the order of the patch; ``read`` returns a path's text, or None without a file."""
-    changes = tuple(map(_settled, changes))
+    changes = tuple(map(_drop_null_move, changes))
     named: dict[str, FileChange] = {}
     for change in changes:
         for path in filter(None, (change.path, change.new_path)):
             if (other := named.setdefault(_plain_path(path), change)) is not change:
-                raise _twice(path, other, change)
-    return tuple(_planned(change, read) for change in changes)
+                raise _named_twice(path, other, change)
+    return tuple(_plan_file(change, read) for change in changes)
 
 
 def _plain_path(path: str) -> str:
@@ -101,19 +101,21 @@ def _plain_path(path: str) -> str:
     return start + "/".join(part for part in path.split("/") if part not in {"", "."})
 
 
-def _settled(change: FileChange) -> FileChange:
+def _drop_null_move(change: FileChange) -> FileChange:
     """Return the change; a move to the file's own path changes only the text."""
     if change.new_path is not None and _plain_path(change.new_path) == _plain_path(change.path):
         return replace(change, operation=Operation.UPDATE, new_path=None)
     return change
 
 
-def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFile:
+def _plan_file(change: FileChange, read: Callable[[str], str | None]) -> PlannedFile:
     before = read(change.path)
     if change.operation is Operation.CREATE:
         if before is not None:
             done = "It has exactly this text: the change seems to be made already. " if before == change.text else ""
-            raise _exists(change, change.path, f"{done}Update the file instead of adding it, or choose another path.")
+            raise _already_exists(
+                change, change.path, f"{done}Update the file instead of adding it, or choose another path."
+            )
         return PlannedFile(change.path, change.operation, text=change.text, note=change.note)
     if before is None:
         raise Failure(
@@ -123,10 +125,10 @@ def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFi
             data={"path": change.path},
         )
     if change.new_path is not None and read(change.new_path) is not None:
-        raise _exists(change, change.new_path, "Choose another path, or delete that file first.")
+        raise _already_exists(change, change.new_path, "Choose another path, or delete that file first.")
     planned = PlannedFile(change.path, change.operation, change.new_path, before, note=change.note)
     if change.hunks or change.operation is not Operation.DELETE:
-        splices, strategy = _spliced(change, before)
+        splices, strategy = _make_splices(change, before)
         planned = replace(planned, splices=splices, strategy=strategy)
     if change.operation is Operation.UPDATE and planned.after == before:
         raise Failure(
@@ -145,7 +147,7 @@ def _planned(change: FileChange, read: Callable[[str], str | None]) -> PlannedFi
     return planned
 
 
-def _spliced(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strategy]:
+def _make_splices(change: FileChange, before: str) -> tuple[tuple[Splice, ...], Strategy]:
     site = Site(before, unified=change.unified)
     placed: list[PatchHunk] = []
     added: list[PatchLine] = []
@@ -184,7 +186,7 @@ def _require_at_end(change: FileChange, number: int, site: Site) -> None:
         )
 
 
-def _exists(change: FileChange, path: str, hint: str) -> Failure:
+def _already_exists(change: FileChange, path: str, hint: str) -> Failure:
     return Failure(
         Reason.ALREADY_EXISTS,
         f"The patch wants to {change.operation} {change.path} (line {change.row}), but {path} already exists.",
@@ -193,7 +195,7 @@ def _exists(change: FileChange, path: str, hint: str) -> Failure:
     )
 
 
-def _twice(path: str, one: FileChange, other: FileChange) -> Failure:
+def _named_twice(path: str, one: FileChange, other: FileChange) -> Failure:
     return Failure(
         ErrorCode.INVALID_PARAM,
         f"The patch names {path} twice, in lines {one.row} and {other.row}.",

@@ -50,16 +50,16 @@ def read_manifest(text: str) -> Read:
         faults += more
     containers: dict[int, Container] = {}
     plain = blank_comments(text)
-    problems = [_problem(plain, fault, containers) for fault in _worst(faults)]
+    problems = [_to_problem(plain, fault, containers) for fault in _limit_faults(faults)]
     return Read(manifest=manifest, problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.column))))
 
 
-def _worst(faults: list[Fault]) -> list[Fault]:
+def _limit_faults(faults: list[Fault]) -> list[Fault]:
     """Return all faults, or as many as are listed: errors come before warnings."""
     return sorted(faults, key=lambda fault: fault.warning)[:_MAX_PROBLEMS]
 
 
-def _problem(text: str, fault: Fault, containers: dict[int, Container]) -> ManifestProblem:
+def _to_problem(text: str, fault: Fault, containers: dict[int, Container]) -> ManifestProblem:
     line, column = place(text, fault.path, containers) if fault.at is None else line_and_column(text, fault.at)
     return ManifestProblem(
         message=fault.message,

@@ -17,7 +17,7 @@ from toolyard.protocol import json_text
 from toolyard.protocol.edit import Splice, apply_splices
 from toolyard.protocol.envelope import ErrorCode
 from toolyard.protocol.failure import Failure, Reason
-from toolyard.protocol.notebook_text import NotebookText, joined, writable
+from toolyard.protocol.notebook_text import NotebookText, join_source, to_writable
 
 
 class CellType(StrEnum):
@@ -57,9 +57,9 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     """Return the notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when impossible."""
     if edit.new_source is None and edit.mode is not EditMode.DELETE:
         raise Failure(ErrorCode.INVALID_PARAM, f"new_source is missing: edit_mode={edit.mode} needs it.")
-    notebook = NotebookText.of(text)
+    notebook = NotebookText.parse(text)
     number = _find(notebook, edit)
-    cell_type, splices = _edits(notebook, number, edit, new_id)
+    cell_type, splices = _make_splices(notebook, number, edit, new_id)
     changed = apply_splices(text, splices)
     if changed == text:
         raise Failure(
@@ -78,7 +78,7 @@ def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
     )
 
 
-def _edits(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
+def _make_splices(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> tuple[str, tuple[Splice, ...]]:
     """Return the cell's type after the edit, and the splices."""
     if edit.mode is EditMode.INSERT:
         return _insert(notebook, number, edit, new_id)
@@ -86,9 +86,9 @@ def _edits(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) -> 
     if not isinstance(old_type, str):
         old_type = CellType.RAW  # a cell without a type can only be raw
     if edit.mode is EditMode.DELETE:
-        return writable(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
+        return to_writable(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
     cell_type = edit.cell_type or old_type
-    return writable(cell_type), _replace(notebook, number, cell_type, edit.new_source or "", new_id)
+    return to_writable(cell_type), _replace(notebook, number, cell_type, edit.new_source or "", new_id)
 
 
 def _find(notebook: NotebookText, edit: CellEdit) -> int:
@@ -130,7 +130,7 @@ def _insert(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) ->
         members |= _NEVER_RUN
     order = [key for key in keys if key in members]
     for key in sorted(members.keys() - set(order)):
-        order.insert(_place(order, key), key)
+        order.insert(_find_index(order, key), key)
     cell = shape.write("{}", [shape.member(key, members[key]) for key in order])
     return cell_type, json_text.change_parts(notebook.array, notebook.shape, new=[(number, cell)])
 
@@ -138,8 +138,8 @@ def _insert(notebook: NotebookText, number: int, edit: CellEdit, new_id: str) ->
 def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, new_id: str) -> tuple[Splice, ...]:
     cell, shape = notebook.layout(number)
     old = notebook.cells[number]
-    changes = _wanted(old, cell_type)
-    if joined(old.get("source")) != source:
+    changes = _find_changes(old, cell_type)
+    if join_source(old.get("source")) != source:
         changes["source"] = notebook.source(source, number, old.get("source"), shape)
     if notebook.wants_ids and "id" not in old:
         changes["id"] = json.dumps(notebook.fresh_id(new_id))
@@ -150,17 +150,17 @@ def _replace(notebook: NotebookText, number: int, cell_type: str, source: str, n
         values={numbers[key]: value for key, value in changes.items() if key in numbers and value is not None},
         gone=[at for at, key in enumerate(keys) if key in changes and changes[key] is None],
         new=[
-            (_place(keys, key), shape.member(key, value))
+            (_find_index(keys, key), shape.member(key, value))
             for key, value in sorted(changes.items())
             if key not in numbers and value is not None
         ],
     )
-    unfit = _unfit(old.get("metadata"), cell_type) if "cell_type" in changes else []
+    unfit = _list_unfit_keys(old.get("metadata"), cell_type) if "cell_type" in changes else []
     inner = notebook.without_metadata(cell, unfit) if unfit else ()
     return tuple(sorted((*members, *inner), key=lambda splice: (splice.start, splice.end)))
 
 
-def _wanted(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
+def _find_changes(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
     """Return the values that the cell's keys must have and do not have yet; None for a key that must go."""
     changes: dict[str, str | None] = {}
     if cell.get("cell_type") != cell_type:
@@ -176,7 +176,7 @@ def _wanted(cell: dict[str, Any], cell_type: str) -> dict[str, str | None]:
     return changes
 
 
-def _unfit(metadata: object, cell_type: str) -> list[str]:
+def _list_unfit_keys(metadata: object, cell_type: str) -> list[str]:
     """Return the metadata keys whose values are invalid in a cell of this type."""
     if not isinstance(metadata, dict):
         return []
@@ -184,7 +184,7 @@ def _unfit(metadata: object, cell_type: str) -> list[str]:
     return [key for key, value in metadata.items() if key in fits and not fits[key](value)]
 
 
-def _place(keys: Sequence[str], key: str) -> int:
+def _find_index(keys: Sequence[str], key: str) -> int:
     """Return the index of a new key: in alphabetical order, as nbformat sorts them; last if the keys are not sorted."""
     return bisect_left(keys, key) if list(keys) == sorted(keys) else len(keys)
 

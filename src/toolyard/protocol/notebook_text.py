@@ -28,8 +28,8 @@ class NotebookText:
     escapes: bool  # characters beyond ASCII are written \\uXXXX
 
     @classmethod
-    def of(cls, text: str) -> "NotebookText":
-        content = _parsed(text)
+    def parse(cls, text: str) -> "NotebookText":
+        content = _parse(text)
         root = json_text.read_container(text)
         array = json_text.read_container(text, root.parts[root.numbers["cells"]].value)
         shape = json_text.read_layout(text, array, json_text.read_layout(text, root, Layout()))
@@ -70,12 +70,12 @@ class NotebookText:
         if numbers:
             raise Failure(
                 Reason.NOT_UNIQUE,
-                f"{len(numbers)} cells have the id '{cell_id}': {_named(numbers)}.",
+                f"{len(numbers)} cells have the id '{cell_id}': {_list_names(numbers)}.",
                 hint="Use cell_number.",
                 data={**self.facts, "cell_numbers": list(numbers)},
             )
         near = self._nearest_ids(cell_id)
-        known = f" The nearest ids are {_named(near)}." if near else " The cells of this notebook have no ids."
+        known = f" The nearest ids are {_list_names(near)}." if near else " The cells of this notebook have no ids."
         raise Failure(
             Reason.NOT_FOUND_IN_FILE,
             f"No cell has the id '{cell_id[:_ID_LENGTH]}'.{known}",
@@ -136,7 +136,7 @@ class NotebookText:
         from rapidfuzz import fuzz, process  # only a miss needs it
 
         matches = process.extract(cell_id[:_ID_LENGTH], self._ids(), scorer=fuzz.ratio, limit=_IDS_SHOWN)
-        return [writable(found_id[:_ID_LENGTH]) for found_id, _, _ in matches]
+        return [to_writable(found_id[:_ID_LENGTH]) for found_id, _, _ in matches]
 
 
 def language_of(notebook: Mapping[str, Any]) -> str:
@@ -144,16 +144,16 @@ def language_of(notebook: Mapping[str, Any]) -> str:
     for key, field in (("language_info", "name"), ("kernelspec", "language")):
         info = metadata.get(key) if isinstance(metadata, dict) else None
         if isinstance(info, dict) and isinstance(info.get(field), str):
-            return writable(info[field])
+            return to_writable(info[field])
     return "python"
 
 
-def writable(text: str) -> str:
+def to_writable(text: str) -> str:
     """Return ``text`` without half surrogate pairs, which JSON can write and UTF-8 cannot."""
     return text.encode(errors="backslashreplace").decode()
 
 
-def joined(source: object) -> str | None:
+def join_source(source: object) -> str | None:
     """Return a source as one text; None when it is not a source."""
     if isinstance(source, str):
         return source
@@ -162,7 +162,7 @@ def joined(source: object) -> str | None:
     return None
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     if not text.strip():
         raise _not_a_notebook("the file is empty")
     try:
@@ -199,6 +199,6 @@ def _not_a_notebook(why: str, line: int | None = None, column: int | None = None
     )
 
 
-def _named(values: Collection[object]) -> str:
+def _list_names(values: Collection[object]) -> str:
     names = [f"'{value}'" if isinstance(value, str) else str(value) for value in list(values)[:_IDS_SHOWN]]
     return ", ".join(names) + (", ..." if len(values) > _IDS_SHOWN else "")

@@ -218,13 +218,13 @@ def _parse_leniently(raw: bytes, region: Region) -> PrintedObject | None:
             notes.append(note)
 
     try:
-        value = json.loads(_escape.sub(_whole_character, text), parse_constant=null)
+        value = json.loads(_escape.sub(_replace_lone_surrogate, text), parse_constant=null)
     except ValueError:
         return None
     return PrintedObject(value, region.start, region.end, bad_at, tuple(notes)) if isinstance(value, dict) else None
 
 
-def _whole_character(match: re.Match[str]) -> str:
+def _replace_lone_surrogate(match: re.Match[str]) -> str:
     """Replace half of a surrogate pair, which is no character; everything else stays as written."""
     escape = match[0]
     return "\\ufffd" if len(escape) == 6 else escape

@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class Drawing:
     """``think`` is the thinking as text; ``html`` has it too unless it was to be left out."""
 
     kind: Kind
@@ -48,7 +48,9 @@ class Drawn:
     error: ReplyError | None = None
 
 
-def draw(text: str, kind: Kind | None = None, language: Language = Language.ENGLISH, *, partial: bool = False) -> Drawn:
+def draw(
+    text: str, kind: Kind | None = None, language: Language = Language.ENGLISH, *, partial: bool = False
+) -> Drawing:
     """Draw a text. ``kind`` None: detected, and the thinking is left out of the HTML, to be drawn separately."""
     apart = kind is None
     if (kind or detect_kind(text, partial=partial)) is Kind.REPLY:
@@ -57,7 +59,7 @@ def draw(text: str, kind: Kind | None = None, language: Language = Language.ENGL
     if partial:
         content = _cut_unknown_end(content)
     html = markdown_to_html(content, None if apart else think, language, partial=partial)
-    return Drawn(Kind.MARKDOWN, html, think)
+    return Drawing(Kind.MARKDOWN, html, think)
 
 
 def detect_kind(text: str, *, partial: bool = False) -> Kind:
@@ -97,15 +99,15 @@ def split_thinking(text: str, *, partial: bool = False) -> tuple[str, str]:
     return (_CUT_OPENING.sub("", content), _CUT_CLOSING.sub("", think)) if partial else (content, think)
 
 
-def _draw_reply(text: str, language: Language, *, apart: bool, partial: bool) -> Drawn:
+def _draw_reply(text: str, language: Language, *, apart: bool, partial: bool) -> Drawing:
     reply = parse_reply(text)
     writing = ""
     if partial and (isinstance(reply, ReplyError) or reply.is_truncated):
         reply, writing = _read_partial(text, {} if isinstance(reply, ReplyError) else reply.attachments)
     if isinstance(reply, ReplyError):
-        return Drawn(Kind.REPLY, to_html(reply, language), error=reply)
+        return Drawing(Kind.REPLY, to_html(reply, language), error=reply)
     visible = reply._replace(think=None) if apart else reply
-    return Drawn(Kind.REPLY, to_html(visible, language, partial=partial, writing=writing), reply.think or "")
+    return Drawing(Kind.REPLY, to_html(visible, language, partial=partial, writing=writing), reply.think or "")
 
 
 def _read_partial(text: str, read: Mapping[str, Attachment]) -> tuple[Reply, str]:

@@ -118,15 +118,15 @@ def decode_string(body: str, repairs: Repairs) -> str:
         repairs[Repair.RAW_CONTROL] = None
     if "\\" not in body:
         return body
-    plain = None if is_suspicious(body) else _load(body)
+    plain = None if is_suspicious(body) else _parse_string(body)
     if plain is not None:
         return plain
     repaired = repair_escapes(body, repairs)
     repaired = _QUOTE.sub(lambda match: match[1] or '\\"', repaired) if '"' in repaired else repaired
-    return _load(repaired) or body
+    return _parse_string(repaired) or body
 
 
-def _load(body: str) -> str | None:
+def _parse_string(body: str) -> str | None:
     try:
         return str(json.loads(f'"{body}"', strict=False))
     except ValueError:

@@ -52,11 +52,13 @@ def render_placeholder(sheet: Sheet, placeholder: Placeholder, form: Form) -> st
     if form is Form.REFERENCE:
         return fault + _render_reference(sheet, attachment)
     key = attachment.id, inline
-    html = sheet.drawn.get(key) or (_render_inline(sheet, attachment) if inline else render_block(sheet, attachment))
-    sheet.drawn[key] = html
-    if attachment.id in sheet.shown and not sheet.repeats.take(len(html)):
+    html = sheet.html_by_form.get(key) or (
+        _render_inline(sheet, attachment) if inline else render_block(sheet, attachment)
+    )
+    sheet.html_by_form[key] = html
+    if attachment.id in sheet.shown_ids and not sheet.repeats.take(len(html)):
         return fault + _render_reference(sheet, attachment)
-    sheet.shown.add(attachment.id)
+    sheet.shown_ids.add(attachment.id)
     return fault + html
 
 
@@ -114,7 +116,7 @@ _BLOCKS: dict[AttachmentType, _Draw] = {
 
 def render_rest(sheet: Sheet) -> str:
     """Return the attachments that have not been shown in the text."""
-    unused = [attachment for id_, attachment in sheet.attachments.items() if id_ not in sheet.shown]
+    unused = [attachment for id_, attachment in sheet.attachments.items() if id_ not in sheet.shown_ids]
     if not unused:
         return ""
     named = (

@@ -33,8 +33,8 @@ class Sheet:
     attachments: Mapping[str, Attachment]
     partial: bool = False  # more of it is to come
     writing: str = ""  # the id of the attachment that may be incomplete
-    shown: set[str] = field(default_factory=set)  # ids
-    drawn: dict[tuple[str, bool], str] = field(default_factory=dict)  # by id, and whether in a line
+    shown_ids: set[str] = field(default_factory=set)  # ids
+    html_by_form: dict[tuple[str, bool], str] = field(default_factory=dict)  # by id, and whether in a line
     colouring: Budget = field(default_factory=lambda: Budget(_COLOURED))
     formulas: Budget = field(default_factory=lambda: Budget(_FORMULAS))
     repeats: Budget = field(default_factory=lambda: Budget(_REPEATED))
