@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from toolyard.config import Config
-from toolyard.dialects.mcp_config import Declared, fill
+from toolyard.dialects.mcp_config import ServerDeclaration, expand_variables
 
 if TYPE_CHECKING:
     from toolyard.plugins.children import Children
@@ -107,12 +107,12 @@ def _make_tools(servers: "McpServers") -> "tuple[dict[str, McpTool], list[str]]"
     return tools, collisions
 
 
-def _programs(server: Declared, root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+def _programs(server: ServerDeclaration, root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """Every place below ``root`` that the command of an MCP server may mean, as a path or as a module of Python."""
 
     def filled(text: str) -> str:
         with suppress(KeyError):  # such a server does not start
-            text = fill(text, environ)
+            text = expand_variables(text, environ)
         return text.replace("\0", "")
 
     folder = os.path.join(root, filled(server.cwd))

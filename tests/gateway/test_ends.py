@@ -124,7 +124,7 @@ async def test_what_a_call_adds_to_a_turn_that_has_ended_does_not_upset_what_may
             await one.chat.complete(asked("Hi"), caller=ME, headers={"x-toolyard-chat": "c"})
             entry = chats.get(ME, "c")
             assert entry is not None
-            assert chats._kept == entry.size
+            assert chats._ended_size == entry.size
             entry.record.add_work("Say", "success", "late")
 
 

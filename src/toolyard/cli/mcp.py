@@ -13,7 +13,7 @@ from toolyard.cli.mcp_review import print_review
 from toolyard.cli.options import Common, Verbs, common_options
 from toolyard.cli.output import print_json, print_table
 from toolyard.cli.through import server_for
-from toolyard.dialects.mcp_config import KEY, Declared, read
+from toolyard.dialects.mcp_config import KEY, ServerDeclaration, parse_servers
 from toolyard.engine.clock import SystemClock
 from toolyard.errors import ServerUnreachable, ToolyardError, UsageError
 from toolyard.plugins.archive_entries import escape_unprintable
@@ -75,10 +75,10 @@ def add(
     toolyard mcp add time -- uvx mcp-server-time
     toolyard mcp add wiki --url https://wiki.example/mcp --header 'Authorization=Bearer ${WIKI_KEY}'
     """
-    declared = Declared(
+    declared = ServerDeclaration(
         name=name, command=words[0] if words else "", args=words[1:], url=url, env=_pairs(env), headers=_pairs(headers)
     )
-    _, problems = read({KEY: {name: declared.to_json()}})
+    _, problems = parse_servers({KEY: {name: declared.to_json()}})
     if problems:
         raise UsageError("; ".join(problems))
     asyncio.run(_add(common, declared, yes=yes))
@@ -157,7 +157,7 @@ async def _live_servers(common: Common) -> dict[str, Any]:
         return {"servers": found, "problems": [*servers.declarations.problems, *pins, *yard.mcp.collisions]}
 
 
-async def _add(common: Common, declared: Declared, *, yes: bool) -> None:
+async def _add(common: Common, declared: ServerDeclaration, *, yes: bool) -> None:
     async with Yard(common.config()) as yard:
         before = yard.mcp.servers.declarations.get(declared.name)
         if before is not None and before.scope is Scope.HOME:

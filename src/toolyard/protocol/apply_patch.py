@@ -1,4 +1,4 @@
-"""A patch of several files: read, and held against the files before anything is written.
+"""Patches of several files: parsed, and checked against the files before anything is written.
 
 ``parse_patch`` reads ``*** Begin Patch`` and unified diffs; ``plan_files`` verifies every change against the current
 texts and says what to write. All or nothing: the first change that does not fit is a Failure, and nothing is planned. A
@@ -47,11 +47,11 @@ class PlannedFile:
     splices: tuple[Splice, ...] = ()  # on ``before``
     text: str = ""  # of a created file
     strategy: Strategy = Strategy.EXACT  # the most forgiving one that was needed
-    note: str = ""  # what the patch asks for and is not done
+    note: str = ""  # a request of the patch that is not carried out
 
     @property
     def after(self) -> str | None:
-        """The whole new text; None when the file is deleted."""
+        """The complete new text; None when the file is deleted."""
         if self.operation is Operation.DELETE:
             return None
         return self.text if self.before is None else apply_splices(self.before, self.splices)

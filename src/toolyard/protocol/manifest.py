@@ -1,9 +1,9 @@
 """Plugin manifests: ``plugin-manifest.json`` as a value, and that value as a tool.
 
-``read_manifest`` never raises. It gives a Manifest unless something stands in the way that is no warning, and every
-problem at once, in the order of the text, each with its field, its place and a fix. Manifests written for VCPToolBox
-load unchanged: only name, pluginType, entryPoint and a command to run are needed. Nothing is lost: ``Manifest.fields``
-has the whole object as written. At most 1 MiB, 50 levels, 200 commands and 100 problems.
+``read_manifest`` never raises. It returns a Manifest unless a problem is more than a warning, and all problems at once,
+in the order of the text, each with its field, its place and a fix. Manifests written for VCPToolBox load unchanged:
+only name, pluginType, entryPoint and a command to run are needed. Nothing is lost: ``Manifest.fields`` has the complete
+object as written. At most 1 MiB, 50 levels, 200 commands and 100 problems.
 """
 
 from toolyard.protocol.json_text import Container
@@ -55,9 +55,9 @@ def read_manifest(text: str) -> ParsedManifest:
     if value is not None:
         manifest, more = parse_manifest(value)
         faults += more
-    seen: dict[int, Container] = {}
+    containers: dict[int, Container] = {}
     plain = blank_comments(text)
-    problems = [_to_problem(plain, fault, seen) for fault in _select_worst(faults)]
+    problems = [_to_problem(plain, fault, containers) for fault in _select_worst(faults)]
     return ParsedManifest(
         manifest=manifest, problems=tuple(sorted(problems, key=lambda problem: (problem.line, problem.column)))
     )
@@ -68,8 +68,8 @@ def _select_worst(faults: list[Fault]) -> list[Fault]:
     return sorted(faults, key=lambda fault: fault.warning)[:_MAX_PROBLEMS]
 
 
-def _to_problem(text: str, fault: Fault, seen: dict[int, Container]) -> ManifestProblem:
-    line, column = locate(text, fault.path, seen) if fault.at is None else line_and_column(text, fault.at)
+def _to_problem(text: str, fault: Fault, containers: dict[int, Container]) -> ManifestProblem:
+    line, column = locate(text, fault.path, containers) if fault.at is None else line_and_column(text, fault.at)
     return ManifestProblem(
         message=fault.message,
         field=format_path(fault.path),

@@ -1,7 +1,7 @@
-"""One cell of a Jupyter notebook replaced, inserted or deleted, in the notebook's own text.
+"""Edits one cell of a Jupyter notebook, in the notebook's own text: replace, insert or delete.
 
-The text is spliced: what is not in the cell stays as it is by construction, and in the cell all that the edit does not
-concern. What is new is written as the notebook writes: its indentation, its order of keys, ``source`` as a list of
+The text is spliced: everything outside the cell stays as it is by construction, and so does the rest of the cell. New
+parts are written in the notebook's style: its indentation, its order of keys, ``source`` as a list of
 lines or as one string, other characters than ASCII as they are or escaped. A valid notebook stays valid for nbformat,
 and a cell that was damaged (outputs in a Markdown cell, no ``execution_count`` in a code cell) comes out sound.
 """
@@ -34,7 +34,7 @@ class EditMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellEdit:
-    """Name the cell by its number from 0, its id, or both. A new cell comes to stand there; the number n appends it."""
+    """Names the cell by its number from 0, its id, or both. A new cell is put at this number; number n appends."""
 
     mode: EditMode = EditMode.REPLACE
     cell_number: int | None = None
@@ -54,7 +54,7 @@ class EditedNotebook:
 
 
 def edit_cell(text: str, edit: CellEdit, new_id: str) -> EditedNotebook:
-    """The notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when it cannot be done."""
+    """Return the notebook after one edit. ``new_id`` is for a cell that needs one. Raises Failure when impossible."""
     if edit.new_source is None and edit.mode is not EditMode.DELETE:
         raise Failure(ErrorCode.INVALID_PARAM, f"new_source is missing: edit_mode={edit.mode} needs it.")
     notebook = NotebookText.parse(text)
@@ -84,7 +84,7 @@ def _build_splices(notebook: NotebookText, number: int, edit: CellEdit, new_id: 
         return _insert_cell(notebook, number, edit, new_id)
     old_type = notebook.cells[number].get("cell_type")
     if not isinstance(old_type, str):
-        old_type = CellType.RAW  # a cell of no type can only be shown as it is
+        old_type = CellType.RAW  # a cell without a type can only be raw
     if edit.mode is EditMode.DELETE:
         return escape_surrogates(old_type), json_text.change_parts(notebook.array, notebook.shape, gone=(number,))
     cell_type = edit.cell_type or old_type
@@ -105,7 +105,7 @@ def _find_cell(notebook: NotebookText, edit: CellEdit) -> int:
     if not 0 <= number < count + (edit.mode is EditMode.INSERT):
         raise Failure(
             ErrorCode.INVALID_PARAM,
-            f"Cell number is out of bounds. Notebook has {count} cells.",  # the words of the back end's protocol
+            f"Cell number is out of bounds. Notebook has {count} cells.",  # worded as the back end's protocol requires
             hint=f"cell_number counts from 0; with edit_mode=insert, {count} puts the new cell at the end.",
             data=notebook.facts,
         )
@@ -189,7 +189,7 @@ def _choose_key_place(keys: Sequence[str], key: str) -> int:
     return bisect_left(keys, key) if list(keys) == sorted(keys) else len(keys)
 
 
-_NEVER_RUN = {"execution_count": "null", "outputs": "[]"}  # what code cells have and others must not have
+_NEVER_RUN = {"execution_count": "null", "outputs": "[]"}  # required in code cells, forbidden in others
 
 _METADATA: Mapping[str, Mapping[str, Callable[[object], bool]]] = {
     CellType.CODE: {

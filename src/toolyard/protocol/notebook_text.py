@@ -1,4 +1,4 @@
-"""A Jupyter notebook as text: where its cells stand, and in which style it is written."""
+"""A Jupyter notebook as text: the positions of its cells, and the style in which it is written."""
 
 import json
 import re
@@ -176,7 +176,7 @@ def _parse_notebook(text: str) -> dict[str, Any]:
         raise _not_a_notebook("its JSON holds numbers too long, or values nested too deeply, to be read") from error
     if not isinstance(content, dict):
         raise _not_a_notebook("its JSON is not an object")
-    version = content.get("nbformat", 4)  # without one, a list of cells says as much
+    version = content.get("nbformat", 4)  # a list of cells implies version 4
     if version != 4:
         raise Failure(
             ErrorCode.INVALID_PARAM,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from starlette.types import Send
 
 from toolyard.gateway.faults import ChatFailed, ChatFault
-from toolyard.gateway.forwarding import Forwarded
+from toolyard.gateway.forwarding import ForwardedAnswer
 from toolyard.web.running import Running
 
 _log = logging.getLogger("toolyard.web")
@@ -27,7 +27,7 @@ _KINDS = (
 class ForwardedResponse(Running):
     __slots__ = ("_making", "_mask")
 
-    def __init__(self, making: Coroutine[Any, Any, Forwarded], mask: Callable[[str], str]) -> None:
+    def __init__(self, making: Coroutine[Any, Any, ForwardedAnswer], mask: Callable[[str], str]) -> None:
         self._making, self._mask = making, mask
         self._sending, self._gone, self._ending = None, False, False
 

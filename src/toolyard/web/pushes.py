@@ -51,7 +51,7 @@ class Pushes:
         if push is None or push.target_client_type not in (None, channel):
             return None
         plugin, task_id = str(told.data["plugin"]), str(told.data["task_id"])
-        return vcp_server.push_message(push.message_type, plugin, task_id, told.data["result"], whole=push.use_result)
+        return vcp_server.push_message(push.message_type, plugin, task_id, told.data["result"], full=push.use_result)
 
     @contextlib.contextmanager
     def listening(self, follower: Follower, channel: str) -> Iterator[None]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Final
 
-from toolyard.dialects.mcp_config import KEY, Declared, fill, read
+from toolyard.dialects.mcp_config import KEY, ServerDeclaration, expand_variables, parse_servers
 from toolyard.plugins.environment import HOST_KEYS
 from toolyard.plugins.state_file import StateFile
 from toolyard.protocol.failure import Failure, Reason
@@ -34,7 +34,7 @@ class Scope(StrEnum):
 class ConfiguredServer:
     """A configured server, and the file that declares it."""
 
-    declared: Declared
+    declared: ServerDeclaration
     scope: Scope
     file: Path
 
@@ -83,7 +83,7 @@ class Declarations:
         servers: dict[str, ConfiguredServer] = {}
         problems: list[str] = []
         for (scope, file), value in zip(self._files, values, strict=True):
-            declared, wrong = read(value) if value else ([], [])
+            declared, wrong = parse_servers(value) if value else ([], [])
             problems += [file.problem] if file.problem else [f"{file.path}: {one}" for one in wrong]
             for one in declared:
                 if one.name in servers:
@@ -104,7 +104,7 @@ class Declarations:
     def get(self, name: str) -> ConfiguredServer | None:
         return self._read().get(name)
 
-    def add(self, declared: Declared) -> None:
+    def add(self, declared: ServerDeclaration) -> None:
         """Write a server into the home's file. Raises ConfigError."""
 
         def put(value: JsonObject) -> None:
@@ -144,7 +144,9 @@ class Declarations:
         return bool(gone)
 
 
-def fill_variables(declared: Declared, environ: Mapping[str, str], secret_keys: Collection[str]) -> Declared:
+def fill_variables(
+    declared: ServerDeclaration, environ: Mapping[str, str], secret_keys: Collection[str]
+) -> ServerDeclaration:
     """Fill in variables from the host's environment, except the keys of the host. Raises Failure."""
     denied = next(_denied_variables(declared, secret_keys), None)
     if denied:
@@ -152,10 +154,10 @@ def fill_variables(declared: Declared, environ: Mapping[str, str], secret_keys: 
         raise Failure(Reason.DENIED, message, hint="Write the server's own key into its env instead.")
 
     def put(text: str) -> str:
-        return fill(text, environ)
+        return expand_variables(text, environ)
 
     try:
-        return Declared(
+        return ServerDeclaration(
             name=declared.name,
             command=put(declared.command),
             args=tuple(map(put, declared.args)),
@@ -169,6 +171,6 @@ def fill_variables(declared: Declared, environ: Mapping[str, str], secret_keys: 
         raise Failure(Reason.START_FAILED, message, hint="Set it in the environment of Toolyard.") from error
 
 
-def _denied_variables(declared: Declared, secret_keys: Collection[str]) -> Iterator[str]:
+def _denied_variables(declared: ServerDeclaration, secret_keys: Collection[str]) -> Iterator[str]:
     keys = HOST_KEYS | {key.lower() for key in secret_keys}
     return (name for name in declared.variables if name.lower() in keys or name.lower().startswith("toolyard_"))

@@ -41,7 +41,7 @@ def _build_not_found(name: str, hunk: PatchHunk, why: str, site: TargetText, dat
     done = None if why else site.find_exact_line(replace(hunk, lines=result))
     near = _find_nearest(hunk, site)
     if near is not None:
-        data["nearest"] = {"first_line": near.first, "last_line": near.last, "lines": list(near.shown)}
+        data["nearest"] = {"first_line": near.first, "last_line": near.last, "lines": list(near.lines)}
     if done is not None and any(line.text.strip() for line in result):
         cause = f"This hunk seems to be applied already: its result stands at line {done}."
         hint = "Leave this hunk out, unless you mean another place."
@@ -63,4 +63,4 @@ def _find_nearest(hunk: PatchHunk, site: TargetText) -> Nearest | None:
     old_lines = [line.text for line in hunk.old]
     if len(text) * max(map(len, old_lines)) > _MAX_COMPARED:
         return None
-    return find_nearest_lines(text, "\n".join(old_lines), "the hunk", whole=True)
+    return find_nearest_lines(text, "\n".join(old_lines), "the hunk", full_lines=True)

@@ -12,7 +12,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from toolyard.app import Yard
-from toolyard.dialects.mcp_config import KEY, read
+from toolyard.dialects.mcp_config import KEY, parse_servers
 from toolyard.engine.clock import Clock
 from toolyard.plugins.mcp.declarations import ConfiguredServer, Scope
 from toolyard.plugins.mcp.definition import ToolDefinition, ToolListing, digest_definitions
@@ -48,7 +48,7 @@ def router(yard: Yard, clock: Clock) -> APIRouter:
     @routes.post("", status_code=201, responses={201: {"model": ServerRows}}, openapi_extra=_BODY)
     async def add_servers(request: Request) -> Response:
         """Write servers into the `mcp.json` of the home, all or none; none of them runs before it is allowed."""
-        declared, problems = read(read_arguments(await request.body()))
+        declared, problems = parse_servers(read_arguments(await request.body()))
         if problems or not declared:
             raise bad_request("; ".join(problems)[:2000] or f"there is no server under '{KEY}'")
         taken = [one.name for one in declared if _is_home(servers.declarations.get(one.name))]
