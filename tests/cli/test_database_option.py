@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolyard.cli.database_option import without_option
+from toolyard.cli.database_option import remove_option
 
 pytestmark = pytest.mark.requirement("cli:database:password")
 
@@ -61,4 +61,4 @@ def test_an_address_without_a_password_stays_where_it_is(project: Path, tmp_path
 
 def test_every_form_of_the_option_is_taken_out() -> None:
     words = ["toolyard", "serve", "--database", "a", "--port", "1", "--database=b", "--database"]
-    assert without_option(words) == ["toolyard", "serve", "--port", "1"]
+    assert remove_option(words) == ["toolyard", "serve", "--port", "1"]

@@ -18,8 +18,8 @@ from tests.cli.test_cli import TOOLYARD, WAIT_S, Shell
 from tests.fakes import FakeTool, says
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
-from toolyard.cli.records import ago, moment_of
-from toolyard.cli.table import cut, one_line, print_rows, state_cell, visible, width
+from toolyard.cli.records import format_age, parse_moment
+from toolyard.cli.table import display_width, escape_unprintable, print_rows, state_cell, to_one_line, truncate
 from toolyard.config import load
 from toolyard.engine.ownership import OwnerLock
 from toolyard.errors import UsageError
@@ -449,24 +449,27 @@ def test_columns_stay_straight_with_wide_characters_and_nothing_drives_the_termi
     lines = capsys.readouterr().out.splitlines()
     column = len("计算器") * 2 + len("  waiting callback  ")
     assert lines[0].index("WHAT") == column
-    assert (width(lines[1].rpartition("a")[0]), width(lines[2].partition("b [2J")[0])) == (column, column)
+    assert (display_width(lines[1].rpartition("a")[0]), display_width(lines[2].partition("b [2J")[0])) == (
+        column,
+        column,
+    )
     assert lines[2].endswith("  b [2J c")
-    assert (width("e\u0301"), width("ｱ"), width("Ａ"), width("한")) == (1, 1, 2, 2)
-    assert (cut("计算器", 5), cut("计算器", 6), cut("abc", 2)) == ("计算…", "计算器", "a…")
-    assert one_line("a\n\tb\x9b") == "a b"
-    assert visible("a\nb\x1b[0m") == "a\nb\\u001b[0m"
+    assert (display_width("e\u0301"), display_width("ｱ"), display_width("Ａ"), display_width("한")) == (1, 1, 2, 2)
+    assert (truncate("计算器", 5), truncate("计算器", 6), truncate("abc", 2)) == ("计算…", "计算器", "a…")
+    assert to_one_line("a\n\tb\x9b") == "a b"
+    assert escape_unprintable("a\nb\x1b[0m") == "a\nb\\u001b[0m"
     assert unicodedata.east_asian_width(wide[0]) == "W"
 
 
 @pytest.mark.requirement("cli:records")
 def test_times_are_told_from_now_and_read_as_people_write_them() -> None:
     now = 1_000_000.0
-    told = [ago(now + away, now) for away in (0, -59, -60, -7200, 90, 86_400 * 3)]
+    told = [format_age(now + away, now) for away in (0, -59, -60, -7200, 90, 86_400 * 3)]
     assert told == ["now", "59 s ago", "1 min ago", "2 h ago", "in 1 min", "in 3 d"]
-    assert ago(None) == ""
+    assert format_age(None) == ""
     zone = ZoneInfo("Asia/Shanghai")
-    assert [now - moment_of(text, zone, now) for text in ("30s", "2h", "1 d", "1w")] == [30, 7200, 86_400, 604_800]
-    assert moment_of("1970-01-02T08:00", zone) == 86_400
-    assert moment_of("1970-01-02T08:00+00:00", zone) == 86_400 + 8 * 3600
+    assert [now - parse_moment(text, zone, now) for text in ("30s", "2h", "1 d", "1w")] == [30, 7200, 86_400, 604_800]
+    assert parse_moment("1970-01-02T08:00", zone) == 86_400
+    assert parse_moment("1970-01-02T08:00+00:00", zone) == 86_400 + 8 * 3600
     with pytest.raises(UsageError, match="yesterday"):
-        moment_of("yesterday", zone)
+        parse_moment("yesterday", zone)

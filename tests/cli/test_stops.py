@@ -12,12 +12,12 @@ import pytest
 
 from toolyard.app import Yard
 from toolyard.cli.chat import _Conversation
+from toolyard.cli.chat_client import ChatClient
 from toolyard.cli.chat_screen import Screen
-from toolyard.cli.chat_talk import Talk
-from toolyard.cli.through import run_through
-from toolyard.cli.waiting import Stops
+from toolyard.cli.server_call import call_through_server
+from toolyard.cli.task_wait import StopSignals
 from toolyard.protocol.call import ToolCall
-from toolyard.web.client import Answered, ServerClient
+from toolyard.web.server_client import CallResponse, ServerClient
 
 WAIT_S = 60
 
@@ -25,12 +25,12 @@ WAIT_S = 60
 @pytest.mark.requirement("runner:cancel")
 async def test_a_stop_that_came_while_a_call_became_a_task_stops_the_task() -> None:
     calls, tasks, others = asyncio.Event(), asyncio.Event(), asyncio.Event()
-    stops = Stops(calls.set)
+    stops = StopSignals(calls.set)
     signal.raise_signal(signal.SIGTERM)
     await asyncio.wait_for(calls.wait(), WAIT_S)
-    stops.instead(tasks.set)
+    stops.set_handler(tasks.set)
     assert tasks.is_set()
-    Stops(calls.set).instead(others.set)
+    StopSignals(calls.set).set_handler(others.set)
     assert not others.is_set()
     signal.raise_signal(signal.SIGINT)
     await asyncio.wait_for(others.wait(), WAIT_S)
@@ -38,22 +38,22 @@ async def test_a_stop_that_came_while_a_call_became_a_task_stops_the_task() -> N
 
 @pytest.mark.requirement("runner:cancel", "cli:exit:failure")
 async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.cli.through._AGAIN_S", 0.01)
+    monkeypatch.setattr("toolyard.cli.server_call._RETRY_S", 0.01)
     asked, told = threading.Semaphore(0), list[tuple[str, int]]()
 
     class Slow:
         """The first cancel comes to it before the call."""
 
-        def call(self, *_: Any, **__: Any) -> Answered:
+        def call(self, *_: Any, **__: Any) -> CallResponse:
             signal.raise_signal(signal.SIGINT)
             assert all(asked.acquire(timeout=WAIT_S) for _ in range(2))
-            return Answered(value={"status": "error"}, failed=True)
+            return CallResponse(value={"status": "error"}, failed=True)
 
         def cancel(self, _: str) -> None:
             asked.release()
 
     async with asyncio.timeout(WAIT_S):
-        code = await run_through(
+        code = await call_through_server(
             cast("ServerClient", Slow()), cast("Yard", None), ToolCall(id="call_1", tool="Slow"),
             lambda text, code: told.append((text, code)), dialect="envelope", shown=False, later=None, wait=True,
             quiet=True,
@@ -63,7 +63,7 @@ async def test_a_stop_that_comes_before_the_server_has_the_call_is_not_lost(monk
 
 @pytest.mark.requirement("cli:chat")
 async def test_ctrl_c_before_whoever_answers_has_the_question_stops_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.cli.chat._AGAIN_S", 0.01)
+    monkeypatch.setattr("toolyard.cli.chat._RETRY_S", 0.01)
     asked = asyncio.Semaphore(0)
 
     class Slow:
@@ -76,9 +76,9 @@ async def test_ctrl_c_before_whoever_answers_has_the_question_stops_the_reply(mo
         await asked.acquire()
         await asked.acquire()
 
-    conversation = _Conversation(cast("Talk", Slow()), Screen({}), "tour")
+    conversation = _Conversation(cast("ChatClient", Slow()), Screen({}), "tour")
     conversation._turn = turn = asyncio.create_task(reply())
-    conversation._stop()
+    conversation._handle_interrupt()
     await asyncio.wait_for(turn, WAIT_S)
     await asyncio.wait_for(conversation._stopping, WAIT_S)
 

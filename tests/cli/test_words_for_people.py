@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from toolyard.cli import toolyard
 from toolyard.cli.output import print_table
-from toolyard.cli.table import width, wrapped
+from toolyard.cli.table import display_width, wrap
 
 CHINESE = "把函数和数据画成图片：函数曲线、折线、散点、柱状图。离线运行，不需要任何依赖。"
 
@@ -14,15 +14,15 @@ CHINESE = "把函数和数据画成图片：函数曲线、折线、散点、柱
 @pytest.mark.parametrize("room", [2, 7, 20, 21, 200])
 @pytest.mark.parametrize("text", [CHINESE, "use `npm install node-fetch` there", "x" * 50, f"Plotter {CHINESE}", ""])
 def test_a_wrapped_text_fits_and_loses_nothing(text: str, room: int) -> None:
-    lines = wrapped(text, room)
+    lines = wrap(text, room)
     assert "".join(lines).replace(" ", "") == text.replace(" ", "")
-    assert max(map(width, lines)) <= room
+    assert max(map(display_width, lines)) <= room
 
 
 @pytest.mark.requirement("cli:tools:list")
 def test_a_text_is_broken_between_words_and_never_before_a_full_stop() -> None:
-    assert wrapped("run 'npm install node-fetch' there", 16) == ["run 'npm install", "node-fetch'", "there"]
-    assert wrapped("一二三。四五六", 6) == ["一二", "三。四", "五六"]
+    assert wrap("run 'npm install node-fetch' there", 16) == ["run 'npm install", "node-fetch'", "there"]
+    assert wrap("一二三。四五六", 6) == ["一二", "三。四", "五六"]
 
 
 @pytest.mark.requirement("cli:tools:list")

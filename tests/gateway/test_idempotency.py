@@ -26,7 +26,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.outcome import Result
 from toolyard.protocol.tool import Checkpoint
 from toolyard.web import idempotent_runs
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:idempotency")
 BLOCK = request(text="hello")

@@ -14,8 +14,8 @@ from tests.fakes import FakeClock
 from tests.plugins.folders import make_plugin
 from toolyard.app import Yard
 from toolyard.config import load
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options, Server
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import Server, ServerOptions
 
 Headers = Mapping[str, str]
 
@@ -85,7 +85,9 @@ class RunningServer:
 
 
 @asynccontextmanager
-async def serving(place: Path, options: Options | None = None, settings: str = "") -> AsyncIterator[RunningServer]:
+async def serving(
+    place: Path, options: ServerOptions | None = None, settings: str = ""
+) -> AsyncIterator[RunningServer]:
     """A server on ``place``; ``settings`` is its configuration file."""
     project, home = place / "project", place / "home"
     for folder in (project, home):
@@ -95,7 +97,7 @@ async def serving(place: Path, options: Options | None = None, settings: str = "
     given = place / "given"
     given.mkdir(exist_ok=True)
     config = load(project, home, plugin_folders=[given], trusts_given=True)
-    server = Server(config, options or Options(port=0, grace_s=2.0, ping_s=600.0))
+    server = Server(config, options or ServerOptions(port=0, grace_s=2.0, ping_s=600.0))
     await server.start()
     try:
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(180)) as client:

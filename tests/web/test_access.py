@@ -10,16 +10,16 @@ from fastapi.routing import APIRoute
 
 from tests.fakes import FakeClock
 from tests.web.conftest import Answer, RunningServer, serving
-from toolyard.web import access, edge, keys, sessions
-from toolyard.web.app import routed
-from toolyard.web.failures import MANY, MANY_OF_ALL, MAX_ADDRESSES, Failures
-from toolyard.web.scope import CONSOLE_PAGES, Scope, is_open, needed
-from toolyard.web.server import Options
+from toolyard.web.app import make_api
+from toolyard.web.security import access, keys, middleware, sessions
+from toolyard.web.security.attempt_limiter import MAX_ADDRESSES, MAX_PER_ADDRESS, MAX_TOTAL, AttemptLimiter
+from toolyard.web.security.scope import CONSOLE_PAGES, Scope, is_public, required_scopes
+from toolyard.web.server import ServerOptions
 
 
 def walk(running: RunningServer) -> list[tuple[str, str]]:
     """Every route of the server as method and a path that leads to it."""
-    app = routed(running.yard, running.server._parts(running.port, running.server._reloading(running.port)))
+    app = make_api(running.yard, running.server._make_parts(running.port, running.server._make_reloader(running.port)))
     found = [
         (method, re.sub(r"\{[^}]+\}", "x", path))
         for path, operations in app.openapi()["paths"].items()
@@ -40,7 +40,7 @@ async def sign_in(running: RunningServer, **fields: str) -> Answer:
 @pytest.mark.requirement("s:S-40", "http:auth")
 async def test_every_route_without_the_key_answers_401_but_the_open_ones(running_server: RunningServer) -> None:
     for method, path in walk(running_server):
-        if not is_open(path):
+        if not is_public(path):
             found = await running_server.request(method, path, key=None)
             assert (method, path, found.status) == (method, path, 401)
             assert found.headers["WWW-Authenticate"] == "Bearer"
@@ -53,9 +53,9 @@ async def test_every_route_without_the_key_answers_401_but_the_open_ones(running
 
 @pytest.mark.requirement("s:S-40")
 async def test_routes_that_nobody_named_need_admin() -> None:
-    assert needed("/v1/invented") == {Scope.ADMIN}
-    assert needed("/v1/toolsmith") == {Scope.ADMIN}
-    assert needed("/v1/tools/LS") == {Scope.TOOLS, Scope.ADMIN}
+    assert required_scopes("/v1/invented") == {Scope.ADMIN}
+    assert required_scopes("/v1/toolsmith") == {Scope.ADMIN}
+    assert required_scopes("/v1/tools/LS") == {Scope.TOOLS, Scope.ADMIN}
 
 
 @pytest.mark.requirement("s:S-40", "http:key")
@@ -125,7 +125,7 @@ async def test_keys_are_made_listed_and_removed_by_an_admin(running_server: Runn
 
 @pytest.mark.requirement("s:S-46")
 def test_keys_are_compared_in_constant_time_on_their_hashes() -> None:
-    for module in (access, edge, keys):
+    for module in (access, middleware, keys):
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
         secret = re.compile(r"\b(digest|hashed|csrf|text|key|token|ticket)\b")
         compared = [
@@ -149,7 +149,7 @@ def test_every_key_is_compared_whichever_it_is(tmp_path: Path, monkeypatch: pyte
         compared.append(left)
         return genuine(left, right)
 
-    monkeypatch.setattr("toolyard.web.keys.hmac.compare_digest", counted)
+    monkeypatch.setattr("toolyard.web.security.keys.hmac.compare_digest", counted)
     for text in ("owner-key", *texts, "wrong"):
         compared.clear()
         assert (known.find(text) is None) == (text == "wrong")
@@ -177,13 +177,15 @@ def test_what_another_process_does_to_the_keys_is_seen_soon_and_what_this_one_do
 
 @pytest.mark.requirement("s:S-47")
 async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         routes = walk(running)
         for method, path in routes:
-            if is_open(path):
+            if is_public(path):
                 continue
-            statuses = [(await running.request(method, path, key=f"wrong-{n}")).status for n in range(MANY + 2)]
-            assert (method, path, statuses) == (method, path, [401] * MANY + [429] * 2)
+            statuses = [
+                (await running.request(method, path, key=f"wrong-{n}")).status for n in range(MAX_PER_ADDRESS + 2)
+            ]
+            assert (method, path, statuses) == (method, path, [401] * MAX_PER_ADDRESS + [429] * 2)
             assert (await running.get("/v1/tools")).status == 200  # a right key is never locked out
             refused = await running.get("/v1/tools", key="wrong")
             assert (refused.status, refused.headers["Retry-After"]) == (429, "1")
@@ -194,9 +196,9 @@ async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: Fa
 async def test_a_right_session_link_or_ticket_opens_whatever_wrong_keys_came_before(tmp_path: Path) -> None:
     async with serving(tmp_path) as running:
         session = {"Cookie": cookie_of(await sign_in(running, key=running.key))}
-        link = running.server.access.link()
+        link = running.server.access.make_login_link()
         ticket = (await running.post("/ws-ticket")).json["ticket"]
-        for number in range(MANY):
+        for number in range(MAX_PER_ADDRESS):
             await running.get("/v1/tools", key=f"wrong-{number}")
         assert (await running.get("/v1/session", key=None, headers=session)).status == 200
         async with running.client.ws_connect(f"{running.url}/ws?ticket={ticket}") as socket:
@@ -208,7 +210,7 @@ async def test_a_right_session_link_or_ticket_opens_whatever_wrong_keys_came_bef
 @pytest.mark.requirement("s:S-47")
 async def test_wrong_logins_cookies_and_tickets_count_too(tmp_path: Path) -> None:
     async with serving(tmp_path) as running:
-        for _ in range(MANY // 2):
+        for _ in range(MAX_PER_ADDRESS // 2):
             assert (await sign_in(running, key="wrong")).status == 401
             assert (await running.get("/", key=None, headers={"Cookie": f"toolyard_{running.port}=x"})).status == 401
         assert (await sign_in(running, key="wrong")).status == 429
@@ -217,31 +219,31 @@ async def test_wrong_logins_cookies_and_tickets_count_too(tmp_path: Path) -> Non
 
 @pytest.mark.requirement("s:S-47")
 def test_waiting_grows_with_each_failure_and_ends(clock: FakeClock) -> None:
-    failures = Failures(clock.monotonic)
-    for _ in range(MANY - 1):
-        failures.failed("a")
+    failures = AttemptLimiter(clock.monotonic)
+    for _ in range(MAX_PER_ADDRESS - 1):
+        failures.count_failure("a")
     assert failures.wait_s("a") == 0
     waits = []
     for _ in range(9):
-        failures.failed("a")
+        failures.count_failure("a")
         waits.append(failures.wait_s("a"))
         clock.advance(waits[-1])
     assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
     clock.advance(61)
-    failures.failed("a")
+    failures.count_failure("a")
     assert failures.wait_s("a") == 0
     assert failures.wait_s("b") == 0
 
 
 @pytest.mark.requirement("s:S-47")
 def test_failures_from_many_addresses_make_everybody_wait_a_little(clock: FakeClock) -> None:
-    failures = Failures(clock.monotonic)
-    for number in range(MANY_OF_ALL + 20):
-        failures.failed(f"10.0.0.{number}")
+    failures = AttemptLimiter(clock.monotonic)
+    for number in range(MAX_TOTAL + 20):
+        failures.count_failure(f"10.0.0.{number}")
     assert 1 <= failures.wait_s("somebody else") <= 5
     for number in range(MAX_ADDRESSES + 100):
-        failures.failed(f"address {number}")
-    assert len(failures._tries) <= MAX_ADDRESSES
+        failures.count_failure(f"address {number}")
+    assert len(failures._attempts) <= MAX_ADDRESSES
 
 
 @pytest.mark.requirement("s:S-49", "http:browser-session")
@@ -277,7 +279,7 @@ async def test_a_session_changes_nothing_without_its_token(running_server: Runni
 
 @pytest.mark.requirement("http:browser-session", "s:S-50")
 async def test_a_login_link_fills_the_page_in_and_signs_in_once_when_it_is_sent(running_server: RunningServer) -> None:
-    link = running_server.server.link()
+    link = running_server.server.make_login_link()
     name = link.partition("link=")[2]
     for _ in range(3):  # looking at it does not use it up
         page = await running_server.get(link.removeprefix(running_server.url), key=None)
@@ -291,20 +293,20 @@ async def test_a_login_link_fills_the_page_in_and_signs_in_once_when_it_is_sent(
 
 @pytest.mark.requirement("http:browser-session", "s:S-49")
 async def test_sessions_links_and_tickets_end_with_time(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         entrance = running.server.access
-        link, session = entrance.link(), entrance.sign_in(key=running.key, address="a")
-        ticket = entrance.ticket(entrance.by_session(session, "a"))
+        link, session = entrance.make_login_link(), entrance.sign_in(key=running.key, address="a")
+        ticket = entrance.make_ticket(entrance.authenticate_session(session, "a"))
         clock.advance(access.TICKET_S + 1)
         with pytest.raises(Exception, match="ticket"):
-            entrance.by_ticket(ticket, "a")
+            entrance.authenticate_ticket(ticket, "a")
         clock.advance(access.LINK_S)
         with pytest.raises(Exception, match="link"):
             entrance.sign_in(link=link, address="a")
-        assert entrance.by_session(session, "a").is_admin
+        assert entrance.authenticate_session(session, "a").is_admin
         clock.advance(sessions.SESSION_S)
         with pytest.raises(Exception, match="session has ended"):
-            entrance.by_session(session, "a")
+            entrance.authenticate_session(session, "a")
 
 
 @pytest.mark.requirement("http:browser-session")
@@ -313,12 +315,12 @@ async def test_a_restart_signs_nobody_out_and_another_key_everybody(tmp_path: Pa
         session = running.server.access.sign_in(key=running.key, address="a")
         assert session not in (running.home / "sessions.json").read_text()
     async with serving(tmp_path) as running:
-        found = running.server.access.by_session(session, "a")
+        found = running.server.access.authenticate_session(session, "a")
         assert (found.key_id, bool(found.csrf)) == ("owner", True)
     (tmp_path / "home" / "key").unlink()
     async with serving(tmp_path) as running:
         with pytest.raises(Exception, match="session has ended"):
-            running.server.access.by_session(session, "a")
+            running.server.access.authenticate_session(session, "a")
 
 
 @pytest.mark.requirement("s:S-51")
@@ -387,9 +389,11 @@ async def test_every_route_of_the_app_is_known_to_the_walk(running_server: Runni
     console = {f"{page}{rest}" for page in CONSOLE_PAGES for rest in ("", "/{name:path}")}
     published = {f"{start}pw={{key}}/{kind}/{{path:path}}" for start in ("/", "//") for kind in ("images", "files")}
     hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console, *published}
-    app = routed(
+    app = make_api(
         running_server.yard,
-        running_server.server._parts(running_server.port, running_server.server._reloading(running_server.port)),
+        running_server.server._make_parts(
+            running_server.port, running_server.server._make_reloader(running_server.port)
+        ),
     )
     shown = set(app.openapi()["paths"])
     routers = [getattr(route, "original_router", None) for route in app.routes]

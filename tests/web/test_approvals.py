@@ -17,7 +17,7 @@ from tests.web.conftest import RunningServer, serving
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.tool import Risk
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:records")
 

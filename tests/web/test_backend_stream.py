@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 
 from tests.web.conftest import RunningServer, serving
-from toolyard.web.server import Options
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("backend:stream")
 STREAM = "/v1/backend/stream"
@@ -74,7 +74,7 @@ async def test_without_a_key_or_with_a_bad_cursor_there_is_nothing(server: Runni
 
 async def test_an_open_stream_does_not_hold_up_the_end(tmp_path: Path) -> None:
     async with asyncio.timeout(120), aiohttp.ClientSession() as client:
-        async with serving(tmp_path, Options(port=0, grace_s=600.0)) as server:
+        async with serving(tmp_path, ServerOptions(port=0, grace_s=600.0)) as server:
             response = await client.get(server.url + STREAM, headers=key(server))
             socket = await client.ws_connect(server.url + STREAM, headers=key(server))
         response.close()
@@ -149,7 +149,7 @@ async def test_every_message_of_the_document_comes_out_of_the_stream(server: Run
 
 @pytest.mark.requirement("s:S-52")
 async def test_a_stream_ends_with_its_key(server: RunningServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolyard.web.routes.backend.LOOK_S", 0.05)
+    monkeypatch.setattr("toolyard.web.routes.backend.POLL_S", 0.05)
     made = (await server.post("/v1/keys", {"name": "a back end", "scopes": ["admin"]})).json
     theirs = {"Authorization": f"Bearer {made['key']}"}
     async with (

@@ -12,7 +12,7 @@ import pytest
 from tests.web.conftest import Answer, RunningServer, serving
 from toolyard.protocol.call import ToolCall
 from toolyard.protocol.task import PendingCall, Task, TaskState
-from toolyard.web.server import Options
+from toolyard.web.server import ServerOptions
 
 DONE = {"status": "Succeed", "message": "The video is ready."}
 
@@ -103,7 +103,7 @@ async def test_a_callback_after_a_cancel_is_only_noted(running_server: RunningSe
 @pytest.mark.requirement("r:R55", "r:R03")
 async def test_callbacks_are_taken_while_the_server_ends(running_server: RunningServer) -> None:
     one = await expecting(running_server)
-    running_server.server.drain.ending = True
+    running_server.server.drain.is_ending = True
     refused = await running_server.post("/v1/tools/LS", {})
     assert (refused.status, refused.headers["Retry-After"]) == (503, "5")
     ready = await running_server.get("/readyz", key=None)
@@ -141,7 +141,7 @@ async def test_a_body_that_never_ends_meets_the_limits(tmp_path: Path) -> None:
     def head(running: RunningServer, one: Expecting) -> str:
         return f"POST {one.path()} HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nContent-Type: application/json\r\n"
 
-    async with serving(tmp_path / "hasty", Options(port=0, body_s=0.3)) as running:
+    async with serving(tmp_path / "hasty", ServerOptions(port=0, body_s=0.3)) as running:
         one = await expecting(running)
         assert (await running.raw(f"{head(running, one)}Content-Length: 9\r\n\r\n{{".encode()))[0] == 408
         assert await one.state() == (TaskState.WAITING, 0)

@@ -18,7 +18,7 @@ from toolyard.protocol.json import JsonObject
 from toolyard.protocol.store import Record
 from toolyard.protocol.task import TaskState
 from toolyard.storage.memory import MemoryStore
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 from toolyard.workspace.file_versions import MAX_TEXT
 
 pytestmark = pytest.mark.requirement("http:records")

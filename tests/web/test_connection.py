@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from tests.gateway.serving import serve
-from toolyard.web.connection import MAX_HELD, Departure, Gathered
+from toolyard.web.connection import MAX_BUFFERED, BufferedTransport, Disconnection
 
 pytestmark = pytest.mark.requirement("chat:completions")
 
@@ -31,7 +31,7 @@ class Noted(asyncio.Transport):
 
 async def test_what_is_written_in_one_round_of_the_loop_is_sent_once_and_in_order() -> None:
     noted = Noted()
-    gathered = Gathered(noted, asyncio.get_running_loop())
+    gathered = BufferedTransport(noted, asyncio.get_running_loop())
     gathered.write(b"head ")
     gathered.write(b"body")
     assert noted.done == []
@@ -47,9 +47,9 @@ async def test_what_is_written_in_one_round_of_the_loop_is_sent_once_and_in_orde
 
 async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> None:
     noted = Noted()
-    gathered = Gathered(noted, asyncio.get_running_loop())
-    gathered.write(b"x" * MAX_HELD)
-    assert noted.done == [b"x" * MAX_HELD]
+    gathered = BufferedTransport(noted, asyncio.get_running_loop())
+    gathered.write(b"x" * MAX_BUFFERED)
+    assert noted.done == [b"x" * MAX_BUFFERED]
     gathered.write(b"the end")
     gathered.close()
     assert noted.done[1:] == [b"the end", b"closed"]
@@ -61,14 +61,14 @@ async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> Non
 
 def test_who_asks_is_told_once_that_a_client_has_left_also_when_it_had_before() -> None:
     told = list[str]()
-    departure = Departure()
-    departure.then(lambda: told.append("first"))
-    departure.then(None)
-    departure.then(lambda: told.append("second"))
+    departure = Disconnection()
+    departure.set_callback(lambda: told.append("first"))
+    departure.set_callback(None)
+    departure.set_callback(lambda: told.append("second"))
     assert told == []
-    departure.happens()
+    departure.notify()
     assert told == ["second"]
-    departure.then(lambda: told.append("late"))
+    departure.set_callback(lambda: told.append("late"))
     assert told == ["second", "late"]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.web.conftest import RunningServer, serving
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:conversations")
 

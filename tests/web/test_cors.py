@@ -6,9 +6,9 @@ import aiohttp
 import pytest
 
 from tests.web.conftest import Answer, RunningServer
-from toolyard.web.cors import is_app_origin
-from toolyard.web.failures import MANY
-from toolyard.web.scope import Scope
+from toolyard.web.security.attempt_limiter import MAX_PER_ADDRESS
+from toolyard.web.security.cors import is_app_origin
+from toolyard.web.security.scope import Scope
 
 PROGRAMS = (
     "null",
@@ -143,10 +143,10 @@ async def test_a_preflight_is_answered_when_the_request_itself_will_be_refused(
     running_server: RunningServer,
 ) -> None:
     """A browser shows a page nothing of a request whose preflight failed, so the refusal must come with the request."""
-    for number in range(MANY):
+    for number in range(MAX_PER_ADDRESS):
         await running_server.get("/v1/models", key=f"wrong-{number}")
     assert (await ask_preflight(running_server, "null")).status == 204
-    running_server.server.drain.ending = True
+    running_server.server.drain.is_ending = True
     assert (await ask_preflight(running_server, "null")).status == 204
     ended = await running_server.post("/v1/chat/completions", CHAT, headers=page("null"))
     assert (ended.status, ended.headers["Access-Control-Allow-Origin"]) == (503, "null")
@@ -167,9 +167,9 @@ async def test_errors_can_be_read_by_the_page_of_a_program(running_server: Runni
         await running_server.post(path, {}, headers=origin),
         await running_server.get("/v1/models", headers={**origin, "Host": "evil.example"}),
     ]
-    answers += [await running_server.post(path, CHAT, key="wrong", headers=origin) for _ in range(MANY)]
+    answers += [await running_server.post(path, CHAT, key="wrong", headers=origin) for _ in range(MAX_PER_ADDRESS)]
     seen = [answer.status for answer in answers]
-    assert seen == [401, 401, 403, 404, 413, 415, 400, 421, *[401] * (MANY - 1), 429]
+    assert seen == [401, 401, 403, 404, 413, 415, 400, 421, *[401] * (MAX_PER_ADDRESS - 1), 429]
     assert answers[-1].headers["Retry-After"]
     for answer in answers:
         assert answer.headers["Access-Control-Allow-Origin"] == "app://chat"

@@ -13,11 +13,11 @@ import pytest
 from tests.web.conftest import RunningServer, serving
 from toolyard.config import load
 from toolyard.errors import ConfigError
-from toolyard.web.connection import BoundedHttp
-from toolyard.web.cors import is_allowed_origin
-from toolyard.web.head import Head, neighbourhood
-from toolyard.web.logs import JsonLines, QueuedLog, visible
-from toolyard.web.server import Options
+from toolyard.web.connection import BoundedHttpProtocol
+from toolyard.web.logs import JsonFormatter, QueuedHandler, escape_unprintable
+from toolyard.web.security.cors import is_allowed_origin
+from toolyard.web.security.request_head import RequestHead, make_host_policy
+from toolyard.web.server import ServerOptions
 
 EVIL = "https://evil.example"
 
@@ -105,9 +105,9 @@ async def test_pages_of_our_own_and_of_allowed_origins_may(tmp_path: Path) -> No
 
 @pytest.mark.requirement("s:S-43")
 def test_an_allowed_origin_may_be_written_with_capitals() -> None:
-    near = neighbourhood("127.0.0.1", 6005, origins=["https://Chat.Example.org"])
+    near = make_host_policy("127.0.0.1", 6005, origins=["https://Chat.Example.org"])
     sent = [(b"origin", b"https://chat.example.org")]
-    head = Head(method="POST", path="/", query="", headers=sent, address="127.0.0.1", scheme="http")
+    head = RequestHead(method="POST", path="/", query="", headers=sent, address="127.0.0.1", scheme="http")
     assert is_allowed_origin(head, near)
 
 
@@ -173,7 +173,7 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_read(running_ser
 
 @pytest.mark.requirement("s:S-04")
 async def test_a_body_that_never_comes_meets_the_limit(tmp_path: Path) -> None:
-    async with serving(tmp_path, Options(port=0, body_s=0.2)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, body_s=0.2)) as running:
         head = (
             f"POST /v1/tools/LS HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {running.key}\r\n"
             "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
@@ -200,7 +200,7 @@ async def test_a_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: Pa
 @pytest.mark.requirement("s:S-45", "s:S-53")
 async def test_the_log_is_json_without_keys_queries_or_hidden_characters(running_server: RunningServer) -> None:
     stream = io.StringIO()
-    log = QueuedLog(stream, JsonLines())
+    log = QueuedHandler(stream, JsonFormatter())
     logger = logging.getLogger("toolyard.web")
     level = logger.level
     logger.addHandler(log)
@@ -224,13 +224,13 @@ async def test_the_log_is_json_without_keys_queries_or_hidden_characters(running
 @pytest.mark.requirement("s:S-53")
 def test_characters_that_do_not_show_themselves_are_written_as_numbers() -> None:
     hidden = "\n\r\t\0\x1b\x7f\x85\u200b\u200f\u2028\u202e\u2066\ufeff\ud800"
-    assert all(one not in visible(f"a{one}b") for one in hidden)
-    assert visible("日本語 Ünïcödé 🙂") == "日本語 Ünïcödé 🙂"
+    assert all(one not in escape_unprintable(f"a{one}b") for one in hidden)
+    assert escape_unprintable("日本語 Ünïcödé 🙂") == "日本語 Ünïcödé 🙂"
 
 
 @pytest.mark.requirement("s:S-45")
 def test_the_log_masks_what_it_is_told_to_mask() -> None:
-    formatter = JsonLines(lambda text: text.replace("hunter22", "[masked]"))
+    formatter = JsonFormatter(lambda text: text.replace("hunter22", "[masked]"))
     record = logging.makeLogRecord({"name": "x", "msg": "key hunter22", "levelname": "INFO"})
     record.fields = {"path": "/hunter22", "status": 200}
     assert "hunter22" not in formatter.format(record)
@@ -252,7 +252,7 @@ class StuckDisk(io.StringIO):
 @pytest.mark.requirement("r:R65")
 async def test_a_stuck_log_disk_drops_the_oldest_lines_and_holds_up_no_call(running_server: RunningServer) -> None:
     disk = StuckDisk()
-    log = QueuedLog(disk, JsonLines(), most=5)
+    log = QueuedHandler(disk, JsonFormatter(), most=5)
     logger = logging.getLogger("toolyard.web")
     level = logger.level
     logger.addHandler(log)
@@ -295,7 +295,7 @@ async def test_a_head_that_never_ends_is_closed_by_its_size(running_server: Runn
 async def test_a_head_that_does_not_come_is_closed_after_its_time(
     running_server: RunningServer, monkeypatch: pytest.MonkeyPatch, begun: bytes
 ) -> None:
-    monkeypatch.setattr(BoundedHttp, "head_s", 0.2)
+    monkeypatch.setattr(BoundedHttpProtocol, "head_s", 0.2)
     reader, writer = await asyncio.open_connection("127.0.0.1", running_server.port)
     writer.write(begun)
     async with asyncio.timeout(60):
@@ -316,7 +316,7 @@ async def test_the_second_request_of_a_connection_has_a_time_and_a_size_too(
             assert head.startswith(b"HTTP/1.1 200")
             length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length"))
             await reader.readexactly(int(length.split(b":")[1]))
-        monkeypatch.setattr(BoundedHttp, "head_s", 0.2)
+        monkeypatch.setattr(BoundedHttpProtocol, "head_s", 0.2)
         writer.write(b"GET /hea")
         assert (await reader.read()).startswith(b"HTTP/1.1 408")
     writer.close()
@@ -335,10 +335,10 @@ async def test_a_client_that_leaves_before_its_body_is_whole_is_no_bug(
     )
     await writer.drain()
     async with asyncio.timeout(60):
-        while not running_server.server.drain.running:  # noqa: ASYNC110 nobody tells
+        while not running_server.server.drain.running_count:  # noqa: ASYNC110 nobody tells
             await asyncio.sleep(0.005)
         writer.close()
-        await running_server.server.drain.idle()
+        await running_server.server.drain.wait_idle()
     told = [record for record in caplog.records if getattr(record, "fields", {}).get("path") == path]
     assert [record.__dict__["fields"]["status"] in (400, 499) for record in told] == [True]
     assert "a bug in Toolyard" not in caplog.text

@@ -20,8 +20,8 @@ from toolyard.protocol.outcome import Result
 from toolyard.protocol.store import Query
 from toolyard.protocol.tool import Checkpoint
 from toolyard.web import idempotent_runs
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("http:idempotency")
 
@@ -124,7 +124,7 @@ async def test_a_call_that_ended_while_nobody_waited_has_its_answer_kept(
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     slow.go.set()
-    await running_server.server.runs.idle()
+    await running_server.server.runs.wait_idle()
     again = await call(running_server, "k")
     assert (slow.runs, again.json["data"], again.headers["Idempotency-Replayed"]) == (1, {"runs": 1}, "true")
 
@@ -267,7 +267,7 @@ async def test_no_more_run_at_once_than_there_is_room_for(
 @pytest.fixture
 async def told(tmp_path: Path) -> Answer:
     """What a client was told whose call ran when its server ended."""
-    async with serving(tmp_path, Options(port=0, grace_s=0.01, ping_s=600.0)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, grace_s=0.01, ping_s=600.0)) as running:
         slow = add_slow(running)
         asking = asyncio.create_task(call(running, "k"))
         async with asyncio.timeout(60):
@@ -287,7 +287,7 @@ async def test_a_call_that_the_end_of_its_server_cuts_off_is_interrupted_for_goo
 
 
 async def test_a_run_that_nobody_waits_for_has_the_grace_of_the_server_to_end(tmp_path: Path) -> None:
-    async with serving(tmp_path, Options(port=0, grace_s=60.0, ping_s=600.0)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, grace_s=60.0, ping_s=600.0)) as running:
         slow = add_slow(running)
         asking = asyncio.create_task(call(running, "k"))
         async with asyncio.timeout(60):
@@ -295,7 +295,7 @@ async def test_a_run_that_nobody_waits_for_has_the_grace_of_the_server_to_end(tm
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
         stopping = asyncio.create_task(running.server.stop())
-        await wait_until(lambda: running.server.drain.ending)
+        await wait_until(lambda: running.server.drain.is_ending)
         slow.go.set()
         await stopping
     async with serving(tmp_path) as running:
@@ -307,7 +307,7 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with postgres.database() as url:
-        options = Options(port=0, grace_s=2.0, ping_s=600.0, database=url)
+        options = ServerOptions(port=0, grace_s=2.0, ping_s=600.0, database=url)
         async with serving(tmp_path / "one", options) as one, serving(tmp_path / "two", options) as two:
             first, second = add_slow(one), add_slow(two)
             asking = asyncio.create_task(call(one, "k"))
@@ -319,7 +319,7 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
             assert (busy.status, busy.json["error"]["code"]) == (409, "idempotency_in_progress")
             assert int(busy.headers["Retry-After"]) > 0
             waiting = asyncio.create_task(call(two, "k"))
-            await wait_until(lambda: two.server.drain.running == 1)
+            await wait_until(lambda: two.server.drain.running_count == 1)
             first.go.set()
             assert (await waiting).body == (await asking).body
             assert (first.runs, second.runs) == (1, 0)

@@ -15,11 +15,11 @@ from tests.plugins.folders import make_plugin
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_access import cookie_of, sign_in, walk
 from toolyard.protocol.json import MAX_VALUES
-from toolyard.web.bodies import MAX_FORM
-from toolyard.web.routes.plugin_install import MOST
-from toolyard.web.scope import Scope, is_open
-from toolyard.web.sessions import FILE
-from toolyard.web.sessions import MOST as MOST_SESSIONS
+from toolyard.web.routes.plugin_install import MAX_STAGED
+from toolyard.web.security.request_body import MAX_FORM
+from toolyard.web.security.scope import Scope, is_public
+from toolyard.web.security.sessions import FILE
+from toolyard.web.security.sessions import MAX_PER_KEY as MOST_SESSIONS
 
 
 @pytest.mark.requirement("s:S-10", "s:S-52")
@@ -113,7 +113,7 @@ async def test_whoever_has_no_key_sends_no_more_than_a_login_form(running_server
 @pytest.mark.requirement("s:S-43", "http:browser-session")
 async def test_no_route_changes_anything_for_a_session_without_its_token(running_server: RunningServer) -> None:
     cookie = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
-    unsafe = [(method, path) for method, path in walk(running_server) if method != "GET" and not is_open(path)]
+    unsafe = [(method, path) for method, path in walk(running_server) if method != "GET" and not is_public(path)]
     assert {method for method, _ in unsafe} == {"POST", "PUT", "PATCH", "DELETE"}
     for method, path in unsafe:
         found = await running_server.request(method, path, key=None, headers=cookie, json={})
@@ -124,7 +124,7 @@ async def test_no_route_changes_anything_for_a_session_without_its_token(running
 async def test_plugins_that_come_at_once_do_not_take_each_others_place(tmp_path: Path) -> None:
     folders = [make_plugin(tmp_path / "elsewhere", name) for name in ("One", "Two")]
     async with serving(tmp_path) as running:
-        for _ in range(MOST):
+        for _ in range(MAX_STAGED):
             await running.post("/v1/plugins/install", {"source": str(folders[0])})
         staged = await asyncio.gather(
             *(running.post("/v1/plugins/install", {"source": str(folder)}) for folder in folders)

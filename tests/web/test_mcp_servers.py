@@ -9,7 +9,7 @@ import pytest
 
 from tests.mcp.test_client import TINY
 from tests.web.conftest import RunningServer, serving
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 CANARY = "canary-71be02d4"
 

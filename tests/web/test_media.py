@@ -12,7 +12,7 @@ from tests.web.conftest import RunningServer, serving
 from tests.web.test_reloading import save
 from toolyard.protocol.content import Media
 from toolyard.storage.media import KEPT, MAX_BYTES
-from toolyard.web.server import Options
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("media:route")
 PNG = Media("image/png", b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 100, "a.png")
@@ -100,7 +100,7 @@ async def test_a_link_of_another_home_opens_nothing_and_asking_makes_no_files(tm
 
 async def test_after_seven_days_a_link_says_so_and_the_sweep_takes_the_file(tmp_path: Path) -> None:
     clock = FakeClock()
-    async with serving(tmp_path, Options(port=0, grace_s=2.0, clock=clock)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, grace_s=2.0, clock=clock)) as running:
         path = await path_of(running)
         clock.advance(KEPT.total_seconds() - 1)
         await running.yard.sweep()

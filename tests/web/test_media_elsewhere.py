@@ -10,7 +10,7 @@ from aiohttp import web
 
 from tests.web.conftest import RunningServer, serving
 from toolyard.web.routes import replies
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 from toolyard.workspace.safe_fetch import SafeFetch
 
 DOT = base64.b64decode(

@@ -18,7 +18,7 @@ from schemathesis.core.result import Ok
 
 from tests.web.conftest import RunningServer
 from toolyard.config import load
-from toolyard.web.server import Options, Server
+from toolyard.web.server import Server, ServerOptions
 
 EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else 5
 TRUE: list[Any] = [
@@ -45,7 +45,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     thread.start()
 
     async def start() -> Server:
-        server = Server(load(place / "project", place / "home"), Options(port=0))
+        server = Server(load(place / "project", place / "home"), ServerOptions(port=0))
         await server.start()
         return server
 
@@ -85,7 +85,7 @@ def is_true(server: Server, session: requests.Session, operation: Any) -> None:
     )
     @given(case=operation.as_strategy())
     def answered(case: Any) -> None:
-        server.access.failures._tries.clear()  # made-up credentials are not what is tested here
+        server.access.limiter._attempts.clear()  # made-up credentials are not what is tested here
         response = case.call(base_url=server.url, session=session, headers=headers, allow_redirects=False, timeout=60)
         case.validate_response(response, checks=own)
         assert response.status_code != 401 or operation.path in HAVE_THEIR_OWN_KEYS

@@ -11,8 +11,8 @@ import pytest
 
 from tests.gateway.upstream import Call, Provider, Script, provider, replies
 from tests.web.conftest import RunningServer, serving
-from toolyard.web import bodies
-from toolyard.web.scope import Scope
+from toolyard.web.security import request_body
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("clients:passthrough")
 JSON_PATHS = ("/v1/embeddings", "/v1/completions", "/v1/moderations", "/v1/images/generations", "/v1/audio/speech")
@@ -50,7 +50,7 @@ async def test_bodies_have_a_kind_and_a_size(
     both: tuple[RunningServer, Provider], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, upstream = both
-    monkeypatch.setattr(bodies, "MAX_CHAT", 200_000)
+    monkeypatch.setattr(request_body, "MAX_CHAT", 200_000)
     form = PART % (b"model", b"m") + PART % (b"file", b"x" * 300_000) + b"--b--\r\n"
     large = {"model": "m", "input": "x" * 300_000}
 

@@ -10,7 +10,7 @@ import pytest
 from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import expecting
 from toolyard.engine.schedules import KIND
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("http:records")
 

@@ -9,7 +9,7 @@ import pytest
 from tests.plugins.folders import make_plugin
 from tests.web.conftest import Answer, RunningServer, serving
 from toolyard.plugins.cases import FILE
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("plugin:cli:test:saved", "http:plugins")
 CANARY = "canary-91c3ab70de"

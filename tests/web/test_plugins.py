@@ -15,8 +15,8 @@ from tests.waiting import wait_until
 from tests.web.conftest import Answer, RunningServer, serving
 from toolyard.protocol.json import JsonObject
 from toolyard.web.routes import plugin_install
-from toolyard.web.routes.plugin_install import MOST
-from toolyard.web.scope import Scope
+from toolyard.web.routes.plugin_install import MAX_STAGED
+from toolyard.web.security.scope import Scope
 
 CANARY = "canary-4f1d9e77c0"
 NOISY = """
@@ -341,14 +341,15 @@ async def test_only_a_few_staged_plugins_wait_and_none_for_another_start(tmp_pat
     folder = make_plugin(tmp_path / "elsewhere", "Fresh")
     async with serving(tmp_path) as running:
         ids = [
-            (await running.post("/v1/plugins/install", {"source": str(folder)})).json["staged"] for _ in range(MOST + 1)
+            (await running.post("/v1/plugins/install", {"source": str(folder)})).json["staged"]
+            for _ in range(MAX_STAGED + 1)
         ]
         first = await running.request("DELETE", f"/v1/plugins/install/{ids[0]}")
         left = list((running.home / "plugins").iterdir())
     async with serving(tmp_path) as running:
         await running.post("/v1/plugins/install", {"source": str(folder)})
         later = list((running.home / "plugins").iterdir())
-    assert (first.status, len(left), len(later)) == (404, MOST, 1)
+    assert (first.status, len(left), len(later)) == (404, MAX_STAGED, 1)
 
 
 @pytest.mark.requirement("http:plugins")
@@ -356,16 +357,17 @@ async def test_a_staged_plugin_is_shown_whole_however_many_come_at_the_same_mome
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_plugin(tmp_path / "elsewhere", "Fresh")
-    lists, goes_on = plugin_install._files, threading.Event()
+    lists, goes_on = plugin_install._list_files, threading.Event()
 
     def slowly(staged: Path) -> list[JsonObject]:
         goes_on.wait(60)
         return lists(staged)
 
-    monkeypatch.setattr(plugin_install, "_files", slowly)
+    monkeypatch.setattr(plugin_install, "_list_files", slowly)
     async with serving(tmp_path) as running:
         asks = [
-            asyncio.create_task(running.post("/v1/plugins/install", {"source": str(folder)})) for _ in range(MOST + 2)
+            asyncio.create_task(running.post("/v1/plugins/install", {"source": str(folder)}))
+            for _ in range(MAX_STAGED + 2)
         ]
         await asyncio.wait(asks, timeout=0.3)  # they have the time to push each other out
         goes_on.set()

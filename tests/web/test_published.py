@@ -11,9 +11,9 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.web.conftest import Answer, RunningServer, serving
-from toolyard.web.failures import MANY
-from toolyard.web.published_headers import read_range
-from toolyard.web.server import Options
+from toolyard.web.published_headers import parse_range
+from toolyard.web.security.attempt_limiter import MAX_PER_ADDRESS
+from toolyard.web.server import ServerOptions
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"picture"
 DRAWING = b"<svg xmlns='http://www.w3.org/2000/svg'><script>document.title='ran'</script></svg>"
@@ -119,7 +119,7 @@ async def test_a_film_can_be_watched_from_any_place(published: RunningServer) ->
     ],
 )  # fmt: skip
 def test_a_range_that_is_not_understood_is_the_whole(header: str, expected: tuple[int, int, int]) -> None:
-    assert read_range(header, 100) == expected
+    assert parse_range(header, 100) == expected
 
 
 @pytest.mark.requirement("http:published:confined")
@@ -172,10 +172,10 @@ async def test_a_wrong_key_is_as_good_as_no_file(published: RunningServer) -> No
 
 @pytest.mark.requirement("http:published:keys")
 async def test_guesses_are_slowed_down_but_lock_nobody_out_of_the_server(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, Options(port=0, grace_s=2.0, ping_s=600.0, clock=clock)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, grace_s=2.0, ping_s=600.0, clock=clock)) as running:
         (running.project / "image").mkdir()
         (running.project / "image/a.png").write_bytes(PNG)
-        for _ in range(MANY):
+        for _ in range(MAX_PER_ADDRESS):
             assert (await running.get("/pw=guess/images/a.png", key=None)).status == 404
         slowed = await running.get("/pw=guess/images/a.png", key=None)
         assert (slowed.status, int(slowed.headers["Retry-After"])) == (429, 1)

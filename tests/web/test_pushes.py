@@ -12,7 +12,7 @@ from tests.web.conftest import RunningServer, serving
 from tests.web.test_callbacks import DONE, expecting
 from tests.web.test_websocket import PUSH, following, hear
 from toolyard.web.feed import Feed
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 pytestmark = pytest.mark.requirement("ws:push", "console:tasks")
 OPEN = "vcp_channels = true"
@@ -32,7 +32,7 @@ async def pushes(running: RunningServer, id_: str, count: int) -> list[dict[str,
 async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
     tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.pushes.TAKEN_S", 60.0)
+    monkeypatch.setattr("toolyard.web.pushes.DELIVERY_S", 60.0)
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
     async with serving(tmp_path, settings=OPEN) as running:
         one = await expecting(running)
@@ -48,7 +48,7 @@ async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
             await one.post()
             assert await hear(log, 1) == [message]
             (first,) = await pushes(running, one.task.id, 1)
-            assert running.server.feed.followers == 2  # who notes the pushes is no client
+            assert running.server.feed.client_count == 2  # who notes the pushes is no client
             assert (first["target"], first["type"], first["again"]) == ("VCPLog", "video_ready", False)
             assert (first["clients"], first["reached"]) == (1, 1)
             assert (await running.post(f"{path}/push")).status == 200
@@ -57,7 +57,7 @@ async def test_a_push_is_kept_with_who_took_it_and_can_be_sent_again(
                 (False, 1),
                 (True, 1),
             ]
-        await wait_until(lambda: not running.server.feed.followers)
+        await wait_until(lambda: not running.server.feed.client_count)
         await running.post(f"{path}/push")
         nobody = (await pushes(running, one.task.id, 3))[-1]
         assert (nobody["clients"], nobody["reached"], nobody["again"]) == (0, 0, True)
@@ -71,14 +71,14 @@ async def test_what_is_pushed_as_soon_as_the_server_is_there_is_noted(
     tmp_path: Path, add_plugin: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     add_plugin("Video", "", pluginType="asynchronous", webSocketPush=PUSH)
-    asks, goes_on, starts = Feed.newest, asyncio.Event(), iter([True])
+    asks, goes_on, starts = Feed.read_newest_seq, asyncio.Event(), iter([True])
 
     async def late(feed: Feed) -> int:
         if not next(starts, False):
             await goes_on.wait()
         return await asks(feed)
 
-    monkeypatch.setattr(Feed, "newest", late)
+    monkeypatch.setattr(Feed, "read_newest_seq", late)
     async with serving(tmp_path, settings=OPEN) as running:
         one = await expecting(running)
         await one.post()

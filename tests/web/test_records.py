@@ -16,10 +16,10 @@ from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.store import Query
-from toolyard.web.background import kept
+from toolyard.web.background import run_restarting
 from toolyard.web.readiness import RETRY_S
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import ServerOptions
 
 pytestmark = pytest.mark.requirement("http:records")
 
@@ -280,7 +280,7 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
         tried.append(changes)
         raise StorageUnwritable("the disk is full: state.db cannot be written; free some space and try again")
 
-    async with serving(tmp_path, Options(port=0, clock=clock)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         with monkeypatch.context() as patched:
             patched.setattr(running.yard.store, "commit", full)
             assert (await running.post("/v1/tools/LS", {})).status == 507
@@ -301,7 +301,7 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
 @pytest.mark.requirement("r:R03")
 async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -> None:
     endless = Endless()
-    async with serving(tmp_path, Options(port=0, grace_s=0.1)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, grace_s=0.1)) as running:
         running.yard.tools.add(FakeTool(endless, name="Endless"))
         asked = [asyncio.create_task(running.post("/v1/tools/Endless", {})) for _ in range(20)]
         await endless.started.wait()
@@ -327,5 +327,5 @@ async def test_work_beside_the_requests_is_started_again_when_it_failed() -> Non
             raise StorageError("the disk is full")
 
     async with asyncio.timeout(60):
-        await kept(work, "the test", pause_s=0.001)
+        await run_restarting(work, "the test", pause_s=0.001)
     assert tries == [0, 1, 2]

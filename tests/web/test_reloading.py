@@ -14,8 +14,8 @@ from tests.waiting import wait_until
 from tests.web.conftest import RunningServer, serving
 from toolyard.config import Config, load
 from toolyard.protocol.approval import Mode
-from toolyard.web import reloading
-from toolyard.web.reloading import Reloading
+from toolyard.web import settings_reloader
+from toolyard.web.settings_reloader import SettingsReloader
 
 GOOD = 'approval_mode = "auto"\n'
 
@@ -84,15 +84,15 @@ async def test_a_file_that_is_still_being_written_is_read_when_nobody_writes_any
         reads.append(list(waits))
         return load(tmp_path, tmp_path)
 
-    monkeypatch.setattr("toolyard.web.reloading.asyncio.sleep", waited)
-    monkeypatch.setattr(reloading, "_digest", lambda _: next(looks).encode())
-    monkeypatch.setattr(reloading, "load", read)
-    running = asyncio.create_task(Reloading(load(tmp_path, tmp_path), {}).run())
+    monkeypatch.setattr("toolyard.web.settings_reloader.asyncio.sleep", waited)
+    monkeypatch.setattr(settings_reloader, "_digest", lambda _: next(looks).encode())
+    monkeypatch.setattr(settings_reloader, "load", read)
+    running = asyncio.create_task(SettingsReloader(load(tmp_path, tmp_path), {}).run())
     async with asyncio.timeout(60):
         await ended.wait()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert reads == [[reloading.LOOK_S, 0.3, 0.3, 0.3, 0.3]]
+    assert reads == [[settings_reloader.POLL_S, 0.3, 0.3, 0.3, 0.3]]
 
 
 @pytest.mark.requirement("r:R92")
@@ -108,14 +108,14 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
         return found
 
     takes = {"approval_mode": lambda new: taken.append(new.settings.approval_mode)}
-    settings = Reloading(load(tmp_path, tmp_path), takes)
-    monkeypatch.setattr(reloading, "load", slowly)
+    settings = SettingsReloader(load(tmp_path, tmp_path), takes)
+    monkeypatch.setattr(settings_reloader, "load", slowly)
     save(file, GOOD)
-    first = asyncio.create_task(settings.at_once())
+    first = asyncio.create_task(settings.reload_now())
     async with asyncio.timeout(60):
         await begun.wait()
         save(file, 'approval_mode = "deny"\n')
-        second = asyncio.create_task(settings.at_once())
+        second = asyncio.create_task(settings.reload_now())
         await asyncio.wait({second}, timeout=0.2)  # it has the time to come before the first
         goes_on.set()
         await asyncio.gather(first, second)
@@ -140,9 +140,9 @@ async def test_hosts_and_origins_that_the_owner_adds_are_let_in_without_a_restar
     assert (await running_server.get("/healthz", headers=named)).status == 421
     assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 403
     settings = 'allowed_hosts = ["yard.example.org"]\nallowed_origins = ["https://chat.example.org"]\n'
-    edge = running_server.server._edge
+    edge = running_server.server._app
     save(running_server.home / "config.toml", settings)
-    await wait_until(lambda: bool(edge.near.origins))
+    await wait_until(lambda: bool(edge.policy.origins))
     assert (await running_server.get("/healthz", headers=named)).status == 200
     assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 200
 

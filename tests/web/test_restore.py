@@ -15,7 +15,7 @@ from tests.web.conftest import RunningServer, serving
 from toolyard.config import load
 from toolyard.errors import UsageError
 from toolyard.storage.restore import keep, prepare
-from toolyard.web.server import Options, Server
+from toolyard.web.server import Server, ServerOptions
 
 GZIP = {"Content-Type": "application/gzip"}
 RESTORE = "/v1/backup/restore"
@@ -100,7 +100,7 @@ async def test_a_backup_with_a_short_key_does_not_open_a_server_to_other_machine
     (tmp_path / "b.tar.gz").write_bytes(archive(key=b"short\n"))
     keep(prepare(tmp_path / "b.tar.gz", home), home)
     with pytest.raises(UsageError, match="32 characters"):
-        Server(load(project, home), Options(host="0.0.0.0", port=0, allow_remote=True))
+        Server(load(project, home), ServerOptions(host="0.0.0.0", port=0, allow_remote=True))
     assert (home / "key").read_text() == "short\n"
     async with serving(tmp_path) as running:
         assert running.server.key == "short"

@@ -19,8 +19,8 @@ from tests.web.processes import arguments, presence, run, started
 from toolyard.config import load
 from toolyard.errors import UsageError
 from toolyard.settings import SETTINGS
-from toolyard.web.listening import MOST_FILES
-from toolyard.web.server import Options, Server
+from toolyard.web.listener import MAX_OPEN_FILES
+from toolyard.web.server import Server, ServerOptions
 
 SLEEPY = """
 import json, os, sys, time
@@ -61,7 +61,7 @@ async def exists(file: Path) -> None:
 
 @pytest.mark.requirement("http:listen")
 def test_the_server_listens_on_this_machine_port_6005_unless_told_otherwise() -> None:
-    assert Options().host == "127.0.0.1"
+    assert ServerOptions().host == "127.0.0.1"
     assert next(setting.default for setting in SETTINGS if setting.name == "port") == 6005
 
 
@@ -74,7 +74,7 @@ async def test_a_server_takes_as_many_open_files_as_the_system_gives_it(tmp_path
             given, _ = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert given == (min(hard, MOST_FILES) if hard != resource.RLIM_INFINITY else MOST_FILES)
+    assert given == (min(hard, MAX_OPEN_FILES) if hard != resource.RLIM_INFINITY else MAX_OPEN_FILES)
 
 
 @pytest.mark.requirement("http:listen", "http:key")
@@ -155,9 +155,9 @@ async def test_other_machines_are_let_in_only_on_purpose_and_with_a_long_key(tmp
     assert (code, "32 characters" in err) == (2, True)
     config = load(tmp_path / "project", tmp_path / "home")
     with pytest.raises(UsageError):
-        Server(config, Options(host="192.168.0.1"))
+        Server(config, ServerOptions(host="192.168.0.1"))
     with pytest.raises(UsageError):
-        Server(config, Options(host="example.org", allow_remote=True))
+        Server(config, ServerOptions(host="example.org", allow_remote=True))
     (tmp_path / "home" / "key").write_text("k" * 32)
     async with started(tmp_path, "--host", "0.0.0.0", "--allow-remote") as server:
         assert (await server.request("GET", "/v1/tools"))[0] == 200

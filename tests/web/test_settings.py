@@ -7,8 +7,8 @@ import pytest
 
 from tests.web.conftest import Answer, RunningServer, serving
 from toolyard.settings import SETTINGS
-from toolyard.web.scope import Scope
-from toolyard.web.setting_view import GROUPS
+from toolyard.web.security.scope import Scope
+from toolyard.web.views.setting import GROUPS
 
 KEY = "sk-canary-0c7d1f"
 OTHER = "sk-canary-other-55"

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from tests.web.conftest import RunningServer, serving
-from toolyard.web.scope import Scope
+from toolyard.web.security.scope import Scope
 
 KEY = "sk-canary-31c8aa"
 GIVEN = "sk-canary-given-7"

@@ -202,7 +202,7 @@ async def test_a_call_whose_client_goes_away_is_cancelled(running_server: Runnin
 
 @pytest.mark.requirement("http:call", "s:S-52")
 async def test_only_an_admin_may_force_or_speak_for_the_command_line(running_server: RunningServer) -> None:
-    from toolyard.web.scope import Scope
+    from toolyard.web.security.scope import Scope
 
     (running_server.project / "a.txt").write_text("old\n")
     key = running_server.make_key(Scope.TOOLS)
@@ -221,7 +221,7 @@ async def test_only_an_admin_may_force_or_speak_for_the_command_line(running_ser
 
 @pytest.mark.requirement("http:call", "approval:who")
 async def test_a_key_with_the_scope_tools_runs_without_asking(running_server: RunningServer) -> None:
-    from toolyard.web.scope import Scope
+    from toolyard.web.security.scope import Scope
 
     key = running_server.make_key(Scope.TOOLS)
     found = await running_server.post("/v1/tools/Write", {"path": "new.txt", "content": "x"}, key=key)
@@ -299,10 +299,10 @@ async def test_a_bug_of_ours_is_answered_and_the_server_goes_on(
 async def test_a_safe_start_has_no_plugins(tmp_path: Path) -> None:
     from tests.plugins.folders import make_plugin
     from tests.web.conftest import serving
-    from toolyard.web.server import Options
+    from toolyard.web.server import ServerOptions
 
     make_plugin(tmp_path / "given", "Broken")
-    async with serving(tmp_path, Options(port=0, safe=True)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, safe=True)) as running:
         names = [tool["name"] for tool in (await running.get("/v1/tools")).json["data"]]
     assert "LS" in names
     assert "Broken" not in names

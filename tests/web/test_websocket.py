@@ -26,9 +26,9 @@ from tests.web.test_records import asking
 from toolyard.protocol.store import Event, NewEvent
 from toolyard.storage.memory import MemoryStore
 from toolyard.web.feed import Feed, Follower
-from toolyard.web.listening import Listener
-from toolyard.web.scope import Scope
-from toolyard.web.server import Options
+from toolyard.web.listener import Listener
+from toolyard.web.security.scope import Scope
+from toolyard.web.server import ServerOptions
 
 SOAK = os.environ.get("HYPOTHESIS_PROFILE") == "soak"
 
@@ -159,7 +159,7 @@ async def test_whoever_falls_behind_while_catching_up_misses_nothing_unknowingly
         if not works:  # what it has read is old before it hears of it
             await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(5)])
             works.append(asyncio.create_task(feed.run()))
-            while feed.last < 8:  # noqa: ASYNC110
+            while feed.last_seq < 8:  # noqa: ASYNC110
                 await asyncio.sleep(0)
         return page
 
@@ -234,11 +234,11 @@ async def test_the_feed_keeps_no_more_than_its_bounds(clock: FakeClock) -> None:
     for size in (0, 500):
         await store.commit([], [NewEvent(type="x", at=0.0, data={"pad": "x" * size}) for _ in range(30)])
         async with asyncio.timeout(60):
-            while feed._last < await feed.newest():  # noqa: ASYNC110
+            while feed._last < await feed.read_newest_seq():  # noqa: ASYNC110
                 await asyncio.sleep(0)
         assert len(feed._recent) <= 10
         assert feed._bytes <= 2000
-    slow = Follower(await feed.newest(), caught_up=True)
+    slow = Follower(await feed.read_newest_seq(), is_caught_up=True)
     feed._followers.add(slow)
     await store.commit([], [NewEvent(type="x", at=0.0) for _ in range(11)])
     async with asyncio.timeout(60):
@@ -248,7 +248,7 @@ async def test_the_feed_keeps_no_more_than_its_bounds(clock: FakeClock) -> None:
 
 @pytest.mark.requirement("r:R81")
 async def test_a_client_that_answers_no_ping_is_dead(tmp_path: Path) -> None:
-    async with serving(tmp_path, Options(port=0, ping_s=0.2)) as running:
+    async with serving(tmp_path, ServerOptions(port=0, ping_s=0.2)) as running:
         reader, writer = await asyncio.open_connection("127.0.0.1", running.port)
         writer.write(
             f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {running.key}\r\n"
@@ -260,16 +260,16 @@ async def test_a_client_that_answers_no_ping_is_dead(tmp_path: Path) -> None:
             ping = await reader.readexactly(2)
             assert ping[0] == 0x89
             await reader.read()  # until the server closes it
-            while running.server.feed.followers:  # noqa: ASYNC110
+            while running.server.feed.client_count:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)
         writer.close()
-    async with serving(tmp_path, Options(port=0, ping_s=5)) as running, following(running) as alive:
+    async with serving(tmp_path, ServerOptions(port=0, ping_s=5)) as running, following(running) as alive:
         await asyncio.wait_for(await alive.ping(), 60)
 
 
 @pytest.mark.requirement("r:R81")
 def test_a_server_pings_every_20_s_and_waits_20_more() -> None:
-    config = Listener(FastAPI(), ping_s=Options().ping_s).config
+    config = Listener(FastAPI(), ping_s=ServerOptions().ping_s).config
     assert (config.ws_ping_interval, config.ws_ping_timeout) == (20.0, 20.0)
 
 
@@ -314,13 +314,13 @@ async def test_an_event_is_written_as_json_once_for_all(
     from toolyard.web import feed
 
     written: list[int] = []
-    genuine = feed.told
+    genuine = feed.to_client_event
 
-    def counted(event: Event) -> feed.Told:
+    def counted(event: Event) -> feed.ClientEvent:
         written.append(event.seq)
         return genuine(event)
 
-    monkeypatch.setattr(feed, "told", counted)
+    monkeypatch.setattr(feed, "to_client_event", counted)
     async with following(running_server) as one, following(running_server) as two, following(running_server) as three:
         await say(running_server, 5)
         for connection in (one, two, three):
@@ -379,7 +379,7 @@ async def test_a_ticket_opens_one_websocket(running_server: RunningServer) -> No
 async def test_a_websocket_of_a_session_ends_with_it(
     running_server: RunningServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolyard.web.sockets._LOOK_S", 0.05)
+    monkeypatch.setattr("toolyard.web.websocket_client._POLL_S", 0.05)
     access = running_server.server.access
     session = access.sign_in(key=running_server.key, address="a")
     cookie = {"Cookie": f"toolyard_{running_server.port}={session}", "Origin": running_server.url}
@@ -457,7 +457,7 @@ async def test_an_answer_to_an_approval_counts_also_when_its_client_leaves_at_on
             await connection.send(json.dumps(answer))
             await heard.wait()
         async with asyncio.timeout(60):
-            while running.server.feed.followers:  # it is noticed when there is something to tell
+            while running.server.feed.client_count:  # it is noticed when there is something to tell
                 await running.post("/v1/tools/LS", {})
             goes_on.set()
             assert (await waiting).envelope.error is None
