@@ -267,7 +267,7 @@ def test_a_call_with_timely_contact_gets_a_receipt_or_the_reason_why_not(shell: 
 # --- approvals ---
 
 
-async def asked(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[Outcome]", str]:
+async def request_approval(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[Outcome]", str]:
     """A call from a chat that waits for approval, and the approval's id."""
     call = yard.request(tool, arguments, caller="key:1", origin=Origin.CHAT)
     running = asyncio.create_task(yard.settle(call))
@@ -282,13 +282,13 @@ async def asked(yard: Yard, tool: str, **arguments: Any) -> tuple["asyncio.Task[
 
 @pytest.mark.requirement("cli:records", "approval:refused")
 async def test_an_approval_is_answered_once_from_another_process(shell: Shell, yard: Yard, project: Path) -> None:
-    running, id_ = await asked(yard, "Write", path="a.txt", content="x\n")
+    running, id_ = await request_approval(yard, "Write", path="a.txt", content="x\n")
     (listed,) = json.loads((await cli(shell, "approval", "list", "--state", "pending", "--json"))[1])
     assert (listed["id"], listed["tool"], listed["arguments"]["path"]) == (id_, "Write", "a.txt")
     assert (await cli(shell, "approval", "allow", id_))[0] == 0
     assert (await asyncio.wait_for(running, WAIT_S)).envelope.error is None
     assert (project / "a.txt").read_text() == "x\n"
-    running, id_ = await asked(yard, "Write", path="b.txt", content="x\n")
+    running, id_ = await request_approval(yard, "Write", path="b.txt", content="x\n")
     assert (await cli(shell, "approval", "deny", id_, "--reason", "not today", "--always"))[0] == 0
     refused = (await asyncio.wait_for(running, WAIT_S)).envelope
     assert refused.context["reason"] == "DENIED"
@@ -304,7 +304,7 @@ async def test_an_approval_is_answered_once_from_another_process(shell: Shell, y
 async def test_an_approval_is_shown_with_every_argument_and_nothing_hidden(shell: Shell, yard: Yard) -> None:
     yard.tools.add(FakeTool(says, name="Runs", parameters={"type": "object"}, risk=Risk.EXECUTE))
     arguments = {"path": "a\u202etxt.\u3164exe", "lines": "one\ntwo\u200b", "access_token": "rm -rf ~", "n": [1]}
-    running, id_ = await asked(yard, "Runs", **arguments)
+    running, id_ = await request_approval(yard, "Runs", **arguments)
     code, text, said = await cli(shell, "approval", "show", id_)
     assert code == 0
     for line in (
@@ -404,7 +404,7 @@ async def test_ten_thousand_pending_tasks_are_listed_in_little_memory(shell: She
     for start in range(0, 10_000, 1000):
         many = (replace(task, id=f"task_n{n}", created=float(n)) for n in range(start, start + 1000))
         assert await yard.store.commit([one.to_record() for one in many])
-    listed, peak = await asyncio.to_thread(_measured, shell, "task", "list", "--json", "--limit", "50")
+    listed, peak = await asyncio.to_thread(_measure, shell, "task", "list", "--json", "--limit", "50")
     assert len(json.loads(listed)) == 50
     if sys.platform == "linux":
         assert peak < 200 * 1024  # KiB
@@ -423,8 +423,8 @@ main()
 """
 
 
-def _measured(shell: Shell, *words: str) -> tuple[str, int]:
-    """What a command says, and the most memory it had itself: what a parent had counts for a while after a fork."""
+def _measure(shell: Shell, *words: str) -> tuple[str, int]:
+    """Run a command; return its output and its peak memory, without that inherited by a fork."""
     done = subprocess.run(
         [sys.executable, "-c", _TELLS_ITS_PEAK, *words],
         cwd=shell.project,

@@ -10,7 +10,7 @@ import pytest
 
 from tests import postgres
 from tests.hosts.yards import host, plugin, sees
-from tests.web.conftest import serving
+from tests.web.conftest import run_server
 from toolyard.web.server import ServerOptions
 
 
@@ -20,7 +20,7 @@ async def test_a_client_of_a_server_calls_a_tool_that_only_a_worker_has(tmp_path
     plugin(tmp_path / "worker", "Far")
     async with postgres.database() as url, host(tmp_path / "worker", url):
         options = ServerOptions(version="1", port=0, database=url)
-        async with serving(tmp_path / "server", options) as server:
+        async with run_server(tmp_path / "server", options) as server:
             await sees(server.yard, "Far")
             ticket = (await server.post("/ws-ticket")).json["ticket"]
             async with (

@@ -1,4 +1,4 @@
-"""Who gets in: keys, scopes, sessions, tickets, and what too many wrong tries lead to."""
+"""Authentication: keys, scopes, sessions, tickets, and the limit of failed attempts."""
 
 import ast
 import hmac
@@ -9,7 +9,7 @@ import pytest
 from fastapi.routing import APIRoute
 
 from tests.fakes import FakeClock
-from tests.web.conftest import Answer, RunningServer, serving
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.web.app import make_api
 from toolyard.web.security import access, keys, middleware, sessions
 from toolyard.web.security.attempt_limiter import MAX_ADDRESSES, MAX_PER_ADDRESS, MAX_TOTAL, AttemptLimiter
@@ -17,7 +17,7 @@ from toolyard.web.security.scope import CONSOLE_PAGES, Scope, is_public, require
 from toolyard.web.server import ServerOptions
 
 
-def walk(running: RunningServer) -> list[tuple[str, str]]:
+def list_routes(running: RunningServer) -> list[tuple[str, str]]:
     """Every route of the server as method and a path that leads to it."""
     app = make_api(running.yard, running.server._make_parts(running.port, running.server._make_reloader(running.port)))
     found = [
@@ -29,17 +29,17 @@ def walk(running: RunningServer) -> list[tuple[str, str]]:
     return found
 
 
-def cookie_of(answer: Answer) -> str:
+def read_cookie(answer: HttpResponse) -> str:
     return answer.headers["Set-Cookie"].partition(";")[0]
 
 
-async def sign_in(running: RunningServer, **fields: str) -> Answer:
+async def sign_in(running: RunningServer, **fields: str) -> HttpResponse:
     return await running.request("POST", "/login", key=None, data=fields)
 
 
 @pytest.mark.requirement("s:S-40", "http:auth")
 async def test_every_route_without_the_key_answers_401_but_the_open_ones(running_server: RunningServer) -> None:
-    for method, path in walk(running_server):
+    for method, path in list_routes(running_server):
         if not is_public(path):
             found = await running_server.request(method, path, key=None)
             assert (method, path, found.status) == (method, path, 401)
@@ -60,13 +60,13 @@ async def test_routes_that_nobody_named_need_admin() -> None:
 
 @pytest.mark.requirement("s:S-40", "http:key")
 async def test_the_key_is_made_once_and_kept_for_the_owner_only(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         first = running.key
         assert running.server.is_first_start
         assert (running.home / "key").read_text().strip() == first
         assert (running.home / "key").stat().st_mode & 0o777 == 0o600
         assert len(first) >= 43
-    async with serving(tmp_path) as again:
+    async with run_server(tmp_path) as again:
         assert again.key == first
         assert not again.server.is_first_start
 
@@ -177,8 +177,8 @@ def test_what_another_process_does_to_the_keys_is_seen_soon_and_what_this_one_do
 
 @pytest.mark.requirement("s:S-47")
 async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, ServerOptions(port=0, clock=clock)) as running:
-        routes = walk(running)
+    async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
+        routes = list_routes(running)
         for method, path in routes:
             if is_public(path):
                 continue
@@ -194,8 +194,8 @@ async def test_wrong_keys_on_any_route_lead_to_waiting(tmp_path: Path, clock: Fa
 
 @pytest.mark.requirement("s:S-47")
 async def test_a_right_session_link_or_ticket_opens_whatever_wrong_keys_came_before(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
-        session = {"Cookie": cookie_of(await sign_in(running, key=running.key))}
+    async with run_server(tmp_path) as running:
+        session = {"Cookie": read_cookie(await sign_in(running, key=running.key))}
         link = running.server.access.make_login_link()
         ticket = (await running.post("/ws-ticket")).json["ticket"]
         for number in range(MAX_PER_ADDRESS):
@@ -209,7 +209,7 @@ async def test_a_right_session_link_or_ticket_opens_whatever_wrong_keys_came_bef
 
 @pytest.mark.requirement("s:S-47")
 async def test_wrong_logins_cookies_and_tickets_count_too(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         for _ in range(MAX_PER_ADDRESS // 2):
             assert (await sign_in(running, key="wrong")).status == 401
             assert (await running.get("/", key=None, headers={"Cookie": f"toolyard_{running.port}=x"})).status == 401
@@ -255,8 +255,8 @@ async def test_a_session_is_a_random_id_that_ends_when_its_browser_signs_out(run
     assert "httponly" in attributes
     assert running_server.key not in signed_in.headers["Set-Cookie"]
     other = await sign_in(running_server, key=running_server.key)
-    assert cookie_of(other) != cookie_of(signed_in)
-    headers = {"Cookie": cookie_of(signed_in)}
+    assert read_cookie(other) != read_cookie(signed_in)
+    headers = {"Cookie": read_cookie(signed_in)}
     session = await running_server.get("/v1/session", key=None, headers=headers)
     assert (session.status, session.json["key"]) == (200, "owner")
     unsafe = {**headers, "X-CSRF-Token": session.json["csrf"]}
@@ -266,7 +266,7 @@ async def test_a_session_is_a_random_id_that_ends_when_its_browser_signs_out(run
 
 @pytest.mark.requirement("s:S-43", "http:browser-session")
 async def test_a_session_changes_nothing_without_its_token(running_server: RunningServer) -> None:
-    cookie = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
+    cookie = {"Cookie": read_cookie(await sign_in(running_server, key=running_server.key))}
     csrf = (await running_server.get("/v1/session", key=None, headers=cookie)).json["csrf"]
     write = {"path": "a.txt", "content": "x"}
     for token in ({}, {"X-CSRF-Token": "wrong"}, {"X-CSRF-Token": ""}):
@@ -293,7 +293,7 @@ async def test_a_login_link_fills_the_page_in_and_signs_in_once_when_it_is_sent(
 
 @pytest.mark.requirement("http:browser-session", "s:S-49")
 async def test_sessions_links_and_tickets_end_with_time(tmp_path: Path, clock: FakeClock) -> None:
-    async with serving(tmp_path, ServerOptions(port=0, clock=clock)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         entrance = running.server.access
         link, session = entrance.make_login_link(), entrance.sign_in(key=running.key, address="a")
         ticket = entrance.make_ticket(entrance.authenticate_session(session, "a"))
@@ -311,14 +311,14 @@ async def test_sessions_links_and_tickets_end_with_time(tmp_path: Path, clock: F
 
 @pytest.mark.requirement("http:browser-session")
 async def test_a_restart_signs_nobody_out_and_another_key_everybody(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         session = running.server.access.sign_in(key=running.key, address="a")
         assert session not in (running.home / "sessions.json").read_text()
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         found = running.server.access.authenticate_session(session, "a")
         assert (found.key_id, bool(found.csrf)) == ("owner", True)
     (tmp_path / "home" / "key").unlink()
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         with pytest.raises(Exception, match="session has ended"):
             running.server.access.authenticate_session(session, "a")
 
@@ -385,7 +385,7 @@ async def test_who_asks_in_a_way_that_a_path_does_not_take_is_told_all_that_it_t
 
 @pytest.mark.requirement("s:S-40")
 async def test_every_route_of_the_app_is_known_to_the_walk(running_server: RunningServer) -> None:
-    """What is left out of the OpenAPI is left out on purpose."""
+    """Routes missing from the OpenAPI document are missing on purpose."""
     console = {f"{page}{rest}" for page in CONSOLE_PAGES for rest in ("", "/{name:path}")}
     published = {f"{start}pw={{key}}/{kind}/{{path:path}}" for start in ("/", "//") for kind in ("images", "files")}
     hidden = {"/login.css", "/docs.css", "/plugin-callback/{rest:path}", "/console/{path:path}", *console, *published}

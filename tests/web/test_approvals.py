@@ -13,7 +13,7 @@ from tests.fakes import FakeTool, says
 from tests.gateway.serving import request
 from tests.gateway.test_served import server as chatting
 from tests.gateway.upstream import replies
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from toolyard.protocol.call import Origin
 from toolyard.protocol.outcome import Outcome
 from toolyard.protocol.tool import Risk
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.requirement("http:records")
 BEFORE, AFTER = "one\ntwo\n", "one\nthree\n"
 
 
-async def asking(
+async def request_approval(
     running: RunningServer, tool: str = "Write", chat: str = "", count: int = 1, **arguments: Any
 ) -> tuple[asyncio.Task[Outcome], list[str]]:
     """A call of a chat that waits for its approval, and the ids of all that wait then, the newest first."""
@@ -36,14 +36,14 @@ async def asking(
     return waiting, [one["id"] for one in found]
 
 
-async def ended(waiting: "asyncio.Task[Outcome]") -> Outcome:
+async def wait_for_end(waiting: "asyncio.Task[Outcome]") -> Outcome:
     async with asyncio.timeout(60):
         return await waiting
 
 
 async def test_an_approval_says_why_it_asks_and_what_it_would_change(running_server: RunningServer) -> None:
     (running_server.project / "a.txt").write_text(BEFORE)
-    waiting, (id_,) = await asking(running_server, "Edit", path="a.txt", old_string="two", new_string="three")
+    waiting, (id_,) = await request_approval(running_server, "Edit", path="a.txt", old_string="two", new_string="three")
     shown = (await running_server.get(f"/v1/approvals/{id_}")).json
     assert (shown["because"], shown["reason"]) == ("write", "Edit changes files.")
     assert shown["rule"] == {"tool": "Edit", "command": "", "effect": "allow"}
@@ -53,7 +53,7 @@ async def test_an_approval_says_why_it_asks_and_what_it_would_change(running_ser
     assert (shown["command_line"], shown["patch_problem"], shown["answered_by"]) == (None, "", None)
     assert (running_server.project / "a.txt").read_text() == BEFORE
     await running_server.post(f"/v1/approvals/{id_}/deny", {"reason": "not now"})
-    assert (await ended(waiting)).envelope.error
+    assert (await wait_for_end(waiting)).envelope.error
     shown = (await running_server.get(f"/v1/approvals/{id_}")).json
     assert (shown["answered_by"], shown["note"], shown["patch"]) == ("key:owner", "not now", None)
     assert shown["answered"] >= shown["created"]
@@ -63,7 +63,7 @@ async def test_an_approval_says_why_it_asks_and_what_it_would_change(running_ser
 async def test_what_is_masked_says_so_and_only_its_owner_can_reveal_it(running_server: RunningServer) -> None:
     yard = running_server.yard
     yard.tools.add(FakeTool(says, name="Runs", parameters={"type": "object"}, risk=Risk.EXECUTE))
-    waiting, (id_,) = await asking(running_server, "Runs", access_token="rm -rf ~", text="x")
+    waiting, (id_,) = await request_approval(running_server, "Runs", access_token="rm -rf ~", text="x")
     shown = (await running_server.get(f"/v1/approvals/{id_}")).json
     assert shown["arguments"] == {"access_token": "[masked, 8 characters]", "text": "x"}
     assert shown["hidden"] == [{"at": "/access_token", "characters": 8}]
@@ -72,7 +72,7 @@ async def test_what_is_masked_says_so_and_only_its_owner_can_reveal_it(running_s
     key = running_server.make_key(Scope.APPROVE)
     assert (await running_server.get(f"/v1/approvals/{id_}/arguments", key=key)).status == 403
     await running_server.post(f"/v1/approvals/{id_}/deny", {})
-    await ended(waiting)
+    await wait_for_end(waiting)
     late = await running_server.get(f"/v1/approvals/{id_}/arguments")
     assert (late.status, "not kept" in late.json["error"]["message"]) == (409, True)
     assert (await running_server.get("/v1/approvals/none/arguments")).status == 404
@@ -82,7 +82,7 @@ async def test_a_list_has_the_beginning_of_the_arguments_and_one_approval_all_of
     running_server: RunningServer,
 ) -> None:
     content = "文" * 300_000 + "the end"
-    waiting, (id_,) = await asking(running_server, path="a.txt", content=content)
+    waiting, (id_,) = await request_approval(running_server, path="a.txt", content=content)
     listed = await running_server.get("/v1/approvals?state=pending")
     (row,) = listed.json["data"]
     assert len(listed.body) < 4000
@@ -91,7 +91,7 @@ async def test_a_list_has_the_beginning_of_the_arguments_and_one_approval_all_of
     shown = (await running_server.get(f"/v1/approvals/{id_}")).json
     assert shown["arguments"] == {"path": "a.txt", "content": content}
     await running_server.post(f"/v1/approvals/{id_}/deny")
-    await ended(waiting)
+    await wait_for_end(waiting)
 
 
 @pytest.mark.requirement("approval:auto-safe", "s:S-52")
@@ -117,32 +117,32 @@ async def test_only_a_key_that_may_approve_chats_in_the_mode_auto_safe(running_s
 
 
 async def test_what_cannot_be_done_is_told_before_anybody_allows_it(running_server: RunningServer) -> None:
-    waiting, (id_,) = await asking(running_server, "Edit", path="none.txt", old_string="a", new_string="b")
+    waiting, (id_,) = await request_approval(running_server, "Edit", path="none.txt", old_string="a", new_string="b")
     shown = (await running_server.get(f"/v1/approvals/{id_}")).json
     assert shown["patch"] is None
     assert "none.txt" in shown["patch_problem"]
     await running_server.post(f"/v1/approvals/{id_}/deny")
-    await ended(waiting)
+    await wait_for_end(waiting)
 
 
 async def test_a_plugin_is_shown_with_its_command_line_and_never_run_to_see(
     tmp_path: Path, add_plugin: Callable[..., Path]
 ) -> None:
     add_plugin("Maker", "import pathlib\npathlib.Path('ran').write_text('')\n")
-    async with serving(tmp_path) as running:
-        waiting, (id_,) = await asking(running, "Maker", dry_run=True)
+    async with run_server(tmp_path) as running:
+        waiting, (id_,) = await request_approval(running, "Maker", dry_run=True)
         shown = (await running.get(f"/v1/approvals/{id_}")).json
         assert shown["command_line"][-1].endswith("main.py")
         assert (shown["because"], shown["patch"]) == ("execute", None)
         assert not (tmp_path / "given" / "Maker" / "ran").exists()
         await running.post(f"/v1/approvals/{id_}/deny")
-        await ended(waiting)
+        await wait_for_end(waiting)
 
 
 async def test_a_rule_for_a_chat_holds_in_that_chat_alone(running_server: RunningServer) -> None:
-    waiting, (id_,) = await asking(running_server, chat="talk", path="a.txt", content="1")
+    waiting, (id_,) = await request_approval(running_server, chat="talk", path="a.txt", content="1")
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"for": "chat"})).status == 200
-    assert (await ended(waiting)).envelope.error is None
+    assert (await wait_for_end(waiting)).envelope.error is None
     free = running_server.yard.request(
         "Write", {"path": "b.txt", "content": ""}, caller="key:owner", origin=Origin.CHAT
     )
@@ -150,39 +150,39 @@ async def test_a_rule_for_a_chat_holds_in_that_chat_alone(running_server: Runnin
         assert (await running_server.yard.settle(replace(free, chat="talk"))).envelope.error is None
     (rule,) = (await running_server.get("/v1/approvals/rules")).json["data"]
     assert (rule["chat"], rule["hits"], rule["last_used"] is not None) == ("talk", 1, True)
-    waiting, (id_,) = await asking(running_server, chat="other", path="c.txt", content="1")
+    waiting, (id_,) = await request_approval(running_server, chat="other", path="c.txt", content="1")
     await running_server.post(f"/v1/approvals/{id_}/deny")
-    await ended(waiting)
+    await wait_for_end(waiting)
     assert (await running_server.request("DELETE", f"/v1/approvals/rules/{rule['id']}")).status == 200
     assert (await running_server.get("/v1/approvals/rules")).json["data"] == []
 
 
 async def test_how_often_a_rule_was_used_is_known_after_a_restart(tmp_path: Path) -> None:
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         await running.post("/v1/approvals/rules", {"tool": "Write", "effect": "allow"})
         for name in "ab":
             call = running.yard.request("Write", {"path": name, "content": ""}, origin=Origin.CHAT)
             assert (await running.yard.settle(call)).envelope.error is None
         (before,) = (await running.get("/v1/approvals/rules")).json["data"]
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         (after,) = (await running.get("/v1/approvals/rules")).json["data"]
     assert (after["hits"], after["last_used"]) == (before["hits"], before["last_used"])
     assert after["hits"] == 2
 
 
 async def test_a_call_outside_of_chats_is_not_allowed_for_its_chat(running_server: RunningServer) -> None:
-    waiting, (id_,) = await asking(running_server, path="a.txt", content="1")
+    waiting, (id_,) = await request_approval(running_server, path="a.txt", content="1")
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"for": "chat"})).status == 409
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"for": "always"})).status == 200
-    await ended(waiting)
+    await wait_for_end(waiting)
     (rule,) = (await running_server.get("/v1/approvals/rules")).json["data"]
     assert (rule["tool"], rule["chat"]) == ("Write", None)
 
 
 async def test_several_are_allowed_only_when_they_ask_for_the_same(running_server: RunningServer) -> None:
-    one, _ = await asking(running_server, path="a.txt", content="1")
-    two, _ = await asking(running_server, path="a.txt", content="2", count=2)
-    three, (last, second, first) = await asking(running_server, path="a.txt", content="2", count=3)
+    one, _ = await request_approval(running_server, path="a.txt", content="1")
+    two, _ = await request_approval(running_server, path="a.txt", content="2", count=2)
+    three, (last, second, first) = await request_approval(running_server, path="a.txt", content="2", count=3)
     mixed = await running_server.post("/v1/approvals/bulk", {"ids": [first, second], "effect": "allow"})
     assert mixed.status == 409
     same = await running_server.post("/v1/approvals/bulk", {"ids": [second, last], "effect": "allow"})
@@ -190,8 +190,8 @@ async def test_several_are_allowed_only_when_they_ask_for_the_same(running_serve
     every = {"ids": [first, second], "effect": "deny", "reason": "enough"}
     denied = await running_server.post("/v1/approvals/bulk", every)
     assert [(row["state"], row["ok"]) for row in denied.json["data"]] == [("denied", True), ("allowed", False)]
-    assert "enough" in (await ended(one)).envelope.text
-    await asyncio.gather(ended(two), ended(three))
+    assert "enough" in (await wait_for_end(one)).envelope.text
+    await asyncio.gather(wait_for_end(two), wait_for_end(three))
     assert (await running_server.post("/v1/approvals/bulk", {"ids": ["none"], "effect": "deny"})).status == 404
 
 

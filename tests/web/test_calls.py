@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes import FakeClock
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from tests.web.test_callbacks import ASYNC
 from toolyard.engine.journal import CALL
 from toolyard.engine.statistics import MAX_CALLS, compute_statistics
@@ -198,7 +198,7 @@ async def test_a_call_of_a_plugin_tells_how_its_process_ran_and_no_value_of_its_
 ) -> None:
     code = "import os, sys\nprint('token', os.environ['TOKEN'], file=sys.stderr)\nprint('noise')\nsys.exit(3)\n"
     add_plugin("Loud", code, config="TOKEN=canary-8d1f02\n", configSchema={"TOKEN": {"type": "string"}})
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         id_ = (await running.post("/v1/tools/Loud", {})).headers["X-Call-Id"]
         found = await running.get(f"/v1/calls/{id_}")
         process = found.json["process"]
@@ -210,7 +210,7 @@ async def test_a_call_of_a_plugin_tells_how_its_process_ran_and_no_value_of_its_
         built_in = (await running.post("/v1/tools/LS", {"path": "."})).headers["X-Call-Id"]
         assert (await running.get(f"/v1/calls/{built_in}")).json["process"] is None
         assert running.yard.runs.take(id_) is None
-    async with serving(tmp_path) as again:
+    async with run_server(tmp_path) as again:
         found = (await again.get(f"/v1/calls/{id_}")).json
         assert found["process"] == process
         steps = {step["what"]: step["at"] for step in found["timeline"]}
@@ -222,7 +222,7 @@ async def test_a_call_of_an_asynchronous_plugin_tells_of_its_first_process_and_o
     tmp_path: Path, add_plugin: Callable[..., Path]
 ) -> None:
     add_plugin("Video", ASYNC, pluginType="asynchronous")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         called = await running.post("/v1/tools/Video", {"prompt": "a cat"})
         id_, task_id = called.headers["X-Call-Id"], called.headers["X-Call-Tasks"]
         assert (await running.get("/v1/calls")).json["data"][0]["tasks"] == [task_id]

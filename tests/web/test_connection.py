@@ -1,4 +1,4 @@
-"""How answers leave, what is written together goes out together; and how a client does."""
+"""Connections: writes of one loop iteration are sent together, and disconnects are noticed."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ from toolyard.web.connection import MAX_BUFFERED, BufferedTransport, Disconnecti
 pytestmark = pytest.mark.requirement("chat:completions")
 
 
-class Noted(asyncio.Transport):
+class RecordingTransport(asyncio.Transport):
     """A transport that notes what is done to it."""
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Noted(asyncio.Transport):
 
 
 async def test_what_is_written_in_one_round_of_the_loop_is_sent_once_and_in_order() -> None:
-    noted = Noted()
+    noted = RecordingTransport()
     gathered = BufferedTransport(noted, asyncio.get_running_loop())
     gathered.write(b"head ")
     gathered.write(b"body")
@@ -46,7 +46,7 @@ async def test_what_is_written_in_one_round_of_the_loop_is_sent_once_and_in_orde
 
 
 async def test_a_lot_is_sent_at_once_and_nothing_is_lost_when_it_closes() -> None:
-    noted = Noted()
+    noted = RecordingTransport()
     gathered = BufferedTransport(noted, asyncio.get_running_loop())
     gathered.write(b"x" * MAX_BUFFERED)
     assert noted.done == [b"x" * MAX_BUFFERED]

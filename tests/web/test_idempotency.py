@@ -12,7 +12,7 @@ import pytest
 from tests import postgres
 from tests.fakes import FakeTool
 from tests.waiting import wait_until
-from tests.web.conftest import Answer, RunningServer, serving
+from tests.web.conftest import HttpResponse, RunningServer, run_server
 from toolyard.engine.idempotency import KIND, MAX_RESPONSE
 from toolyard.errors import StorageUnwritable
 from toolyard.protocol.call import ToolCall
@@ -55,7 +55,7 @@ def add_slow(running: RunningServer) -> Slow:
 
 async def call(
     running: RunningServer, name: str, tool: str = "Slow", query: str = "", *, json: Any = None, **more: Any
-) -> Answer:
+) -> HttpResponse:
     headers = {"Idempotency-Key": name}
     return await running.post(f"/v1/tools/{tool}{query}", json or {}, headers=headers, **more)
 
@@ -265,9 +265,9 @@ async def test_no_more_run_at_once_than_there_is_room_for(
 
 
 @pytest.fixture
-async def told(tmp_path: Path) -> Answer:
-    """What a client was told whose call ran when its server ended."""
-    async with serving(tmp_path, ServerOptions(port=0, grace_s=0.01, ping_s=600.0)) as running:
+async def interrupted_response(tmp_path: Path) -> HttpResponse:
+    """The response to a call that ran when its server ended."""
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=0.01, ping_s=600.0)) as running:
         slow = add_slow(running)
         asking = asyncio.create_task(call(running, "k"))
         async with asyncio.timeout(60):
@@ -276,9 +276,15 @@ async def told(tmp_path: Path) -> Answer:
         return await asking
 
 
-async def test_a_call_that_the_end_of_its_server_cuts_off_is_interrupted_for_good(tmp_path: Path, told: Answer) -> None:
-    assert (told.status, told.json["error"]["code"], told.headers["X-Should-Retry"]) == (400, "interrupted", "false")
-    async with serving(tmp_path) as running:
+async def test_a_call_that_the_end_of_its_server_cuts_off_is_interrupted_for_good(
+    tmp_path: Path, interrupted_response: HttpResponse
+) -> None:
+    assert (
+        interrupted_response.status,
+        interrupted_response.json["error"]["code"],
+        interrupted_response.headers["X-Should-Retry"],
+    ) == (400, "interrupted", "false")
+    async with run_server(tmp_path) as running:
         slow = add_slow(running)
         again = await call(running, "k")
         (ran,) = (await running.get("/v1/calls")).json["data"]
@@ -287,7 +293,7 @@ async def test_a_call_that_the_end_of_its_server_cuts_off_is_interrupted_for_goo
 
 
 async def test_a_run_that_nobody_waits_for_has_the_grace_of_the_server_to_end(tmp_path: Path) -> None:
-    async with serving(tmp_path, ServerOptions(port=0, grace_s=60.0, ping_s=600.0)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=60.0, ping_s=600.0)) as running:
         slow = add_slow(running)
         asking = asyncio.create_task(call(running, "k"))
         async with asyncio.timeout(60):
@@ -298,7 +304,7 @@ async def test_a_run_that_nobody_waits_for_has_the_grace_of_the_server_to_end(tm
         await wait_until(lambda: running.server.drain.is_ending)
         slow.go.set()
         await stopping
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         again = await call(running, "k")
         assert (again.status, again.json["data"]) == (200, {"runs": 1})
 
@@ -308,7 +314,7 @@ async def test_a_request_that_runs_on_another_host_is_waited_for_or_told_to_be_i
 ) -> None:
     async with postgres.database() as url:
         options = ServerOptions(port=0, grace_s=2.0, ping_s=600.0, database=url)
-        async with serving(tmp_path / "one", options) as one, serving(tmp_path / "two", options) as two:
+        async with run_server(tmp_path / "one", options) as one, run_server(tmp_path / "two", options) as two:
             first, second = add_slow(one), add_slow(two)
             asking = asyncio.create_task(call(one, "k"))
             async with asyncio.timeout(60):

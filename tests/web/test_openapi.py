@@ -35,7 +35,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "http.md"
 
 
 @pytest.fixture(scope="module")
-def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def threaded_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server with a thread and an event loop of its own, for clients that have none."""
     place = tmp_path_factory.mktemp("beside")
     for name in ("project", "home"):
@@ -59,7 +59,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @schemathesis.serializer("application/gzip")
-def sent_as_it_is(_: object, value: object) -> bytes:
+def keep_value(_: object, value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode(errors="replace")
 
 
@@ -71,7 +71,7 @@ def operations(server: Server) -> Iterator[Any]:
         yield found.ok()
 
 
-def is_true(server: Server, session: requests.Session, operation: Any) -> None:
+def check_operation(server: Server, session: requests.Session, operation: Any) -> None:
     """Ask what the OpenAPI says can be asked, and look whether the answers are what it says."""
     own = [check for check in TRUE if operation.path != FAILS_LIKE_VCPTOOLBOX or check is not TRUE[0]]
     headers = {"Authorization": f"Bearer {server.key}", "Origin": server.url}
@@ -94,13 +94,13 @@ def is_true(server: Server, session: requests.Session, operation: Any) -> None:
 
 
 @pytest.mark.requirement("http:documented")
-def test_requests_made_from_the_openapi_are_answered_as_it_says(beside: Server) -> None:
+def test_requests_made_from_the_openapi_are_answered_as_it_says(threaded_server: Server) -> None:
     false = {}
     with requests.Session() as session:
-        every = [operation for operation in operations(beside) if operation.path not in ENDLESS]
+        every = [operation for operation in operations(threaded_server) if operation.path not in ENDLESS]
         for operation in every:
             try:
-                is_true(beside, session, operation)
+                check_operation(threaded_server, session, operation)
             except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 all that is false is told at once
                 false[operation.label] = str(error)
     assert false == {}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.fakes import Endless, FakeClock, FakeTool
-from tests.web.conftest import RunningServer, serving
-from tests.web.test_callbacks import ASYNC, expecting
+from tests.web.conftest import RunningServer, run_server
+from tests.web.test_callbacks import ASYNC, start_pending
 from toolyard.engine.journal import ENDED, RUNNING
 from toolyard.errors import StorageError, StorageUnwritable
 from toolyard.protocol.call import Origin
@@ -58,7 +58,7 @@ LIMITS = {  # those that people are promised
 
 
 async def test_tasks_are_listed_shown_and_cancelled(running_server: RunningServer) -> None:
-    first, second = await expecting(running_server, "one"), await expecting(running_server, "two")
+    first, second = await start_pending(running_server, "one"), await start_pending(running_server, "two")
     listed = await running_server.get("/v1/tasks")
     assert [task["task_id"] for task in listed.json["data"]] == ["two", "one"]
     assert listed.json["next"] is None
@@ -79,19 +79,19 @@ async def test_a_place_that_no_page_gave_is_refused(running_server: RunningServe
 
 
 async def test_a_task_can_be_waited_for(running_server: RunningServer) -> None:
-    one = await expecting(running_server)
+    one = await start_pending(running_server)
     asking = asyncio.create_task(running_server.get(f"/v1/tasks/{one.task.id}?wait=60"))
     await one.post()
     async with asyncio.timeout(60):
         assert (await asking).json["state"] == "succeeded"
-    other = await expecting(running_server, "two")
+    other = await start_pending(running_server, "two")
     found = await running_server.get(f"/v1/tasks/{other.task.id}?wait=0.05")
     assert found.json["state"] == "waiting_callback"
 
 
 async def test_a_task_is_retried_with_the_same_arguments(tmp_path: Path, add_plugin: Callable[..., Path]) -> None:
     add_plugin("Video", ASYNC, pluginType="asynchronous")
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         receipt = await running.post("/v1/tools/Video", {"prompt": "a cat"})
         again = await running.post(f"/v1/tasks/{receipt.headers['x-call-tasks']}/retry")
         assert (again.json["status"], again.json["context"]["params_input"]) == ("success", {"prompt": "a cat"})
@@ -196,7 +196,7 @@ async def test_schedule_task_speaks_as_vcptoolbox_does(running_server: RunningSe
     assert len((await running_server.get("/v1/schedules")).json["data"]) == 2
 
 
-async def asking(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
+async def request_approval(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
     """A call of a chat that waits for its approval, and the id of that."""
     call = running.yard.request("Write", {"path": "a.txt", "content": "x"}, caller="chat", origin=Origin.CHAT)
     waiting = asyncio.create_task(running.yard.settle(replace(call, maid="Nova")))
@@ -208,7 +208,7 @@ async def asking(running: RunningServer) -> tuple[asyncio.Task[Outcome], str]:
 
 @pytest.mark.requirement("s:S-52", "r:R102")
 async def test_an_approval_is_answered_once_by_who_may(running_server: RunningServer) -> None:
-    waiting, id_ = await asking(running_server)
+    waiting, id_ = await request_approval(running_server)
     approver, viewer = running_server.make_key(Scope.APPROVE), running_server.make_key(Scope.TOOLS)
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {}, key=viewer)).status == 403
     shown = await running_server.get(f"/v1/approvals/{id_}", key=approver)
@@ -224,7 +224,7 @@ async def test_an_approval_is_answered_once_by_who_may(running_server: RunningSe
 
 
 async def test_always_makes_a_rule_that_can_be_revoked(running_server: RunningServer) -> None:
-    waiting, id_ = await asking(running_server)
+    waiting, id_ = await request_approval(running_server)
     assert (await running_server.post(f"/v1/approvals/{id_}/allow", {"always": True})).status == 200
     async with asyncio.timeout(60):
         assert (await waiting).envelope.error is None
@@ -280,7 +280,7 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
         tried.append(changes)
         raise StorageUnwritable("the disk is full: state.db cannot be written; free some space and try again")
 
-    async with serving(tmp_path, ServerOptions(port=0, clock=clock)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, clock=clock)) as running:
         with monkeypatch.context() as patched:
             patched.setattr(running.yard.store, "commit", full)
             assert (await running.post("/v1/tools/LS", {})).status == 507
@@ -301,7 +301,7 @@ async def test_a_server_that_nobody_sends_work_to_sees_by_itself_that_there_is_r
 @pytest.mark.requirement("r:R03")
 async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -> None:
     endless = Endless()
-    async with serving(tmp_path, ServerOptions(port=0, grace_s=0.1)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, grace_s=0.1)) as running:
         running.yard.tools.add(FakeTool(endless, name="Endless"))
         asked = [asyncio.create_task(running.post("/v1/tools/Endless", {})) for _ in range(20)]
         await endless.started.wait()
@@ -312,7 +312,7 @@ async def test_what_does_not_end_within_the_grace_is_cancelled(tmp_path: Path) -
             envelopes = [answer.json for answer in await asyncio.gather(*asked)]
             await stopping
     assert {envelope["context"]["reason"] for envelope in envelopes} == {"CANCELLED"}
-    async with serving(tmp_path) as again:
+    async with run_server(tmp_path) as again:
         states = {call["state"] for call in (await again.get("/v1/calls")).json["data"]}
     assert states == {"cancelled"}
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.fakes import Endless, FakeTool
-from tests.web.conftest import Answer, RunningServer
+from tests.web.conftest import HttpResponse, RunningServer
 from toolyard.dialects import DIALECTS
 from toolyard.dialects.specs import plain_name
 from toolyard.engine.approvals import KIND as APPROVAL
@@ -298,17 +298,17 @@ async def test_a_bug_of_ours_is_answered_and_the_server_goes_on(
 @pytest.mark.requirement("http:safe")
 async def test_a_safe_start_has_no_plugins(tmp_path: Path) -> None:
     from tests.plugins.folders import make_plugin
-    from tests.web.conftest import serving
+    from tests.web.conftest import run_server
     from toolyard.web.server import ServerOptions
 
     make_plugin(tmp_path / "given", "Broken")
-    async with serving(tmp_path, ServerOptions(port=0, safe=True)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, safe=True)) as running:
         names = [tool["name"] for tool in (await running.get("/v1/tools")).json["data"]]
     assert "LS" in names
     assert "Broken" not in names
 
 
-async def write(running: RunningServer, arguments: dict[str, Any]) -> Answer:
+async def write(running: RunningServer, arguments: dict[str, Any]) -> HttpResponse:
     body = io.BytesIO(json.dumps(arguments).encode())
     return await running.request("POST", "/v1/tools/Write", data=body, headers={"Content-Type": "application/json"})
 

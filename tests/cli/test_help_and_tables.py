@@ -1,4 +1,4 @@
-"""What people read: tables that stay straight in Chinese, whole sentences in the help, a guess for a wrong word."""
+"""Help texts and tables: aligned in Chinese, full sentences in the help, a suggestion for a mistyped command."""
 
 import pytest
 from click.testing import CliRunner

@@ -11,7 +11,7 @@ import pytest
 
 from tests.plugins.folders import make_plugin
 from tests.waiting import wait_until
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from toolyard.config import Config, load
 from toolyard.protocol.approval import Mode
 from toolyard.web import settings_reloader
@@ -20,8 +20,8 @@ from toolyard.web.settings_reloader import SettingsReloader
 GOOD = 'approval_mode = "auto"\n'
 
 
-def save(file: Path, text: str) -> None:
-    """As editors do: another file takes its place."""
+def save_by_replacing(file: Path, text: str) -> None:
+    """Save like editors do: write another file and rename it."""
     draft = file.with_suffix(".new")
     draft.write_text(text)
     draft.replace(file)
@@ -31,10 +31,10 @@ def save(file: Path, text: str) -> None:
 async def test_a_configuration_saved_by_rename_holds_soon_and_so_does_one_that_only_its_content_tells_apart(
     tmp_path: Path,
 ) -> None:
-    async with serving(tmp_path, settings=GOOD) as one:
+    async with run_server(tmp_path, settings=GOOD) as one:
         approvals, file = one.yard.approvals, one.home / "config.toml"
         assert approvals.mode is Mode.AUTO
-        save(file, 'approval_mode = "deny"\n')
+        save_by_replacing(file, 'approval_mode = "deny"\n')
         await wait_until(lambda: approvals.mode is Mode.DENY)
         before = file.stat()
         file.write_text(GOOD)
@@ -52,7 +52,7 @@ async def test_a_configuration_saved_by_rename_holds_soon_and_so_does_one_that_o
 async def test_a_half_written_configuration_keeps_the_last_good_one_and_warns_until_it_is_whole(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, half: str
 ) -> None:
-    async with serving(tmp_path, settings=GOOD) as one:
+    async with run_server(tmp_path, settings=GOOD) as one:
         file = one.home / "config.toml"
         file.write_text(half)
         await wait_until(lambda: "the last good ones stay" in caplog.text)
@@ -110,11 +110,11 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
     takes = {"approval_mode": lambda new: taken.append(new.settings.approval_mode)}
     settings = SettingsReloader(load(tmp_path, tmp_path), takes)
     monkeypatch.setattr(settings_reloader, "load", slowly)
-    save(file, GOOD)
+    save_by_replacing(file, GOOD)
     first = asyncio.create_task(settings.reload_now())
     async with asyncio.timeout(60):
         await begun.wait()
-        save(file, 'approval_mode = "deny"\n')
+        save_by_replacing(file, 'approval_mode = "deny"\n')
         second = asyncio.create_task(settings.reload_now())
         await asyncio.wait({second}, timeout=0.2)  # it has the time to come before the first
         goes_on.set()
@@ -125,8 +125,8 @@ async def test_settings_that_were_read_first_do_not_come_last(tmp_path: Path, mo
 @pytest.mark.requirement("r:R90")
 async def test_what_holds_only_after_a_restart_is_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "toolyard.web")
-    async with serving(tmp_path, settings=GOOD) as one:
-        save(one.home / "config.toml", 'approval_mode = "deny"\nplugins_at_once = 3\n')
+    async with run_server(tmp_path, settings=GOOD) as one:
+        save_by_replacing(one.home / "config.toml", 'approval_mode = "deny"\nplugins_at_once = 3\n')
         await wait_until(lambda: "only after a restart: plugins_at_once" in caplog.text)
         assert "have changed and hold now: approval_mode" in caplog.text
         assert (await one.get("/readyz?verbose")).json["limits"]["plugins_at_once"] == 8
@@ -141,7 +141,7 @@ async def test_hosts_and_origins_that_the_owner_adds_are_let_in_without_a_restar
     assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 403
     settings = 'allowed_hosts = ["yard.example.org"]\nallowed_origins = ["https://chat.example.org"]\n'
     edge = running_server.server._app
-    save(running_server.home / "config.toml", settings)
+    save_by_replacing(running_server.home / "config.toml", settings)
     await wait_until(lambda: bool(edge.policy.origins))
     assert (await running_server.get("/healthz", headers=named)).status == 200
     assert (await running_server.post("/v1/tools/LS", {}, headers=page)).status == 200
@@ -159,7 +159,7 @@ async def test_folders_that_the_owner_trusts_and_keys_that_are_shared_hold_witho
     monkeypatch.setenv("TEAM_NAME", "the yard")
     folder = tmp_path / "home/plugins"
     (make_plugin(folder, "Shows") / "main.py").write_text(SHOWS)
-    async with serving(tmp_path) as one:
+    async with run_server(tmp_path) as one:
 
         async def shown() -> str:
             return str((await one.post("/v1/tools/Shows", {"command": "Go"})).json["text"])
@@ -171,9 +171,9 @@ async def test_folders_that_the_owner_trusts_and_keys_that_are_shared_hold_witho
 
         assert "nobody has allowed it yet" in await shown()
         file, trusted = one.home / "config.toml", f'trusted_folders = ["{folder}"]\n'
-        save(file, trusted)
+        save_by_replacing(file, trusted)
         await soon("nothing")
-        save(file, f'{trusted}[shared_keys]\nShows = ["TEAM_NAME"]\n')
+        save_by_replacing(file, f'{trusted}[shared_keys]\nShows = ["TEAM_NAME"]\n')
         await soon("the yard")
-        save(file, "")
+        save_by_replacing(file, "")
         await soon("nobody has allowed it yet")

@@ -18,7 +18,7 @@ AWAY = "postgresql://me:secret@127.0.0.1:1/none"
 
 
 @pytest.fixture
-def away(monkeypatch: pytest.MonkeyPatch) -> None:
+def unreachable_database(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLYARD_DATABASE", AWAY)
 
 
@@ -26,7 +26,7 @@ def run(project: Path, *words: str) -> Result:
     return CliRunner().invoke(toolyard, ["--project", str(project), "--home", str(project.parent / "home"), *words])
 
 
-@pytest.mark.usefixtures("away")
+@pytest.mark.usefixtures("unreachable_database")
 @pytest.mark.parametrize("words", ["chat", "mcp serve", "tools export", "import vcp VCP", "approval list", "call LS"])
 def test_what_is_asked_for_and_allowed_is_kept_where_the_other_hosts_see_it(project: Path, words: str) -> None:
     (project.parent / "VCP/Plugin").mkdir(parents=True)
@@ -38,7 +38,7 @@ def test_what_is_asked_for_and_allowed_is_kept_where_the_other_hosts_see_it(proj
 
 
 @pytest.mark.requirement("cli:doctor")
-@pytest.mark.usefixtures("away")
+@pytest.mark.usefixtures("unreachable_database")
 def test_the_doctor_says_that_the_database_is_away_and_how_to_mend_it(project: Path) -> None:
     done = run(project, "doctor")
     assert done.exit_code == 1
@@ -62,7 +62,7 @@ async def test_the_doctor_looks_at_the_database_and_writes_nothing_there(
     assert state.detail.endswith(" answers")
 
 
-@pytest.mark.usefixtures("away")
+@pytest.mark.usefixtures("unreachable_database")
 def test_a_backup_says_that_the_state_is_not_in_it(project: Path) -> None:
     (project.parent / "home").mkdir()
     (project.parent / "home/config.toml").write_text("port = 7001\n")

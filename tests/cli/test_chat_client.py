@@ -1,4 +1,4 @@
-"""Whom ``toolyard chat`` cannot talk to, and what it says then."""
+"""Errors of ``toolyard chat`` when its server cannot be used."""
 
 from pathlib import Path
 

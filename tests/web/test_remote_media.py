@@ -8,7 +8,7 @@ import aiohttp.test_utils
 import pytest
 from aiohttp import web
 
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from toolyard.web.routes import replies
 from toolyard.web.security.scope import Scope
 from toolyard.workspace.safe_fetch import SafeFetch
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.requirement("s:S-62")
 
 
 @pytest.fixture
-async def elsewhere() -> AsyncIterator[str]:
+async def media_server() -> AsyncIterator[str]:
     """Another server: a picture, one that is too large, a page that says it is a picture, and a way to all of them."""
     bodies = {"dot": DOT, "huge": HUGE, "page": b"<script>alert(1)</script>", "drawing": b"<svg onload='alert(1)'/>"}
 
@@ -40,36 +40,44 @@ async def elsewhere() -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def trusting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningServer]:
+async def trusting_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RunningServer]:
     """A server that takes this machine for a public one."""
     real = replies.router
     monkeypatch.setattr(replies, "router", lambda: real(SafeFetch(allowed=lambda _: True)))
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         yield running
 
 
-async def test_a_picture_is_fetched_and_sent_as_what_it_is(trusting: RunningServer, elsewhere: str) -> None:
+async def test_a_picture_is_fetched_and_sent_as_what_it_is(trusting_server: RunningServer, media_server: str) -> None:
     for name in ("dot", "moved"):
-        found = await trusting.post(
-            "/v1/reply/media", {"url": f"{elsewhere}/{name}"}, key=trusting.make_key(Scope.CHAT)
+        found = await trusting_server.post(
+            "/v1/reply/media", {"url": f"{media_server}/{name}"}, key=trusting_server.make_key(Scope.CHAT)
         )
         assert (found.status, found.headers["Content-Type"], found.body) == (200, "image/png", DOT)
         assert found.headers["X-Content-Type-Options"] == "nosniff"
 
 
 async def test_what_is_no_picture_or_too_large_or_away_is_refused_with_the_reason(
-    trusting: RunningServer, elsewhere: str
+    trusting_server: RunningServer, media_server: str
 ) -> None:
     for name, said in {"page": "not image", "drawing": "not image", "huge": "not image", "none": "404"}.items():
-        found = await trusting.post("/v1/reply/media", {"url": f"{elsewhere}/{name}"})
+        found = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/{name}"})
         assert (found.status, said in found.json["error"]["message"]) == (502, True), found.json
-    found = await trusting.post("/v1/reply/media", {"url": f"{elsewhere}/dot", "kind": "video"})
+    found = await trusting_server.post("/v1/reply/media", {"url": f"{media_server}/dot", "kind": "video"})
     assert (found.status, found.json["error"]["message"]) == (502, "what is there is not video that can be shown")
 
 
 @pytest.mark.requirement("s:S-70")
-async def test_no_private_address_is_asked_and_no_other_scheme(running_server: RunningServer, elsewhere: str) -> None:
-    for url in (f"{elsewhere}/dot", running_server.url + "/healthz", "http://[::1]/x.png", "file:///etc/passwd", "x"):
+async def test_no_private_address_is_asked_and_no_other_scheme(
+    running_server: RunningServer, media_server: str
+) -> None:
+    for url in (
+        f"{media_server}/dot",
+        running_server.url + "/healthz",
+        "http://[::1]/x.png",
+        "file:///etc/passwd",
+        "x",
+    ):
         found = await running_server.post("/v1/reply/media", {"url": url})
         assert found.status == 400, found.json
     key = running_server.make_key(Scope.APPROVE)

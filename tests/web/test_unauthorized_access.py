@@ -1,4 +1,4 @@
-"""What somebody tries who has a small key, a stolen link or no key at all, and does not get."""
+"""Attacks with a restricted key, a stolen link or no key at all are refused."""
 
 import asyncio
 import json
@@ -12,8 +12,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.mcp.clients import ERAS, User
 from tests.plugins.folders import make_plugin
-from tests.web.conftest import RunningServer, serving
-from tests.web.test_access import cookie_of, sign_in, walk
+from tests.web.conftest import RunningServer, run_server
+from tests.web.test_access import list_routes, read_cookie, sign_in
 from toolyard.protocol.json import MAX_VALUES
 from toolyard.web.routes.plugin_install import MAX_STAGED
 from toolyard.web.security.request_body import MAX_FORM
@@ -31,7 +31,7 @@ async def test_the_files_of_the_console_lead_to_no_other_file(running_server: Ru
     wanted = running_server.home / "keys.json"
     key = running_server.make_key(Scope.CHAT)
     path = f"/console/{before}{str(wanted).lstrip('/')}"
-    status, head = await running_server.raw(
+    status, head = await running_server.send_raw(
         f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\nAuthorization: Bearer {key}\r\n\r\n".encode()
     )
     assert wanted.is_file()
@@ -56,16 +56,16 @@ async def test_a_sign_in_leads_to_any_place_of_this_server_and_to_no_other(
     running_server: RunningServer, wanted: str, place: str
 ) -> None:
     signed_in = await sign_in(running_server, key=running_server.key, next=wanted)
-    cookie = {"Cookie": cookie_of(signed_in)}
+    cookie = {"Cookie": read_cookie(signed_in)}
     again = await running_server.request("GET", "/login", key=None, headers=cookie, params={"next": wanted})
     assert [(one.status, one.headers["Location"]) for one in (signed_in, again)] == [(303, place)] * 2
 
 
 @pytest.mark.requirement("http:browser-session", "s:S-52")
 async def test_nobody_signs_anybody_else_out_by_signing_in_often(running_server: RunningServer) -> None:
-    owner = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
+    owner = {"Cookie": read_cookie(await sign_in(running_server, key=running_server.key))}
     small = running_server.make_key(Scope.CHAT)
-    first = {"Cookie": cookie_of(await sign_in(running_server, key=small))}
+    first = {"Cookie": read_cookie(await sign_in(running_server, key=small))}
     for _ in range(MOST_SESSIONS):
         await sign_in(running_server, key=small)
     kept = json.loads((running_server.home / FILE).read_text())
@@ -77,12 +77,12 @@ async def test_nobody_signs_anybody_else_out_by_signing_in_often(running_server:
 
 @pytest.mark.requirement("s:S-49")
 async def test_signing_in_again_ends_the_session_of_before(running_server: RunningServer) -> None:
-    before = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
+    before = {"Cookie": read_cookie(await sign_in(running_server, key=running_server.key))}
     fields = {"key": running_server.key}
     wrong = await running_server.request("POST", "/login", key=None, headers=before, data={"key": "wrong"})
     still = await running_server.get("/v1/session", key=None, headers=before)
     again = await running_server.request("POST", "/login", key=None, headers=before, data=fields)
-    now = {"Cookie": cookie_of(again)}
+    now = {"Cookie": read_cookie(again)}
     assert (wrong.status, still.status, again.status) == (401, 200, 303)
     assert (await running_server.get("/v1/session", key=None, headers=now)).status == 200
     assert (await running_server.get("/v1/session", key=None, headers=before)).status == 401
@@ -94,7 +94,7 @@ async def test_a_ticket_opens_nothing_once_its_key_or_session_is_gone(running_se
     key, text = access.keys.add("soon gone", [Scope.APPROVE], 0.0)
     ticket = (await running_server.post("/ws-ticket", key=text)).json["ticket"]
     access.keys.remove(key.id)
-    cookie = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
+    cookie = {"Cookie": read_cookie(await sign_in(running_server, key=running_server.key))}
     token = {"X-CSRF-Token": (await running_server.get("/v1/session", key=None, headers=cookie)).json["csrf"]}
     of_session = (await running_server.post("/ws-ticket", key=None, headers=cookie | token)).json["ticket"]
     await running_server.post("/logout", key=None, headers=cookie | token)
@@ -112,8 +112,8 @@ async def test_whoever_has_no_key_sends_no_more_than_a_login_form(running_server
 
 @pytest.mark.requirement("s:S-43", "http:browser-session")
 async def test_no_route_changes_anything_for_a_session_without_its_token(running_server: RunningServer) -> None:
-    cookie = {"Cookie": cookie_of(await sign_in(running_server, key=running_server.key))}
-    unsafe = [(method, path) for method, path in walk(running_server) if method != "GET" and not is_public(path)]
+    cookie = {"Cookie": read_cookie(await sign_in(running_server, key=running_server.key))}
+    unsafe = [(method, path) for method, path in list_routes(running_server) if method != "GET" and not is_public(path)]
     assert {method for method, _ in unsafe} == {"POST", "PUT", "PATCH", "DELETE"}
     for method, path in unsafe:
         found = await running_server.request(method, path, key=None, headers=cookie, json={})
@@ -123,7 +123,7 @@ async def test_no_route_changes_anything_for_a_session_without_its_token(running
 @pytest.mark.requirement("http:plugins", "s:S-83")
 async def test_plugins_that_come_at_once_do_not_take_each_others_place(tmp_path: Path) -> None:
     folders = [make_plugin(tmp_path / "elsewhere", name) for name in ("One", "Two")]
-    async with serving(tmp_path) as running:
+    async with run_server(tmp_path) as running:
         for _ in range(MAX_STAGED):
             await running.post("/v1/plugins/install", {"source": str(folders[0])})
         staged = await asyncio.gather(

@@ -1,4 +1,4 @@
-"""The edge: hosts, origins, kinds and sizes of bodies, proxies, and what the log tells of it all."""
+"""The security middleware: hosts, origins, bodies, proxies, and the request log."""
 
 import asyncio
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.web.conftest import RunningServer, serving
+from tests.web.conftest import RunningServer, run_server
 from toolyard.config import load
 from toolyard.errors import ConfigError
 from toolyard.web.connection import BoundedHttpProtocol
@@ -30,27 +30,27 @@ EVIL = "https://evil.example"
 async def test_a_host_that_is_not_ours_is_misdirected(running_server: RunningServer, host: str) -> None:
     for path in ("/healthz", "/v1/tools", "/login", "/mcp"):
         head = f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {running_server.key}\r\n\r\n"
-        assert (await running_server.raw(head.encode()))[0] == 421
+        assert (await running_server.send_raw(head.encode()))[0] == 421
 
 
 @pytest.mark.requirement("s:S-42")
 async def test_a_request_or_a_websocket_without_a_good_host_is_refused(running_server: RunningServer) -> None:
-    assert (await running_server.raw(b"GET /healthz HTTP/1.0\r\n\r\n"))[0] == 421
+    assert (await running_server.send_raw(b"GET /healthz HTTP/1.0\r\n\r\n"))[0] == 421
     two = f"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\nHost: evil.com\r\n\r\n"
-    assert (await running_server.raw(two.encode()))[0] in (400, 421)
+    assert (await running_server.send_raw(two.encode()))[0] in (400, 421)
     socket = (
         f"GET /ws HTTP/1.1\r\nHost: evil.com\r\nAuthorization: Bearer {running_server.key}\r\nUpgrade: websocket\r\n"
         "Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     )
-    assert (await running_server.raw(socket.encode()))[0] == 421
+    assert (await running_server.send_raw(socket.encode()))[0] == 421
     for host in ("127.0.0.1", "localhost", "[::1]", "LOCALHOST"):
         head = f"GET /healthz HTTP/1.1\r\nHost: {host}:{running_server.port}\r\n\r\n"
-        assert (await running_server.raw(head.encode()))[0] == 200
+        assert (await running_server.send_raw(head.encode()))[0] == 200
 
 
 @pytest.mark.requirement("s:S-42")
 async def test_hosts_of_the_settings_are_ours(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings='allowed_hosts = ["yard.example.org"]') as running:
+    async with run_server(tmp_path, settings='allowed_hosts = ["yard.example.org"]') as running:
         assert (await running.get("/healthz", headers={"Host": "Yard.example.org"})).status == 200
         assert (await running.get("/healthz", headers={"Host": "yard.example.org:80"})).status == 421
 
@@ -92,7 +92,7 @@ async def test_pages_of_others_change_nothing(running_server: RunningServer, hea
 
 @pytest.mark.requirement("s:S-43")
 async def test_pages_of_our_own_and_of_allowed_origins_may(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings=f'allowed_origins = ["{EVIL}"]') as running:
+    async with run_server(tmp_path, settings=f'allowed_origins = ["{EVIL}"]') as running:
         own = await running.post("/v1/tools/LS", {}, headers={"Origin": running.url, "Sec-Fetch-Site": "same-origin"})
         assert (own.status, "Access-Control-Allow-Origin" in own.headers) == (200, False)
         guest = await running.post("/v1/tools/LS", {}, headers={"Origin": EVIL, "Sec-Fetch-Site": "cross-site"})
@@ -156,7 +156,7 @@ async def test_nobody_without_a_key_gets_to_send_a_body(running_server: RunningS
             f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\n"
             f"Content-Type: application/json\r\nContent-Length: {300 * 2**20}\r\n\r\n"
         )
-        assert (path, (await running_server.raw(head.encode()))[0]) == (path, 401)
+        assert (path, (await running_server.send_raw(head.encode()))[0]) == (path, 401)
 
 
 @pytest.mark.requirement("s:S-04")
@@ -165,29 +165,29 @@ async def test_a_body_that_is_too_large_is_refused_before_it_is_read(running_ser
         f"POST /v1/tools/LS HTTP/1.1\r\nHost: 127.0.0.1:{running_server.port}\r\n"
         f"Authorization: Bearer {running_server.key}\r\nContent-Type: application/json\r\n"
     )
-    assert (await running_server.raw(f"{head}Content-Length: {8 * 2**20 + 1}\r\n\r\n".encode()))[0] == 413
+    assert (await running_server.send_raw(f"{head}Content-Length: {8 * 2**20 + 1}\r\n\r\n".encode()))[0] == 413
     chunk = b"100000\r\n" + b" " * 0x100000 + b"\r\n"
     endless = f"{head}Transfer-Encoding: chunked\r\n\r\n".encode() + chunk * 9
-    assert (await running_server.raw(endless))[0] == 413
+    assert (await running_server.send_raw(endless))[0] == 413
 
 
 @pytest.mark.requirement("s:S-04")
 async def test_a_body_that_never_comes_meets_the_limit(tmp_path: Path) -> None:
-    async with serving(tmp_path, ServerOptions(port=0, body_s=0.2)) as running:
+    async with run_server(tmp_path, ServerOptions(port=0, body_s=0.2)) as running:
         head = (
             f"POST /v1/tools/LS HTTP/1.1\r\nHost: 127.0.0.1:{running.port}\r\nAuthorization: Bearer {running.key}\r\n"
             "Content-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
         )
-        assert (await running.raw(head.encode()))[0] == 408
+        assert (await running.send_raw(head.encode()))[0] == 408
 
 
 @pytest.mark.requirement("s:S-48")
 async def test_a_forwarded_address_counts_only_from_a_trusted_proxy(tmp_path: Path) -> None:
-    async with serving(tmp_path / "plain") as running:
+    async with run_server(tmp_path / "plain") as running:
         for number in range(30):
             await running.get("/v1/tools", key="wrong", headers={"X-Forwarded-For": f"10.0.0.{number}"})
         assert (await running.get("/v1/tools", key="wrong", headers={"X-Forwarded-For": "10.1.1.1"})).status == 429
-    async with serving(tmp_path / "proxied", settings='trusted_proxies = ["127.0.0.0/8"]') as running:
+    async with run_server(tmp_path / "proxied", settings='trusted_proxies = ["127.0.0.0/8"]') as running:
         for _ in range(30):
             await running.get("/v1/tools", key="wrong", headers={"X-Forwarded-For": "10.9.9.9, 10.0.0.1, 127.0.0.2"})
         assert (await running.get("/v1/tools", key="wrong", headers={"X-Forwarded-For": "10.0.0.1"})).status == 429

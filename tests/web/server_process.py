@@ -1,4 +1,4 @@
-"""Servers as processes of their own, as people start them."""
+"""Servers in processes of their own, as users start them."""
 
 import asyncio
 import contextlib
@@ -16,8 +16,8 @@ import aiohttp
 
 
 @dataclass
-class Process:
-    """A server that has said where it is."""
+class ServerProcess:
+    """A server process that has printed its URL."""
 
     process: asyncio.subprocess.Process
     lines: list[str]
@@ -43,14 +43,14 @@ class Process:
         ):
             return response.status, await response.json()
 
-    async def ended(self) -> tuple[int, str]:
-        """The exit code and the log."""
+    async def wait_for_end(self) -> tuple[int, str]:
+        """Wait for the end; return the exit code and the log."""
         async with asyncio.timeout(180):
             _, log = await self.process.communicate()
         return self.process.returncode or 0, log.decode()
 
 
-def arguments(
+def make_arguments(
     place: Path, *words: str, project: Path | None = None, program: Sequence[str] = ("toolyard",)
 ) -> list[str]:
     """A command line; ``program`` is the module that runs it, and what that wants to know before."""
@@ -59,10 +59,10 @@ def arguments(
     return [sys.executable, "-m", *program, *words, *common]
 
 
-async def run(place: Path, *words: str, project: Path | None = None) -> tuple[int, str, str]:
+async def run_command(place: Path, *words: str, project: Path | None = None) -> tuple[int, str, str]:
     """One command; its exit code, stdout and stderr."""
     process = await asyncio.create_subprocess_exec(
-        *arguments(place, *words, project=project), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        *make_arguments(place, *words, project=project), stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
     )
     async with asyncio.timeout(180):
         out, err = await process.communicate()
@@ -70,9 +70,11 @@ async def run(place: Path, *words: str, project: Path | None = None) -> tuple[in
 
 
 @asynccontextmanager
-async def started(place: Path, *words: str, program: Sequence[str] = ("toolyard",)) -> AsyncIterator[Process]:
+async def start_server(
+    place: Path, *words: str, program: Sequence[str] = ("toolyard",)
+) -> AsyncIterator[ServerProcess]:
     process = await asyncio.create_subprocess_exec(
-        *arguments(place, "serve", "--port", "0", *words, program=program),
+        *make_arguments(place, "serve", "--port", "0", *words, program=program),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -84,13 +86,13 @@ async def started(place: Path, *words: str, program: Sequence[str] = ("toolyard"
                 line = (await process.stdout.readline()).decode().strip()
                 assert line, "the server has ended"
                 lines.append(line)
-        yield Process(process, lines, place / "home", place / "project")
+        yield ServerProcess(process, lines, place / "home", place / "project")
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGKILL)
         await process.communicate()
 
 
-def presence(home: Path) -> dict[str, Any]:
+def read_presence(home: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((home / "server.json").read_text())
     return found

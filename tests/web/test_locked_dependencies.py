@@ -1,4 +1,4 @@
-"""What the server is built from: locked with hashes, and none older than is safe."""
+"""Dependencies are locked with hashes, and none has a known vulnerability."""
 
 import re
 from pathlib import Path

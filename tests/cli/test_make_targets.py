@@ -13,8 +13,8 @@ import bench.__main__
 ROOT = Path(__file__).parents[2]
 
 
-def commands(target: str) -> str:
-    """What make would run; every file that it makes counts as made."""
+def list_commands(target: str) -> str:
+    """Return the commands that make would run, with every target considered up to date."""
     made = [word for name in ("run", "dev") for word in ("-o", f".venv/.installed-{name}")]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}  # make runs us too
     done = subprocess.run(
@@ -30,7 +30,7 @@ def commands(target: str) -> str:
 
 @pytest.mark.requirement("make:bench")
 def test_make_bench_runs_every_measurement_and_prints_ratios() -> None:
-    assert commands("bench").strip() == ".venv/bin/python -m bench"
+    assert list_commands("bench").strip() == ".venv/bin/python -m bench"
     modules = {file.stem: file.read_text("utf-8") for file in (ROOT / "bench").glob("*.py")}
     ran = {measure.__module__.removeprefix("bench.") for measure in bench.__main__.ALL.values()}
     ran |= {name for one in ran for name in re.findall(r"^    (\w+)\.main\(\)", modules[one], re.MULTILINE)}
@@ -46,9 +46,9 @@ def test_make_bench_runs_every_measurement_and_prints_ratios() -> None:
 
 @pytest.mark.requirement("make:soak")
 def test_make_soak_runs_the_whole_suite_with_the_long_profile() -> None:
-    ran = commands("soak").strip()
+    ran = list_commands("soak").strip()
     assert re.fullmatch(r"HYPOTHESIS_PROFILE=soak .venv/bin/python -m pytest -q -n auto --dist worksteal", ran)
-    assert commands("test").strip() == ".venv/bin/python -m pytest -q -n auto --dist worksteal"
+    assert list_commands("test").strip() == ".venv/bin/python -m pytest -q -n auto --dist worksteal"
     program = "import hypothesis, tests.conftest; print(hypothesis.settings.default.max_examples)"
     found = {
         profile: int(

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import RunningServer, serving
-from tests.web.test_callbacks import expecting
+from tests.web.conftest import RunningServer, run_server
+from tests.web.test_callbacks import start_pending
 from toolyard.engine.schedules import KIND
 from toolyard.web.security.scope import Scope
 
@@ -56,7 +56,7 @@ async def test_a_schedule_gets_another_call_and_time(running_server: RunningServ
 
 
 async def test_times_are_previewed_with_their_offset(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings='time_zone = "Europe/Berlin"\n') as running:
+    async with run_server(tmp_path, settings='time_zone = "Europe/Berlin"\n') as running:
 
         async def previewed(**when: str) -> dict[str, Any]:
             found = await running.post("/v1/schedules/preview", when)
@@ -79,8 +79,8 @@ async def test_times_are_previewed_with_their_offset(tmp_path: Path) -> None:
 
 
 async def test_tasks_are_counted_and_given_up(running_server: RunningServer) -> None:
-    first = await expecting(running_server, "one")
-    await expecting(running_server, "two")
+    first = await start_pending(running_server, "one")
+    await start_pending(running_server, "two")
     given_up = await running_server.post(f"/v1/tasks/{first.task.id}/fail", {"reason": "the printer burnt"})
     assert given_up.status == 200
     assert (await running_server.post(f"/v1/tasks/{first.task.id}/fail")).status == 409
@@ -105,7 +105,7 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
     assert (await running_server.post(f"/v1/schedules/{made['id']}/run")).status == 200
 
     async def shown(condition: str) -> dict[str, Any]:
-        """As it is listed, once it is in that condition."""
+        """Wait until the schedule is in that condition; return its row."""
         async with asyncio.timeout(60):
             while True:
                 _, seq = await store.event_span()
@@ -122,7 +122,7 @@ async def test_a_run_that_waits_for_a_person_is_blocked_by_its_approval(running_
 
 
 async def test_a_time_is_understood_as_people_type_it(tmp_path: Path) -> None:
-    async with serving(tmp_path, settings='time_zone = "Asia/Shanghai"\n') as running:
+    async with run_server(tmp_path, settings='time_zone = "Asia/Shanghai"\n') as running:
         told = (await running.post("/v1/schedules/preview", {"at": "in 1 hour"})).json
         assert told["at"] == told["times"][0]
         assert (told["zone"], told["offset"]) == ("Asia/Shanghai", "+08:00")
